@@ -1,0 +1,1 @@
+//! A small synchronous client for RESP and memcached servers.

@@ -1,0 +1,1 @@
+//! The commands of Tenon, declared once, above their handlers.

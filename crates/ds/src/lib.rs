@@ -1,0 +1,1 @@
+//! Data structures of Tenon: the only data crate that may use unsafe.

@@ -1,0 +1,1 @@
+//! Commands, sessions, contexts and dispatch over the sharded store.

@@ -1,0 +1,1 @@
+//! One client's bytes in, bytes out, no sockets.

@@ -1,0 +1,1 @@
+//! The keyspace of Tenon: entries, tables, expiry and eviction, without clock, I/O, threads or locks.

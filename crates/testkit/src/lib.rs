@@ -1,0 +1,1 @@
+//! Transcripts and oracles for Tenon's tests.

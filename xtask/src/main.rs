@@ -1,0 +1,3 @@
+//! Development tasks of Tenon.
+
+fn main() {}
