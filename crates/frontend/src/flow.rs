@@ -1,0 +1,17 @@
+//! What a connection asks of whoever moves its bytes.
+
+/// What is to happen to a connection after it has seen bytes, a message or a drained output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on: send what was written, read more.
+    Continue,
+    /// Send what was written; read nothing and deliver nothing until all output has left, then call `resume`.
+    /// A client that sends and does not read is slowed down by this.
+    Drain,
+    /// Send what was written; read nothing until a message for this connection says otherwise, then call `resume`.
+    Park,
+    /// Send what was written, then close.
+    CloseAfterFlush,
+    /// Close at once; what was not sent is lost.
+    Close,
+}

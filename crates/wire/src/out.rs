@@ -1,0 +1,207 @@
+//! A connection's bytes on their way out: small replies in one buffer, big values by reference. Knows no socket.
+
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// Bytes waiting to be sent, in order.
+///
+/// Replies are appended to a contiguous tail; a big value joins as a reference-counted segment and is never copied.
+#[derive(Debug, Default)]
+pub struct OutBuf {
+    /// Segments before the tail, first to send at the front.
+    segments: VecDeque<Segment>,
+    /// Sum of the lengths of `segments`.
+    segments_len: usize,
+    /// What was appended after the last segment.
+    tail: Vec<u8>,
+    /// How much of the tail is sent; non-zero only while `segments` is empty.
+    tail_sent: usize,
+}
+
+#[derive(Debug)]
+enum Segment {
+    Owned { bytes: Vec<u8>, sent: usize },
+    Shared(Bytes),
+}
+
+impl Segment {
+    fn remaining(&self) -> &[u8] {
+        match self {
+            Segment::Owned { bytes, sent } => &bytes[*sent..],
+            Segment::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl OutBuf {
+    /// An empty buffer; allocates nothing.
+    pub const fn new() -> OutBuf {
+        OutBuf { segments: VecDeque::new(), segments_len: 0, tail: Vec::new(), tail_sent: 0 }
+    }
+
+    /// Bytes not yet sent.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.segments_len + self.tail.len() - self.tail_sent
+    }
+
+    /// Whether everything is sent.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The buffer that replies are appended to. Callers only append, or cut back to a length they saw themselves.
+    #[inline]
+    pub fn tail(&mut self) -> &mut Vec<u8> {
+        &mut self.tail
+    }
+
+    /// Appends a reference-counted piece without copying it.
+    pub fn push_shared(&mut self, bytes: Bytes) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.seal_tail();
+        self.segments_len += bytes.len();
+        self.segments.push_back(Segment::Shared(bytes));
+    }
+
+    /// Moves everything of `other` behind what is here.
+    pub fn append(&mut self, other: &mut OutBuf) {
+        if self.is_empty() {
+            self.clear();
+            std::mem::swap(self, other);
+            return;
+        }
+        self.seal_tail();
+        other.seal_tail();
+        self.segments_len += other.segments_len;
+        self.segments.append(&mut other.segments);
+        other.clear();
+    }
+
+    /// Fills `slices` with what to send next, and tells how many were filled.
+    pub fn io_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let tail = &self.tail[self.tail_sent..];
+        let pieces = self.segments.iter().map(Segment::remaining).chain((!tail.is_empty()).then_some(tail));
+        let mut filled = 0;
+        for (slice, piece) in slices.iter_mut().zip(pieces) {
+            *slice = IoSlice::new(piece);
+            filled += 1;
+        }
+        filled
+    }
+
+    /// The bytes to send next when they are one contiguous piece, which they nearly always are.
+    #[inline]
+    pub fn contiguous(&self) -> Option<&[u8]> {
+        self.segments.is_empty().then(|| &self.tail[self.tail_sent..])
+    }
+
+    /// Forgets the first `sent` bytes, which the kernel has taken.
+    ///
+    /// # Panics
+    /// When more is said to be sent than there was.
+    pub fn advance(&mut self, mut sent: usize) {
+        assert!(sent <= self.len(), "more was sent than was waiting");
+        while let Some(front) = self.segments.front_mut() {
+            let front_len = front.remaining().len();
+            if sent < front_len {
+                match front {
+                    Segment::Owned { sent: done, .. } => *done += sent,
+                    Segment::Shared(bytes) => drop(bytes.split_to(sent)),
+                }
+                self.segments_len -= sent;
+                return;
+            }
+            sent -= front_len;
+            self.segments_len -= front_len;
+            self.segments.pop_front();
+        }
+        self.tail_sent += sent;
+        if self.tail_sent == self.tail.len() {
+            self.tail.clear();
+            self.tail_sent = 0;
+        }
+    }
+
+    /// Drops everything unsent; keeps the tail's capacity.
+    pub fn clear(&mut self) {
+        self.segments.clear();
+        self.segments_len = 0;
+        self.tail.clear();
+        self.tail_sent = 0;
+    }
+
+    /// Gives back the tail's memory where it has grown past `keep` bytes and is empty.
+    pub fn shrink(&mut self, keep: usize) {
+        if self.is_empty() && self.tail.capacity() > keep {
+            self.tail = Vec::new();
+        }
+    }
+
+    /// Bytes of memory held, shared values counted whole.
+    pub fn memory(&self) -> usize {
+        self.segments_len + self.tail.capacity() + self.segments.capacity() * size_of::<Segment>()
+    }
+
+    /// Turns the tail into a segment, so that something else can follow it.
+    fn seal_tail(&mut self) {
+        if self.tail.len() > self.tail_sent {
+            let bytes = std::mem::take(&mut self.tail);
+            self.segments_len += bytes.len() - self.tail_sent;
+            self.segments.push_back(Segment::Owned { bytes, sent: self.tail_sent });
+        } else {
+            self.tail.clear();
+        }
+        self.tail_sent = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(out: &mut OutBuf, step: usize) -> Vec<u8> {
+        let mut got = Vec::new();
+        while !out.is_empty() {
+            let mut slices = [IoSlice::new(&[]); 2];
+            let filled = out.io_slices(&mut slices);
+            let flat: Vec<u8> = slices[..filled].iter().flat_map(|s| s.iter().copied()).take(step).collect();
+            out.advance(flat.len());
+            got.extend(flat);
+        }
+        got
+    }
+
+    #[test]
+    fn keeps_the_order_of_owned_and_shared_pieces() {
+        for step in 1..12 {
+            let mut out = OutBuf::new();
+            out.tail().extend_from_slice(b"ab");
+            out.push_shared(Bytes::from_static(b"CDE"));
+            out.tail().extend_from_slice(b"fg");
+            let mut more = OutBuf::new();
+            more.tail().extend_from_slice(b"h");
+            more.push_shared(Bytes::from_static(b"I"));
+            out.append(&mut more);
+            out.tail().extend_from_slice(b"j");
+            assert!(more.is_empty());
+            assert_eq!(out.len(), 10);
+            assert_eq!(drain(&mut out, step), b"abCDEfghIj");
+        }
+    }
+
+    #[test]
+    fn a_partly_sent_tail_survives_a_shared_push() {
+        let mut out = OutBuf::new();
+        out.tail().extend_from_slice(b"abc");
+        out.advance(2);
+        assert_eq!(out.contiguous(), Some(&b"c"[..]));
+        out.push_shared(Bytes::from_static(b"D"));
+        assert_eq!(out.contiguous(), None);
+        assert_eq!(drain(&mut out, 9), b"cD");
+    }
+}
