@@ -1,1 +1,6 @@
-//! Data structures of Tenon: the only data crate that may use unsafe.
+//! Data structures of Tenon: the only data crate that may use unsafe. Knows nothing of keys, commands or time.
+
+pub mod hash_table;
+pub mod memory;
+pub mod slab;
+pub mod timer_wheel;

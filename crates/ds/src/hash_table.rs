@@ -1,0 +1,610 @@
+//! A table of tagged pointers, ordered by tag, that grows in small steps. Knows nothing of what it points to.
+//!
+//! A slot is one word: 48 bits of pointer and, above them, a 16-bit tag taken from the hash of the key.
+//!
+//! ```text
+//! 63            48 47                                   0
+//! +---------------+-------------------------------------+
+//! | tag           | address of the element, 0 = empty    |
+//! +---------------+-------------------------------------+
+//! ```
+//!
+//! The home of a tag is `tag * homes / 65536`, which keeps the order: the elements lie in the order of their tags,
+//! each at its home or behind it with no gap between (linear probing that stays sorted). From that follow
+//!
+//! - a search for what is not there ends at the first larger tag, so a high load stays cheap;
+//! - growing to any size needs only the tags, not the elements: a pass over words that lie in order, so the table
+//!   grows in steps of an eighth or so and wastes little;
+//! - a scan in the order of tags meets every element that stays in the table exactly once, however often the table
+//!   grows or shrinks between its steps.
+//!
+//! The last slots are slack for the elements that are pushed past the last home, and the very last is always empty,
+//! so no search has to look for the end.
+
+use crate::slab;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+const TAG_SHIFT: u32 = 48;
+const ADDRESS_MASK: usize = (1 << TAG_SHIFT) - 1;
+
+/// A pointer-sized owner of one element, which a `TagTable` can keep as a bare address.
+///
+/// # Safety
+/// `into_raw` gives an address below 2^48 that is unique among live elements, `from_raw` gives back the same owner,
+/// and `as_ref` and `as_mut` are valid while the owner is in the table and not moved out.
+pub unsafe trait Pointer {
+    /// A shared view of the element.
+    type Ref<'a>
+    where
+        Self: 'a;
+    /// An exclusive view of the element.
+    type Mut<'a>
+    where
+        Self: 'a;
+
+    /// Gives the element up as an address.
+    fn into_raw(self) -> NonNull<u8>;
+
+    /// Takes the element back.
+    ///
+    /// # Safety
+    /// `raw` came from `into_raw`, and nobody else takes it back.
+    unsafe fn from_raw(raw: NonNull<u8>) -> Self;
+
+    /// Views the element where it is.
+    ///
+    /// # Safety
+    /// `raw` came from `into_raw`, and for `'a` nobody takes it back or has an exclusive view.
+    unsafe fn as_ref<'a>(raw: NonNull<u8>) -> Self::Ref<'a>
+    where
+        Self: 'a;
+
+    /// Views the element where it is, exclusively.
+    ///
+    /// # Safety
+    /// `raw` came from `into_raw`, and for `'a` nobody takes it back or has another view.
+    unsafe fn as_mut<'a>(raw: NonNull<u8>) -> Self::Mut<'a>
+    where
+        Self: 'a;
+}
+
+/// Where an element lies now. Any insertion or removal makes it stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(u32);
+
+/// The table. An empty one has no memory of its own.
+pub struct TagTable<P: Pointer> {
+    slots: NonNull<*mut u8>,
+    /// Slots, the slack and the last, empty one included; 0 while nothing is allocated.
+    capacity: u32,
+    /// How many slots are homes.
+    homes: u32,
+    len: u32,
+    owns: PhantomData<P>,
+}
+
+// SAFETY: the table owns its elements; nothing in it is tied to a thread.
+unsafe impl<P: Pointer + Send> Send for TagTable<P> {}
+
+/// What an empty table probes: one slot that is always empty.
+static EMPTY: EmptySlot = EmptySlot(ptr::null_mut());
+
+#[repr(transparent)]
+struct EmptySlot(*mut u8);
+
+// SAFETY: the slot is null and never written.
+unsafe impl Sync for EmptySlot {}
+
+/// The smallest table: seven homes' worth of one cache line.
+const CAPACITY_MIN: u32 = 8;
+
+/// Slots behind the last home, the always-empty one included.
+const fn slack(capacity: u32) -> u32 {
+    // At a load of 7/8 an element lies 3.5 slots behind its home on average, with a geometric tail.
+    if capacity <= CAPACITY_MIN { 4 } else { 8 + capacity / 64 }
+}
+
+/// How many elements a table of `homes` takes before it grows.
+const fn load_max(homes: u32) -> u32 {
+    homes - homes / 8
+}
+
+/// The capacity that follows `capacity` when it is full.
+///
+/// Small tables are blocks of the slab, where every step of eight bytes is a class: they grow by an eighth. Larger
+/// ones take the sizes that general allocators have, four to a doubling.
+const fn grown(capacity: u32) -> u32 {
+    if capacity < 64 {
+        let next = capacity + capacity / 4 + 2;
+        return (next + 7) & !7;
+    }
+    if capacity < 512 {
+        return (capacity + capacity / 8 + 7) & !7;
+    }
+    let eighth = (capacity + 1).next_power_of_two() / 8;
+    (capacity / eighth + 1) * eighth
+}
+
+impl<P: Pointer> TagTable<P> {
+    /// An empty table.
+    pub const fn new() -> TagTable<P> {
+        TagTable { slots: NonNull::from_ref(&EMPTY.0), capacity: 0, homes: 0, len: 0, owns: PhantomData }
+    }
+
+    /// Elements in the table.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there is no element.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of memory that the slots take.
+    pub fn memory(&self) -> usize {
+        slab::rounded(self.capacity as usize * size_of::<*mut u8>())
+    }
+
+    /// Slots there are.
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    #[inline]
+    fn home(&self, tag: u16) -> u32 {
+        ((u64::from(tag) * u64::from(self.homes)) >> 16) as u32
+    }
+
+    #[inline]
+    fn read(&self, index: u32) -> *mut u8 {
+        debug_assert!(index < self.capacity.max(1));
+        // SAFETY: the index is below the capacity (1 for the static empty slot).
+        unsafe { *self.slots.as_ptr().add(index as usize) }
+    }
+
+    #[inline]
+    fn write(&mut self, index: u32, word: *mut u8) {
+        assert!(index < self.capacity, "only allocated slots are written");
+        // SAFETY: the index is below the capacity, so the slot is allocated and not the static one.
+        unsafe { *self.slots.as_ptr().add(index as usize) = word }
+    }
+
+    /// Starts loading the memory that a search for `tag` looks at first.
+    #[inline]
+    pub fn prefetch(&self, tag: u16) {
+        // SAFETY: the home lies inside the table.
+        prefetch(unsafe { self.slots.as_ptr().add(self.home(tag) as usize) }.cast());
+    }
+
+    /// Starts loading the first element that has `tag`; to be called when the slots have had time to arrive.
+    #[inline]
+    pub fn prefetch_element(&self, tag: u16) {
+        let mut index = self.home(tag);
+        loop {
+            let word = self.read(index);
+            if word.is_null() || tag_of(word) > tag {
+                return;
+            }
+            if tag_of(word) == tag {
+                return prefetch(word.map_addr(|a| a & ADDRESS_MASK));
+            }
+            index += 1;
+        }
+    }
+
+    /// The slot of the element that has `tag` and that `is_it` accepts.
+    #[inline]
+    pub fn find(&self, tag: u16, mut is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<Slot> {
+        let mut index = self.home(tag);
+        loop {
+            let word = self.read(index);
+            if word.is_null() || tag_of(word) > tag {
+                return None;
+            }
+            // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
+            if tag_of(word) == tag && is_it(unsafe { P::as_ref(address_of(word)) }) {
+                return Some(Slot(index));
+            }
+            index += 1;
+        }
+    }
+
+    /// The element in a slot.
+    #[inline]
+    pub fn get(&self, slot: Slot) -> P::Ref<'_> {
+        // SAFETY: `occupied` gives a live element of this table, borrowed through `self`.
+        unsafe { P::as_ref(address_of(self.occupied(slot))) }
+    }
+
+    /// The element in a slot, exclusively.
+    #[inline]
+    pub fn get_mut(&mut self, slot: Slot) -> P::Mut<'_> {
+        // SAFETY: `occupied` gives a live element of this table, borrowed exclusively through `self`.
+        unsafe { P::as_mut(address_of(self.occupied(slot))) }
+    }
+
+    /// The tag of the element in a slot.
+    #[inline]
+    pub fn tag(&self, slot: Slot) -> u16 {
+        tag_of(self.occupied(slot))
+    }
+
+    #[inline]
+    fn occupied(&self, slot: Slot) -> *mut u8 {
+        assert!(slot.0 < self.capacity, "the slot is of this table");
+        let word = self.read(slot.0);
+        assert!(!word.is_null(), "the slot is not stale");
+        word
+    }
+
+    /// Adds an element. The caller has seen to it that its key is not there yet.
+    pub fn insert(&mut self, tag: u16, element: P) -> Slot {
+        if self.len >= load_max(self.homes) {
+            self.resize(grown(self.capacity).max(CAPACITY_MIN));
+        }
+        let word = element.into_raw().as_ptr();
+        assert!(word.addr() <= ADDRESS_MASK, "user addresses have 47 bits");
+        let word = word.map_addr(|a| a | usize::from(tag) << TAG_SHIFT);
+        loop {
+            if let Some(index) = self.place(tag, word) {
+                self.len += 1;
+                return Slot(index);
+            }
+            self.resize(grown(self.capacity));
+        }
+    }
+
+    /// Puts a word where the order wants it; `None` when the slack is used up.
+    fn place(&mut self, tag: u16, word: *mut u8) -> Option<u32> {
+        let mut at = self.home(tag);
+        while !self.read(at).is_null() && tag_of(self.read(at)) <= tag {
+            at += 1;
+        }
+        let mut gap = at;
+        while !self.read(gap).is_null() {
+            gap += 1;
+        }
+        if gap + 1 >= self.capacity {
+            return None;
+        }
+        // SAFETY: `at <= gap < capacity - 1`: both ranges lie inside the slots.
+        unsafe {
+            let from = self.slots.as_ptr().add(at as usize);
+            ptr::copy(from, from.add(1), (gap - at) as usize);
+        }
+        self.write(at, word);
+        Some(at)
+    }
+
+    /// Exchanges the element in a slot for another with the same tag.
+    pub fn replace(&mut self, slot: Slot, element: P) -> P {
+        let old = self.occupied(slot);
+        let word = element.into_raw().as_ptr();
+        assert!(word.addr() <= ADDRESS_MASK, "user addresses have 47 bits");
+        self.write(slot.0, word.map_addr(|a| a | old.addr() & !ADDRESS_MASK));
+        // SAFETY: the old element has left the table, so this is its only owner.
+        unsafe { P::from_raw(address_of(old)) }
+    }
+
+    /// Takes an element out.
+    pub fn remove(&mut self, slot: Slot) -> P {
+        let word = self.occupied(slot);
+        let mut end = slot.0 + 1;
+        while !self.read(end).is_null() && self.home(tag_of(self.read(end))) < end {
+            end += 1;
+        }
+        // SAFETY: `slot < end <= capacity - 1`: both ranges lie inside the slots.
+        unsafe {
+            let to = self.slots.as_ptr().add(slot.0 as usize);
+            ptr::copy(to.add(1), to, (end - slot.0 - 1) as usize);
+        }
+        self.write(end - 1, ptr::null_mut());
+        self.len -= 1;
+        if self.len == 0 {
+            self.release();
+        } else if self.capacity > CAPACITY_MIN && self.len < self.homes / 4 {
+            self.resize((self.capacity / 2 + 7 & !7).max(CAPACITY_MIN));
+        }
+        // SAFETY: the element has left the table, so this is its only owner.
+        unsafe { P::from_raw(address_of(word)) }
+    }
+
+    /// Calls `visit` for the elements with tags from `from` on, in the order of tags, until at least `count` are
+    /// visited; all elements of one tag are visited together. Gives the tag to go on from, `None` at the end.
+    pub fn scan(&self, from: u16, count: usize, mut visit: impl FnMut(Slot, P::Ref<'_>)) -> Option<u16> {
+        let mut index = self.home(from);
+        let mut visited = 0;
+        let mut last = None;
+        while index < self.capacity {
+            let word = self.read(index);
+            if !word.is_null() && tag_of(word) >= from {
+                let tag = tag_of(word);
+                if visited >= count && last != Some(tag) {
+                    return Some(tag);
+                }
+                last = Some(tag);
+                visited += 1;
+                // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
+                visit(Slot(index), unsafe { P::as_ref(address_of(word)) });
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// The slots of the elements that have `tag`.
+    pub fn slots_of_tag(&self, tag: u16) -> impl Iterator<Item = Slot> + '_ {
+        (self.home(tag)..self.capacity)
+            .map(|index| (index, self.read(index)))
+            .take_while(move |(_, word)| !word.is_null() && tag_of(*word) <= tag)
+            .filter(move |(_, word)| tag_of(*word) == tag)
+            .map(|(index, _)| Slot(index))
+    }
+
+    /// The first occupied slot at or behind a random position, wrapping at the end; `None` when empty.
+    pub fn sample(&self, random: u32) -> Option<Slot> {
+        if self.is_empty() {
+            return None;
+        }
+        let start = (u64::from(random) * u64::from(self.capacity) >> 32) as u32;
+        (start..self.capacity).chain(0..start).find(|&index| !self.read(index).is_null()).map(Slot)
+    }
+
+    /// Moves the elements into a table of `capacity` slots, or of more if they do not fit.
+    fn resize(&mut self, mut capacity: u32) {
+        loop {
+            if let Some(mut table) = self.rebuilt(capacity) {
+                std::mem::swap(self, &mut table);
+                // The elements live on in the new table; the old one has only memory to give back.
+                table.len = 0;
+                table.release();
+                return;
+            }
+            capacity = grown(capacity);
+        }
+    }
+
+    /// A table of `capacity` slots that holds the words of this one; `None` when they do not fit. Until it takes this
+    /// one's place it must not be dropped with its elements.
+    fn rebuilt(&self, capacity: u32) -> Option<TagTable<P>> {
+        let mut table = TagTable::<P>::with_capacity(capacity);
+        let mut next = 0;
+        for index in 0..self.capacity {
+            let word = self.read(index);
+            if word.is_null() {
+                continue;
+            }
+            let at = table.home(tag_of(word)).max(next);
+            if at + 1 >= capacity {
+                table.release();
+                return None;
+            }
+            table.write(at, word);
+            next = at + 1;
+        }
+        table.len = self.len;
+        Some(table)
+    }
+
+    fn with_capacity(capacity: u32) -> TagTable<P> {
+        let bytes = capacity as usize * size_of::<*mut u8>();
+        let slots: NonNull<*mut u8> = slab::alloc(bytes).cast();
+        // SAFETY: the block has room for `capacity` words; all-zero words are null pointers.
+        unsafe { slots.write_bytes(0, capacity as usize) };
+        TagTable { slots, capacity, homes: capacity - slack(capacity), len: 0, owns: PhantomData }
+    }
+
+    /// Gives the slots' memory back; the elements are no concern of this.
+    fn release(&mut self) {
+        if self.capacity > 0 {
+            let bytes = self.capacity as usize * size_of::<*mut u8>();
+            // SAFETY: `with_capacity` has allocated the slots with the same size, and they are not used after.
+            unsafe { slab::free(self.slots.cast(), bytes) };
+        }
+        self.slots = NonNull::from_ref(&EMPTY.0);
+        self.capacity = 0;
+        self.homes = 0;
+    }
+}
+
+impl<P: Pointer> Default for TagTable<P> {
+    fn default() -> TagTable<P> {
+        TagTable::new()
+    }
+}
+
+impl<P: Pointer> Drop for TagTable<P> {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            for index in 0..self.capacity {
+                let word = self.read(index);
+                if !word.is_null() {
+                    // SAFETY: the element leaves the table with it, so this is its only owner.
+                    drop(unsafe { P::from_raw(address_of(word)) });
+                }
+            }
+        }
+        self.release();
+    }
+}
+
+#[inline]
+fn tag_of(word: *mut u8) -> u16 {
+    (word.addr() >> TAG_SHIFT) as u16
+}
+
+/// # Safety
+/// `word` is an occupied slot.
+#[inline]
+unsafe fn address_of(word: *mut u8) -> NonNull<u8> {
+    // SAFETY: an occupied slot's address is not null.
+    unsafe { NonNull::new_unchecked(word.map_addr(|a| a & ADDRESS_MASK)) }
+}
+
+/// Asks the processor to load the cache line at `address`; any address will do.
+#[inline]
+pub fn prefetch(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch reads nothing that the program can see and never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// An element that knows its tag and key.
+    struct Boxed(Box<(u16, u64)>);
+
+    // SAFETY: a box's address is unique and below 2^48; views borrow the box's content.
+    unsafe impl Pointer for Boxed {
+        type Ref<'a> = &'a (u16, u64);
+        type Mut<'a> = &'a mut (u16, u64);
+
+        fn into_raw(self) -> NonNull<u8> {
+            NonNull::new(Box::into_raw(self.0)).unwrap().cast()
+        }
+        unsafe fn from_raw(raw: NonNull<u8>) -> Boxed {
+            // SAFETY: the pointer came from `Box::into_raw`.
+            Boxed(unsafe { Box::from_raw(raw.cast().as_ptr()) })
+        }
+        unsafe fn as_ref<'a>(raw: NonNull<u8>) -> &'a (u16, u64) {
+            // SAFETY: as the trait's contract says.
+            unsafe { raw.cast().as_ref() }
+        }
+        unsafe fn as_mut<'a>(raw: NonNull<u8>) -> &'a mut (u16, u64) {
+            // SAFETY: as the trait's contract says.
+            unsafe { raw.cast().as_mut() }
+        }
+    }
+
+    fn check_order(table: &TagTable<Boxed>) {
+        let mut last = 0;
+        for index in 0..table.capacity {
+            let word = table.read(index);
+            if word.is_null() {
+                continue;
+            }
+            let tag = tag_of(word);
+            assert!(tag >= last, "tags are in order");
+            let home = table.home(tag);
+            assert!(home <= index);
+            assert!((home..index).all(|i| !table.read(i).is_null()), "no gap between home and place");
+            last = tag;
+        }
+        assert!(table.capacity == 0 || table.read(table.capacity - 1).is_null());
+    }
+
+    fn tag_for(key: u64, tags: u64) -> u16 {
+        ((key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) % tags) as u16
+    }
+
+    #[test]
+    fn behaves_like_a_map() {
+        let rounds = if cfg!(miri) { 300 } else { 60_000 };
+        // Few tags force long runs of equal ones; many are the usual case.
+        for tags in [1, 7, 500, 65_536u64] {
+            let mut table: TagTable<Boxed> = TagTable::new();
+            let mut model = BTreeMap::new();
+            let mut random = tags;
+            for round in 0..rounds {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                // Grow for a while, then shrink, so that both directions are walked.
+                let keep = if round * 2 / rounds % 2 == 0 { 3 } else { 1 };
+                let key = (random >> 33) % if tags < 100 { 200 } else { 3_000 };
+                let tag = tag_for(key, tags);
+                let found = table.find(tag, |e: &(u16, u64)| e.1 == key);
+                assert_eq!(found.is_some(), model.contains_key(&key));
+                match found {
+                    Some(slot) if (random >> 60) % 4 >= keep => {
+                        assert_eq!(table.remove(slot).0.1, key);
+                        model.remove(&key);
+                    }
+                    Some(slot) => {
+                        let old = table.replace(slot, Boxed(Box::new((tag, key))));
+                        assert_eq!(old.0.1, key);
+                        assert_eq!(*table.get_mut(slot), (tag, key));
+                    }
+                    None if (random >> 60) % 4 < keep => {
+                        let slot = table.insert(tag, Boxed(Box::new((tag, key))));
+                        assert_eq!(*table.get(slot), (tag, key));
+                        assert_eq!(table.tag(slot), tag);
+                        model.insert(key, ());
+                    }
+                    None => {}
+                }
+                assert_eq!(table.len(), model.len());
+                if round % 97 == 0 {
+                    check_order(&table);
+                    let mut seen: Vec<u64> = Vec::new();
+                    table.scan(0, usize::MAX, |_, e| seen.push(e.1));
+                    seen.sort_unstable();
+                    assert!(seen.iter().eq(model.keys()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_scan_meets_all_that_stays_once_while_the_table_grows_and_shrinks() {
+        let stay = if cfg!(miri) { 50 } else { 2_000u64 };
+        let mut table: TagTable<Boxed> = TagTable::new();
+        for key in 0..stay {
+            table.insert(tag_for(key, 65_536), Boxed(Box::new((0, key))));
+        }
+        let mut seen = Vec::new();
+        let mut from = Some(0);
+        let mut step = 0u64;
+        while let Some(tag) = from {
+            from = table.scan(tag, 10, |_, e| seen.push(e.1));
+            step += 1;
+            for key in stay + step * 50..stay + (step + 1) * 50 {
+                if step % 40 < 20 {
+                    table.insert(tag_for(key, 65_536), Boxed(Box::new((0, key))));
+                } else if let Some(slot) = table.find(tag_for(key - 1000, 65_536), |e| e.1 == key - 1000) {
+                    table.remove(slot);
+                }
+            }
+        }
+        seen.retain(|&key| key < stay);
+        seen.sort_unstable();
+        assert!(seen.iter().copied().eq(0..stay));
+    }
+
+    #[test]
+    fn the_load_stays_high_while_it_grows() {
+        let mut table: TagTable<Boxed> = TagTable::new();
+        let mut loads = Vec::new();
+        for key in 0..if cfg!(miri) { 300 } else { 20_000u64 } {
+            table.insert(tag_for(key, 65_536), Boxed(Box::new((0, key))));
+            if key >= 100 {
+                loads.push(table.len() as f64 / table.capacity() as f64);
+            }
+        }
+        let mean = loads.iter().sum::<f64>() / loads.len() as f64;
+        assert!(mean > 0.72, "the mean load is {mean}");
+        assert!(loads.iter().all(|&load| load > 0.55));
+    }
+
+    #[test]
+    fn samples_reach_every_element() {
+        let mut table: TagTable<Boxed> = TagTable::new();
+        assert_eq!(table.sample(7), None);
+        for key in 0..20u64 {
+            table.insert(tag_for(key, 65_536), Boxed(Box::new((0, key))));
+        }
+        let mut seen: Vec<u64> = (0..2_000u32).map(|i| table.get(table.sample(i << 21).unwrap()).1).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 20);
+    }
+}

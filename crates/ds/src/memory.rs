@@ -1,0 +1,105 @@
+//! How many bytes the process has allocated, counted without a shared counter. Knows no limit and no policy.
+//!
+//! Each thread adds to a cell of its own; `used` sums the cells. A block allocated by one thread and freed by another
+//! leaves one cell too high and the other too low by the same amount, so only the sum has a meaning.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+
+/// Threads with a cell of their own; further threads share the last one.
+const CELLS: usize = 256;
+
+#[repr(align(128))]
+struct PaddedCell(AtomicIsize);
+
+static COUNTS: [PaddedCell; CELLS] = [const { PaddedCell(AtomicIsize::new(0)) }; CELLS];
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// No cell is assigned yet.
+const UNASSIGNED: usize = usize::MAX;
+
+thread_local! {
+    static CELL: Cell<usize> = const { Cell::new(UNASSIGNED) };
+}
+
+/// Adds `bytes` (negative: freed) to what this thread has allocated.
+#[inline]
+pub fn count(bytes: isize) {
+    // An access while the thread is torn down falls to the shared cell.
+    let index =
+        CELL.try_with(|cell| if cell.get() == UNASSIGNED { assign(cell) } else { cell.get() }).unwrap_or(CELLS - 1);
+    let count = &COUNTS[index].0;
+    if index < CELLS - 1 {
+        // Only this thread writes this cell: no read-modify-write is needed.
+        count.store(count.load(Ordering::Relaxed).wrapping_add(bytes), Ordering::Relaxed);
+    } else {
+        count.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+#[cold]
+fn assign(cell: &Cell<usize>) -> usize {
+    let index = THREADS.fetch_add(1, Ordering::Relaxed).min(CELLS - 1);
+    cell.set(index);
+    index
+}
+
+/// Bytes that are allocated now, over all threads. Exact when no thread allocates meanwhile.
+pub fn used() -> usize {
+    let threads = THREADS.load(Ordering::Relaxed).min(CELLS);
+    let own: isize = COUNTS[..threads].iter().map(|c| c.0.load(Ordering::Relaxed)).sum();
+    let shared = if threads < CELLS { COUNTS[CELLS - 1].0.load(Ordering::Relaxed) } else { 0 };
+    usize::try_from(own + shared).unwrap_or(0)
+}
+
+/// A global allocator that counts what passes through it.
+#[derive(Debug)]
+pub struct Counting<A>(pub A);
+
+// SAFETY: every call is forwarded unchanged to `A`, which upholds the contract; counting allocates nothing.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller upholds `GlobalAlloc::alloc`'s contract.
+        unsafe { self.0.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller upholds `GlobalAlloc::alloc_zeroed`'s contract.
+        unsafe { self.0.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: the caller upholds `GlobalAlloc::dealloc`'s contract.
+        unsafe { self.0.dealloc(pointer, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as isize - layout.size() as isize);
+        // SAFETY: the caller upholds `GlobalAlloc::realloc`'s contract.
+        unsafe { self.0.realloc(pointer, layout, size) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_over_threads() {
+        // Other tests of this crate count too, but never this much.
+        const BIG: isize = 1 << 50;
+        count(BIG);
+        std::thread::spawn(|| count(BIG)).join().unwrap();
+        assert_eq!((used() as isize + (BIG / 2)) / BIG, 2);
+        std::thread::spawn(|| count(-2 * BIG)).join().unwrap();
+        assert_eq!((used() as isize + (BIG / 2)) / BIG, 0);
+    }
+}

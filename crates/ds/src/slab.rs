@@ -1,0 +1,499 @@
+//! Small blocks in size classes of eight bytes, for entries and tables. Knows nothing of what the blocks hold.
+//!
+//! General allocators round 56 bytes up to 64 and 1,030 up to 1,280; with a header of eight bytes on an entry, that
+//! rounding would be most of what a key costs. Here a class exists for every multiple of eight up to 1 KiB, and above
+//! it one for every number of blocks that fit a span.
+//!
+//! ```text
+//! chunk (4 MiB, from the system)
+//! +---------+---------+-- ... --+---------+
+//! | span    | span    |         | span    |   64 KiB each, aligned to 64 KiB, so a block's span is its address
+//! +---------+---------+-- ... --+---------+   with the low 16 bits cleared
+//! span:  [ header 64 B ][ block ][ block ] ... [ block ]      all blocks of one class, one owning heap
+//! ```
+//!
+//! Every thread has a heap. A block that another thread frees goes onto its owner's `remote` stack (push one, take
+//! all: no ABA), which the owner empties when it needs memory or calls `collect`. The heap of a thread that ended is
+//! given to the next thread that starts.
+
+use crate::memory;
+use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::{self, NonNull};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+const SPAN_BYTES: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 4 * 1024 * 1024;
+const HEADER_BYTES: usize = 64;
+const SPAN_ROOM: usize = SPAN_BYTES - HEADER_BYTES;
+
+/// Classes of 8, 16, ... 1,024 bytes.
+const FINE_CLASSES: usize = 128;
+const FINE_MAX: usize = FINE_CLASSES * 8;
+/// Above `FINE_MAX`, one class for each number of blocks in a span, from this one down to `COARSE_BLOCKS_MIN`.
+const COARSE_BLOCKS_MAX: usize = SPAN_ROOM / (FINE_MAX + 8);
+const COARSE_BLOCKS_MIN: usize = 8;
+const CLASSES: usize = FINE_CLASSES + COARSE_BLOCKS_MAX - COARSE_BLOCKS_MIN + 1;
+
+/// The largest block that comes from a span; larger ones come from the global allocator.
+pub const SLAB_MAX: usize = coarse_size(COARSE_BLOCKS_MIN);
+
+/// Empty spans that are kept ready; the pages of further ones go back to the system.
+const SPARE_SPANS_MAX: usize = 32;
+
+const _: () = assert!(size_of::<Span>() <= HEADER_BYTES);
+const _: () = assert!(SLAB_MAX == 8_184);
+
+const fn coarse_size(blocks: usize) -> usize {
+    (SPAN_ROOM / blocks) & !7
+}
+
+/// The class of a block of `size` bytes, `1..=SLAB_MAX`.
+#[inline]
+fn class_of(size: usize) -> usize {
+    debug_assert!(0 < size && size <= SLAB_MAX);
+    if size <= FINE_MAX {
+        (size - 1) >> 3
+    } else {
+        // As many blocks as fit when each has `size` bytes; all of them rounded to eight still fit.
+        let blocks = SPAN_ROOM / size.next_multiple_of(8);
+        FINE_CLASSES + COARSE_BLOCKS_MAX - blocks
+    }
+}
+
+fn class_size(class: usize) -> usize {
+    if class < FINE_CLASSES { (class + 1) * 8 } else { coarse_size(COARSE_BLOCKS_MAX - (class - FINE_CLASSES)) }
+}
+
+/// Bytes that a block asked for with `size` really has.
+#[inline]
+pub fn rounded(size: usize) -> usize {
+    if size <= FINE_MAX {
+        (size + 7) & !7
+    } else if size <= SLAB_MAX {
+        class_size(class_of(size))
+    } else {
+        size
+    }
+}
+
+struct FreeBlock {
+    next: *mut FreeBlock,
+}
+
+struct Span {
+    heap: *const Heap,
+    free: *mut FreeBlock,
+    next: *mut Span,
+    prev: *mut Span,
+    block_bytes: u32,
+    class: u16,
+    used: u16,
+    /// Where the never-used part starts, in bytes from the span's start.
+    bump: u32,
+    /// Whether the span is in its heap's list of spans with room.
+    listed: bool,
+}
+
+struct Heap {
+    /// Spans with room, by class. Touched by the owning thread only.
+    bins: UnsafeCell<[*mut Span; CLASSES]>,
+    /// Blocks that other threads have freed.
+    remote: AtomicPtr<FreeBlock>,
+    owned: AtomicBool,
+}
+
+// SAFETY: `bins` is touched only by the thread that has set `owned`; `remote` is atomic.
+unsafe impl Sync for Heap {}
+// SAFETY: a heap has no tie to the thread that made it; ownership is handed on through `owned`.
+unsafe impl Send for Heap {}
+
+static HEAPS: Mutex<Vec<&'static Heap>> = Mutex::new(Vec::new());
+static SPARE_SPANS: Mutex<SpareSpans> = Mutex::new(SpareSpans { spans: Vec::new() });
+
+struct SpareSpans {
+    spans: Vec<NonNull<Span>>,
+}
+
+// SAFETY: spare spans belong to nobody; the mutex hands each to one taker.
+unsafe impl Send for SpareSpans {}
+
+thread_local! {
+    static HEAP: Cell<*const Heap> = const { Cell::new(ptr::null()) };
+    static LEASE: Lease = const { Lease };
+}
+
+/// Gives the thread's heap back when the thread ends.
+struct Lease;
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let heap = HEAP.replace(ptr::null());
+        if !heap.is_null() {
+            // SAFETY: heaps are leaked, so the pointer stays valid.
+            unsafe { (*heap).owned.store(false, Ordering::Release) };
+        }
+    }
+}
+
+#[inline]
+fn own_heap() -> &'static Heap {
+    let heap = HEAP.get();
+    // SAFETY: heaps are leaked, so a non-null pointer stays valid.
+    if heap.is_null() { lease_heap() } else { unsafe { &*heap } }
+}
+
+#[cold]
+fn lease_heap() -> &'static Heap {
+    let mut heaps = HEAPS.lock().expect("no code panics while it holds the list of heaps");
+    let idle = heaps
+        .iter()
+        .find(|h| h.owned.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok())
+        .copied();
+    let heap = idle.unwrap_or_else(|| {
+        let heap: &'static Heap = Box::leak(Box::new(Heap {
+            bins: UnsafeCell::new([ptr::null_mut(); CLASSES]),
+            remote: AtomicPtr::new(ptr::null_mut()),
+            owned: AtomicBool::new(true),
+        }));
+        heaps.push(heap);
+        heap
+    });
+    HEAP.set(heap);
+    // While the thread is torn down the lease is gone; such a heap then stays leased for good, which is harmless.
+    let _ = LEASE.try_with(|_| ());
+    heap
+}
+
+/// A block of at least `size` bytes, aligned to eight, uninitialised.
+///
+/// # Panics
+/// When `size` is 0. Running out of memory ends the process, as for any Rust allocation.
+#[inline]
+pub fn alloc(size: usize) -> NonNull<u8> {
+    assert!(size > 0, "a block has at least one byte");
+    if size > SLAB_MAX {
+        return alloc_large(size);
+    }
+    let class = class_of(size);
+    let heap = own_heap();
+    // SAFETY: this thread owns `heap`, so nobody else touches `bins` or the spans listed there.
+    unsafe {
+        let mut span = (*heap.bins.get())[class];
+        if span.is_null() {
+            span = heap.span_with_room(class);
+        }
+        memory::count((*span).block_bytes as isize);
+        heap.take_block(span)
+    }
+}
+
+/// Gives back a block that `alloc(size)` has given.
+///
+/// # Safety
+/// `block` came from `alloc` with the same `size`, is not in use any more, and is freed once. Its provenance still
+/// covers its whole span: it is the pointer that `alloc` returned or derived from it by arithmetic only.
+#[inline]
+pub unsafe fn free(block: NonNull<u8>, size: usize) {
+    if size > SLAB_MAX {
+        // SAFETY: passed on from the caller.
+        return unsafe { free_large(block, size) };
+    }
+    let span = block.as_ptr().map_addr(|a| a & !(SPAN_BYTES - 1)).cast::<Span>();
+    let block = block.as_ptr().cast::<FreeBlock>();
+    // SAFETY: the block lies in a live span, whose `heap`, `class` and `block_bytes` do not change while blocks of it
+    // are in use; the rest of the span is touched by the owner only.
+    unsafe {
+        debug_assert_eq!((*span).class as usize, class_of(size));
+        memory::count(-((*span).block_bytes as isize));
+        let owner = (*span).heap;
+        if ptr::eq(owner, HEAP.get()) { (*owner).put_block(span, block) } else { (*owner).push_remote(block) }
+    }
+}
+
+/// Takes back what other threads have freed of this thread's blocks, so that empty spans can be reused or released.
+pub fn collect() {
+    // SAFETY: this thread owns its heap.
+    unsafe { own_heap().drain_remote() }
+}
+
+fn layout_of(size: usize) -> Layout {
+    Layout::from_size_align(size, 8).expect("sizes are bounded far below isize::MAX")
+}
+
+#[cold]
+fn alloc_large(size: usize) -> NonNull<u8> {
+    let layout = layout_of(size);
+    // SAFETY: the layout's size is not zero.
+    NonNull::new(unsafe { std::alloc::alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+#[cold]
+unsafe fn free_large(block: NonNull<u8>, size: usize) {
+    // SAFETY: `alloc_large` has allocated the block with the same layout.
+    unsafe { std::alloc::dealloc(block.as_ptr(), layout_of(size)) }
+}
+
+impl Heap {
+    /// Takes a block out of a span with room.
+    ///
+    /// # Safety
+    /// The caller owns the heap; `span` is in its list and has room.
+    #[inline]
+    unsafe fn take_block(&self, span: *mut Span) -> NonNull<u8> {
+        // SAFETY: as the function's contract says; a listed span has a free block or room behind `bump`.
+        unsafe {
+            let block_bytes = (*span).block_bytes;
+            let block = if (*span).free.is_null() {
+                let block = span.cast::<u8>().add((*span).bump as usize);
+                (*span).bump += block_bytes;
+                block
+            } else {
+                let block = (*span).free;
+                (*span).free = (*block).next;
+                block.cast::<u8>()
+            };
+            (*span).used += 1;
+            if (*span).free.is_null() && (*span).bump + block_bytes > SPAN_BYTES as u32 {
+                self.unlist(span);
+            }
+            NonNull::new_unchecked(block)
+        }
+    }
+
+    /// Puts a block back into its span.
+    ///
+    /// # Safety
+    /// The caller owns the heap, which owns the span, which the block is of.
+    #[inline]
+    unsafe fn put_block(&self, span: *mut Span, block: *mut FreeBlock) {
+        // SAFETY: as the function's contract says.
+        unsafe {
+            (*block).next = (*span).free;
+            (*span).free = block;
+            (*span).used -= 1;
+            if !(*span).listed {
+                self.list(span);
+            }
+            // The last span with room of a class stays, so that one block freed and taken again costs nothing.
+            if (*span).used == 0 && !((*span).next.is_null() && (*span).prev.is_null()) {
+                self.unlist(span);
+                retire_span(span);
+            }
+        }
+    }
+
+    fn push_remote(&self, block: *mut FreeBlock) {
+        let mut head = self.remote.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the block is free and ours until the exchange succeeds.
+            unsafe { (*block).next = head };
+            match self.remote.compare_exchange_weak(head, block, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// # Safety
+    /// The caller owns the heap.
+    unsafe fn drain_remote(&self) {
+        if self.remote.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        let mut block = self.remote.swap(ptr::null_mut(), Ordering::Acquire);
+        while !block.is_null() {
+            // SAFETY: the blocks on the stack are free and of this heap's spans; `next` is read before the block is
+            // put back. The block's own pointer reaches its span: it kept the provenance that `alloc` gave it.
+            unsafe {
+                let next = (*block).next;
+                let span = block.map_addr(|a| a & !(SPAN_BYTES - 1)).cast::<Span>();
+                self.put_block(span, block);
+                block = next;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The caller owns the heap.
+    #[cold]
+    unsafe fn span_with_room(&self, class: usize) -> *mut Span {
+        // SAFETY: the caller owns the heap, and a fresh span is ours alone.
+        unsafe {
+            self.drain_remote();
+            let span = (*self.bins.get())[class];
+            if !span.is_null() {
+                return span;
+            }
+            let span = fresh_span().as_ptr();
+            span.write(Span {
+                heap: self,
+                free: ptr::null_mut(),
+                next: ptr::null_mut(),
+                prev: ptr::null_mut(),
+                block_bytes: class_size(class) as u32,
+                class: class as u16,
+                used: 0,
+                bump: HEADER_BYTES as u32,
+                listed: false,
+            });
+            self.list(span);
+            span
+        }
+    }
+
+    /// # Safety
+    /// The caller owns the heap and the unlisted span.
+    unsafe fn list(&self, span: *mut Span) {
+        // SAFETY: as the function's contract says; listed spans are live.
+        unsafe {
+            let head = &mut (*self.bins.get())[(*span).class as usize];
+            (*span).prev = ptr::null_mut();
+            (*span).next = *head;
+            if !head.is_null() {
+                (**head).prev = span;
+            }
+            *head = span;
+            (*span).listed = true;
+        }
+    }
+
+    /// # Safety
+    /// The caller owns the heap and the listed span.
+    unsafe fn unlist(&self, span: *mut Span) {
+        // SAFETY: as the function's contract says; neighbours in the list are live.
+        unsafe {
+            let (prev, next) = ((*span).prev, (*span).next);
+            if prev.is_null() {
+                (*self.bins.get())[(*span).class as usize] = next;
+            } else {
+                (*prev).next = next;
+            }
+            if !next.is_null() {
+                (*next).prev = prev;
+            }
+            (*span).next = ptr::null_mut();
+            (*span).prev = ptr::null_mut();
+            (*span).listed = false;
+        }
+    }
+}
+
+/// A span that belongs to nobody, from the spare ones or from a new chunk.
+fn fresh_span() -> NonNull<Span> {
+    let mut spare = SPARE_SPANS.lock().expect("no code panics while it holds the spare spans");
+    if let Some(span) = spare.spans.pop() {
+        return span;
+    }
+    let layout = Layout::from_size_align(CHUNK_BYTES, SPAN_BYTES).expect("both are powers of two");
+    // SAFETY: the layout's size is not zero. The chunk is never given back whole; its spans are reused for good.
+    let chunk = unsafe { System.alloc(layout) };
+    let Some(chunk) = NonNull::new(chunk) else { handle_alloc_error(layout) };
+    // Pushed last to first, so that spans are taken in address order.
+    for index in (1..CHUNK_BYTES / SPAN_BYTES).rev() {
+        // SAFETY: the offset lies inside the chunk.
+        spare.spans.push(unsafe { chunk.add(index * SPAN_BYTES) }.cast());
+    }
+    chunk.cast()
+}
+
+/// Gives an empty span back for reuse by any heap and class.
+fn retire_span(span: *mut Span) {
+    let mut spare = SPARE_SPANS.lock().expect("no code panics while it holds the spare spans");
+    if spare.spans.len() >= SPARE_SPANS_MAX {
+        release_pages(span.cast());
+    }
+    spare.spans.extend(NonNull::new(span));
+}
+
+/// Tells the system that a span's contents are not needed.
+fn release_pages(span: *mut u8) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    // SAFETY: the span is 64 KiB of memory of ours that holds nothing; it reads as zeros afterwards.
+    unsafe {
+        libc::madvise(span.cast(), SPAN_BYTES, libc::MADV_DONTNEED);
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = span;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_their_sizes() {
+        for size in 1..=SLAB_MAX {
+            let class = class_of(size);
+            let room = class_size(class);
+            assert!(room >= size, "{size} in a block of {room}");
+            assert_eq!(room % 8, 0);
+            assert_eq!(class_of(room), class, "{size} and its rounded size {room} differ in class");
+            assert_eq!(rounded(size), room);
+            assert!(class == 0 || class_size(class - 1) < size, "{size} would fit a smaller class");
+            assert!(room <= FINE_MAX || room - size < room / 8 + 8);
+        }
+    }
+
+    #[test]
+    fn blocks_do_not_overlap_and_are_reused() {
+        let sizes = [8, 24, 56, 1024, 1500, 4096, 8184, 9000];
+        let rounds = if cfg!(miri) { 40 } else { 3_000 };
+        let mut blocks = Vec::new();
+        let mut random = 12345u64;
+        for round in 0..rounds {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            if random >> 62 == 0 && !blocks.is_empty() {
+                let (block, size, fill): (NonNull<u8>, usize, u8) =
+                    blocks.swap_remove((random >> 33) as usize % blocks.len());
+                // SAFETY: the block is live, was filled whole, and is freed once.
+                unsafe {
+                    assert!((0..size).all(|i| *block.as_ptr().add(i) == fill), "a block was overwritten");
+                    free(block, size);
+                }
+            } else {
+                let size = sizes[(random >> 33) as usize % sizes.len()];
+                let block = alloc(size);
+                // SAFETY: the block has at least `size` bytes.
+                unsafe { block.write_bytes(round as u8, size) };
+                blocks.push((block, size, round as u8));
+            }
+        }
+        for (block, size, fill) in blocks {
+            // SAFETY: as above.
+            unsafe {
+                assert!((0..size).all(|i| *block.as_ptr().add(i) == fill), "a block was overwritten");
+                free(block, size);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_freed_by_another_thread_come_back() {
+        let count = if cfg!(miri) { 20 } else { 5_000 };
+        struct Blocks(Vec<NonNull<u8>>);
+        // SAFETY: the blocks are plain memory that nobody else refers to.
+        unsafe impl Send for Blocks {}
+        for _ in 0..3 {
+            let blocks = Blocks((0..count).map(|_| alloc(4000)).collect());
+            let first = blocks.0.iter().map(|b| b.addr()).min().unwrap();
+            std::thread::spawn(move || {
+                let blocks = blocks;
+                for block in blocks.0 {
+                    // SAFETY: the blocks are live and freed once.
+                    unsafe { free(block, 4000) };
+                }
+            })
+            .join()
+            .unwrap();
+            collect();
+            let again: Vec<_> = (0..count).map(|_| alloc(4000)).collect();
+            assert!(cfg!(miri) || again.iter().any(|b| b.addr() == first), "nothing was reused");
+            for block in again {
+                // SAFETY: as above.
+                unsafe { free(block, 4000) };
+            }
+        }
+    }
+}
