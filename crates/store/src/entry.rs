@@ -1,0 +1,657 @@
+//! One key with its value, in one allocation. Knows nothing of tables, shards or commands.
+//!
+//! ```text
+//! +--------+----------+-------+---------+------------+-----+-------+
+//! | header | deadline | CAS   | flags   | key length | key | value |
+//! | 8 B    | 8 B ?    | 8 B ? | 4 B ?   | 4 B ?      |     |       |
+//! +--------+----------+-------+---------+------------+-----+-------+
+//!            present only where the header says so
+//!
+//! header: 63      48 47         24 23     16 15      8 7       0
+//!         | value    | access     | key     | fields   | kind    |
+//!         | length   | clock      | length  |          |         |
+//! ```
+//!
+//! The value is the bytes of a short string, the eight bytes of an integer, or the address of an `Object`.
+
+use crate::types::Object;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use tenon_ds::hash_table::Pointer;
+use tenon_ds::slab;
+
+const HEADER: usize = 8;
+/// The longest key whose length fits the header.
+const SHORT_KEY_MAX: usize = 255;
+/// Strings from this length on are objects of their own, so that a reader can leave the lock with a reference.
+pub const INLINE_LEN_MAX: usize = 16 * 1024 - 1;
+
+/// The bits of the header that say which fields follow, and one for the snapshot.
+mod field {
+    pub const DEADLINE: u8 = 1;
+    pub const CAS: u8 = 2;
+    pub const FLAGS: u8 = 4;
+    pub const LONG_KEY: u8 = 8;
+    /// The bit behind the last field.
+    pub const END: u8 = 16;
+}
+
+/// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
+const NO_DEADLINE: u64 = u64::MAX;
+/// A CAS token that means there is none: the item has changed since a client asked for its token.
+const NO_CAS: u64 = 0;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    Inline = 0,
+    Int = 1,
+    Object = 2,
+}
+
+/// The header's word, taken apart and put together by shifts.
+#[derive(Clone, Copy)]
+struct Header(u64);
+
+impl Header {
+    fn new(kind: Kind, fields: u8, key_len: usize, value_len: usize, access: u32) -> Header {
+        debug_assert!(value_len <= INLINE_LEN_MAX);
+        let key_len = if fields & field::LONG_KEY != 0 { 0 } else { key_len as u64 };
+        Header(
+            kind as u64
+                | u64::from(fields) << 8
+                | key_len << 16
+                | u64::from(access & 0xff_ffff) << 24
+                | (value_len as u64) << 48,
+        )
+    }
+
+    #[inline]
+    fn kind(self) -> Kind {
+        match self.0 as u8 {
+            0 => Kind::Inline,
+            1 => Kind::Int,
+            _ => Kind::Object,
+        }
+    }
+
+    #[inline]
+    fn fields(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
+
+    #[inline]
+    fn has(self, field: u8) -> bool {
+        self.fields() & field != 0
+    }
+
+    #[inline]
+    fn access(self) -> u32 {
+        (self.0 >> 24) as u32 & 0xff_ffff
+    }
+
+    #[inline]
+    fn value_len(self) -> usize {
+        match self.kind() {
+            Kind::Inline => (self.0 >> 48) as usize,
+            Kind::Int | Kind::Object => 8,
+        }
+    }
+
+    /// Where the field begins, which the header must have; the fields are in the order of their bits.
+    #[inline]
+    fn offset_of(self, wanted: u8) -> usize {
+        let before = self.fields() & (wanted - 1);
+        let eights = (before & (field::DEADLINE | field::CAS)).count_ones();
+        let fours = (before & (field::FLAGS | field::LONG_KEY)).count_ones();
+        HEADER + eights as usize * 8 + fours as usize * 4
+    }
+
+    #[inline]
+    fn key_offset(self) -> usize {
+        // Most entries have no field but perhaps a deadline.
+        if self.fields() == 0 { HEADER } else { self.offset_of(field::END) }
+    }
+}
+
+/// What is to be stored.
+#[derive(Debug)]
+pub enum NewValue<'a> {
+    /// A string; short ones are copied into the entry, long ones into an object.
+    Bytes(&'a [u8]),
+    /// A string that is the decimal form of this number.
+    Int(i64),
+    /// Any other value, or a string that already is an object.
+    Object(Box<Object>),
+}
+
+/// A value as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub enum ValueRef<'a> {
+    /// A short string.
+    Bytes(&'a [u8]),
+    /// A string that is the decimal form of this number.
+    Int(i64),
+    /// A long string or a collection.
+    Object(&'a Object),
+}
+
+/// What an entry says of its key beside the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// When the key expires, in milliseconds since the UNIX epoch.
+    pub deadline_ms: Option<u64>,
+    /// memcached's CAS token, on items that were asked for it.
+    pub cas: Option<u64>,
+    /// memcached's client flags.
+    pub flags: u32,
+    /// The access clock or frequency of the eviction policy, 24 bits.
+    pub access: u32,
+}
+
+/// The owner of one entry.
+pub struct Entry(NonNull<u8>);
+
+// SAFETY: an entry owns its allocation and its object, neither of which is tied to a thread.
+unsafe impl Send for Entry {}
+
+/// A shared view of an entry in its table.
+#[derive(Clone, Copy)]
+pub struct EntryRef<'a>(NonNull<u8>, PhantomData<&'a Entry>);
+
+/// An exclusive view of an entry in its table.
+pub struct EntryMut<'a>(NonNull<u8>, PhantomData<&'a mut Entry>);
+
+/// The fields, lengths and size of an entry that is to be made.
+struct Shape {
+    kind: Kind,
+    fields: u8,
+    key_len: usize,
+    value_len: usize,
+}
+
+impl Shape {
+    fn of(key_len: usize, value: &NewValue<'_>, meta: &Meta) -> Shape {
+        let (kind, value_len) = match value {
+            NewValue::Bytes(bytes) => (Kind::Inline, bytes.len()),
+            NewValue::Int(_) => (Kind::Int, 8),
+            NewValue::Object(_) => (Kind::Object, 8),
+        };
+        let mut fields = 0;
+        if meta.deadline_ms.is_some() {
+            fields |= field::DEADLINE;
+        }
+        if meta.cas.is_some() {
+            fields |= field::CAS;
+        }
+        if meta.flags != 0 {
+            fields |= field::FLAGS;
+        }
+        if key_len > SHORT_KEY_MAX {
+            fields |= field::LONG_KEY;
+        }
+        Shape { kind, fields, key_len, value_len }
+    }
+
+    fn header(&self, access: u32) -> Header {
+        Header::new(self.kind, self.fields, self.key_len, self.value_len, access)
+    }
+
+    fn size(&self) -> usize {
+        self.header(0).key_offset() + self.key_len + self.value_len
+    }
+}
+
+impl Entry {
+    /// Makes an entry.
+    ///
+    /// # Panics
+    /// When the key has 4 GiB or more.
+    pub fn new(key: &[u8], value: NewValue<'_>, meta: &Meta) -> Entry {
+        let value = match value {
+            NewValue::Bytes(bytes) if bytes.len() > INLINE_LEN_MAX => NewValue::Object(Box::new(Object::string(bytes))),
+            other => other,
+        };
+        let shape = Shape::of(key.len(), &value, meta);
+        let entry = Entry(slab::alloc(shape.size()));
+        let header = shape.header(meta.access);
+        // SAFETY: the block has the shape's size, which is where these fields, the key and the value end.
+        unsafe {
+            entry.0.cast::<Header>().write(header);
+            if header.has(field::LONG_KEY) {
+                let len = u32::try_from(key.len()).expect("a key is shorter than 4 GiB");
+                entry.0.add(header.offset_of(field::LONG_KEY)).cast::<u32>().write_unaligned(len);
+            }
+            entry.0.add(header.key_offset()).copy_from_nonoverlapping(NonNull::from_ref(key).cast(), key.len());
+        }
+        let mut view = EntryMut(entry.0, PhantomData);
+        view.write_meta(meta);
+        // SAFETY: the value's place is not initialised, and the shape has the value's kind and length.
+        unsafe { view.write_value(value) };
+        entry
+    }
+
+    /// A view of the entry.
+    pub fn view(&self) -> EntryRef<'_> {
+        EntryRef(self.0, PhantomData)
+    }
+
+    /// Gives up the entry for its object, if that is what the value is.
+    pub fn into_object(self) -> Option<Box<Object>> {
+        let this = ManuallyDrop::new(self);
+        let view = EntryRef(this.0, PhantomData);
+        // SAFETY: the entry is not used after; its object, if any, is taken out exactly once.
+        unsafe {
+            let object = (view.header().kind() == Kind::Object).then(|| Box::from_raw(view.object_address()));
+            slab::free(this.0, view.size());
+            object
+        }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("key", &self.view().key()).field("value", &self.view().value()).finish()
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let view = self.view();
+        // SAFETY: the entry is going away: the object, if any, has no other owner, and the block is freed once.
+        unsafe {
+            if view.header().kind() == Kind::Object {
+                drop(Box::from_raw(view.object_address()));
+            }
+            slab::free(self.0, view.size());
+        }
+    }
+}
+
+// SAFETY: the address comes from the slab or the global allocator, which give user addresses below 2^47; views borrow
+// the entry through the table.
+unsafe impl Pointer for Entry {
+    type Ref<'a> = EntryRef<'a>;
+    type Mut<'a> = EntryMut<'a>;
+
+    #[inline]
+    fn into_raw(self) -> NonNull<u8> {
+        ManuallyDrop::new(self).0
+    }
+
+    #[inline]
+    unsafe fn from_raw(raw: NonNull<u8>) -> Entry {
+        Entry(raw)
+    }
+
+    #[inline]
+    unsafe fn as_ref<'a>(raw: NonNull<u8>) -> EntryRef<'a> {
+        EntryRef(raw, PhantomData)
+    }
+
+    #[inline]
+    unsafe fn as_mut<'a>(raw: NonNull<u8>) -> EntryMut<'a> {
+        EntryMut(raw, PhantomData)
+    }
+}
+
+impl<'a> EntryRef<'a> {
+    #[inline]
+    fn header(self) -> Header {
+        // SAFETY: every entry starts with its header, aligned to eight.
+        unsafe { self.0.cast::<Header>().read() }
+    }
+
+    /// The bytes from `offset` on; both lie inside the entry.
+    #[inline]
+    unsafe fn bytes(self, offset: usize, len: usize) -> &'a [u8] {
+        // SAFETY: the caller gives a range inside the initialised part of the entry, which lives for `'a`.
+        unsafe { std::slice::from_raw_parts(self.0.add(offset).as_ptr(), len) }
+    }
+
+    #[inline]
+    fn key_len(self) -> usize {
+        let header = self.header();
+        if header.has(field::LONG_KEY) {
+            // SAFETY: the header says that the field is there.
+            unsafe { self.0.add(header.offset_of(field::LONG_KEY)).cast::<u32>().read_unaligned() as usize }
+        } else {
+            (header.0 >> 16) as u8 as usize
+        }
+    }
+
+    /// The key.
+    #[inline]
+    pub fn key(self) -> &'a [u8] {
+        // SAFETY: the key lies there, as the header says.
+        unsafe { self.bytes(self.header().key_offset(), self.key_len()) }
+    }
+
+    #[inline]
+    fn value_offset(self) -> usize {
+        self.header().key_offset() + self.key_len()
+    }
+
+    fn object_address(self) -> *mut Object {
+        debug_assert!(self.header().kind() == Kind::Object);
+        // SAFETY: the value of this kind is the address that `Box::into_raw` gave.
+        unsafe { self.0.add(self.value_offset()).cast::<*mut Object>().read_unaligned() }
+    }
+
+    /// The value.
+    #[inline]
+    pub fn value(self) -> ValueRef<'a> {
+        let header = self.header();
+        // SAFETY: the value lies behind the key and has the kind that the header says.
+        unsafe {
+            match header.kind() {
+                Kind::Inline => ValueRef::Bytes(self.bytes(self.value_offset(), header.value_len())),
+                Kind::Int => ValueRef::Int(self.0.add(self.value_offset()).cast::<i64>().read_unaligned()),
+                Kind::Object => ValueRef::Object(&*self.object_address()),
+            }
+        }
+    }
+
+    /// When the key expires, in milliseconds since the UNIX epoch.
+    #[inline]
+    pub fn deadline_ms(self) -> Option<u64> {
+        let header = self.header();
+        if !header.has(field::DEADLINE) {
+            return None;
+        }
+        // SAFETY: the header says that the field is there.
+        let deadline = unsafe { self.0.add(header.offset_of(field::DEADLINE)).cast::<u64>().read_unaligned() };
+        (deadline != NO_DEADLINE).then_some(deadline)
+    }
+
+    /// memcached's CAS token, if the item has one.
+    pub fn cas(self) -> Option<u64> {
+        let header = self.header();
+        if !header.has(field::CAS) {
+            return None;
+        }
+        // SAFETY: the header says that the field is there.
+        let cas = unsafe { self.0.add(header.offset_of(field::CAS)).cast::<u64>().read_unaligned() };
+        (cas != NO_CAS).then_some(cas)
+    }
+
+    /// memcached's client flags.
+    #[inline]
+    pub fn flags(self) -> u32 {
+        let header = self.header();
+        if !header.has(field::FLAGS) {
+            return 0;
+        }
+        // SAFETY: the header says that the field is there.
+        unsafe { self.0.add(header.offset_of(field::FLAGS)).cast::<u32>().read_unaligned() }
+    }
+
+    /// The access clock or frequency, 24 bits.
+    #[inline]
+    pub fn access(self) -> u32 {
+        self.header().access()
+    }
+
+    /// All that is beside key and value.
+    pub fn meta(self) -> Meta {
+        Meta { deadline_ms: self.deadline_ms(), cas: self.cas(), flags: self.flags(), access: self.access() }
+    }
+
+    /// Bytes that the entry asked for, a value's own object not counted.
+    #[inline]
+    fn size(self) -> usize {
+        self.value_offset() + self.header().value_len()
+    }
+
+    /// Bytes of memory that the entry and its object take.
+    pub fn memory(self) -> usize {
+        let object = match self.value() {
+            ValueRef::Object(object) => object.memory(),
+            ValueRef::Bytes(_) | ValueRef::Int(_) => 0,
+        };
+        slab::rounded(self.size()) + object
+    }
+}
+
+impl fmt::Debug for EntryRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EntryRef").field("key", &self.key()).field("value", &self.value()).finish()
+    }
+}
+
+impl<'a> EntryMut<'a> {
+    /// The shared view.
+    #[inline]
+    pub fn view(&self) -> EntryRef<'_> {
+        EntryRef(self.0, PhantomData)
+    }
+
+    #[inline]
+    fn set_header(&mut self, header: Header) {
+        // SAFETY: every entry starts with its header, aligned to eight.
+        unsafe { self.0.cast::<Header>().write(header) }
+    }
+
+    /// Sets the access clock or frequency, of which 24 bits are kept.
+    #[inline]
+    pub fn set_access(&mut self, access: u32) {
+        let cleared = self.view().header().0 & !(0xff_ffff << 24);
+        self.set_header(Header(cleared | u64::from(access & 0xff_ffff) << 24));
+    }
+
+    /// Takes the CAS token away, as the value has changed; the next client that asks gets a new one.
+    #[inline]
+    pub fn clear_cas(&mut self) {
+        let header = self.view().header();
+        if header.has(field::CAS) {
+            // SAFETY: the header says that the field is there.
+            unsafe { self.0.add(header.offset_of(field::CAS)).cast::<u64>().write_unaligned(NO_CAS) }
+        }
+    }
+
+    /// The integer, to be changed where it is.
+    #[inline]
+    pub fn set_int(&mut self, value: i64) {
+        assert!(self.view().header().kind() == Kind::Int, "only an integer becomes another in place");
+        let offset = self.view().value_offset();
+        // SAFETY: the value of this kind is eight bytes behind the key.
+        unsafe { self.0.add(offset).cast::<i64>().write_unaligned(value) }
+    }
+
+    /// The object, if the value is one.
+    pub fn object(&mut self) -> Option<&mut Object> {
+        // SAFETY: the object is owned by this entry, which is borrowed exclusively.
+        (self.view().header().kind() == Kind::Object).then(|| unsafe { &mut *self.view().object_address() })
+    }
+
+    /// The bytes of a short string, to be changed where they are.
+    pub fn inline_bytes(&mut self) -> Option<&mut [u8]> {
+        let header = self.view().header();
+        if header.kind() != Kind::Inline {
+            return None;
+        }
+        let offset = self.view().value_offset();
+        // SAFETY: the value of this kind is that many bytes behind the key, borrowed exclusively.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.0.add(offset).as_ptr(), header.value_len()) })
+    }
+
+    /// Whether `meta` can be written without moving the entry.
+    fn has_room_for(&self, meta: &Meta) -> bool {
+        let header = self.view().header();
+        (meta.deadline_ms.is_none() || header.has(field::DEADLINE))
+            && (meta.cas.is_none() || header.has(field::CAS))
+            && (meta.flags == 0 || header.has(field::FLAGS))
+    }
+
+    /// Writes `meta` where the entry has the fields for it; tells whether it did.
+    pub fn try_set_meta(&mut self, meta: &Meta) -> bool {
+        let fits = self.has_room_for(meta);
+        if fits {
+            self.write_meta(meta);
+            self.set_access(meta.access);
+        }
+        fits
+    }
+
+    fn write_meta(&mut self, meta: &Meta) {
+        let header = self.view().header();
+        // SAFETY: each field is written only where the header says that it is there.
+        unsafe {
+            if header.has(field::DEADLINE) {
+                let deadline = meta.deadline_ms.map_or(NO_DEADLINE, |ms| ms.min(NO_DEADLINE - 1));
+                self.0.add(header.offset_of(field::DEADLINE)).cast::<u64>().write_unaligned(deadline);
+            }
+            if header.has(field::CAS) {
+                let cas = meta.cas.unwrap_or(NO_CAS);
+                self.0.add(header.offset_of(field::CAS)).cast::<u64>().write_unaligned(cas);
+            }
+            if header.has(field::FLAGS) {
+                self.0.add(header.offset_of(field::FLAGS)).cast::<u32>().write_unaligned(meta.flags);
+            }
+        }
+    }
+
+    /// Writes value and `meta` where they are when they fit the entry's block; gives the value back when not.
+    pub fn try_overwrite<'v>(&mut self, value: NewValue<'v>, meta: &Meta) -> Result<(), NewValue<'v>> {
+        let header = self.view().header();
+        let fits = match &value {
+            NewValue::Bytes(bytes) => {
+                header.kind() == Kind::Inline
+                    && bytes.len() <= INLINE_LEN_MAX
+                    && (bytes.len() == header.value_len() || {
+                        let size = self.view().size();
+                        slab::rounded(size - header.value_len() + bytes.len()) == slab::rounded(size)
+                            && size <= slab::SLAB_MAX
+                    })
+            }
+            NewValue::Int(_) => header.kind() == Kind::Int,
+            NewValue::Object(_) => header.kind() == Kind::Object,
+        };
+        if !fits || !self.has_room_for(meta) {
+            return Err(value);
+        }
+        if let NewValue::Bytes(bytes) = &value {
+            let cleared = header.0 & !(0xffff << 48);
+            self.set_header(Header(cleared | (bytes.len() as u64) << 48));
+        }
+        self.write_meta(meta);
+        self.set_access(meta.access);
+        let old = (header.kind() == Kind::Object).then(|| self.view().object_address());
+        // SAFETY: the value's place holds a value of this kind; a block of the same class has room for the new
+        // length. The old object has no other owner once its address is overwritten.
+        unsafe {
+            self.write_value(value);
+            if let Some(old) = old {
+                drop(Box::from_raw(old));
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The header's kind and length are the value's, and the block has room for it. What is there is not dropped.
+    unsafe fn write_value(&mut self, value: NewValue<'_>) {
+        // SAFETY: as the function's contract says.
+        unsafe {
+            let place = self.0.add(self.view().value_offset());
+            match value {
+                NewValue::Bytes(bytes) => {
+                    place.copy_from_nonoverlapping(NonNull::from_ref(bytes).cast(), bytes.len());
+                }
+                NewValue::Int(int) => place.cast::<i64>().write_unaligned(int),
+                NewValue::Object(object) => place.cast::<*mut Object>().write_unaligned(Box::into_raw(object)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metas() -> Vec<Meta> {
+        let mut metas = Vec::new();
+        for deadline_ms in [None, Some(0), Some(1_700_000_000_000)] {
+            for cas in [None, Some(7)] {
+                for flags in [0, u32::MAX] {
+                    metas.push(Meta { deadline_ms, cas, flags, access: 0xab_cdef });
+                }
+            }
+        }
+        metas
+    }
+
+    #[test]
+    fn gives_back_what_was_put_in() {
+        for meta in metas() {
+            for key_len in [0, 1, 16, 255, 256, 70_000] {
+                let key = vec![b'k'; key_len];
+                for value_len in [0, 8, 100, INLINE_LEN_MAX] {
+                    let value = vec![b'v'; value_len];
+                    let entry = Entry::new(&key, NewValue::Bytes(&value), &meta);
+                    assert_eq!(entry.view().key(), key);
+                    assert!(matches!(entry.view().value(), ValueRef::Bytes(v) if v == value));
+                    assert_eq!(entry.view().meta(), meta);
+                }
+                let entry = Entry::new(&key, NewValue::Int(i64::MIN), &meta);
+                assert!(matches!(entry.view().value(), ValueRef::Int(i64::MIN)));
+                let long = vec![b'v'; INLINE_LEN_MAX + 1];
+                let entry = Entry::new(&key, NewValue::Bytes(&long), &meta);
+                assert!(matches!(entry.view().value(), ValueRef::Object(_)));
+                assert_eq!(entry.view().meta(), meta);
+                assert!(entry.into_object().is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn overwrites_in_place_only_what_fits() {
+        for meta in metas() {
+            for before in 0..40 {
+                for after in 0..40 {
+                    let mut entry = Entry::new(b"key", NewValue::Bytes(&vec![b'a'; before]), &meta);
+                    let size = entry.view().memory();
+                    let raw = entry.0;
+                    let mut view = EntryMut(raw, PhantomData);
+                    let value = vec![b'b'; after];
+                    let done = view.try_overwrite(NewValue::Bytes(&value), &meta).is_ok();
+                    assert_eq!(entry.view().memory(), size);
+                    if done {
+                        assert!(matches!(entry.view().value(), ValueRef::Bytes(v) if v == value));
+                        assert_eq!(entry.view().meta(), meta);
+                    } else {
+                        entry = Entry::new(b"key", NewValue::Bytes(&value), &meta);
+                        assert_ne!(entry.view().memory(), size, "{before} to {after} bytes would have fitted");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_deadline_comes_and_goes_in_place() {
+        let mut meta = Meta { deadline_ms: Some(5), ..Meta::default() };
+        let entry = Entry::new(b"key", NewValue::Int(1), &meta);
+        let mut view = EntryMut(entry.0, PhantomData);
+        meta.deadline_ms = None;
+        assert!(view.try_set_meta(&meta));
+        assert_eq!(view.view().deadline_ms(), None);
+        meta.deadline_ms = Some(9);
+        assert!(view.try_set_meta(&meta));
+        assert_eq!(view.view().deadline_ms(), Some(9));
+        meta.flags = 1;
+        assert!(!view.try_set_meta(&meta));
+        view.set_int(3);
+        assert!(matches!(view.view().value(), ValueRef::Int(3)));
+    }
+
+    #[test]
+    fn a_small_string_costs_eight_bytes_over_key_and_value() {
+        for (value_len, wanted) in [(8, 32), (32, 56), (100, 128), (1_000, 1_024)] {
+            let entry = Entry::new(&[b'k'; 16], NewValue::Bytes(&vec![0; value_len]), &Meta::default());
+            assert_eq!(entry.view().memory(), wanted);
+        }
+    }
+}

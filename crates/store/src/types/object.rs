@@ -1,0 +1,37 @@
+//! What a value is when it does not fit its entry. Knows nothing of keys and commands.
+
+use super::rope::{CHUNK_LEN, Rope};
+use bytes::Bytes;
+
+/// A value with an allocation of its own.
+#[derive(Debug)]
+pub enum Object {
+    /// A string that readers take a reference to.
+    Shared(Bytes),
+    /// A string in chunks.
+    Rope(Rope),
+}
+
+impl Object {
+    /// The object for a string: shared as it is, or in chunks when it is longer than one.
+    pub fn string(bytes: &[u8]) -> Object {
+        if bytes.len() <= CHUNK_LEN { Object::Shared(Bytes::copy_from_slice(bytes)) } else { Object::Rope(Rope::from(bytes)) }
+    }
+
+    /// The object for a string that has arrived in chunks.
+    pub fn from_rope(mut rope: Rope) -> Object {
+        match rope.take_single() {
+            Some(bytes) => Object::Shared(bytes),
+            None => Object::Rope(rope),
+        }
+    }
+
+    /// Bytes of memory, the object itself included.
+    pub fn memory(&self) -> usize {
+        size_of::<Object>()
+            + match self {
+                Object::Shared(bytes) => bytes.len(),
+                Object::Rope(rope) => rope.memory(),
+            }
+    }
+}

@@ -1,0 +1,199 @@
+//! A long string in chunks: nothing that is there moves when it grows or is written into. Knows nothing of keys.
+
+use bytes::{Bytes, BytesMut};
+
+/// Bytes a chunk: every chunk but the last has exactly as many.
+pub const CHUNK_LEN: usize = 256 * 1024;
+
+/// A string of chunks.
+///
+/// Full chunks are reference-counted, so that a reader leaves the lock with references; the last one, still growing,
+/// is copied for a reader.
+#[derive(Debug, Default)]
+pub struct Rope {
+    /// All of `CHUNK_LEN` bytes.
+    full: Vec<Bytes>,
+    /// Shorter than `CHUNK_LEN`.
+    last: BytesMut,
+}
+
+impl Rope {
+    /// An empty rope.
+    pub fn new() -> Rope {
+        Rope::default()
+    }
+
+    /// Bytes in the string.
+    pub fn len(&self) -> usize {
+        self.full.len() * CHUNK_LEN + self.last.len()
+    }
+
+    /// Whether there is no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory beside the rope itself.
+    pub fn memory(&self) -> usize {
+        self.full.len() * CHUNK_LEN + self.last.capacity() + self.full.capacity() * size_of::<Bytes>()
+    }
+
+    /// Adds bytes at the end.
+    pub fn append(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (now, rest) = bytes.split_at(bytes.len().min(CHUNK_LEN - self.last.len()));
+            self.reserve_last(now.len());
+            self.last.extend_from_slice(now);
+            self.seal_last();
+            bytes = rest;
+        }
+    }
+
+    fn reserve_last(&mut self, more: usize) {
+        if self.last.capacity() - self.last.len() < more {
+            // Doubling up to the chunk keeps short tails small, and never allocates more than a chunk.
+            let wanted = (self.last.len() + more).max(self.last.len() * 2).min(CHUNK_LEN);
+            // `BytesMut::reserve` may double past the chunk.
+            let mut grown = BytesMut::with_capacity(wanted);
+            grown.extend_from_slice(&self.last);
+            self.last = grown;
+        }
+    }
+
+    fn seal_last(&mut self) {
+        if self.last.len() == CHUNK_LEN {
+            self.full.push(std::mem::take(&mut self.last).freeze());
+        }
+    }
+
+    /// Writes `bytes` over what is at `offset`, growing with zeros as far as needed.
+    pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
+        while self.len() < offset {
+            const ZEROS: [u8; 4096] = [0; 4096];
+            self.append(&ZEROS[..(offset - self.len()).min(ZEROS.len())]);
+        }
+        let (over, append) = bytes.split_at(bytes.len().min(self.len() - offset));
+        let mut at = offset;
+        let mut rest = over;
+        while !rest.is_empty() {
+            let within = at % CHUNK_LEN;
+            let (now, later) = rest.split_at(rest.len().min(CHUNK_LEN - within));
+            match self.full.get_mut(at / CHUNK_LEN) {
+                Some(chunk) => {
+                    // A chunk that is being sent is copied, any other is written where it is.
+                    let mut own = match std::mem::take(chunk).try_into_mut() {
+                        Ok(own) => own,
+                        Err(shared) => BytesMut::from(&shared[..]),
+                    };
+                    own[within..within + now.len()].copy_from_slice(now);
+                    *chunk = own.freeze();
+                }
+                None => self.last[within..within + now.len()].copy_from_slice(now),
+            }
+            at += now.len();
+            rest = later;
+        }
+        self.append(append);
+    }
+
+    /// The pieces of the bytes `start..end`, by reference where they are in full chunks.
+    ///
+    /// # Panics
+    /// When the range does not lie inside the string.
+    pub fn range(&self, start: usize, end: usize) -> impl Iterator<Item = Bytes> + '_ {
+        assert!(start <= end && end <= self.len(), "the range is inside the string");
+        let first = start / CHUNK_LEN;
+        let chunks = end.div_ceil(CHUNK_LEN).saturating_sub(first);
+        (first..first + chunks).map(move |index| {
+            let base = index * CHUNK_LEN;
+            let from = start.max(base) - base;
+            let to = end.min(base + CHUNK_LEN) - base;
+            match self.full.get(index) {
+                Some(chunk) => chunk.slice(from..to),
+                None => Bytes::copy_from_slice(&self.last[from..to]),
+            }
+        })
+    }
+
+    /// All of it in one piece.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len());
+        self.full.iter().for_each(|chunk| bytes.extend_from_slice(chunk));
+        bytes.extend_from_slice(&self.last);
+        bytes
+    }
+
+    /// The slices that make up the string, in order.
+    pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
+        self.full.iter().map(|chunk| &chunk[..]).chain([&self.last[..]])
+    }
+
+    /// The only chunk, when there is no more than one; the rope is empty then.
+    pub fn take_single(&mut self) -> Option<Bytes> {
+        match (self.full.len(), self.last.is_empty()) {
+            (0, _) => Some(std::mem::take(&mut self.last).freeze()),
+            (1, true) => self.full.pop(),
+            _ => None,
+        }
+    }
+}
+
+impl From<&[u8]> for Rope {
+    fn from(bytes: &[u8]) -> Rope {
+        let mut rope = Rope::new();
+        rope.append(bytes);
+        rope
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behaves_like_a_vec() {
+        let mut rope = Rope::new();
+        let mut model: Vec<u8> = Vec::new();
+        let mut random = 7u64;
+        let mut held = Vec::new();
+        for round in 0..if cfg!(miri) { 6 } else { 300 } {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let len = (random >> 33) as usize % (CHUNK_LEN * 2);
+            let bytes = vec![round as u8; len];
+            if random >> 62 == 0 {
+                rope.append(&bytes);
+                model.extend_from_slice(&bytes);
+            } else {
+                let offset = (random >> 20) as usize % (model.len() + 1000);
+                model.resize(model.len().max(offset + len), 0);
+                model[offset..offset + len].copy_from_slice(&bytes);
+                rope.write_at(offset, &bytes);
+            }
+            if model.len() > 20 * CHUNK_LEN {
+                rope = Rope::from(&model[..3 * CHUNK_LEN]);
+                model.truncate(3 * CHUNK_LEN);
+            }
+            assert_eq!(rope.len(), model.len());
+            let start = (random >> 7) as usize % (model.len() + 1);
+            let end = start + (random >> 11) as usize % (model.len() - start + 1);
+            let pieces: Vec<Bytes> = rope.range(start, end).collect();
+            assert_eq!(pieces.concat(), &model[start..end]);
+            // What a reader took does not change under it.
+            held.push((pieces, model[start..end].to_vec()));
+            if held.len() > 3 {
+                let (pieces, then) = held.remove(0);
+                assert_eq!(pieces.concat(), then);
+            }
+        }
+        assert_eq!(rope.to_vec(), model);
+        assert_eq!(rope.slices().collect::<Vec<_>>().concat(), model);
+    }
+
+    #[test]
+    fn a_single_chunk_is_handed_over() {
+        for len in [0, 10, CHUNK_LEN] {
+            assert_eq!(Rope::from(&vec![1; len][..]).take_single().map(|b| b.len()), Some(len));
+        }
+        assert_eq!(Rope::from(&vec![1; CHUNK_LEN + 1][..]).take_single(), None);
+    }
+}
