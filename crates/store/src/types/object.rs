@@ -15,7 +15,11 @@ pub enum Object {
 impl Object {
     /// The object for a string: shared as it is, or in chunks when it is longer than one.
     pub fn string(bytes: &[u8]) -> Object {
-        if bytes.len() <= CHUNK_LEN { Object::Shared(Bytes::copy_from_slice(bytes)) } else { Object::Rope(Rope::from(bytes)) }
+        if bytes.len() <= CHUNK_LEN {
+            Object::Shared(Bytes::copy_from_slice(bytes))
+        } else {
+            Object::Rope(Rope::from(bytes))
+        }
     }
 
     /// The object for a string that has arrived in chunks.

@@ -1,0 +1,127 @@
+//! The 24 bits an entry keeps of how it was used: a clock for LRU, a decaying counter for LFU, as Redis keeps them
+//! (<https://redis.io/docs/latest/develop/reference/eviction/>). Knows no entry.
+
+/// Bits of the clock.
+const CLOCK_MASK: u32 = 0xff_ffff;
+/// The counter of a new key, so that it is not the first to go.
+const LFU_INITIAL: u8 = 5;
+
+/// How accesses are noted now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noting {
+    /// The time of the last access, in seconds.
+    Clock,
+    /// The frequency of accesses: eight bits of logarithmic counter behind sixteen of minutes.
+    Frequency {
+        /// `lfu-log-factor`: how much slower the counter grows the larger it is.
+        log_factor: u32,
+        /// `lfu-decay-time`: minutes for the counter to fall by one; 0: never.
+        decay_minutes: u32,
+    },
+}
+
+/// The present for noting accesses, read once a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessClock {
+    noting: Noting,
+    seconds: u32,
+    minutes: u16,
+}
+
+impl AccessClock {
+    /// The clock at `now_ms`, milliseconds since the UNIX epoch.
+    pub fn new(noting: Noting, now_ms: u64) -> AccessClock {
+        let seconds = now_ms / 1_000;
+        AccessClock { noting, seconds: seconds as u32 & CLOCK_MASK, minutes: (seconds / 60) as u16 }
+    }
+
+    /// Whether frequencies are kept.
+    pub fn notes_frequency(&self) -> bool {
+        self.noting != Noting::Clock
+    }
+
+    /// The bits of a key that is made now.
+    #[inline]
+    pub fn created(&self) -> u32 {
+        match self.noting {
+            Noting::Clock => self.seconds,
+            Noting::Frequency { .. } => u32::from(self.minutes) << 8 | u32::from(LFU_INITIAL),
+        }
+    }
+
+    /// The bits of a key that is accessed now; `random` decides whether a frequency grows.
+    #[inline]
+    pub fn touched(&self, access: u32, random: u32) -> u32 {
+        match self.noting {
+            Noting::Clock => self.seconds,
+            Noting::Frequency { log_factor, .. } => {
+                let counter = self.frequency(access);
+                let above = u32::from(counter.saturating_sub(LFU_INITIAL));
+                let grows = counter < u8::MAX && u64::from(random) * u64::from(above * log_factor + 1) < 1 << 32;
+                u32::from(self.minutes) << 8 | u32::from(counter + u8::from(grows))
+            }
+        }
+    }
+
+    /// The frequency now, decayed since the last access.
+    pub fn frequency(&self, access: u32) -> u8 {
+        let counter = access as u8;
+        match self.noting {
+            Noting::Frequency { decay_minutes, .. } if decay_minutes > 0 => {
+                let elapsed = self.minutes.wrapping_sub((access >> 8) as u16);
+                counter.saturating_sub(u8::try_from(u32::from(elapsed) / decay_minutes).unwrap_or(u8::MAX))
+            }
+            _ => counter,
+        }
+    }
+
+    /// Seconds since the last access; the clock wraps after 194 days.
+    pub fn idle_seconds(&self, access: u32) -> u32 {
+        self.seconds.wrapping_sub(access) & CLOCK_MASK
+    }
+
+    /// The bits of a key that was last accessed `seconds` ago (RESTORE's IDLETIME).
+    pub fn idle_since(&self, seconds: u32) -> u32 {
+        self.seconds.wrapping_sub(seconds) & CLOCK_MASK
+    }
+
+    /// The bits of a key with this frequency now (RESTORE's FREQ).
+    pub fn with_frequency(&self, frequency: u8) -> u32 {
+        u32::from(self.minutes) << 8 | u32::from(frequency)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_wraps() {
+        let before = AccessClock::new(Noting::Clock, u64::from(CLOCK_MASK) * 1_000);
+        let after = AccessClock::new(Noting::Clock, (u64::from(CLOCK_MASK) + 11) * 1_000);
+        assert_eq!(after.idle_seconds(before.created()), 11);
+        assert_eq!(after.idle_seconds(after.idle_since(30)), 30);
+    }
+
+    #[test]
+    fn the_counter_grows_logarithmically_and_decays() {
+        let noting = Noting::Frequency { log_factor: 10, decay_minutes: 1 };
+        let clock = AccessClock::new(noting, 1_000_000);
+        let mut access = clock.created();
+        let mut random = 1u64;
+        let mut after_100 = 0;
+        for round in 0..1_000_000 {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            access = clock.touched(access, (random >> 32) as u32);
+            if round == 100 {
+                after_100 = clock.frequency(access);
+            }
+        }
+        // Redis documents about 10 after 100 hits and 255 after a million, with a factor of 10.
+        assert!((8..=14).contains(&after_100), "{after_100}");
+        assert!(clock.frequency(access) > 250);
+        let later = AccessClock::new(noting, 1_000_000 + 100 * 60_000);
+        assert_eq!(later.frequency(access), clock.frequency(access) - 100);
+        assert_eq!(later.frequency(clock.created()), 0);
+    }
+}

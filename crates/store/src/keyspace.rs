@@ -1,0 +1,252 @@
+//! The keys of one database in one shard: a table of entries and the index of their deadlines. Knows no clock and no
+//! lock; the time is passed in.
+
+use crate::entry::{Entry, EntryMut, EntryRef, Meta, NewValue, ValueRef};
+use crate::hash::KeyHash;
+use tenon_ds::hash_table::{Slot, TagTable};
+use tenon_ds::timer_wheel::TimerWheel;
+
+/// Milliseconds to a tick of the expiry index: how much later than due a key may be found, beside the caller's pace.
+pub const TICK_MS: u64 = 16;
+/// Stale items that the index may hold beyond as many as there are keys with a deadline.
+const STALE_SLACK: usize = 32;
+
+/// The keys of one database in one shard.
+#[derive(Default)]
+pub struct Keyspace {
+    table: TagTable<Entry>,
+    /// Made with the first deadline.
+    wheel: Option<Box<TimerWheel>>,
+    /// Keys with a deadline.
+    expiring: u32,
+}
+
+/// The first tick at whose start the deadline has passed.
+fn tick_after(deadline_ms: u64) -> u64 {
+    deadline_ms / TICK_MS + 1
+}
+
+/// Whether a key with this deadline is gone at `now_ms`: Redis keeps a key through the millisecond of its deadline.
+#[inline]
+pub fn is_past(deadline_ms: Option<u64>, now_ms: u64) -> bool {
+    deadline_ms.is_some_and(|deadline| now_ms > deadline)
+}
+
+impl Keyspace {
+    /// Keys, those past their deadline but not yet removed included.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there is no key.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Keys with a deadline.
+    #[inline]
+    pub fn expiring(&self) -> usize {
+        self.expiring as usize
+    }
+
+    /// Bytes of memory that table and index take, entries not counted.
+    pub fn overhead(&self) -> usize {
+        self.table.memory() + self.wheel.as_ref().map_or(0, |w| size_of::<TimerWheel>() + w.memory())
+    }
+
+    /// Slots of the table, used and free.
+    pub fn slots(&self) -> usize {
+        self.table.capacity()
+    }
+
+    /// Starts loading what a search for the key reads first.
+    #[inline]
+    pub fn prefetch_slot(&self, hash: KeyHash) {
+        self.table.prefetch(hash.tag());
+    }
+
+    /// Starts loading the entry that a search for the key will most likely compare.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: KeyHash) {
+        self.table.prefetch_element(hash.tag());
+    }
+
+    /// Where the key is, whether past its deadline or not.
+    #[inline]
+    pub fn find(&self, hash: KeyHash, key: &[u8]) -> Option<Slot> {
+        self.table.find(hash.tag(), |entry| entry.key() == key)
+    }
+
+    /// The entry in a slot.
+    #[inline]
+    pub fn entry(&self, slot: Slot) -> EntryRef<'_> {
+        self.table.get(slot)
+    }
+
+    /// The entry in a slot, to be changed where it is. Deadlines change through `set_meta` only.
+    #[inline]
+    pub fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
+        self.table.get_mut(slot)
+    }
+
+    /// Adds a key that is not there.
+    pub fn insert(&mut self, hash: KeyHash, key: &[u8], value: NewValue<'_>, meta: &Meta, now_ms: u64) -> Slot {
+        debug_assert!(self.find(hash, key).is_none(), "the key is not there yet");
+        self.insert_entry(hash, Entry::new(key, value, meta), now_ms)
+    }
+
+    /// Adds an entry whose key is not there.
+    pub fn insert_entry(&mut self, hash: KeyHash, entry: Entry, now_ms: u64) -> Slot {
+        let deadline_ms = entry.view().deadline_ms();
+        let slot = self.table.insert(hash.tag(), entry);
+        self.note_deadline(hash.tag(), None, deadline_ms, now_ms);
+        slot
+    }
+
+    /// Gives a key another value and other meta data; gives back the entry that it replaced, if it could not be
+    /// written where it was. The slot stays the key's.
+    pub fn overwrite(&mut self, slot: Slot, value: NewValue<'_>, meta: &Meta, now_ms: u64) -> Option<Entry> {
+        let mut entry = self.table.get_mut(slot);
+        let before = entry.view().deadline_ms();
+        let replaced = match entry.try_overwrite(value, meta) {
+            Ok(()) => None,
+            Err(value) => {
+                let entry = Entry::new(self.table.get(slot).key(), value, meta);
+                Some(self.table.replace(slot, entry))
+            }
+        };
+        if before != meta.deadline_ms {
+            self.note_deadline(self.table.tag(slot), before, meta.deadline_ms, now_ms);
+        }
+        replaced
+    }
+
+    /// Gives a key other meta data; the value stays.
+    pub fn set_meta(&mut self, slot: Slot, meta: &Meta, now_ms: u64) {
+        let mut entry = self.table.get_mut(slot);
+        let before = entry.view().deadline_ms();
+        if !entry.try_set_meta(meta) {
+            self.reshape(slot, meta);
+        }
+        if before != meta.deadline_ms {
+            self.note_deadline(self.table.tag(slot), before, meta.deadline_ms, now_ms);
+        }
+    }
+
+    /// Moves an entry into a new allocation that has the fields for `meta`.
+    fn reshape(&mut self, slot: Slot, meta: &Meta) {
+        let entry = self.table.get(slot);
+        match entry.value() {
+            ValueRef::Bytes(bytes) => {
+                let entry = Entry::new(entry.key(), NewValue::Bytes(bytes), meta);
+                drop(self.table.replace(slot, entry));
+            }
+            ValueRef::Int(int) => {
+                let entry = Entry::new(entry.key(), NewValue::Int(int), meta);
+                drop(self.table.replace(slot, entry));
+            }
+            ValueRef::Object(_) => {
+                // The object moves over: a stand-in takes the key's place for a moment.
+                let key = entry.key().to_vec();
+                let old = self.table.replace(slot, Entry::new(&key, NewValue::Int(0), &Meta::default()));
+                let object = old.into_object().expect("the value is an object");
+                drop(self.table.replace(slot, Entry::new(&key, NewValue::Object(object), meta)));
+            }
+        }
+    }
+
+    /// Takes a key out.
+    pub fn remove(&mut self, slot: Slot) -> Entry {
+        let entry = self.table.remove(slot);
+        if entry.view().deadline_ms().is_some() {
+            self.expiring -= 1;
+            self.drop_idle_wheel();
+        }
+        entry
+    }
+
+    /// Keeps count and index in step with a deadline that changed.
+    fn note_deadline(&mut self, tag: u16, before: Option<u64>, after: Option<u64>, now_ms: u64) {
+        self.expiring = self.expiring + u32::from(after.is_some()) - u32::from(before.is_some());
+        let Some(deadline) = after else { return self.drop_idle_wheel() };
+        let wheel = self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(now_ms / TICK_MS)));
+        let tick = tick_after(deadline);
+        if before.is_none_or(|before| !wheel.same_bucket(tick_after(before), tick)) {
+            wheel.insert(tick, tag);
+            if wheel.len() > 2 * self.expiring as usize + STALE_SLACK {
+                self.rebuild_wheel(now_ms);
+            }
+        }
+    }
+
+    fn drop_idle_wheel(&mut self) {
+        if self.expiring == 0 {
+            self.wheel = None;
+        }
+    }
+
+    /// Makes the index anew without its stale items.
+    fn rebuild_wheel(&mut self, now_ms: u64) {
+        let mut wheel = Box::new(TimerWheel::new(now_ms / TICK_MS));
+        let table = &self.table;
+        table.scan(0, usize::MAX, |slot, entry| {
+            if let Some(deadline) = entry.deadline_ms() {
+                wheel.insert(tick_after(deadline), table.tag(slot));
+            }
+        });
+        self.wheel = Some(wheel);
+    }
+
+    /// A time before which no key is due, in milliseconds; `None` when none has a deadline.
+    pub fn next_due_ms(&self) -> Option<u64> {
+        self.wheel.as_ref()?.next_tick().map(|tick| tick.saturating_mul(TICK_MS))
+    }
+
+    /// Takes out keys that are past their deadline, about `budget` of them, and hands them to `expired`; tells whether
+    /// none is left.
+    pub fn expire_due(&mut self, now_ms: u64, budget: usize, mut expired: impl FnMut(Entry)) -> bool {
+        let Some(wheel) = &mut self.wheel else { return true };
+        let table = &self.table;
+        let mut due = Vec::new();
+        let ticks_of = |tag, each: &mut dyn FnMut(u64)| {
+            for slot in table.slots_of_tag(tag) {
+                if let Some(deadline) = table.get(slot).deadline_ms() {
+                    each(tick_after(deadline));
+                }
+            }
+        };
+        let done = wheel.advance(now_ms / TICK_MS, budget, ticks_of, &mut due);
+        for tag in due {
+            while let Some(slot) = {
+                let mut slots = self.table.slots_of_tag(tag);
+                slots.find(|&slot| is_past(self.table.get(slot).deadline_ms(), now_ms))
+            } {
+                let entry = self.remove(slot);
+                expired(entry);
+            }
+        }
+        done
+    }
+
+    /// Calls `visit` for entries with tags from `from` on until at least `count` are visited; gives the tag to go on
+    /// from, `None` at the end. A key that stays in the keyspace between the steps of a scan is visited exactly once.
+    pub fn scan(&self, from: u16, count: usize, mut visit: impl FnMut(EntryRef<'_>)) -> Option<u16> {
+        self.table.scan(from, count, |_, entry| visit(entry))
+    }
+
+    /// Some key, chosen by a random number.
+    pub fn sample(&self, random: u32) -> Option<Slot> {
+        self.table.sample(random)
+    }
+
+    /// The slots of all keys with a deadline, found by looking at every key.
+    pub fn volatile_slots(&self) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        if self.expiring > 0 {
+            self.table.scan(0, usize::MAX, |slot, entry| slots.extend(entry.deadline_ms().map(|_| slot)));
+        }
+        slots
+    }
+}
