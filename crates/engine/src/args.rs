@@ -1,0 +1,192 @@
+//! A command's arguments, where they lie in the client's bytes. Knows no protocol and no command.
+
+use bytes::Bytes;
+use std::cell::OnceCell;
+use std::cell::RefCell;
+use tenon_store::types::Rope;
+use tenon_wire::{Place, Span};
+
+/// The arguments of one command, its name first.
+#[derive(Clone, Copy)]
+pub struct Args<'a> {
+    spans: &'a [Span],
+    input: &'a [u8],
+    scratch: &'a [u8],
+    bigs: &'a [BigArg],
+}
+
+/// An argument so long that it was taken out of the client's stream in chunks.
+#[derive(Debug, Default)]
+pub struct BigArg {
+    rope: RefCell<Rope>,
+    flat: OnceCell<Vec<u8>>,
+}
+
+impl BigArg {
+    /// The argument made of these bytes.
+    pub fn new(rope: Rope) -> BigArg {
+        BigArg { rope: RefCell::new(rope), flat: OnceCell::new() }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.flat.get().map_or_else(|| self.rope.borrow().len(), Vec::len)
+    }
+
+    /// Whether there is no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes in one piece, which costs a copy the first time.
+    fn flat(&self) -> &[u8] {
+        self.flat.get_or_init(|| self.rope.take().to_vec())
+    }
+
+    /// The bytes in chunks, to be stored: nothing is copied unless someone asked for one piece before.
+    pub fn take(&self) -> Rope {
+        match self.flat.get() {
+            Some(bytes) => Rope::from(&bytes[..]),
+            None => self.rope.take(),
+        }
+    }
+}
+
+impl<'a> Args<'a> {
+    /// The arguments at `spans` of a command that was read from `input`.
+    #[inline]
+    pub fn new(spans: &'a [Span], input: &'a [u8], scratch: &'a [u8], bigs: &'a [BigArg]) -> Args<'a> {
+        Args { spans, input, scratch, bigs }
+    }
+
+    /// How many, the command's name counted.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "there is always the name")]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Argument `index`.
+    ///
+    /// # Panics
+    /// When there are not so many; the arity check of a command says how many there are at least.
+    #[inline]
+    pub fn get(&self, index: usize) -> &'a [u8] {
+        match self.spans[index].resolve(self.input, self.scratch) {
+            Place::Bytes(bytes) => bytes,
+            Place::Big(number) => self.bigs[number as usize].flat(),
+        }
+    }
+
+    /// Argument `index`, if there are so many.
+    #[inline]
+    pub fn try_get(&self, index: usize) -> Option<&'a [u8]> {
+        (index < self.len()).then(|| self.get(index))
+    }
+
+    /// Argument `index` as it was taken out of the stream, if it is a long one.
+    pub fn big(&self, index: usize) -> Option<&'a BigArg> {
+        match self.spans[index].resolve(self.input, self.scratch) {
+            Place::Bytes(_) => None,
+            Place::Big(number) => Some(&self.bigs[number as usize]),
+        }
+    }
+
+    /// Length of argument `index` in bytes; long arguments are not copied for it.
+    pub fn len_of(&self, index: usize) -> usize {
+        self.big(index).map_or_else(|| self.get(index).len(), BigArg::len)
+    }
+
+    /// The arguments from `first` on.
+    pub fn from(&self, first: usize) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        let this = *self;
+        (first.min(this.len())..this.len()).map(move |index| this.get(index))
+    }
+
+    /// Whether argument `index` is this word, in any case.
+    #[inline]
+    pub fn is(&self, index: usize, word: &str) -> bool {
+        self.get(index).eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    /// A copy that does not refer to the client's bytes; long arguments move into it.
+    pub fn to_owned(&self) -> OwnedArgs {
+        let mut owned = OwnedArgs::default();
+        for index in 0..self.len() {
+            match self.big(index) {
+                Some(big) => {
+                    owned.spans.push(Span::big(owned.bigs.len() as u32));
+                    owned.bigs.push(BigArg::new(big.take()));
+                }
+                None => owned.push(self.get(index)),
+            }
+        }
+        owned
+    }
+}
+
+impl std::fmt::Debug for Args<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.from(0).map(Bytes::copy_from_slice)).finish()
+    }
+}
+
+/// Arguments with bytes of their own.
+#[derive(Debug, Default)]
+pub struct OwnedArgs {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+    bigs: Vec<BigArg>,
+}
+
+impl OwnedArgs {
+    /// The arguments `words`.
+    pub fn new<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> OwnedArgs {
+        let mut owned = OwnedArgs::default();
+        words.into_iter().for_each(|word| owned.push(word.as_ref()));
+        owned
+    }
+
+    /// Adds an argument.
+    pub fn push(&mut self, word: &[u8]) {
+        if self.bytes.len() + word.len() > Span::REACH {
+            let mut rope = Rope::new();
+            rope.append(word);
+            self.spans.push(Span::big(self.bigs.len() as u32));
+            self.bigs.push(BigArg::new(rope));
+            return;
+        }
+        self.spans.push(Span::bytes(self.bytes.len(), word.len()));
+        self.bytes.extend_from_slice(word);
+    }
+
+    /// A view of them.
+    pub fn view(&self) -> Args<'_> {
+        Args::new(&self.spans, &self.bytes, &[], &self.bigs)
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + self.spans.capacity() * size_of::<Span>() + self.bigs.iter().map(BigArg::len).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_arguments_read_like_others_and_can_be_taken() {
+        let long = vec![b'x'; 600_000];
+        let bigs = [BigArg::new(Rope::from(&long[..]))];
+        let spans = [Span::bytes(0, 3), Span::bytes(3, 1), Span::big(0)];
+        let args = Args::new(&spans, b"SETk", &[], &bigs);
+        assert_eq!((args.len(), args.get(0), args.len_of(2)), (3, &b"SET"[..], 600_000));
+        assert!(args.is(0, "set") && !args.is(1, "set"));
+        assert_eq!(args.get(2), long);
+        let owned = args.to_owned();
+        assert_eq!(owned.view().from(1).collect::<Vec<_>>(), [b"k", &long[..]]);
+        assert_eq!(owned.view().big(2).unwrap().take().to_vec(), long);
+        assert_eq!(args.try_get(3), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! The list of clients, for CLIENT LIST, CLIENT KILL and messages to a connection. Knows no socket.
+
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// Which connection a message is for; only whoever moves the bytes knows what the numbers mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnectionKey {
+    /// The worker that owns it.
+    pub worker: u32,
+    /// Its place there.
+    pub index: u32,
+    /// How often that place was used before.
+    pub generation: u32,
+}
+
+/// A message to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Close the connection (CLIENT KILL).
+    Kill,
+    /// Look again whether the connection may go on (CLIENT UNPAUSE).
+    Unpause,
+}
+
+/// Which protocol a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// RESP2, RESP3 or inline.
+    Resp,
+    /// Memcached.
+    Memcached,
+}
+
+/// What a connection is, known when it is accepted.
+#[derive(Clone, Debug)]
+pub struct ClientInfo {
+    /// Where messages to it go.
+    pub key: ConnectionKey,
+    /// Its protocol.
+    pub dialect: Dialect,
+    /// The client's end, as CLIENT LIST shows it.
+    pub remote: String,
+    /// The server's end.
+    pub local: String,
+    /// The socket's number.
+    pub fd: i32,
+    /// Whether it came through a UNIX socket.
+    pub unix: bool,
+}
+
+/// What others may see of a session; the session's worker writes it, now and then.
+#[derive(Debug)]
+pub struct Client {
+    /// The number that CLIENT ID gives.
+    pub id: u64,
+    /// What it is.
+    pub info: ClientInfo,
+    /// When it connected, in milliseconds since the UNIX epoch.
+    pub since_ms: u64,
+    /// CLIENT SETNAME's name.
+    pub name: Mutex<String>,
+    /// CLIENT SETINFO's LIB-NAME and LIB-VER.
+    pub library: Mutex<(String, String)>,
+    /// The user it authenticated as.
+    pub user: Mutex<String>,
+    /// When it last sent something, in milliseconds since the UNIX epoch.
+    pub active_ms: AtomicU64,
+    /// The number of its last command in the table; `u32::MAX`: none yet.
+    pub last_command: AtomicU32,
+    /// The database that it has selected.
+    pub database: AtomicU32,
+    /// RESP version.
+    pub protocol: AtomicU8,
+    /// Commands queued by MULTI; `u32::MAX`: not in MULTI.
+    pub queued: AtomicU32,
+    /// Keys watched.
+    pub watching: AtomicU32,
+    /// Bytes of its input that are kept.
+    pub input_bytes: AtomicU64,
+    /// Bytes of replies that are not sent yet.
+    pub output_bytes: AtomicU64,
+    /// Bytes it has sent in all.
+    pub received_bytes: AtomicU64,
+    /// Bytes it was answered in all.
+    pub sent_bytes: AtomicU64,
+    /// Commands it has run.
+    pub commands: AtomicU64,
+    /// Whether it wants never to be evicted (CLIENT NO-EVICT).
+    pub no_evict: AtomicBool,
+    /// Whether its reads leave the access clock alone (CLIENT NO-TOUCH).
+    pub no_touch: AtomicBool,
+    /// Whether it waits for the end of a CLIENT PAUSE.
+    pub paused: AtomicBool,
+    /// Whether it is to be closed.
+    pub killed: AtomicBool,
+}
+
+impl Client {
+    fn new(id: u64, info: ClientInfo, now_ms: u64) -> Client {
+        Client {
+            id,
+            info,
+            since_ms: now_ms,
+            name: Mutex::default(),
+            library: Mutex::default(),
+            user: Mutex::new("default".to_owned()),
+            active_ms: AtomicU64::new(now_ms),
+            last_command: AtomicU32::new(u32::MAX),
+            database: AtomicU32::new(0),
+            protocol: AtomicU8::new(2),
+            queued: AtomicU32::new(u32::MAX),
+            watching: AtomicU32::new(0),
+            input_bytes: AtomicU64::new(0),
+            output_bytes: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
+            sent_bytes: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+            no_evict: AtomicBool::new(false),
+            no_touch: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
+            killed: AtomicBool::new(false),
+        }
+    }
+}
+
+/// How messages reach connections.
+pub type Post = Box<dyn Fn(ConnectionKey, Message) + Send + Sync>;
+
+/// All clients.
+#[derive(Default)]
+pub struct Clients {
+    next_id: AtomicU64,
+    all: Mutex<BTreeMap<u64, Arc<Client>>>,
+    post: std::sync::OnceLock<Post>,
+}
+
+impl Clients {
+    /// Says how messages reach connections; once, before the first client.
+    pub fn set_post(&self, post: Post) {
+        assert!(self.post.set(post).is_ok(), "how messages are posted is said once");
+    }
+
+    /// Adds a client.
+    pub fn add(&self, info: ClientInfo, now_ms: u64) -> Arc<Client> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let client = Arc::new(Client::new(id, info, now_ms));
+        self.all.lock().insert(id, Arc::clone(&client));
+        client
+    }
+
+    /// Takes a client away.
+    pub fn remove(&self, id: u64) {
+        self.all.lock().remove(&id);
+    }
+
+    /// How many clients are connected.
+    pub fn count(&self) -> usize {
+        self.all.lock().len()
+    }
+
+    /// Every client, oldest first.
+    pub fn list(&self) -> Vec<Arc<Client>> {
+        self.all.lock().values().cloned().collect()
+    }
+
+    /// The client of this number.
+    pub fn get(&self, id: u64) -> Option<Arc<Client>> {
+        self.all.lock().get(&id).cloned()
+    }
+
+    /// Closes a client's connection soon.
+    pub fn kill(&self, client: &Client) {
+        client.killed.store(true, Ordering::Release);
+        self.tell(client.info.key, Message::Kill);
+    }
+
+    /// Sends a message to a connection; nothing happens when it is gone, or when nothing moves bytes (in process).
+    pub fn tell(&self, key: ConnectionKey, message: Message) {
+        if let Some(post) = self.post.get() {
+            post(key, message);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What a command is: its description and what its handler may touch. Knows no command.
+
+use crate::args::Args;
+use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
+use crate::errors::CmdError;
+use tenon_wire::resp::Reply;
+
+/// A command, declared once as a static above its handler. COMMAND, the documents, the arity check and the tests all
+/// derive from it.
+#[derive(Debug)]
+pub struct Command {
+    /// Upper case; a subcommand has its container before it: `CLIENT ID`.
+    pub name: &'static str,
+    /// Where the documents list it.
+    pub group: Group,
+    /// The arguments in the notation of <https://redis.io/docs/latest/commands/>.
+    pub syntax: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Big O, as the documents say it.
+    pub complexity: &'static str,
+    /// The Redis version that introduced it.
+    pub since: &'static str,
+    /// How many arguments it takes, its name (and its container's) counted.
+    pub arity: Arity,
+    /// Which arguments are keys.
+    pub keys: Keys,
+    /// What is to be known before it runs.
+    pub flags: Flags,
+    /// What runs, and what that may touch.
+    pub run: Run,
+}
+
+/// How many arguments a command takes, its own name and its container's counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arity {
+    /// Exactly so many.
+    Exactly(usize),
+    /// So many or more.
+    AtLeast(usize),
+}
+
+impl Arity {
+    /// Whether `count` arguments are right.
+    #[inline]
+    pub fn accepts(self, count: usize) -> bool {
+        match self {
+            Arity::Exactly(wanted) => count == wanted,
+            Arity::AtLeast(least) => count >= least,
+        }
+    }
+
+    /// As COMMAND INFO says it: negative for "at least".
+    pub fn number(self) -> i64 {
+        match self {
+            Arity::Exactly(wanted) => wanted as i64,
+            Arity::AtLeast(least) => -(least as i64),
+        }
+    }
+}
+
+/// Which arguments are keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// None.
+    None,
+    /// Arguments `first`, `first + step`, ... up to `last`; a negative `last` counts from the end, -1 being the last.
+    Range {
+        /// Index of the first key.
+        first: usize,
+        /// Index of the last key.
+        last: isize,
+        /// Distance from one key to the next.
+        step: usize,
+    },
+    /// Argument `count` says how many keys follow it, `step` arguments apart (`MSETEX numkeys key value ...`).
+    Counted {
+        /// Index of the argument that says how many.
+        count: usize,
+        /// Distance from one key to the next.
+        step: usize,
+    },
+}
+
+impl Keys {
+    /// The first argument.
+    pub const ONE: Keys = Keys::Range { first: 1, last: 1, step: 1 };
+    /// The first two arguments.
+    pub const TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
+    /// All arguments.
+    pub const ALL: Keys = Keys::Range { first: 1, last: -1, step: 1 };
+    /// Every other argument.
+    pub const PAIRS: Keys = Keys::Range { first: 1, last: -1, step: 2 };
+    /// The argument behind a subcommand's name.
+    pub const SUBCOMMAND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
+
+    /// The indexes of the keys among `args`. A count that is no sensible number gives none: the handler refuses it.
+    pub fn indexes(self, args: &Args<'_>) -> impl Iterator<Item = usize> + use<> {
+        let (first, end, step) = match self {
+            Keys::None => (0, 0, 1),
+            Keys::Range { first, last, step } => {
+                let last = if last < 0 { args.len() as isize + last } else { last };
+                (first, (last + 1).clamp(0, args.len() as isize) as usize, step)
+            }
+            Keys::Counted { count, step } => {
+                let first = count + 1;
+                let keys = args.try_get(count).and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok());
+                let end = keys.and_then(|keys| first.checked_add(keys.checked_mul(step)?)).filter(|&end| end <= args.len());
+                (first, end.unwrap_or(first), step)
+            }
+        };
+        (first..end).step_by(step)
+    }
+
+    /// First key, last key and step as COMMAND INFO says them.
+    pub fn triple(self) -> (i64, i64, i64) {
+        match self {
+            Keys::None | Keys::Counted { .. } => (0, 0, 0),
+            Keys::Range { first, last, step } => (first as i64, last as i64, step as i64),
+        }
+    }
+}
+
+/// What a handler may touch: the whole threading contract.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// One key, whose shard is locked.
+    Key(fn(&mut KeyCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Effect, CmdError>),
+    /// The keys that the declaration names; their shards are locked, all at once.
+    Keys(fn(&mut KeysCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Effect, CmdError>),
+    /// The session and the settings; no data.
+    Session(fn(&mut SessionCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<(), CmdError>),
+    /// The whole server, shard by shard (all at once within MULTI).
+    Server(fn(&mut ServerCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<(), CmdError>),
+    /// Nothing of its own: the subcommands run.
+    Container(&'static [&'static Command]),
+}
+
+/// What a handler did to the data; what is logged later follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Effect {
+    /// The data is as before.
+    Unchanged,
+    /// The data has changed.
+    Changed,
+}
+
+impl Effect {
+    /// `Changed` when `changed`.
+    pub fn when(changed: bool) -> Effect {
+        if changed { Effect::Changed } else { Effect::Unchanged }
+    }
+}
+
+/// Where the documents list a command, with the names of redis.io.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Strings and counters.
+    String,
+    /// Commands for keys of any type.
+    Generic,
+    /// Commands on the connection.
+    Connection,
+    /// Commands on the server.
+    Server,
+    /// MULTI and its kin.
+    Transactions,
+}
+
+impl Group {
+    /// The name that COMMAND DOCS gives.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::String => "string",
+            Group::Generic => "generic",
+            Group::Connection => "connection",
+            Group::Server => "server",
+            Group::Transactions => "transactions",
+        }
+    }
+}
+
+/// What is to be known of a command before it runs; a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// None.
+    pub const NONE: Flags = Flags(0);
+    /// May change data.
+    pub const WRITE: Flags = Flags(1);
+    /// Reads data and never changes it.
+    pub const READONLY: Flags = Flags(1 << 1);
+    /// May need memory: refused when there is none.
+    pub const DENY_OOM: Flags = Flags(1 << 2);
+    /// Takes constant or logarithmic time.
+    pub const FAST: Flags = Flags(1 << 3);
+    /// For administrators.
+    pub const ADMIN: Flags = Flags(1 << 4);
+    /// Allowed before AUTH.
+    pub const NO_AUTH: Flags = Flags(1 << 5);
+    /// Not allowed in scripts.
+    pub const NO_SCRIPT: Flags = Flags(1 << 6);
+    /// Allowed while data is loaded.
+    pub const LOADING: Flags = Flags(1 << 7);
+    /// Allowed on a replica with stale data.
+    pub const STALE: Flags = Flags(1 << 8);
+    /// Not shown to MONITOR.
+    pub const SKIP_MONITOR: Flags = Flags(1 << 9);
+    /// Not logged in the slow log, as it may hold secrets or is slow on purpose.
+    pub const SKIP_SLOWLOG: Flags = Flags(1 << 10);
+    /// Runs at once in MULTI instead of being queued, or is refused there by its own handler.
+    pub const NOT_QUEUED: Flags = Flags(1 << 11);
+    /// Not allowed in MULTI.
+    pub const NO_MULTI: Flags = Flags(1 << 12);
+    /// Reads or changes the whole keyspace: within MULTI all shards are locked for it.
+    pub const WHOLE_KEYSPACE: Flags = Flags(1 << 13);
+    /// In the ACL category `dangerous` although not for administrators only.
+    pub const DANGEROUS: Flags = Flags(1 << 14);
+    /// Which keys it touches does not stand in fixed places.
+    pub const MOVABLE_KEYS: Flags = Flags(1 << 15);
+    /// Allowed while a script runs for too long.
+    pub const ALLOW_BUSY: Flags = Flags(1 << 16);
+
+    /// Both sets together.
+    pub const fn or(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// Whether any of `other` is in the set.
+    #[inline]
+    pub const fn any(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The names that COMMAND INFO gives, in Redis's order.
+    pub fn names(self) -> Vec<&'static str> {
+        const NAMES: [(Flags, &str); 13] = [
+            (Flags::WRITE, "write"),
+            (Flags::READONLY, "readonly"),
+            (Flags::DENY_OOM, "denyoom"),
+            (Flags::ADMIN, "admin"),
+            (Flags::NO_SCRIPT, "noscript"),
+            (Flags::LOADING, "loading"),
+            (Flags::STALE, "stale"),
+            (Flags::SKIP_MONITOR, "skip_monitor"),
+            (Flags::SKIP_SLOWLOG, "skip_slowlog"),
+            (Flags::FAST, "fast"),
+            (Flags::NO_AUTH, "no_auth"),
+            (Flags::NO_MULTI, "no_multi"),
+            (Flags::ALLOW_BUSY, "allow_busy"),
+        ];
+        let mut names: Vec<_> = NAMES.iter().filter(|(flag, _)| self.any(*flag)).map(|(_, name)| *name).collect();
+        if self.any(Flags::MOVABLE_KEYS) {
+            names.push("movablekeys");
+        }
+        names
+    }
+}
+
+impl Command {
+    /// The subcommands of a container.
+    pub fn subcommands(&self) -> &'static [&'static Command] {
+        match self.run {
+            Run::Container(subcommands) => subcommands,
+            _ => &[],
+        }
+    }
+
+    /// The name in lower case, a subcommand's behind a bar: `client|id`.
+    pub fn full_name(&self) -> String {
+        self.name.to_ascii_lowercase().replacen(' ', "|", 1)
+    }
+
+    /// The ACL categories, in Redis's order (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>).
+    pub fn categories(&self) -> Vec<&'static str> {
+        let flags = self.flags;
+        let mut categories = Vec::new();
+        let mut add = |when: bool, category| {
+            if when {
+                categories.push(category);
+            }
+        };
+        add(self.group == Group::Generic, "keyspace");
+        add(flags.any(Flags::READONLY), "read");
+        add(flags.any(Flags::WRITE), "write");
+        add(self.group == Group::String, "string");
+        add(flags.any(Flags::ADMIN), "admin");
+        add(flags.any(Flags::FAST), "fast");
+        add(!flags.any(Flags::FAST), "slow");
+        add(flags.any(Flags::ADMIN.or(Flags::DANGEROUS)), "dangerous");
+        add(self.group == Group::Connection, "connection");
+        add(self.group == Group::Transactions, "transaction");
+        categories
+    }
+}

@@ -1,0 +1,10 @@
+//! What a handler sees: a locked key, locked keys, its session, or the server. The recurring duties of reading and
+//! changing a key (expiry on access, type check, access clock, watchers, statistics) are done here and nowhere else.
+
+mod key;
+mod keys;
+mod server;
+
+pub use key::{Deadline, KeyCx};
+pub use keys::KeysCx;
+pub use server::{ServerCx, SessionCx};

@@ -1,0 +1,350 @@
+//! One key whose shard is locked. Knows neither protocol nor command.
+
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::shards::ShardState;
+use crate::worker::Worker;
+use bytes::Bytes;
+use tenon_store::Slot;
+use tenon_store::entry::{Entry, EntryMut, EntryRef, Meta, NewValue, ValueRef};
+use tenon_store::hash::KeyHash;
+use tenon_store::keyspace::{Keyspace, is_past};
+use tenon_store::types::Object;
+
+/// What a write does to the key's deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// It stays.
+    Keep,
+    /// The key no longer expires.
+    Clear,
+    /// The key expires then, in milliseconds since the UNIX epoch.
+    At(u64),
+}
+
+/// One key, its shard locked, at one instant.
+pub struct KeyCx<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) worker: &'a mut Worker,
+    pub(crate) state: &'a mut ShardState,
+    pub(crate) database: usize,
+    pub(crate) hash: KeyHash,
+    /// The key.
+    pub key: &'a [u8],
+    /// Whether reading and writing counts as an access (CLIENT NO-TOUCH).
+    pub(crate) touches: bool,
+}
+
+impl<'a> KeyCx<'a> {
+    /// The server.
+    pub fn engine(&self) -> &'a Engine {
+        self.engine
+    }
+
+    /// The worker's own state: clock, randomness, statistics.
+    pub fn worker(&mut self) -> &mut Worker {
+        self.worker
+    }
+
+    /// The present in milliseconds since the UNIX epoch; the same for a whole batch.
+    #[inline]
+    pub fn now_ms(&self) -> u64 {
+        self.worker.clock.now_ms
+    }
+
+    /// The database of the key.
+    pub fn database(&self) -> usize {
+        self.database
+    }
+
+    /// The same key in another database; it lies in the same shard.
+    pub fn in_database(&mut self, database: usize) -> KeyCx<'_> {
+        KeyCx {
+            engine: self.engine,
+            worker: self.worker,
+            state: self.state,
+            database,
+            hash: self.hash,
+            key: self.key,
+            touches: self.touches,
+        }
+    }
+
+    #[inline]
+    fn keyspace(&self) -> Option<&Keyspace> {
+        self.state.shard.database(self.database)
+    }
+
+    #[inline]
+    fn keyspace_mut(&mut self) -> &mut Keyspace {
+        self.state.shard.database_mut(self.database)
+    }
+
+    /// Where the key is. A key past its deadline is removed and counts as absent. Neither an access nor a statistic.
+    #[inline]
+    pub fn find(&mut self) -> Option<Slot> {
+        let slot = self.keyspace()?.find(self.hash, self.key)?;
+        let deadline_ms = self.entry(slot).deadline_ms();
+        if is_past(deadline_ms, self.now_ms()) {
+            self.expire(slot);
+            return None;
+        }
+        Some(slot)
+    }
+
+    #[cold]
+    fn expire(&mut self, slot: Slot) {
+        let lag_ms = self.now_ms().saturating_sub(self.entry(slot).deadline_ms().unwrap_or(0));
+        let entry = self.keyspace_mut().remove(slot);
+        self.worker.discard(entry);
+        self.worker.stats.expired(1, lag_ms);
+        self.tell_watchers();
+    }
+
+    /// The entry in a slot.
+    #[inline]
+    pub fn entry(&self, slot: Slot) -> EntryRef<'_> {
+        self.keyspace().expect("a slot is of a database that is there").entry(slot)
+    }
+
+    /// Where the key is, noted as an access; hits and misses are not counted (for commands that write).
+    #[inline]
+    pub fn find_for_write(&mut self) -> Option<Slot> {
+        let slot = self.find()?;
+        self.touch(slot);
+        Some(slot)
+    }
+
+    /// Where the key is, noted as an access and counted as a hit or a miss.
+    #[inline]
+    pub fn find_for_read(&mut self) -> Option<Slot> {
+        let slot = self.find();
+        self.worker.stats.looked_up(slot.is_some());
+        if let Some(slot) = slot {
+            self.touch(slot);
+        }
+        slot
+    }
+
+    /// The entry, for reading: an access, counted as a hit or a miss.
+    #[inline]
+    pub fn read(&mut self) -> Option<EntryRef<'_>> {
+        let slot = self.find_for_read()?;
+        Some(self.entry(slot))
+    }
+
+    /// The entry, looked at without an access (TTL, TYPE, OBJECT); counted as a hit or a miss.
+    pub fn peek(&mut self) -> Option<EntryRef<'_>> {
+        let slot = self.find();
+        self.worker.stats.looked_up(slot.is_some());
+        slot.map(|slot| self.entry(slot))
+    }
+
+    /// The string, for reading.
+    ///
+    /// # Errors
+    /// When the key holds another type.
+    #[inline]
+    pub fn read_string(&mut self) -> Result<Option<ValueRef<'_>>, CmdError> {
+        match self.find_for_read() {
+            Some(slot) => self.string(slot).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The string in a slot.
+    ///
+    /// # Errors
+    /// When it holds another type.
+    #[inline]
+    pub fn string(&self, slot: Slot) -> Result<ValueRef<'_>, CmdError> {
+        let value = self.entry(slot).value();
+        match value {
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => Ok(value),
+        }
+    }
+
+    #[inline]
+    fn touch(&mut self, slot: Slot) {
+        if !self.touches {
+            return;
+        }
+        let clock = self.worker.clock.access;
+        let random = if clock.notes_frequency() { self.worker.random() } else { 0 };
+        let mut entry = self.entry_mut(slot);
+        let before = entry.view().access();
+        let after = clock.touched(before, random);
+        if before != after {
+            entry.set_access(after);
+        }
+    }
+
+    #[inline]
+    fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
+        self.keyspace_mut().entry_mut(slot)
+    }
+
+    /// Stores a value, whether the key is there or not. memcached's flags go back to 0, a CAS token is void.
+    #[inline]
+    pub fn set(&mut self, value: NewValue<'_>, deadline: Deadline) {
+        let slot = self.find();
+        self.store(slot, value, deadline, 0, None);
+    }
+
+    /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.
+    pub fn store(
+        &mut self,
+        slot: Option<Slot>,
+        value: NewValue<'_>,
+        deadline: Deadline,
+        flags: u32,
+        cas: Option<u64>,
+    ) {
+        let now_ms = self.now_ms();
+        let clock = self.worker.clock.access;
+        let (hash, key) = (self.hash, self.key);
+        let old_deadline_ms = slot.and_then(|slot| self.entry(slot).deadline_ms());
+        let deadline_ms = match deadline {
+            Deadline::Keep => old_deadline_ms,
+            Deadline::Clear => None,
+            Deadline::At(ms) => Some(ms),
+        };
+        match slot {
+            Some(slot) => {
+                let before = self.entry(slot).access();
+                let access = if clock.notes_frequency() || !self.touches { before } else { clock.created() };
+                let meta = Meta { deadline_ms, cas, flags, access };
+                if let Some(replaced) = self.keyspace_mut().overwrite(slot, value, &meta, now_ms) {
+                    self.worker.discard(replaced);
+                }
+            }
+            None => {
+                let meta = Meta { deadline_ms, cas, flags, access: clock.created() };
+                self.keyspace_mut().insert(hash, key, value, &meta, now_ms);
+            }
+        }
+        self.deadline_changed(old_deadline_ms, deadline_ms);
+        self.changed();
+    }
+
+    /// Stores an entry's value and meta data that came from another key (RENAME, COPY, MOVE).
+    pub fn store_moved(&mut self, value: NewValue<'_>, meta: &Meta) {
+        let deadline = meta.deadline_ms.map_or(Deadline::Clear, Deadline::At);
+        let slot = self.find();
+        self.store(slot, value, deadline, meta.flags, None);
+    }
+
+    /// Gives the key another value in place of an equal one of the same type: deadline and flags stay, a CAS token is
+    /// void.
+    pub fn rewrite(&mut self, slot: Slot, value: NewValue<'_>) {
+        let flags = self.entry(slot).flags();
+        self.store(Some(slot), value, Deadline::Keep, flags, None);
+    }
+
+    /// Changes the integer in a slot; deadline and flags stay.
+    #[inline]
+    pub fn rewrite_int(&mut self, slot: Slot, value: i64) {
+        let mut entry = self.entry_mut(slot);
+        if matches!(entry.view().value(), ValueRef::Int(_)) {
+            entry.set_int(value);
+            entry.clear_cas();
+            self.changed();
+        } else {
+            self.rewrite(slot, NewValue::Int(value));
+        }
+    }
+
+    /// Changes the object in a slot where it is.
+    ///
+    /// # Panics
+    /// When the value is none.
+    pub fn change_object<R>(&mut self, slot: Slot, change: impl FnOnce(&mut Object) -> R) -> R {
+        let mut entry = self.entry_mut(slot);
+        let result = change(entry.object().expect("the value is an object"));
+        entry.clear_cas();
+        self.changed();
+        result
+    }
+
+    /// Changes the bytes of a short string where they are; tells whether the value is one.
+    pub fn change_inline(&mut self, slot: Slot, change: impl FnOnce(&mut [u8])) -> bool {
+        let mut entry = self.entry_mut(slot);
+        let Some(bytes) = entry.inline_bytes() else { return false };
+        change(bytes);
+        entry.clear_cas();
+        self.changed();
+        true
+    }
+
+    /// Sets when the key in a slot expires.
+    pub fn set_deadline(&mut self, slot: Slot, deadline_ms: Option<u64>) {
+        let before = self.entry(slot).meta();
+        self.set_meta(slot, &Meta { deadline_ms, ..before });
+        self.changed();
+    }
+
+    /// Sets the access clock or frequency and memcached's data without changing the value: no write to anyone.
+    pub fn set_meta(&mut self, slot: Slot, meta: &Meta) {
+        let now_ms = self.now_ms();
+        let before = self.entry(slot).deadline_ms();
+        self.keyspace_mut().set_meta(slot, meta, now_ms);
+        self.deadline_changed(before, meta.deadline_ms);
+    }
+
+    /// Takes the key in a slot out. Drop it with `discard` when its value may be large.
+    pub fn take(&mut self, slot: Slot) -> Entry {
+        let entry = self.keyspace_mut().remove(slot);
+        self.changed();
+        entry
+    }
+
+    /// Removes the key if it is there; tells whether it was.
+    pub fn delete(&mut self) -> bool {
+        let Some(slot) = self.find() else { return false };
+        let entry = self.take(slot);
+        self.worker.discard(entry);
+        true
+    }
+
+    /// memcached's CAS token of the item in a slot, given out now if it has none.
+    pub fn cas_token(&mut self, slot: Slot) -> u64 {
+        if let Some(token) = self.entry(slot).cas() {
+            return token;
+        }
+        let token = self.engine.next_cas();
+        let meta = Meta { cas: Some(token), ..self.entry(slot).meta() };
+        self.set_meta(slot, &meta);
+        token
+    }
+
+    /// A reference to the string's bytes when it is long enough to leave the lock as one.
+    pub fn shared(&self, slot: Slot) -> Option<Bytes> {
+        match self.entry(slot).value() {
+            ValueRef::Object(Object::Shared(bytes)) => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn deadline_changed(&mut self, before: Option<u64>, after: Option<u64>) {
+        if let Some(deadline_ms) = after
+            && before != after
+        {
+            self.engine.shards.note_due(self.engine.shards.index(self.hash), deadline_ms);
+        }
+    }
+
+    /// What every change of a key entails beside the change.
+    #[inline]
+    fn changed(&mut self) {
+        self.worker.stats.changed();
+        self.tell_watchers();
+    }
+
+    #[inline]
+    fn tell_watchers(&self) {
+        if let Some(watched) = &self.state.watched {
+            watched.changed(self.database, self.key);
+        }
+    }
+}

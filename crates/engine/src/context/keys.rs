@@ -1,0 +1,55 @@
+//! Several keys whose shards are locked together. Knows neither protocol nor command.
+
+use super::KeyCx;
+use crate::engine::Engine;
+use crate::shards::Held;
+use crate::worker::Worker;
+
+/// The keys that a command's declaration names, their shards locked, at one instant.
+pub struct KeysCx<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) worker: &'a mut Worker,
+    pub(crate) held: &'a mut Held<'a>,
+    pub(crate) database: usize,
+    pub(crate) touches: bool,
+}
+
+impl<'a> KeysCx<'a> {
+    /// The server.
+    pub fn engine(&self) -> &'a Engine {
+        self.engine
+    }
+
+    /// The worker's own state: clock, randomness, statistics.
+    pub fn worker(&mut self) -> &mut Worker {
+        self.worker
+    }
+
+    /// The present in milliseconds since the UNIX epoch; the same for a whole batch.
+    pub fn now_ms(&self) -> u64 {
+        self.worker.clock.now_ms
+    }
+
+    /// The session's database.
+    pub fn database(&self) -> usize {
+        self.database
+    }
+
+    /// One of the keys, in the session's database.
+    ///
+    /// # Panics
+    /// When the declaration does not name the key.
+    pub fn key<'b>(&'b mut self, key: &'b [u8]) -> KeyCx<'b> {
+        self.key_in(self.database, key)
+    }
+
+    /// One of the keys, in any database.
+    ///
+    /// # Panics
+    /// When the declaration does not name the key.
+    pub fn key_in<'b>(&'b mut self, database: usize, key: &'b [u8]) -> KeyCx<'b> {
+        let hash = self.engine.shards.hash(key);
+        let state = self.held.shard(self.engine.shards.index(hash));
+        KeyCx { engine: self.engine, worker: self.worker, state, database, hash, key, touches: self.touches }
+    }
+}

@@ -1,0 +1,80 @@
+//! What commands on the connection and on the whole server see. Knows no command.
+
+use super::KeyCx;
+use crate::engine::Engine;
+use crate::session::Session;
+use crate::shards::{Held, ShardState};
+use crate::worker::Worker;
+
+/// A session and the server's settings, but no data.
+pub struct SessionCx<'a> {
+    /// The server.
+    pub engine: &'a Engine,
+    /// The worker's own state: clock, randomness, statistics.
+    pub worker: &'a mut Worker,
+    /// The client's session.
+    pub session: &'a mut Session,
+}
+
+/// The whole server: the session, and the data shard by shard.
+pub struct ServerCx<'a> {
+    /// The server.
+    pub engine: &'a Engine,
+    /// The worker's own state: clock, randomness, statistics.
+    pub worker: &'a mut Worker,
+    /// The client's session.
+    pub session: &'a mut Session,
+    /// Within EXEC: shards that are locked already.
+    pub(crate) held: Option<&'a mut Held<'a>>,
+}
+
+impl ServerCx<'_> {
+    /// Calls `visit` with each shard, locked, in the order of indexes, until it answers `false`.
+    ///
+    /// Outside MULTI the shards are locked one after another, so other clients' writes may fall between; inside, the
+    /// whole keyspace stands still.
+    pub fn each_shard(&mut self, mut visit: impl FnMut(&Engine, &mut Worker, usize, &mut ShardState) -> bool) {
+        match &mut self.held {
+            Some(held) => {
+                for (index, state) in held.each() {
+                    if !visit(self.engine, self.worker, index, state) {
+                        return;
+                    }
+                }
+            }
+            None => {
+                for index in 0..self.engine.shards.count() {
+                    if !visit(self.engine, self.worker, index, &mut self.engine.shards.lock(index)) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `visit` with one shard, locked.
+    pub fn one_shard<R>(&mut self, index: usize, visit: impl FnOnce(&mut Worker, &mut ShardState) -> R) -> R {
+        match &mut self.held {
+            Some(held) => visit(self.worker, held.shard(index)),
+            None => visit(self.worker, &mut self.engine.shards.lock(index)),
+        }
+    }
+
+    /// Calls `visit` with all shards, locked together.
+    pub fn all_shards<R>(&mut self, visit: impl FnOnce(&Engine, &mut Worker, &mut Held<'_>) -> R) -> R {
+        match &mut self.held {
+            Some(held) => visit(self.engine, self.worker, held),
+            None => visit(self.engine, self.worker, &mut self.engine.shards.lock_everything()),
+        }
+    }
+
+    /// Calls `visit` with one key of the session's database, its shard locked.
+    pub fn with_key<R>(&mut self, key: &[u8], visit: impl FnOnce(&mut KeyCx<'_>) -> R) -> R {
+        let (engine, database, touches) = (self.engine, self.session.database, self.session.touches);
+        let hash = engine.shards.hash(key);
+        let index = engine.shards.index(hash);
+        self.one_shard(index, |worker, state| {
+            visit(&mut KeyCx { engine, worker, state, database, hash, key, touches })
+        })
+    }
+}

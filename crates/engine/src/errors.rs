@@ -1,0 +1,115 @@
+//! The errors of commands and their texts, which clients know word for word from Redis.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why a command was refused or failed. The text begins with the error's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CmdError {
+    /// The key holds another type.
+    WrongType,
+    /// The options make no sense together.
+    Syntax,
+    /// A number was expected, in the range of i64.
+    NotInteger,
+    /// A floating-point number was expected.
+    NotFloat,
+    /// The sum does not fit i64.
+    Overflow,
+    /// The sum is infinite or not a number.
+    NotFinite,
+    /// An index or count is out of its range.
+    OutOfRange,
+    /// The value must be positive.
+    MustBePositive,
+    /// The string would grow past `proto-max-bulk-len`.
+    StringTooLong,
+    /// The expiry is not a time that can be reached.
+    InvalidExpire(&'static str),
+    /// There is no such key.
+    NoSuchKey,
+    /// Source and destination are the same.
+    SameObject,
+    /// The database index is out of range.
+    DbIndex,
+    /// The wrong number of arguments, for the command of this name in lower case.
+    Arity(String),
+    /// There is no such subcommand; the container's name in upper case.
+    UnknownSubcommand {
+        /// What was asked for.
+        subcommand: String,
+        /// Of which container.
+        container: &'static str,
+    },
+    /// Memory is used up, and nothing can be evicted.
+    OutOfMemory,
+    /// The client must authenticate first.
+    NoAuth,
+    /// Not within MULTI.
+    NotInMulti,
+    /// Any other; the code is part of the text.
+    Text(Cow<'static, str>),
+}
+
+impl CmdError {
+    /// An error with a fixed text that begins with its code.
+    pub const fn text(text: &'static str) -> CmdError {
+        CmdError::Text(Cow::Borrowed(text))
+    }
+
+    /// An error with a composed text that begins with its code.
+    pub fn new(text: String) -> CmdError {
+        CmdError::Text(Cow::Owned(text))
+    }
+
+    /// The code: the text's first word.
+    pub fn code(&self) -> String {
+        self.to_string().split(' ').next().unwrap_or_default().to_owned()
+    }
+}
+
+impl fmt::Display for CmdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CmdError::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
+            CmdError::Syntax => "ERR syntax error",
+            CmdError::NotInteger => "ERR value is not an integer or out of range",
+            CmdError::NotFloat => "ERR value is not a valid float",
+            CmdError::Overflow => "ERR increment or decrement would overflow",
+            CmdError::NotFinite => "ERR increment would produce NaN or Infinity",
+            CmdError::OutOfRange => "ERR index out of range",
+            CmdError::MustBePositive => "ERR value is out of range, must be positive",
+            CmdError::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
+            CmdError::InvalidExpire(command) => return write!(f, "ERR invalid expire time in '{command}' command"),
+            CmdError::NoSuchKey => "ERR no such key",
+            CmdError::SameObject => "ERR source and destination objects are the same",
+            CmdError::DbIndex => "ERR DB index is out of range",
+            CmdError::Arity(name) => return write!(f, "ERR wrong number of arguments for '{name}' command"),
+            CmdError::UnknownSubcommand { subcommand, container } => {
+                let shown: String = subcommand.chars().take(128).collect();
+                return write!(f, "ERR unknown subcommand '{shown}'. Try {container} HELP.");
+            }
+            CmdError::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
+            CmdError::NoAuth => "NOAUTH Authentication required.",
+            CmdError::NotInMulti => "ERR Command not allowed inside a transaction",
+            CmdError::Text(text) => text,
+        })
+    }
+}
+
+impl std::error::Error for CmdError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_first_words() {
+        assert_eq!(CmdError::WrongType.code(), "WRONGTYPE");
+        assert_eq!(CmdError::text("EXECABORT no").code(), "EXECABORT");
+        assert_eq!(
+            CmdError::UnknownSubcommand { subcommand: "x".into(), container: "CLIENT" }.to_string(),
+            "ERR unknown subcommand 'x'. Try CLIENT HELP."
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Expiry ahead of access: what each worker's tick does for its part of the shards.
+
+use crate::engine::Engine;
+use crate::worker::Worker;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How often a worker looks for keys that are due.
+const PERIOD: Duration = Duration::from_millis(10);
+/// How long one tick may take; what is left then waits for the next, which comes at once.
+const BUDGET: Duration = Duration::from_millis(3);
+/// Keys expired in one go while a shard is locked.
+const BATCH: usize = 64;
+
+impl Engine {
+    /// Removes keys that are due in the worker's part of the shards. Gives the time until it wants to be called again.
+    pub fn expire_tick(&self, worker: &mut Worker) -> Duration {
+        if !self.active_expiry.load(Ordering::Relaxed) {
+            return PERIOD;
+        }
+        let started = Instant::now();
+        let now_ms = worker.clock.now_ms;
+        let mut expired_any = false;
+        for index in (worker.index..self.shards.count()).step_by(self.workers()) {
+            while self.shards.due_ms(index) <= now_ms {
+                expired_any = true;
+                if !self.expire_shard(worker, index, now_ms) && started.elapsed() > BUDGET {
+                    return Duration::ZERO;
+                }
+            }
+            if expired_any && started.elapsed() > BUDGET {
+                return Duration::ZERO;
+            }
+        }
+        if expired_any {
+            let threshold_ms = self.config.latency_monitor_threshold() as u64;
+            self.latency.note("expire-cycle", started.elapsed().as_millis() as u64, threshold_ms, now_ms);
+        }
+        PERIOD
+    }
+
+    /// Removes some of the due keys of one shard; tells whether all are gone.
+    fn expire_shard(&self, worker: &mut Worker, index: usize, now_ms: u64) -> bool {
+        let mut state = self.shards.lock(index);
+        let state = &mut *state;
+        let mut done = true;
+        for database in 0..state.shard.databases() {
+            let watched = &state.watched;
+            done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |entry| {
+                let view = entry.view();
+                if let Some(watched) = watched {
+                    watched.changed(database, view.key());
+                }
+                worker.stats.expired(1, now_ms.saturating_sub(view.deadline_ms().unwrap_or(now_ms)));
+                worker.discard(entry);
+            });
+        }
+        self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
+        done
+    }
+}

@@ -1,0 +1,108 @@
+//! CLIENT PAUSE: which commands wait, until when, and who waits.
+
+use crate::clients::ConnectionKey;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Which commands wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseMode {
+    /// Those that may write.
+    Write,
+    /// All.
+    All,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Until when, in milliseconds since the UNIX epoch, and which commands.
+    until: Option<(u64, PauseMode)>,
+    waiting: Vec<ConnectionKey>,
+}
+
+/// The pause.
+#[derive(Debug, Default)]
+pub struct Pause {
+    /// Whether there may be one: what every batch looks at.
+    active: AtomicBool,
+    state: Mutex<State>,
+}
+
+impl Pause {
+    /// Whether there may be a pause.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// Pauses until at least `until_ms`. Of two pauses the later end and the stricter mode hold.
+    pub fn start(&self, until_ms: u64, mode: PauseMode, now_ms: u64) {
+        let mut state = self.state.lock();
+        let running = state.until.filter(|(until, _)| *until > now_ms);
+        state.until = Some(match running {
+            Some((until, before)) => {
+                (until.max(until_ms), if before == PauseMode::All { PauseMode::All } else { mode })
+            }
+            None => (until_ms, mode),
+        });
+        self.active.store(true, Ordering::Release);
+    }
+
+    /// What waits now.
+    pub fn mode(&self, now_ms: u64) -> Option<PauseMode> {
+        if !self.is_active() {
+            return None;
+        }
+        self.state.lock().until.filter(|(until, _)| *until > now_ms).map(|(_, mode)| mode)
+    }
+
+    /// Notes that a connection waits for the end.
+    pub fn wait(&self, key: ConnectionKey) {
+        self.state.lock().waiting.push(key);
+    }
+
+    /// Ends the pause if its time has come; gives the connections that have waited.
+    pub fn end_if_due(&self, now_ms: u64) -> Vec<ConnectionKey> {
+        if !self.is_active() {
+            return Vec::new();
+        }
+        let mut state = self.state.lock();
+        if state.until.is_some_and(|(until, _)| until > now_ms) {
+            return Vec::new();
+        }
+        self.finish(&mut state)
+    }
+
+    /// Ends the pause; gives the connections that have waited.
+    pub fn end(&self) -> Vec<ConnectionKey> {
+        self.finish(&mut self.state.lock())
+    }
+
+    fn finish(&self, state: &mut State) -> Vec<ConnectionKey> {
+        state.until = None;
+        self.active.store(false, Ordering::Release);
+        std::mem::take(&mut state.waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_later_end_and_the_stricter_mode_hold() {
+        let pause = Pause::default();
+        assert_eq!(pause.mode(0), None);
+        pause.start(100, PauseMode::All, 0);
+        pause.start(50, PauseMode::Write, 10);
+        assert_eq!(pause.mode(99), Some(PauseMode::All));
+        let key = ConnectionKey { worker: 0, index: 1, generation: 2 };
+        pause.wait(key);
+        assert!(pause.end_if_due(99).is_empty());
+        assert_eq!(pause.end_if_due(100), [key]);
+        assert!(!pause.is_active());
+        pause.start(200, PauseMode::Write, 150);
+        assert_eq!(pause.mode(151), Some(PauseMode::Write));
+        assert!(pause.end().is_empty());
+    }
+}

@@ -1,0 +1,111 @@
+//! One client's state between its commands. Knows no socket and no command.
+
+use crate::args::OwnedArgs;
+use crate::clients::Client;
+use crate::table::Resolved;
+use crate::watch::DirtyFlag;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tenon_wire::resp::Proto;
+
+/// What becomes of replies (CLIENT REPLY).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// They are sent.
+    #[default]
+    On,
+    /// They are not, until CLIENT REPLY ON.
+    Off,
+    /// The next one is not (CLIENT REPLY SKIP was the last command).
+    SkipNext,
+    /// This one is not.
+    SkipThis,
+}
+
+/// Commands that MULTI has queued.
+#[derive(Debug, Default)]
+pub struct Transaction {
+    /// The commands in order.
+    pub queue: Vec<(Resolved, OwnedArgs)>,
+    /// Whether a command was refused while it was queued, so that EXEC must be too.
+    pub aborted: bool,
+}
+
+/// A watched key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchedKey {
+    /// In which database.
+    pub database: usize,
+    /// The key.
+    pub key: Box<[u8]>,
+    /// Whether it was past its deadline, but not yet removed, when WATCH came: then its removal is no change.
+    pub was_expired: bool,
+}
+
+/// One client's state.
+#[derive(Debug)]
+pub struct Session {
+    /// What others may see of it.
+    pub client: Arc<Client>,
+    /// The selected database.
+    pub database: usize,
+    /// The RESP version that replies are written in.
+    pub proto: Proto,
+    /// Whether it may run commands that want authentication.
+    pub authenticated: bool,
+    /// Whether its reads and writes count as accesses (off with CLIENT NO-TOUCH).
+    pub touches: bool,
+    /// What becomes of replies.
+    pub reply: ReplyMode,
+    /// MULTI's queue, within MULTI.
+    pub transaction: Option<Box<Transaction>>,
+    /// The keys of WATCH.
+    pub watched: Vec<WatchedKey>,
+    /// Set when a watched key has changed.
+    pub dirty: DirtyFlag,
+    /// Whether the connection is to be closed once the replies are sent.
+    pub closing: bool,
+}
+
+impl Session {
+    /// A session at its start.
+    pub fn new(client: Arc<Client>, authenticated: bool) -> Session {
+        Session {
+            client,
+            database: 0,
+            proto: Proto::Resp2,
+            authenticated,
+            touches: true,
+            reply: ReplyMode::On,
+            transaction: None,
+            watched: Vec::new(),
+            dirty: DirtyFlag::default(),
+            closing: false,
+        }
+    }
+
+    /// Whether every command may run at once: authenticated, not within MULTI, replies on.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.authenticated && self.transaction.is_none() && self.reply == ReplyMode::On
+    }
+
+    /// Selects a database.
+    pub fn select(&mut self, database: usize) {
+        self.database = database;
+        self.client.database.store(database as u32, Ordering::Relaxed);
+    }
+
+    /// Starts or ends MULTI.
+    pub fn set_transaction(&mut self, transaction: Option<Box<Transaction>>) {
+        self.client.queued.store(if transaction.is_some() { 0 } else { u32::MAX }, Ordering::Relaxed);
+        self.transaction = transaction;
+    }
+
+    /// Notes that MULTI's queue must not run any more, as a command was refused.
+    pub fn abort_transaction(&mut self) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.aborted = true;
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The sharded store and who may touch it: one lock a shard, several always in the order of their indexes. Knows no
+//! command.
+
+use crate::watch::Watched;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tenon_store::hash::{KeyHash, KeyHasher};
+use tenon_store::shard::Shard;
+
+/// What a shard's lock protects.
+#[derive(Default)]
+pub struct ShardState {
+    /// The keys.
+    pub shard: Shard,
+    /// Sessions that watch keys of this shard; almost always none.
+    pub watched: Option<Box<Watched>>,
+}
+
+/// A shard in cache lines of its own, so that two workers on neighbouring shards do not disturb each other.
+#[repr(align(64))]
+struct Cell(Mutex<ShardState>);
+
+const _: () = assert!(size_of::<Cell>() == 64);
+
+/// All shards.
+pub struct Shards {
+    hasher: KeyHasher,
+    cells: Box<[Cell]>,
+    /// For each shard a time before which none of its keys is due, in milliseconds; `u64::MAX`: none has a deadline.
+    /// Lowered under the shard's lock; read without it by the ticks.
+    due_ms: Box<[AtomicU64]>,
+}
+
+impl Shards {
+    /// `count` empty shards (a power of two) whose hash starts from `seed`.
+    pub fn new(count: usize, seed: u64) -> Shards {
+        assert!(count.is_power_of_two(), "the shard is chosen by the hash's low bits");
+        Shards {
+            hasher: KeyHasher::new(seed),
+            cells: (0..count).map(|_| Cell(Mutex::default())).collect(),
+            due_ms: (0..count).map(|_| AtomicU64::new(u64::MAX)).collect(),
+        }
+    }
+
+    /// How many shards there are.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// The hash of a key.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        self.hasher.hash(key)
+    }
+
+    /// The shard of a hash.
+    #[inline]
+    pub fn index(&self, hash: KeyHash) -> usize {
+        hash.shard(self.cells.len())
+    }
+
+    /// Locks the shard of this index.
+    #[inline]
+    pub fn lock(&self, index: usize) -> MutexGuard<'_, ShardState> {
+        self.cells[index].0.lock()
+    }
+
+    /// Locks the shard of this index if nobody holds it.
+    #[inline]
+    pub fn try_lock(&self, index: usize) -> Option<MutexGuard<'_, ShardState>> {
+        self.cells[index].0.try_lock()
+    }
+
+    /// Starts loading the shard's lock and table header.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        tenon_ds::hash_table::prefetch(std::ptr::from_ref(&self.cells[self.index(hash)]).cast());
+    }
+
+    /// Locks several shards, in the order of their indexes.
+    pub fn lock_all_of(&self, mut indexes: Vec<usize>) -> Held<'_> {
+        indexes.sort_unstable();
+        indexes.dedup();
+        let guards = indexes.iter().map(|&index| self.lock(index)).collect();
+        Held { indexes, guards }
+    }
+
+    /// Locks every shard.
+    pub fn lock_everything(&self) -> Held<'_> {
+        self.lock_all_of((0..self.count()).collect())
+    }
+
+    /// Notes that a key of the shard is due at `deadline_ms`. The caller holds the shard's lock.
+    #[inline]
+    pub fn note_due(&self, index: usize, deadline_ms: u64) {
+        let due = &self.due_ms[index];
+        if deadline_ms < due.load(Ordering::Relaxed) {
+            due.store(deadline_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets when the first key of the shard is due. The caller holds the shard's lock.
+    pub fn set_due(&self, index: usize, due_ms: Option<u64>) {
+        self.due_ms[index].store(due_ms.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// A time before which no key of the shard is due, in milliseconds.
+    #[inline]
+    pub fn due_ms(&self, index: usize) -> u64 {
+        self.due_ms[index].load(Ordering::Relaxed)
+    }
+}
+
+/// Shards that are locked together.
+pub struct Held<'a> {
+    indexes: Vec<usize>,
+    guards: Vec<MutexGuard<'a, ShardState>>,
+}
+
+impl Held<'_> {
+    /// The shard of this index, which must be held.
+    ///
+    /// # Panics
+    /// When it is not: the command's declaration does not name a key that its handler touches.
+    pub fn shard(&mut self, index: usize) -> &mut ShardState {
+        let at = self.indexes.binary_search(&index).expect("a handler touches only keys that its declaration names");
+        &mut self.guards[at]
+    }
+
+    /// Every held shard with its index.
+    pub fn each(&mut self) -> impl Iterator<Item = (usize, &mut ShardState)> {
+        self.indexes.iter().copied().zip(self.guards.iter_mut().map(|guard| &mut **guard))
+    }
+}

@@ -1,0 +1,214 @@
+//! Statistics that each worker keeps for itself and INFO adds up, so that no counter is shared on the hot path.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that one thread writes and any may read.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds, on the thread that owns the counter.
+    #[inline]
+    pub fn add(&self, more: u64) {
+        // Only the owner writes: no read-modify-write is needed.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    /// Raises to at least `value`, on the thread that owns the counter.
+    pub fn raise(&self, value: u64) {
+        if value > self.0.load(Ordering::Relaxed) {
+            self.0.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// The number now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Back to 0 (CONFIG RESETSTAT); an addition at the same moment may win.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+macro_rules! counters {
+    ($(#[$outer:meta])* $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
+        $(#[$outer])*
+        #[derive(Debug, Default)]
+        pub struct $name { $($(#[$doc])* pub $field: Counter,)* }
+
+        impl $name {
+            /// Every counter back to 0.
+            pub fn reset(&self) {
+                $(self.$field.reset();)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// What a worker has counted.
+    Counters {
+        /// Commands run, of both protocols.
+        commands,
+        /// Keys that were looked up for reading and found.
+        hits,
+        /// Keys that were looked up for reading and not found.
+        misses,
+        /// Changes of keys.
+        changes,
+        /// Keys removed because their time had come.
+        expired,
+        /// Milliseconds that removed keys were overdue, summed.
+        expiry_lag_ms_sum,
+        /// The most milliseconds that a removed key was overdue.
+        expiry_lag_ms_max,
+        /// Keys evicted to stay below `maxmemory`.
+        evicted,
+        /// Microseconds spent evicting.
+        eviction_us,
+        /// Connections accepted.
+        connections,
+        /// Connections closed because their unsent output exceeded its limit.
+        output_limit_closed,
+        /// Bytes received.
+        input_bytes,
+        /// Bytes given to the network.
+        output_bytes,
+        /// Commands that answered an error.
+        errors,
+        /// memcached: keys asked for by get and its kin.
+        mc_get,
+        /// memcached: keys of get and its kin that were there.
+        mc_get_hits,
+        /// memcached: storage commands.
+        mc_set,
+        /// memcached: touch and gat requests.
+        mc_touch,
+        /// memcached: touch and gat requests whose key was there.
+        mc_touch_hits,
+        /// memcached: flush_all requests.
+        mc_flush,
+        /// memcached: incr requests whose key was there.
+        mc_incr_hits,
+        /// memcached: incr requests whose key was not there.
+        mc_incr_misses,
+        /// memcached: decr requests whose key was there.
+        mc_decr_hits,
+        /// memcached: decr requests whose key was not there.
+        mc_decr_misses,
+        /// memcached: delete requests whose key was there.
+        mc_delete_hits,
+        /// memcached: delete requests whose key was not there.
+        mc_delete_misses,
+        /// memcached: cas requests with the right token.
+        mc_cas_hits,
+        /// memcached: cas requests whose key was not there.
+        mc_cas_misses,
+        /// memcached: cas requests with another token.
+        mc_cas_badval,
+        /// memcached: values refused as too large.
+        mc_too_large,
+    }
+}
+
+/// Buckets of a latency histogram: bucket `n` counts durations of up to `2^n` microseconds.
+pub const LATENCY_BUCKETS: usize = 32;
+
+/// What a worker has counted for one command.
+#[derive(Debug, Default)]
+pub struct CommandCounters {
+    /// Calls that ran.
+    pub calls: Counter,
+    /// Nanoseconds that they took.
+    pub time_ns: Counter,
+    /// Calls refused before they ran.
+    pub rejected: Counter,
+    /// Calls that ran and answered an error.
+    pub failed: Counter,
+    /// Calls by duration.
+    pub latency: [Counter; LATENCY_BUCKETS],
+}
+
+/// The bucket of a duration.
+#[inline]
+pub fn latency_bucket(duration_ns: u64) -> usize {
+    let us = duration_ns / 1_000;
+    // Durations up to 2^n us: the ceiling of the logarithm.
+    let bucket = if us <= 1 { 0 } else { (us - 1).ilog2() as usize + 1 };
+    bucket.min(LATENCY_BUCKETS - 1)
+}
+
+impl CommandCounters {
+    /// Notes calls that took `each_ns` nanoseconds each.
+    #[inline]
+    pub fn ran(&self, calls: u64, each_ns: u64) {
+        self.calls.add(calls);
+        self.time_ns.add(calls * each_ns);
+        self.latency[latency_bucket(each_ns)].add(calls);
+    }
+
+    /// Everything back to 0.
+    pub fn reset(&self) {
+        self.calls.reset();
+        self.time_ns.reset();
+        self.rejected.reset();
+        self.failed.reset();
+        self.latency.iter().for_each(Counter::reset);
+    }
+}
+
+/// Everything that one worker counts, in memory that no other worker writes.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct WorkerStats {
+    /// Counters over all commands.
+    pub all: Counters,
+    /// Counters of each command, by its number in the table.
+    pub commands: Box<[CommandCounters]>,
+}
+
+impl WorkerStats {
+    /// Zeros for a table of so many commands.
+    pub fn new(commands: usize) -> WorkerStats {
+        WorkerStats { all: Counters::default(), commands: (0..commands).map(|_| CommandCounters::default()).collect() }
+    }
+
+    /// Counts a lookup for reading.
+    #[inline]
+    pub fn looked_up(&self, found: bool) {
+        if found { self.all.hits.add(1) } else { self.all.misses.add(1) }
+    }
+
+    /// Counts a change of a key.
+    #[inline]
+    pub fn changed(&self) {
+        self.all.changes.add(1);
+    }
+
+    /// Counts keys whose time had come.
+    pub fn expired(&self, keys: u64, lag_ms: u64) {
+        self.all.expired.add(keys);
+        self.all.expiry_lag_ms_sum.add(lag_ms * keys);
+        self.all.expiry_lag_ms_max.raise(lag_ms);
+    }
+
+    /// Everything back to 0 (CONFIG RESETSTAT).
+    pub fn reset(&self) {
+        self.all.reset();
+        self.commands.iter().for_each(CommandCounters::reset);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_powers_of_two_of_microseconds() {
+        for (us, bucket) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1024, 10), (1025, 11), (u64::MAX / 1000, 31)] {
+            assert_eq!(latency_bucket(us * 1_000), bucket, "{us} us");
+        }
+    }
+}

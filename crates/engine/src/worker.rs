@@ -1,0 +1,53 @@
+//! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
+
+use crate::clock::Clock;
+use crate::stats::WorkerStats;
+use std::sync::Arc;
+use tenon_store::access::Noting;
+use tenon_store::entry::{Entry, ValueRef};
+
+/// A worker's own state. Never shared; the statistics in it may be read by others.
+pub struct Worker {
+    /// The worker's number, from 0.
+    pub index: usize,
+    /// The present, read at the start of each batch.
+    pub clock: Clock,
+    /// What this worker counts.
+    pub stats: Arc<WorkerStats>,
+    random: u64,
+    /// Objects that commands took out of the store, to be freed when no shard is locked.
+    garbage: Vec<Entry>,
+}
+
+impl Worker {
+    /// A worker; `seed` is its randomness's and must not be 0.
+    pub fn new(index: usize, seed: u64, stats: Arc<WorkerStats>) -> Worker {
+        Worker { index, clock: Clock::read(Noting::Clock), stats, random: seed | 1, garbage: Vec::new() }
+    }
+
+    /// A random number; fast, not for secrets.
+    #[inline]
+    pub fn random(&mut self) -> u32 {
+        // xorshift64*: Marsaglia (2003), Vigna (2016).
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        (self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32
+    }
+
+    /// Frees an entry: at once when that is quick, else when no shard is locked.
+    #[inline]
+    pub fn discard(&mut self, entry: Entry) {
+        if matches!(entry.view().value(), ValueRef::Object(_)) {
+            self.garbage.push(entry);
+        }
+    }
+
+    /// Frees what was put off. No shard is locked.
+    #[inline]
+    pub fn sweep(&mut self) {
+        if !self.garbage.is_empty() {
+            self.garbage.clear();
+        }
+    }
+}
