@@ -1,1 +1,2 @@
 //! Commands, sessions, contexts and dispatch over the sharded store.
+pub mod config;

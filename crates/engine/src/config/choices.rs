@@ -1,0 +1,128 @@
+//! The settings that are one of a few names, as enums; it knows nothing of what the choices bring about.
+
+/// An enum whose variants have the names of a `Kind::Choice`, in the same order.
+pub trait Choice: Copy + 'static {
+    /// The names, by index.
+    const NAMES: &'static [&'static str];
+    /// The variants, by index.
+    const ALL: &'static [Self];
+}
+
+/// What goes when `maxmemory` is reached: Redis's eight policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxmemoryPolicy {
+    /// Of the keys with an expiry, one not used for long.
+    VolatileLru,
+    /// Of the keys with an expiry, one seldom used.
+    VolatileLfu,
+    /// Of the keys with an expiry, any.
+    VolatileRandom,
+    /// Of the keys with an expiry, one that is due soon.
+    VolatileTtl,
+    /// One not used for long.
+    AllkeysLru,
+    /// One seldom used.
+    AllkeysLfu,
+    /// Any.
+    AllkeysRandom,
+    /// None: writes fail.
+    NoEviction,
+}
+
+impl Choice for MaxmemoryPolicy {
+    const NAMES: &'static [&'static str] = &[
+        "volatile-lru",
+        "volatile-lfu",
+        "volatile-random",
+        "volatile-ttl",
+        "allkeys-lru",
+        "allkeys-lfu",
+        "allkeys-random",
+        "noeviction",
+    ];
+    const ALL: &'static [Self] = &[
+        Self::VolatileLru,
+        Self::VolatileLfu,
+        Self::VolatileRandom,
+        Self::VolatileTtl,
+        Self::AllkeysLru,
+        Self::AllkeysLfu,
+        Self::AllkeysRandom,
+        Self::NoEviction,
+    ];
+}
+
+impl MaxmemoryPolicy {
+    /// The name in files and CONFIG.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// How much is logged; each level includes those after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Everything.
+    Debug,
+    /// Much, but not a line for each event.
+    Verbose,
+    /// What an operator wants to know.
+    Notice,
+    /// What an operator must know.
+    Warning,
+    /// Nothing at all.
+    Nothing,
+}
+
+impl Choice for LogLevel {
+    const NAMES: &'static [&'static str] = &["debug", "verbose", "notice", "warning", "nothing"];
+    const ALL: &'static [Self] = &[Self::Debug, Self::Verbose, Self::Notice, Self::Warning, Self::Nothing];
+}
+
+/// How a line of the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Plain,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Choice for LogFormat {
+    const NAMES: &'static [&'static str] = &["plain", "json"];
+    const ALL: &'static [Self] = &[Self::Plain, Self::Json];
+}
+
+/// From where something dangerous may be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// From nowhere.
+    No,
+    /// From everywhere.
+    Yes,
+    /// Over loopback and UNIX sockets.
+    Local,
+}
+
+impl Choice for Access {
+    const NAMES: &'static [&'static str] = &["no", "yes", "local"];
+    const ALL: &'static [Self] = &[Self::No, Self::Yes, Self::Local];
+}
+
+/// What watches over the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Supervisor {
+    /// Upstart.
+    Upstart,
+    /// systemd.
+    Systemd,
+    /// Whichever the environment says.
+    Auto,
+    /// Nothing that wants to be told.
+    No,
+}
+
+impl Choice for Supervisor {
+    const NAMES: &'static [&'static str] = &["upstart", "systemd", "auto", "no"];
+    const ALL: &'static [Self] = &[Self::Upstart, Self::Systemd, Self::Auto, Self::No];
+}

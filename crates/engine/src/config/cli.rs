@@ -1,0 +1,96 @@
+//! The command line: a file, then flags with the names of settings. It knows no setting; help comes from the table.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::error::{LoadError, LoadProblem};
+use super::help::help;
+use super::live::Config;
+use super::loader::{Loader, Origin};
+use super::machine::Machine;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub enum Invocation {
+    /// Run the server.
+    Run(Box<Config>),
+    /// Print this text and end.
+    Help(String),
+    /// Print the version and end.
+    Version,
+}
+
+/// Reads the command line: `[FILE | -] [--name value ...] ... [-]`, without the program's name. Flags come after the
+/// file and override it, wherever a lone `-` (the standard input, as a file) stands.
+pub fn parse(
+    args: impl IntoIterator<Item = OsString>,
+    machine: Machine,
+    stdin: &mut dyn Read,
+) -> Result<Invocation, LoadError> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let fail = |problem| LoadError { origin: Origin::CommandLine, problem };
+    // The file's name alone need not be UTF-8.
+    let mut words = Vec::with_capacity(args.len());
+    for arg in &args {
+        words.push(arg.to_string_lossy().into_owned());
+        if arg.to_str().is_none() && words.len() > 1 {
+            return Err(fail(LoadProblem::NotUtf8));
+        }
+    }
+    let first = words.first().map_or("", String::as_str);
+    if let Some(at) = words.iter().position(|word| word == "--help").or((first == "-h").then_some(0)) {
+        let topic = words.get(at + 1).map(String::as_str);
+        return help(topic).map(Invocation::Help).map_err(fail);
+    }
+    if words.iter().any(|word| word == "--version") || first == "-v" {
+        return Ok(Invocation::Version);
+    }
+
+    let mut rest = words.as_slice();
+    let mut loader = Loader::new(machine);
+    let mut reads_stdin = false;
+    if let [first, after @ ..] = rest
+        && !first.starts_with("--")
+    {
+        rest = after;
+        if first == "-" {
+            reads_stdin = true;
+        } else {
+            loader.file(&PathBuf::from(&args[0]))?;
+        }
+    }
+    if let [before @ .., last] = rest
+        && last == "-"
+    {
+        rest = before;
+        reads_stdin = true;
+    }
+    if reads_stdin {
+        let mut text = Vec::new();
+        let read = stdin.read_to_end(&mut text);
+        read.map_err(|error| fail(LoadProblem::Read { path: Path::new("stdin").to_owned(), error }))?;
+        loader.text(&text, "stdin")?;
+    }
+    while let [flag, after @ ..] = rest {
+        let Some(flag) = flag.strip_prefix("--").filter(|name| !name.is_empty()) else {
+            return Err(fail(LoadProblem::StrayArgument(flag.clone())));
+        };
+        let len = after.iter().position(|word| word.starts_with("--")).unwrap_or(after.len());
+        let (values, after) = after.split_at(len);
+        rest = after;
+        // `--name=value` is the way to give a value that starts with two dashes.
+        match flag.split_once('=') {
+            Some((name, value)) => {
+                let values: Vec<String> = [value.to_owned()].into_iter().chain(values.iter().cloned()).collect();
+                flag_of(&mut loader, name, &values)?;
+            }
+            None => flag_of(&mut loader, flag, values)?,
+        }
+    }
+    Ok(Invocation::Run(Box::new(loader.finish()?)))
+}
+
+fn flag_of(loader: &mut Loader, name: &str, values: &[String]) -> Result<(), LoadError> {
+    loader.apply(name, values, &Origin::CommandLine)
+}

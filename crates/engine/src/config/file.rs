@@ -1,0 +1,112 @@
+//! Reading configuration files in the form of redis.conf: one directive a line, comments, quotes, includes. It knows
+//! `include`; every other directive goes to the loader.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use tenon_ds::glob::{Case, glob};
+
+use super::args;
+use super::error::{LoadError, LoadProblem, ValueError};
+use super::loader::{Loader, Origin};
+
+/// How deep files may include files: more than anybody needs, and an end for those that include themselves.
+const INCLUDE_DEPTH_MAX: usize = 16;
+
+impl Loader {
+    /// Obeys a file. It is the one that CONFIG REWRITE writes.
+    pub fn file(&mut self, path: &Path) -> Result<(), LoadError> {
+        let unreadable = |error| LoadError {
+            origin: Origin::CommandLine,
+            problem: LoadProblem::Read { path: path.to_owned(), error },
+        };
+        let text = fs::read(path).map_err(unreadable)?;
+        // In full and without links, since the working directory may change, and a link must survive a rewrite.
+        self.set_file(fs::canonicalize(path).map_err(unreadable)?);
+        self.text(&text, &path.display().to_string())
+    }
+
+    /// Obeys the text of a file; `name` is what errors call it.
+    pub fn text(&mut self, text: &[u8], name: &str) -> Result<(), LoadError> {
+        self.nested_text(text, name, 0)
+    }
+
+    fn nested_text(&mut self, text: &[u8], name: &str, depth: usize) -> Result<(), LoadError> {
+        for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let origin = Origin::Line { file: name.to_owned(), line: index + 1 };
+            let fail = |problem| LoadError { origin: origin.clone(), problem };
+            let words = directive(line).map_err(fail)?;
+            let Some((directive, words)) = words.split_first() else { continue };
+            if !directive.eq_ignore_ascii_case("include") {
+                self.apply(directive, words, &origin)?;
+            } else if let [path] = words {
+                self.include(path, &origin, depth)?;
+            } else {
+                let (name, value) = (directive.clone(), Some(words.join(" ")));
+                return Err(fail(LoadProblem::Value { name, value, error: ValueError::WrongNumberOfArguments }));
+            }
+        }
+        Ok(())
+    }
+
+    fn include(&mut self, path: &str, origin: &Origin, depth: usize) -> Result<(), LoadError> {
+        let fail = |problem| LoadError { origin: origin.clone(), problem };
+        if depth == INCLUDE_DEPTH_MAX {
+            return Err(fail(LoadProblem::IncludeTooDeep));
+        }
+        for path in included_files(path) {
+            let text = fs::read(&path);
+            let text = text.map_err(|error| fail(LoadProblem::Read { path: path.clone(), error }))?;
+            self.nested_text(&text, &path.display().to_string(), depth + 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// The words of a line: none for a comment.
+pub(super) fn directive(line: &[u8]) -> Result<Vec<String>, LoadProblem> {
+    let line = line.trim_ascii();
+    if line.starts_with(b"#") {
+        return Ok(Vec::new());
+    }
+    let words = args::split(line).map_err(|args::Unbalanced| LoadProblem::UnbalancedQuotes)?;
+    words.into_iter().map(|word| String::from_utf8(word).map_err(|_| LoadProblem::NotUtf8)).collect()
+}
+
+/// The files an `include` names: the path itself, or what its wildcards match, in order. As with Redis, a relative
+/// path starts from the working directory, and wildcards may match nothing.
+fn included_files(path: &str) -> Vec<PathBuf> {
+    if !path.contains(['*', '?', '[']) {
+        return vec![path.into()];
+    }
+    let mut found = vec![PathBuf::new()];
+    for component in Path::new(path).components() {
+        match component {
+            Component::Normal(pattern) => {
+                found = found.iter().flat_map(|directory| matching(directory, pattern)).collect();
+            }
+            other => found.iter_mut().for_each(|directory| directory.push(other)),
+        }
+    }
+    found
+}
+
+/// The entries of a directory whose names match; hidden ones only if the pattern starts with a dot, as in the shell.
+fn matching(directory: &Path, pattern: &OsStr) -> Vec<PathBuf> {
+    let bytes = pattern.as_encoded_bytes();
+    if !bytes.iter().any(|byte| b"*?[".contains(byte)) {
+        let path = directory.join(pattern);
+        return if path.exists() { vec![path] } else { Vec::new() };
+    }
+    let shown = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let entries = fs::read_dir(shown).into_iter().flatten().filter_map(io::Result::ok);
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    names.retain(|name| {
+        let name = name.as_encoded_bytes();
+        (bytes.starts_with(b".") || !name.starts_with(b".")) && glob(bytes, name, Case::Sensitive)
+    });
+    names.sort();
+    names.into_iter().map(|name| directory.join(name)).collect()
+}

@@ -1,0 +1,415 @@
+//! The configuration in force: values that hot code reads with one relaxed load, CONFIG GET and CONFIG SET. It knows
+//! the table, but not what changes bring about: `set` says what changed, and the caller applies it.
+
+use std::fmt::{self, Debug, Formatter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::{Mutex, RwLock};
+use tenon_ds::glob::{Case, glob};
+
+use super::choices::{Access, Choice};
+use super::error::{SetError, ValueError};
+use super::loader::Warning;
+use super::machine::Machine;
+use super::setting::{At, Guard, Initial, Kind, Setting, Support};
+use super::table::{FITS, SETTINGS, SettingId, find};
+use super::unsupported::{ACCEPTED_AT_DEFAULT, find_fixed};
+use super::value::{ClientClass, NotifyFlags, OutputBufferLimit, OutputBufferLimits, SavePoint, Scene, Value, parse};
+
+const COUNT: usize = SETTINGS.len();
+
+/// All settings with their values. Reads may run beside a `set`: each value is whole, and several that are set
+/// together appear one by one.
+pub struct Config {
+    /// Values of numbers, by `SettingId`; the places of other settings stay 0.
+    numbers: [AtomicI64; COUNT],
+    /// Values of texts and lists, by `SettingId`; the places of other settings stay empty.
+    texts: [RwLock<Arc<str>>; COUNT],
+    /// The value of client-output-buffer-limit: hard bytes, soft bytes and soft seconds of each class.
+    limits: [[AtomicU64; 3]; ClientClass::ALL.len()],
+    /// The values at the start of a machine like this one, without file and flags.
+    initial: Vec<Value>,
+    machine: Machine,
+    /// The file that CONFIG REWRITE writes.
+    pub(super) file: Option<PathBuf>,
+    pub(super) warnings: Vec<Warning>,
+    /// Held while values change, so that CONFIG SET and CONFIG REWRITE see one another's work as a whole.
+    pub(super) changing: Mutex<()>,
+}
+
+/// Who wants to change a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A client on this machine: over loopback or a UNIX socket.
+    Local,
+    /// A client on another machine.
+    Remote,
+}
+
+impl Config {
+    /// The defaults on a machine like this.
+    ///
+    /// # Panics
+    /// When the table contradicts itself, which any test would find.
+    pub fn new(machine: Machine) -> Self {
+        let empty: Arc<str> = "".into();
+        let initial: Vec<Value> = SETTINGS.iter().map(|setting| initial_value(setting, &machine)).collect();
+        let config = Self {
+            numbers: std::array::from_fn(|_| AtomicI64::new(0)),
+            texts: std::array::from_fn(|_| RwLock::new(Arc::clone(&empty))),
+            limits: Default::default(),
+            initial,
+            machine,
+            file: None,
+            warnings: Vec::new(),
+            changing: Mutex::new(()),
+        };
+        for (setting, fits) in SETTINGS.iter().zip(FITS) {
+            assert!(fits(&setting.kind), "the accessor of {} returns a type that cannot hold it", setting.name);
+            config.store(setting, config.initial(setting));
+        }
+        config
+    }
+
+    /// The file the configuration was read from, in full, if it was read from one.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// What should be logged about the configuration once there is a log.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The machine that defaults and percentages are reckoned for.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The output buffer limit of one class of clients.
+    pub fn output_buffer_limit(&self, class: ClientClass) -> OutputBufferLimit {
+        let [hard, soft, seconds] = &self.limits[class as usize];
+        OutputBufferLimit {
+            hard_bytes: hard.load(Relaxed),
+            soft_bytes: soft.load(Relaxed),
+            soft_seconds: seconds.load(Relaxed),
+        }
+    }
+
+    /// The text of a setting's value, as in CONFIG GET.
+    pub fn show(&self, setting: &Setting) -> String {
+        self.value(setting).show(&setting.kind)
+    }
+
+    /// CONFIG GET: names and values in the table's order. Each pattern is a glob, or a name in any case; a name is
+    /// given back as it was asked for. Older names are rows of their own.
+    pub fn get(&self, patterns: &[&[u8]]) -> Vec<(String, String)> {
+        let is_glob = |pattern: &[u8]| pattern.iter().any(|byte| b"[*?".contains(byte));
+        let asked = |name: &str| {
+            let matched = patterns.iter().find(|pattern| match is_glob(pattern) {
+                true => glob(pattern, name.as_bytes(), Case::Insensitive),
+                false => pattern.eq_ignore_ascii_case(name.as_bytes()),
+            })?;
+            Some(if is_glob(matched) { name.to_owned() } else { String::from_utf8_lossy(matched).into_owned() })
+        };
+        let mut rows = Vec::new();
+        for setting in SETTINGS {
+            let names = setting.names().filter_map(asked);
+            rows.extend(names.map(|name| (name, self.show(setting))));
+        }
+        for fixed in ACCEPTED_AT_DEFAULT {
+            rows.extend(fixed.names().filter_map(asked).map(|name| (name, fixed.value.to_owned())));
+        }
+        rows
+    }
+
+    /// CONFIG SET: all of the pairs or none. Returns the settings whose values are now different, which is what the
+    /// caller has to apply.
+    pub fn set(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<Vec<&'static Setting>, SetError> {
+        let _changing = self.changing.lock();
+        for (index, (name, _)) in pairs.iter().enumerate() {
+            self.check_settable(name, caller)?;
+            if pairs[..index].iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(name)) {
+                return Err(SetError::Duplicate(String::from_utf8_lossy(name).into_owned()));
+            }
+        }
+        let mut staged: Vec<(&'static Setting, Value)> = Vec::new();
+        for (name, value) in pairs {
+            let name = String::from_utf8_lossy(name);
+            let words = || match std::str::from_utf8(value) {
+                Ok(text) => Ok([text.to_owned()]),
+                Err(_) => Err(ValueError::NotUtf8),
+            };
+            if let Some(setting) = find(&name) {
+                let earlier = staged.iter().rev().find(|(known, _)| known.id == setting.id);
+                let current = earlier.map_or_else(|| self.value(setting), |(_, value)| value.clone());
+                let value = words().and_then(|words| self.read(setting, &words, &current));
+                let known = setting.names().find(|known| known.eq_ignore_ascii_case(&name)).unwrap_or(setting.name);
+                let value = value.and_then(|value| check_support(setting, value));
+                staged.push((setting, value.map_err(|error| SetError::Value(known, error))?));
+            } else if let Some(fixed) = find_fixed(&name) {
+                let known = fixed.names().find(|known| known.eq_ignore_ascii_case(&name)).unwrap_or(fixed.name);
+                if !words().is_ok_and(|words| fixed.accepts(&words)) {
+                    return Err(SetError::Value(known, ValueError::NotSupported(fixed.reason)));
+                }
+            }
+        }
+        let before: Vec<_> = staged.iter().map(|(setting, _)| self.value(setting)).collect();
+        for (setting, value) in &staged {
+            self.store(setting, value);
+        }
+        let mut changed: Vec<&'static Setting> = Vec::new();
+        for ((setting, _), before) in staged.iter().zip(before) {
+            if self.value(setting) != before && !changed.iter().any(|known| known.id == setting.id) {
+                changed.push(setting);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Whether the value of this name is a secret that logs must not show.
+    pub fn is_sensitive(name: &[u8]) -> bool {
+        std::str::from_utf8(name).ok().and_then(find).is_some_and(Setting::is_sensitive)
+    }
+
+    fn check_settable(&self, name: &[u8], caller: Caller) -> Result<(), SetError> {
+        let name = String::from_utf8_lossy(name);
+        let Some(setting) = find(&name) else {
+            return if find_fixed(&name).is_some() { Ok(()) } else { Err(SetError::Unknown(name.into_owned())) };
+        };
+        let allowed = match self.enable_protected_configs() {
+            Access::Yes => true,
+            Access::Local => caller == Caller::Local,
+            Access::No => false,
+        };
+        match (setting.at, setting.guard) {
+            (At::Start, _) => Err(SetError::Immutable(name.into_owned())),
+            (At::Runtime, Guard::Protected) if !allowed => Err(SetError::Protected(name.into_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The value that words stand for, given the value so far.
+    pub(super) fn read(&self, setting: &Setting, words: &[String], current: &Value) -> Result<Value, ValueError> {
+        parse(&setting.kind, words, &Scene { current, machine: &self.machine, name: setting.name })
+    }
+
+    /// The default on this machine.
+    pub(super) fn initial(&self, setting: &Setting) -> &Value {
+        &self.initial[setting.id as usize]
+    }
+
+    pub(super) fn value(&self, setting: &Setting) -> Value {
+        match slot_of(&setting.kind) {
+            Slot::Number => Value::Number(self.number(setting.id)),
+            Slot::Text => Value::Text(self.text(setting.id)),
+            Slot::Limits => Value::Limits(OutputBufferLimits(ClientClass::ALL.map(|c| self.output_buffer_limit(c)))),
+        }
+    }
+
+    pub(super) fn store(&self, setting: &Setting, value: &Value) {
+        match value {
+            Value::Number(number) => self.numbers[setting.id as usize].store(*number, Relaxed),
+            Value::Text(text) => *self.texts[setting.id as usize].write() = Arc::clone(text),
+            Value::Limits(limits) => {
+                for (stored, limit) in self.limits.iter().zip(limits.0) {
+                    let numbers = [limit.hard_bytes, limit.soft_bytes, limit.soft_seconds];
+                    stored.iter().zip(numbers).for_each(|(stored, number)| stored.store(number, Relaxed));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn number(&self, id: SettingId) -> i64 {
+        self.numbers[id as usize].load(Relaxed)
+    }
+
+    fn text(&self, id: SettingId) -> Arc<str> {
+        Arc::clone(&self.texts[id as usize].read())
+    }
+}
+
+/// Values may be secrets, so they are left out.
+impl Debug for Config {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// # Panics
+/// When the table has a default that is not one of its kind.
+fn initial_value(setting: &Setting, machine: &Machine) -> Value {
+    let text = match setting.initial {
+        Initial::Is(text) => text.to_owned(),
+        Initial::OfMachine { of, .. } => of(machine),
+    };
+    if setting.kind == Kind::Directory {
+        // Where the process is already need not be looked at, and may be gone.
+        return Value::Text(text.into());
+    }
+    let scene = Scene { current: &Value::Limits(OutputBufferLimits::NONE), machine, name: setting.name };
+    match parse(&setting.kind, std::slice::from_ref(&text), &scene) {
+        Ok(value) => value,
+        Err(error) => panic!("the default '{text}' of {}: {error}", setting.name),
+    }
+}
+
+/// Passes on a value that Tenon honours.
+pub(super) fn check_support(setting: &Setting, value: Value) -> Result<Value, ValueError> {
+    match setting.support {
+        Support::Only { values, reason } if !values.contains(&value.show(&setting.kind).as_str()) => {
+            Err(ValueError::NotSupported(reason))
+        }
+        _ => Ok(value),
+    }
+}
+
+/// Where a value of a kind is kept.
+#[derive(PartialEq, Eq)]
+enum Slot {
+    Number,
+    Text,
+    Limits,
+}
+
+fn slot_of(kind: &Kind) -> Slot {
+    match kind {
+        Kind::Bool
+        | Kind::Int { .. }
+        | Kind::Clamped { .. }
+        | Kind::PowerOfTwo { .. }
+        | Kind::Octal { .. }
+        | Kind::Memory { .. }
+        | Kind::MemoryOrPercent
+        | Kind::Choice(_)
+        | Kind::NotifyFlags => Slot::Number,
+        Kind::Text | Kind::FileName | Kind::Directory | Kind::Words { .. } | Kind::SavePoints | Kind::Percentiles => {
+            Slot::Text
+        }
+        Kind::OutputBufferLimits => Slot::Limits,
+    }
+}
+
+/// A type that an accessor can return.
+pub(super) trait Read: Sized {
+    /// The value of this setting.
+    fn read(config: &Config, id: SettingId) -> Self;
+    /// Whether the type can hold every value of this kind.
+    fn fits(kind: &Kind) -> bool;
+}
+
+impl Read for bool {
+    #[inline]
+    fn read(config: &Config, id: SettingId) -> Self {
+        config.number(id) != 0
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        *kind == Kind::Bool
+    }
+}
+
+/// The smallest and largest number of a kind, if it is one of numbers.
+fn bounds(kind: &Kind) -> Option<(i64, i64)> {
+    match *kind {
+        Kind::Int { min, max } | Kind::Clamped { min, max } => Some((min, max)),
+        Kind::PowerOfTwo { max } => Some((1, max)),
+        Kind::Octal { max } => Some((0, max)),
+        Kind::Memory { min } => Some((min, i64::MAX)),
+        Kind::MemoryOrPercent => Some((0, i64::MAX)),
+        _ => None,
+    }
+}
+
+/// Implements `Read` for an integer type. That no value is cut is what `fits` is for.
+macro_rules! read_integer {
+    ($($type:ty)*) => {$(
+        impl Read for $type {
+            #[inline]
+            fn read(config: &Config, id: SettingId) -> Self {
+                config.number(id) as Self
+            }
+
+            fn fits(kind: &Kind) -> bool {
+                bounds(kind).is_some_and(|(min, max)| Self::try_from(min).is_ok() && Self::try_from(max).is_ok())
+            }
+        }
+    )*};
+}
+
+read_integer!(u16 u32 u64 usize i32 i64);
+
+impl<T: Choice> Read for T {
+    #[inline]
+    fn read(config: &Config, id: SettingId) -> Self {
+        Self::ALL[config.number(id) as usize]
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        matches!(kind, Kind::Choice(names) if *names == Self::NAMES) && Self::NAMES.len() == Self::ALL.len()
+    }
+}
+
+impl Read for NotifyFlags {
+    #[inline]
+    fn read(config: &Config, id: SettingId) -> Self {
+        Self(config.number(id) as u32)
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        *kind == Kind::NotifyFlags
+    }
+}
+
+impl Read for Arc<str> {
+    fn read(config: &Config, id: SettingId) -> Self {
+        config.text(id)
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        matches!(kind, Kind::Text | Kind::FileName | Kind::Directory)
+    }
+}
+
+impl Read for Vec<String> {
+    fn read(config: &Config, id: SettingId) -> Self {
+        config.text(id).split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        matches!(kind, Kind::Words { .. })
+    }
+}
+
+impl Read for Vec<f64> {
+    fn read(config: &Config, id: SettingId) -> Self {
+        config.text(id).split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        *kind == Kind::Percentiles
+    }
+}
+
+impl Read for Vec<SavePoint> {
+    fn read(config: &Config, id: SettingId) -> Self {
+        SavePoint::list(&config.text(id))
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        *kind == Kind::SavePoints
+    }
+}
+
+impl Read for OutputBufferLimits {
+    fn read(config: &Config, _: SettingId) -> Self {
+        Self(ClientClass::ALL.map(|class| config.output_buffer_limit(class)))
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        *kind == Kind::OutputBufferLimits
+    }
+}

@@ -1,0 +1,242 @@
+//! Building a configuration out of directives, in the order they are given: what each changes, what is refused, what
+//! there is to warn of. It knows nothing of how files and command lines are written.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::error::{LoadError, LoadProblem, ValueError};
+use super::live::{Config, check_support};
+use super::machine::Machine;
+use super::setting::{Kind, Setting, Support};
+use super::table::{SETTINGS, find};
+use super::unsupported::{ACCEPTED_AT_DEFAULT, FORGOTTEN, Fixed, UNSUPPORTED_DIRECTIVES, find_fixed};
+
+/// Where something was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// On the command line.
+    CommandLine,
+    /// On a line of a file, or of the standard input.
+    Line {
+        /// The file as it was named, or `stdin`.
+        file: String,
+        /// Counted from 1.
+        line: usize,
+    },
+}
+
+impl Display for Origin {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CommandLine => f.write_str("command line"),
+            Self::Line { file, line } => write!(f, "{file}:{line}"),
+        }
+    }
+}
+
+/// Something to log about a configuration that is accepted all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Where it was said.
+    pub origin: Origin,
+    /// The setting.
+    pub name: &'static str,
+    /// What to know about it.
+    pub text: &'static str,
+}
+
+impl Display for Warning {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: '{}' has no effect: {}", self.origin, self.name, self.text)
+    }
+}
+
+/// A configuration in the making. Later directives override earlier ones.
+#[derive(Debug)]
+pub struct Loader {
+    config: Config,
+    /// Values that cannot be honoured, unless a later directive gives the setting another one: `daemonize yes` in a
+    /// file does no harm when the command line says `--daemonize no`.
+    refused: Vec<(&'static str, LoadError)>,
+    warnings: Vec<Warning>,
+    /// Whether save points were given yet, and if so, whether on the command line: those of one source add up.
+    save_on_command_line: Option<bool>,
+}
+
+impl Loader {
+    /// Starts from the defaults on a machine like this.
+    pub fn new(machine: Machine) -> Self {
+        let config = Config::new(machine);
+        Self { config, refused: Vec::new(), warnings: Vec::new(), save_on_command_line: None }
+    }
+
+    /// The configuration, if nothing in it is refused.
+    pub fn finish(self) -> Result<Config, LoadError> {
+        let Self { mut config, refused, warnings, .. } = self;
+        match refused.into_iter().next() {
+            Some((_, error)) => Err(error),
+            None => {
+                config.warnings = warnings;
+                Ok(config)
+            }
+        }
+    }
+
+    /// Obeys one directive: a name in any case, and the words after it.
+    pub fn apply(&mut self, name: &str, words: &[String], origin: &Origin) -> Result<(), LoadError> {
+        let fail = |problem| Err(LoadError { origin: origin.clone(), problem });
+        if let Some(setting) = find(name) {
+            self.forget(setting.name);
+            return self.apply_setting(setting, name, words, origin);
+        }
+        if let Some(fixed) = find_fixed(name) {
+            self.forget(fixed.name);
+            if !fixed.accepts(words) {
+                let error = ValueError::NotSupported(fixed.reason);
+                let problem = LoadProblem::Value { name: name.to_owned(), value: Some(words.join(" ")), error };
+                self.refused.push((fixed.name, LoadError { origin: origin.clone(), problem }));
+            }
+            return Ok(());
+        }
+        if let Some(name) = FORGOTTEN.iter().find(|known| known.eq_ignore_ascii_case(name)) {
+            self.warnings.push(Warning { origin: origin.clone(), name, text: "Redis has dropped it, too." });
+            return Ok(());
+        }
+        if let Some((_, reason)) = UNSUPPORTED_DIRECTIVES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            return fail(LoadProblem::UnsupportedDirective { name: name.to_owned(), reason });
+        }
+        fail(LoadProblem::UnknownSetting { name: name.to_owned(), nearest: nearest(name) })
+    }
+
+    fn apply_setting(
+        &mut self,
+        setting: &'static Setting,
+        name: &str,
+        words: &[String],
+        origin: &Origin,
+    ) -> Result<(), LoadError> {
+        let current = self.config.value(setting);
+        let words =
+            if setting.kind == Kind::SavePoints { self.save_words(setting, words, origin) } else { words.into() };
+        let parsed = self.config.read(setting, &words, &current);
+        if let Ok(value) = &parsed {
+            // Stored even if it is refused below, so that CONFIG REWRITE sees what the file says.
+            self.config.store(setting, value);
+        }
+        match parsed.and_then(|value| check_support(setting, value)) {
+            Ok(value) => {
+                if let Support::NoEffect(text) = setting.support
+                    && value != *self.config.initial(setting)
+                {
+                    self.warnings.push(Warning { origin: origin.clone(), name: setting.name, text });
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let later_values_help = matches!(error, ValueError::NotSupported(_) | ValueError::Directory(_));
+                let value = (!setting.is_sensitive()).then(|| words.join(" "));
+                let problem = LoadProblem::Value { name: name.to_owned(), value, error };
+                let error = LoadError { origin: origin.clone(), problem };
+                if later_values_help {
+                    self.refused.push((setting.name, error));
+                    return Ok(());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Repeated `save` lines add up, but for an empty one; those of the command line replace those of files.
+    fn save_words(&mut self, setting: &Setting, words: &[String], origin: &Origin) -> Vec<String> {
+        let source = Some(*origin == Origin::CommandLine);
+        let adds_up = self.save_on_command_line == source && words.iter().any(|word| !word.is_empty());
+        self.save_on_command_line = source;
+        let mut all = if adds_up { vec![self.config.show(setting)] } else { Vec::new() };
+        all.extend_from_slice(words);
+        all
+    }
+
+    /// Drops what an earlier directive for the same setting left behind.
+    fn forget(&mut self, name: &str) {
+        self.refused.retain(|(refused, _)| *refused != name);
+        self.warnings.retain(|warning| warning.name != name);
+    }
+
+    /// Remembers the file that CONFIG REWRITE is to write.
+    pub(super) fn set_file(&mut self, path: std::path::PathBuf) {
+        self.config.file = Some(path);
+    }
+
+    /// The settings that have another value in `config`, and those with a refused value here.
+    pub(super) fn differing(&self, config: &Config) -> Vec<&'static Setting> {
+        let differs =
+            |setting: &&Setting| self.is_refused(setting.name) || self.config.value(setting) != config.value(setting);
+        SETTINGS.iter().filter(differs).collect()
+    }
+
+    /// The settings of Redis that were given a value other than their only one.
+    pub(super) fn refused_fixed(&self) -> Vec<&'static Fixed> {
+        ACCEPTED_AT_DEFAULT.iter().filter(|fixed| self.is_refused(fixed.name)).collect()
+    }
+
+    fn is_refused(&self, name: &str) -> bool {
+        self.refused.iter().any(|(refused, _)| *refused == name)
+    }
+}
+
+/// The known name nearest to a mistyped one, if a third of its letters or fewer are wrong.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let settings = SETTINGS.iter().flat_map(Setting::names);
+    let fixed = ACCEPTED_AT_DEFAULT.iter().flat_map(Fixed::names);
+    let all = settings.chain(fixed).chain(["include"]);
+    let (distance, known) = all.map(|known| (edit_distance(&name, known), known)).min_by_key(|(d, _)| *d)?;
+    (distance * 3 <= known.len().max(3)).then_some(known)
+}
+
+/// How many letters must be added, dropped, changed or swapped with their neighbour to get from one to the other.
+fn edit_distance(a: &str, b: &str) -> usize {
+    // A name is never longer than the longest known one by much; this bounds what a hostile one costs.
+    const LETTERS_MAX: usize = 64;
+    let a: Vec<u8> = a.bytes().take(LETTERS_MAX).collect();
+    let b: Vec<u8> = b.bytes().take(LETTERS_MAX).collect();
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    rows[0] = (0..=b.len()).collect();
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = least;
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_names() {
+        assert_eq!(nearest("maxmemroy"), Some("maxmemory"));
+        assert_eq!(nearest("MAXMEMORY-POLCY"), Some("maxmemory-policy"));
+        assert_eq!(nearest("prot"), Some("port"));
+        assert_eq!(nearest("appendfsnc"), Some("appendfsync"));
+        assert_eq!(nearest("bnd"), Some("bind"));
+        assert_eq!(nearest("frobnicate"), None);
+        assert_eq!(nearest(&"x".repeat(1 << 20)), None);
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(edit_distance("ab", "ba"), 1);
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("abc", "axc"), 1);
+        assert_eq!(edit_distance("abc", "abc"), 0);
+    }
+}

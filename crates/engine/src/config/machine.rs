@@ -1,0 +1,154 @@
+//! What the process may use: cores, memory, its directory. It reads the system once, on request, and knows no
+//! setting.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the process may use. Filled by `detect`, or by hand in tests.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Cores the process may run on: its affinity and its cgroup's CPU quota counted.
+    pub cores: usize,
+    /// The least of RAM, cgroup limits and resource limits, in bytes; `None` where none could be found out.
+    pub memory_bytes: Option<u64>,
+    /// The working directory.
+    pub directory: String,
+}
+
+impl Machine {
+    /// Asks the system.
+    pub fn detect() -> Self {
+        let directory = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_else(|_| "/".into());
+        Self {
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: memory_bytes(Path::new("/")),
+            directory,
+        }
+    }
+
+    /// So many percent of the memory, in bytes.
+    pub(super) fn percent_of_memory(&self, percent: u64) -> Option<u64> {
+        self.memory_bytes.map(|bytes| (u128::from(bytes) * u128::from(percent) / 100) as u64)
+    }
+}
+
+/// The least limit found below `root`, which is `/` but in tests.
+fn memory_bytes(root: &Path) -> Option<u64> {
+    let read = |path: &str| fs::read_to_string(root.join(path)).ok();
+    let ram = read("proc/meminfo").as_deref().and_then(mem_total);
+    let resource = read("proc/self/limits").as_deref().and_then(resource_limit);
+    let cgroup = read("proc/self/cgroup").as_deref().and_then(|text| cgroup_limit(root, text));
+    [ram, resource, cgroup].into_iter().flatten().min()
+}
+
+/// `MemTotal` of /proc/meminfo, in bytes.
+fn mem_total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The least soft limit on address space, data or resident set of /proc/self/limits, in bytes.
+fn resource_limit(limits: &str) -> Option<u64> {
+    let soft = |name| limits.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok());
+    ["Max address space", "Max data size", "Max resident set"].into_iter().filter_map(soft).min()
+}
+
+/// The least limit of the process's control groups and all that hold them, in bytes. /proc/self/cgroup names the
+/// group once a hierarchy: `0::<path>` for v2, `<n>:<controllers>:<path>` for v1.
+fn cgroup_limit(root: &Path, cgroup: &str) -> Option<u64> {
+    let mut least = None;
+    for line in cgroup.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        let (mount, files): (&str, &[&str]) = if controllers.is_empty() {
+            ("sys/fs/cgroup", &["memory.max", "memory.high"])
+        } else if controllers.split(',').any(|name| name == "memory") {
+            ("sys/fs/cgroup/memory", &["memory.limit_in_bytes"])
+        } else {
+            continue;
+        };
+        // In a container the path may be one of the host's, absent here: then the mount's root is the group itself.
+        let path = PathBuf::from(path.trim_start_matches('/'));
+        for group in path.ancestors() {
+            for file in files {
+                let limit = fs::read_to_string(root.join(mount).join(group).join(file));
+                let limit = limit.ok().and_then(|text| text.trim().parse::<u64>().ok());
+                least = least.into_iter().chain(limit).min();
+            }
+        }
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A made-up system: paths with contents, below a directory of its own.
+    fn limit_of(name: &str, files: &[(&str, &str)]) -> Option<u64> {
+        let root = std::env::temp_dir().join(format!("tenon-machine-{}-{name}", std::process::id()));
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let bytes = memory_bytes(&root);
+        let _ = fs::remove_dir_all(&root);
+        bytes
+    }
+
+    const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal:       16000000 kB\nMemFree: 1 kB\n");
+
+    #[test]
+    fn ram_alone() {
+        assert_eq!(limit_of("ram", &[MEMINFO]), Some(16_384_000_000));
+        assert_eq!(limit_of("none", &[]), None);
+    }
+
+    #[test]
+    fn cgroup_v2_counts_the_groups_above() {
+        let files = [
+            MEMINFO,
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("sys/fs/cgroup/a/memory.max", "1000000\n"),
+        ];
+        assert_eq!(limit_of("v2", &files), Some(1_000_000));
+    }
+
+    #[test]
+    fn cgroup_v2_in_a_container_without_its_own_namespace() {
+        let files = [
+            MEMINFO,
+            ("proc/self/cgroup", "0::/docker/0123\n"),
+            ("sys/fs/cgroup/memory.max", "max\n"),
+            ("sys/fs/cgroup/memory.high", "3000000\n"),
+        ];
+        assert_eq!(limit_of("v2c", &files), Some(3_000_000));
+    }
+
+    #[test]
+    fn cgroup_v1() {
+        let files = [
+            MEMINFO,
+            ("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/x\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "2000000\n"),
+        ];
+        assert_eq!(limit_of("v1", &files), Some(2_000_000));
+    }
+
+    #[test]
+    fn resource_limits() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max data size             unlimited            unlimited            bytes     \n\
+                      Max address space         5000000              unlimited            bytes     \n";
+        assert_eq!(limit_of("rlimit", &[MEMINFO, ("proc/self/limits", limits)]), Some(5_000_000));
+    }
+
+    #[test]
+    fn this_machine() {
+        let machine = Machine::detect();
+        assert!(machine.cores >= 1 && Path::new(&machine.directory).is_absolute());
+    }
+}

@@ -1,0 +1,29 @@
+//! The configuration: one table of settings, and everything derived from it (files, flags, CONFIG, help, docs). It
+//! knows nothing of sockets, commands or the store; who uses a setting reads it here.
+
+mod args;
+mod choices;
+mod cli;
+mod error;
+mod file;
+mod help;
+mod live;
+mod loader;
+mod machine;
+mod rewrite;
+mod setting;
+mod table;
+mod unsupported;
+mod value;
+
+pub use choices::{Access, Choice, LogFormat, LogLevel, MaxmemoryPolicy, Supervisor};
+pub use cli::{Invocation, parse};
+pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
+pub use help::{docs, help};
+pub use live::{Caller, Config};
+pub use loader::{Loader, Origin, Warning};
+pub use machine::Machine;
+pub use setting::{At, Group, Guard, Initial, Kind, Setting, Support};
+pub use table::{SETTINGS, SettingId};
+pub use unsupported::{ACCEPTED_AT_DEFAULT, Fixed};
+pub use value::{ClientClass, NotifyFlags, OutputBufferLimit, OutputBufferLimits, SavePoint, Value};

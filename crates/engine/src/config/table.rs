@@ -1,0 +1,420 @@
+//! The table of settings: each declared once, with its doc, its rules and the type its accessor returns. It holds no
+//! values, and does nothing with them.
+//!
+//! To add a setting, add an entry; files, flags, CONFIG, help, docs and `config.<name>()` follow from it. The macro
+//! only spares repeating the name: an entry is the doc, the accessor's name and type, and the fields of `Setting`
+//! that are not those of `Setting::BASE`.
+
+use std::sync::Arc;
+
+use super::choices::{Access, Choice, LogFormat, LogLevel, MaxmemoryPolicy, Supervisor};
+use super::live::{Config, Read};
+use super::setting::{
+    At, Group, Guard,
+    Initial::{Is, OfMachine},
+    Kind, Setting, Support,
+};
+use super::value::{NotifyFlags, OutputBufferLimits, SavePoint};
+
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $id:ident: $type:ty { $($field:tt)* })*) => {
+        /// Every setting, by the name of its accessor; as an index, its place in `SETTINGS`.
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum SettingId {
+            $($(#[doc = $doc])+ $id,)*
+        }
+
+        /// Every setting, in the order of CONFIG GET.
+        pub static SETTINGS: &[Setting] = &[
+            $(Setting { id: SettingId::$id, doc: concat!($($doc),+), $($field)*, ..Setting::BASE },)*
+        ];
+
+        impl Config {
+            $($(#[doc = $doc])+ #[inline] pub fn $id(&self) -> $type { <$type>::read(self, SettingId::$id) })*
+        }
+
+        /// For each setting, whether the type of its accessor can hold its values.
+        pub(super) static FITS: &[fn(&Kind) -> bool] = &[$(<$type>::fits,)*];
+    };
+}
+
+const INT_MAX: i64 = i32::MAX as i64;
+const MB: i64 = 1 << 20;
+
+/// What all of the lazyfree settings come to.
+const LAZYFREE: Support = Support::Moot("Big values are always freed off the hot path.");
+/// For processes that want a supervisor or a daemon.
+const FOREGROUND: &str = "Tenon stays in the foreground; let systemd (Type=simple), a container or nohup run it";
+
+settings! {
+    /// TCP port of the RESP front end; 0 switches it off.
+    port: u16 {
+        name: "port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("6379"), at: At::Start, group: Group::Network
+    }
+    /// TCP port of the memcached front end; 0 switches it off.
+    memcached_port: u16 {
+        name: "memcached-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("11211"), at: At::Start,
+        group: Group::Network
+    }
+    /// Addresses to listen on, for both front ends: IPv4, IPv6 or host names, `*` and `::*` for all; one that starts
+    /// with `-` may be missing on this machine.
+    bind: Vec<String> {
+        name: "bind", kind: Kind::Words { max: 16 }, initial: Is("127.0.0.1"), at: At::Start, group: Group::Network
+    }
+    /// Refuse clients from other machines as long as no password is set.
+    protected_mode: bool { name: "protected-mode", kind: Kind::Bool, initial: Is("yes"), group: Group::Network }
+    /// Path of a UNIX socket that speaks RESP; empty for none.
+    unixsocket: Arc<str> { name: "unixsocket", at: At::Start, group: Group::Network }
+    /// File mode of the UNIX sockets, in octal; 0 leaves it to the umask.
+    unixsocketperm: u32 {
+        name: "unixsocketperm", kind: Kind::Octal { max: 0o777 }, initial: Is("0"), at: At::Start,
+        group: Group::Network
+    }
+    /// Path of a UNIX socket that speaks memcached; empty for none.
+    memcached_unixsocket: Arc<str> { name: "memcached-unixsocket", at: At::Start, group: Group::Network }
+    /// Connections that may wait to be accepted.
+    tcp_backlog: u32 {
+        name: "tcp-backlog", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("511"), at: At::Start,
+        group: Group::Network
+    }
+    /// Seconds between keepalive probes to a silent client; 0 sends none.
+    tcp_keepalive: u32 {
+        name: "tcp-keepalive", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("300"), group: Group::Network
+    }
+
+    /// Bytes of memory for data; 0 for no limit. Takes `1gb`, `512mb` or a percentage of what the process may use.
+    maxmemory: u64 {
+        name: "maxmemory", kind: Kind::MemoryOrPercent, group: Group::Memory,
+        initial: OfMachine {
+            text: "80% of the memory the process may use (RAM, cgroup and resource limits counted)",
+            of: |machine| machine.percent_of_memory(80).unwrap_or(0).to_string(),
+        }
+    }
+    /// What goes when maxmemory is reached.
+    maxmemory_policy: MaxmemoryPolicy {
+        name: "maxmemory-policy", kind: Kind::Choice(MaxmemoryPolicy::NAMES), initial: Is("noeviction"),
+        group: Group::Memory
+    }
+    /// Keys looked at to find one worth evicting; more finds better ones and takes longer.
+    maxmemory_samples: u32 {
+        name: "maxmemory-samples", kind: Kind::Int { min: 1, max: INT_MAX }, initial: Is("5"), group: Group::Memory
+    }
+    /// How much of a write's time may go into eviction, from 0 (least) to 100 (no bound).
+    maxmemory_eviction_tenacity: u32 {
+        name: "maxmemory-eviction-tenacity", kind: Kind::Int { min: 0, max: 100 }, initial: Is("10"),
+        group: Group::Memory
+    }
+    /// How many hits it takes to raise a key's access frequency; more tells busy keys further apart.
+    lfu_log_factor: u32 {
+        name: "lfu-log-factor", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("10"), group: Group::Memory
+    }
+    /// Minutes after which a key's access frequency falls by one; 0 for never.
+    lfu_decay_time: u32 {
+        name: "lfu-decay-time", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("1"), group: Group::Memory
+    }
+
+    /// Clients that may be connected at once.
+    maxclients: u32 {
+        name: "maxclients", kind: Kind::Int { min: 1, max: u32::MAX as i64 }, initial: Is("10000"),
+        group: Group::Clients
+    }
+    /// Seconds after which an idle client is closed; 0 for never.
+    timeout: u32 {
+        name: "timeout", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("0"), group: Group::Clients
+    }
+    /// When a client that does not read its replies is closed: class (normal, replica, pubsub), bytes at which at
+    /// once, bytes at which after some seconds, those seconds; 0 for no limit.
+    client_output_buffer_limit: OutputBufferLimits {
+        name: "client-output-buffer-limit", kind: Kind::OutputBufferLimits, group: Group::Clients,
+        initial: Is("normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60")
+    }
+    /// Bytes of input of one client that may wait to be run.
+    client_query_buffer_limit: u64 {
+        name: "client-query-buffer-limit", kind: Kind::Memory { min: MB }, initial: Is("1gb"), group: Group::Clients
+    }
+    /// Bytes of the longest argument of a RESP command.
+    proto_max_bulk_len: u64 {
+        name: "proto-max-bulk-len", kind: Kind::Memory { min: MB }, initial: Is("512mb"), group: Group::Clients
+    }
+    /// Bytes of the longest value a memcached client may store.
+    max_value_size: u64 {
+        name: "max-value-size", kind: Kind::Memory { min: 1 }, initial: Is("512mb"), group: Group::Clients
+    }
+
+    /// Threads that serve clients.
+    workers: usize {
+        name: "workers", kind: Kind::Int { min: 1, max: 1024 }, at: At::Start, group: Group::Server,
+        initial: OfMachine { text: "the cores the process may use", of: |machine| machine.cores.min(1024).to_string() }
+    }
+    /// Parts the keyspace is split into, each with its own lock; a power of two.
+    shards: usize {
+        name: "shards", kind: Kind::PowerOfTwo { max: 65536 }, initial: Is("4096"), at: At::Start,
+        group: Group::Server
+    }
+    /// Databases that SELECT can choose from.
+    databases: u32 {
+        name: "databases", kind: Kind::Int { min: 1, max: INT_MAX }, initial: Is("16"), at: At::Start,
+        group: Group::Server
+    }
+    /// Times a second that housekeeping runs, from 1 to 500.
+    hz: u32 { name: "hz", kind: Kind::Clamped { min: 1, max: 500 }, initial: Is("10"), group: Group::Server }
+    /// Seconds a shutdown waits at most.
+    shutdown_timeout: u32 {
+        name: "shutdown-timeout", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("10"), group: Group::Server
+    }
+    /// Milliseconds after which a running script lets other clients get BUSY replies; 0 for never.
+    busy_reply_threshold: u64 {
+        name: "busy-reply-threshold", aliases: &["lua-time-limit"], kind: Kind::Int { min: 0, max: i64::MAX },
+        initial: Is("5000"), group: Group::Server
+    }
+    /// Working directory, which relative paths start from.
+    dir: Arc<str> {
+        name: "dir", kind: Kind::Directory, guard: Guard::Protected, group: Group::Server,
+        initial: OfMachine { text: "where the server was started", of: |machine| machine.directory.clone() }
+    }
+    /// Whether to go to the background.
+    daemonize: bool {
+        name: "daemonize", kind: Kind::Bool, initial: Is("no"), at: At::Start, group: Group::Server,
+        support: Support::Only { values: &["no"], reason: FOREGROUND }
+    }
+    /// Which supervisor is told that the server is ready.
+    supervised: Supervisor {
+        name: "supervised", kind: Kind::Choice(Supervisor::NAMES), initial: Is("no"), at: At::Start,
+        group: Group::Server, support: Support::Only { values: &["no"], reason: FOREGROUND }
+    }
+
+    /// Password that clients must give with AUTH; empty for none.
+    requirepass: Arc<str> { name: "requirepass", guard: Guard::Sensitive, group: Group::Security }
+    /// Whether clients may use DEBUG: no, yes, or local for those of this machine.
+    enable_debug_command: Access {
+        name: "enable-debug-command", kind: Kind::Choice(Access::NAMES), initial: Is("no"), at: At::Start,
+        group: Group::Security
+    }
+    /// Whether CONFIG SET may change dir and dbfilename: no, yes, or local for clients of this machine.
+    enable_protected_configs: Access {
+        name: "enable-protected-configs", kind: Kind::Choice(Access::NAMES), initial: Is("no"), at: At::Start,
+        group: Group::Security
+    }
+
+    /// How much is logged.
+    loglevel: LogLevel {
+        name: "loglevel", kind: Kind::Choice(LogLevel::NAMES), initial: Is("notice"), group: Group::Logging
+    }
+    /// File the log is appended to; empty for the standard output.
+    logfile: Arc<str> { name: "logfile", at: At::Start, group: Group::Logging }
+    /// Whether lines of the log are plain text or JSON.
+    log_format: LogFormat {
+        name: "log-format", kind: Kind::Choice(LogFormat::NAMES), initial: Is("plain"), at: At::Start,
+        group: Group::Logging
+    }
+
+    /// Microseconds from which a command is put on the slow log; 0 for all commands, -1 for none.
+    slowlog_log_slower_than: i64 {
+        name: "slowlog-log-slower-than", kind: Kind::Int { min: -1, max: i64::MAX }, initial: Is("10000"),
+        group: Group::Observability
+    }
+    /// Entries the slow log keeps.
+    slowlog_max_len: u64 {
+        name: "slowlog-max-len", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"),
+        group: Group::Observability
+    }
+    /// Milliseconds from which LATENCY remembers an event; 0 switches it off.
+    latency_monitor_threshold: u64 {
+        name: "latency-monitor-threshold", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("0"),
+        group: Group::Observability
+    }
+    /// Whether INFO latencystats and LATENCY HISTOGRAM have figures for each command.
+    latency_tracking: bool {
+        name: "latency-tracking", kind: Kind::Bool, initial: Is("yes"), group: Group::Observability
+    }
+    /// Percentiles that INFO latencystats shows.
+    latency_tracking_info_percentiles: Vec<f64> {
+        name: "latency-tracking-info-percentiles", kind: Kind::Percentiles, initial: Is("50 99 99.9"),
+        group: Group::Observability
+    }
+    /// Events that are published: K by key, E by event, g$lshzxetd the classes, A all of these, m misses, n new keys.
+    notify_keyspace_events: NotifyFlags {
+        name: "notify-keyspace-events", kind: Kind::NotifyFlags, group: Group::Observability
+    }
+
+    /// When to save to disk: seconds and changes, in pairs; empty for never.
+    save: Vec<SavePoint> {
+        name: "save", kind: Kind::SavePoints, group: Group::Persistence,
+        support: Support::Only { values: &[""], reason: "Tenon keeps its data in memory alone; say save \"\"" }
+    }
+    /// Whether every write is logged to disk.
+    appendonly: bool {
+        name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence,
+        support: Support::Only { values: &["no"], reason: "Tenon has no append-only file; say appendonly no" }
+    }
+    /// Name of the snapshot file in dir.
+    dbfilename: Arc<str> {
+        name: "dbfilename", kind: Kind::FileName, initial: Is("dump.rdb"), guard: Guard::Protected,
+        group: Group::Persistence, support: Support::NoEffect("Tenon saves no snapshots yet.")
+    }
+
+    /// Fields up to which a hash is packed.
+    hash_max_listpack_entries: u64 {
+        name: "hash-max-listpack-entries", aliases: &["hash-max-ziplist-entries"],
+        kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("512"), group: Group::Collections
+    }
+    /// Bytes of the longest field or value in a packed hash.
+    hash_max_listpack_value: u64 {
+        name: "hash-max-listpack-value", aliases: &["hash-max-ziplist-value"], kind: Kind::Memory { min: 0 },
+        initial: Is("64"), group: Group::Collections
+    }
+    /// Bytes (-1 to -5: 4, 8, 16, 32 or 64 KiB) or elements (from 1) of one packed node of a list.
+    list_max_listpack_size: i32 {
+        name: "list-max-listpack-size", aliases: &["list-max-ziplist-size"],
+        kind: Kind::Int { min: i32::MIN as i64, max: INT_MAX }, initial: Is("-2"), group: Group::Collections
+    }
+    /// Nodes at either end of a list that are never compressed; 0 compresses none.
+    list_compress_depth: u32 {
+        name: "list-compress-depth", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("0"),
+        group: Group::Collections
+    }
+    /// Members up to which a set of integers is packed.
+    set_max_intset_entries: u64 {
+        name: "set-max-intset-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("512"),
+        group: Group::Collections
+    }
+    /// Members up to which any other set is packed.
+    set_max_listpack_entries: u64 {
+        name: "set-max-listpack-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"),
+        group: Group::Collections
+    }
+    /// Bytes of the longest member of a packed set.
+    set_max_listpack_value: u64 {
+        name: "set-max-listpack-value", kind: Kind::Memory { min: 0 }, initial: Is("64"), group: Group::Collections
+    }
+    /// Members up to which a sorted set is packed.
+    zset_max_listpack_entries: u64 {
+        name: "zset-max-listpack-entries", aliases: &["zset-max-ziplist-entries"],
+        kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"), group: Group::Collections
+    }
+    /// Bytes of the longest member of a packed sorted set.
+    zset_max_listpack_value: u64 {
+        name: "zset-max-listpack-value", aliases: &["zset-max-ziplist-value"], kind: Kind::Memory { min: 0 },
+        initial: Is("64"), group: Group::Collections
+    }
+    /// Bytes up to which a HyperLogLog is sparse.
+    hll_sparse_max_bytes: u64 {
+        name: "hll-sparse-max-bytes", kind: Kind::Memory { min: 0 }, initial: Is("3000"), group: Group::Collections
+    }
+    /// Bytes of one node of a stream; 0 for no limit.
+    stream_node_max_bytes: u64 {
+        name: "stream-node-max-bytes", kind: Kind::Memory { min: 0 }, initial: Is("4096"), group: Group::Collections
+    }
+    /// Entries of one node of a stream; 0 for no limit.
+    stream_node_max_entries: u64 {
+        name: "stream-node-max-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("100"),
+        group: Group::Collections
+    }
+
+    /// Whether eviction frees in the background.
+    lazyfree_lazy_eviction: bool {
+        name: "lazyfree-lazy-eviction", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
+        support: LAZYFREE
+    }
+    /// Whether expiry frees in the background.
+    lazyfree_lazy_expire: bool {
+        name: "lazyfree-lazy-expire", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
+        support: LAZYFREE
+    }
+    /// Whether overwriting frees in the background.
+    lazyfree_lazy_server_del: bool {
+        name: "lazyfree-lazy-server-del", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
+        support: LAZYFREE
+    }
+    /// Whether DEL frees in the background.
+    lazyfree_lazy_user_del: bool {
+        name: "lazyfree-lazy-user-del", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
+        support: LAZYFREE
+    }
+    /// Whether FLUSHALL and FLUSHDB free in the background.
+    lazyfree_lazy_user_flush: bool {
+        name: "lazyfree-lazy-user-flush", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
+        support: LAZYFREE
+    }
+    /// Whether memory is moved together in the background.
+    activedefrag: bool {
+        name: "activedefrag", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
+        support: Support::Only { values: &["no"], reason: "Tenon has no active defragmentation" }
+    }
+    /// Whether hash tables grow in the background.
+    activerehashing: bool {
+        name: "activerehashing", kind: Kind::Bool, initial: Is("yes"), group: Group::Compatibility,
+        support: Support::Moot("A shard's table is small and grows in microseconds.")
+    }
+    /// Effort spent on expired keys, from 1 to 10.
+    active_expire_effort: u32 {
+        name: "active-expire-effort", kind: Kind::Int { min: 1, max: 10 }, initial: Is("1"),
+        group: Group::Compatibility, support: Support::Moot("Keys are found by when they are due, not by sampling.")
+    }
+    /// Whether housekeeping runs more often with many clients.
+    dynamic_hz: bool {
+        name: "dynamic-hz", kind: Kind::Bool, initial: Is("yes"), group: Group::Compatibility,
+        support: Support::Moot("Each worker looks after its own clients.")
+    }
+    /// Threads that read and write for the one that runs commands.
+    io_threads: u32 {
+        name: "io-threads", kind: Kind::Int { min: 1, max: 128 }, initial: Is("1"), at: At::Start,
+        group: Group::Compatibility, support: Support::NoEffect("Every worker runs commands: set workers instead.")
+    }
+    /// Whether those threads read, too.
+    io_threads_do_reads: bool {
+        name: "io-threads-do-reads", kind: Kind::Bool, initial: Is("no"), at: At::Start, group: Group::Compatibility,
+        support: Support::NoEffect("Every worker reads its own clients.")
+    }
+    /// File for the process id.
+    pidfile: Arc<str> {
+        name: "pidfile", at: At::Start, group: Group::Compatibility,
+        support: Support::NoEffect("Tenon stays in the foreground and writes no such file.")
+    }
+    /// Whether the start shows a logo even in a log file.
+    always_show_logo: bool {
+        name: "always-show-logo", kind: Kind::Bool, initial: Is("no"), at: At::Start, group: Group::Compatibility,
+        support: Support::NoEffect("Tenon has no logo.")
+    }
+    /// Whether the process title says what the server does.
+    set_proc_title: bool {
+        name: "set-proc-title", kind: Kind::Bool, initial: Is("yes"), at: At::Start, group: Group::Compatibility,
+        support: Support::NoEffect("The process keeps its title.")
+    }
+    /// What the process title looks like.
+    proc_title_template: Arc<str> {
+        name: "proc-title-template", initial: Is("{title} {listen-addr} {server-mode}"), group: Group::Compatibility,
+        support: Support::NoEffect("The process keeps its title.")
+    }
+    /// Whether transparent huge pages are switched off for the process.
+    disable_thp: bool {
+        name: "disable-thp", kind: Kind::Bool, initial: Is("yes"), at: At::Start, group: Group::Compatibility,
+        support: Support::NoEffect("Tenon never forks, so it leaves huge pages to the system.")
+    }
+    /// Whether jemalloc frees in the background.
+    jemalloc_bg_thread: bool {
+        name: "jemalloc-bg-thread", kind: Kind::Bool, initial: Is("yes"), group: Group::Compatibility,
+        support: Support::NoEffect("The allocator has nothing of the kind to set.")
+    }
+    /// Whether a crash is reported in the log.
+    crash_log_enabled: bool {
+        name: "crash-log-enabled", kind: Kind::Bool, initial: Is("yes"), group: Group::Compatibility,
+        support: Support::NoEffect("Panics are always reported.")
+    }
+    /// Whether a crash report has a memory test.
+    crash_memcheck_enabled: bool {
+        name: "crash-memcheck-enabled", kind: Kind::Bool, initial: Is("yes"), group: Group::Compatibility,
+        support: Support::NoEffect("Tenon does not test the memory.")
+    }
+    /// Warnings that do not stop the start.
+    ignore_warnings: Arc<str> {
+        name: "ignore-warnings", group: Group::Compatibility,
+        support: Support::NoEffect("No warning stops the start.")
+    }
+}
+
+/// The setting of this name or older name, in any case.
+pub(super) fn find(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.names().any(|known| known.eq_ignore_ascii_case(name)))
+}

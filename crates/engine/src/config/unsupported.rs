@@ -1,0 +1,179 @@
+//! Settings and directives of Redis that Tenon does not have yet: what may be said of them, and why no more. It
+//! changes nothing anywhere.
+
+use super::value::parse_memory;
+
+/// A setting of Redis that Tenon lacks. Its default says what Tenon does anyway, so a file may state it, and CONFIG
+/// GET shows it; any other value would change the behaviour, and is refused.
+#[derive(Debug)]
+pub struct Fixed {
+    /// The name.
+    pub name: &'static str,
+    /// Redis's older name for it, if there is one.
+    pub alias: Option<&'static str>,
+    /// The only value accepted.
+    pub value: &'static str,
+    /// Why no other is.
+    pub reason: &'static str,
+}
+
+impl Fixed {
+    /// The name and the older name.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.alias)
+    }
+
+    /// Whether these words say the one value, in whichever way: `64mb` is `67108864`.
+    pub(super) fn accepts(&self, words: &[String]) -> bool {
+        let text = words.join(" ");
+        let same_memory = || parse_memory(&text).is_some_and(|bytes| parse_memory(self.value) == Some(bytes));
+        text.eq_ignore_ascii_case(self.value) || same_memory()
+    }
+}
+
+const fn fixed(name: &'static str, value: &'static str, reason: &'static str) -> Fixed {
+    Fixed { name, alias: None, value, reason }
+}
+
+const fn renamed(name: &'static str, alias: &'static str, value: &'static str, reason: &'static str) -> Fixed {
+    Fixed { name, alias: Some(alias), value, reason }
+}
+
+const REPLICATION: &str = "Tenon has no replication";
+const CLUSTER: &str = "Tenon has no cluster mode";
+const TLS: &str = "Tenon has no TLS";
+const AOF: &str = "Tenon has no append-only file";
+const RDB: &str = "Tenon has no snapshots on disk";
+const ACL: &str = "Tenon has no access control lists, only requirepass";
+const SYSLOG: &str = "Tenon logs to its standard output or a file";
+const DEFRAG: &str = "Tenon has no active defragmentation";
+const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
+const OOM: &str = "Tenon leaves the OOM killer's scores alone";
+const TRACKING: &str = "Tenon has no client-side caching";
+const SIGNALS: &str = "SIGTERM and SIGINT shut Tenon down gracefully, and nothing else";
+
+/// The settings of Redis 7 that Tenon accepts at this value only. Names and defaults are those of redis-server 7.0
+/// (`CONFIG GET *`).
+pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
+    renamed("replicaof", "slaveof", "", REPLICATION),
+    fixed("masteruser", "", REPLICATION),
+    fixed("masterauth", "", REPLICATION),
+    renamed("replica-serve-stale-data", "slave-serve-stale-data", "yes", REPLICATION),
+    renamed("replica-read-only", "slave-read-only", "yes", REPLICATION),
+    renamed("replica-ignore-maxmemory", "slave-ignore-maxmemory", "yes", REPLICATION),
+    renamed("replica-lazy-flush", "slave-lazy-flush", "no", REPLICATION),
+    renamed("replica-priority", "slave-priority", "100", REPLICATION),
+    renamed("replica-announce-ip", "slave-announce-ip", "", REPLICATION),
+    renamed("replica-announce-port", "slave-announce-port", "0", REPLICATION),
+    fixed("replica-announced", "yes", REPLICATION),
+    fixed("replica-ignore-disk-write-errors", "no", REPLICATION),
+    fixed("propagation-error-behavior", "ignore", REPLICATION),
+    fixed("repl-diskless-sync", "yes", REPLICATION),
+    fixed("repl-diskless-sync-delay", "5", REPLICATION),
+    fixed("repl-diskless-sync-max-replicas", "0", REPLICATION),
+    fixed("repl-diskless-load", "disabled", REPLICATION),
+    fixed("repl-disable-tcp-nodelay", "no", REPLICATION),
+    renamed("repl-ping-replica-period", "repl-ping-slave-period", "10", REPLICATION),
+    fixed("repl-timeout", "60", REPLICATION),
+    fixed("repl-backlog-size", "1048576", REPLICATION),
+    fixed("repl-backlog-ttl", "3600", REPLICATION),
+    renamed("min-replicas-to-write", "min-slaves-to-write", "0", REPLICATION),
+    renamed("min-replicas-max-lag", "min-slaves-max-lag", "10", REPLICATION),
+    fixed("cluster-enabled", "no", CLUSTER),
+    fixed("cluster-config-file", "nodes.conf", CLUSTER),
+    fixed("cluster-node-timeout", "15000", CLUSTER),
+    fixed("cluster-port", "0", CLUSTER),
+    fixed("cluster-migration-barrier", "1", CLUSTER),
+    renamed("cluster-replica-validity-factor", "cluster-slave-validity-factor", "10", CLUSTER),
+    renamed("cluster-replica-no-failover", "cluster-slave-no-failover", "no", CLUSTER),
+    fixed("cluster-require-full-coverage", "yes", CLUSTER),
+    fixed("cluster-allow-reads-when-down", "no", CLUSTER),
+    fixed("cluster-allow-pubsubshard-when-down", "yes", CLUSTER),
+    fixed("cluster-allow-replica-migration", "yes", CLUSTER),
+    fixed("cluster-link-sendbuf-limit", "0", CLUSTER),
+    fixed("cluster-preferred-endpoint-type", "ip", CLUSTER),
+    fixed("cluster-announce-ip", "", CLUSTER),
+    fixed("cluster-announce-hostname", "", CLUSTER),
+    fixed("cluster-announce-port", "0", CLUSTER),
+    fixed("cluster-announce-tls-port", "0", CLUSTER),
+    fixed("cluster-announce-bus-port", "0", CLUSTER),
+    fixed("tls-port", "0", TLS),
+    fixed("tls-cluster", "no", TLS),
+    fixed("tls-replication", "no", TLS),
+    fixed("tls-auth-clients", "yes", TLS),
+    fixed("tls-prefer-server-ciphers", "no", TLS),
+    fixed("tls-session-caching", "yes", TLS),
+    fixed("tls-session-cache-size", "20480", TLS),
+    fixed("tls-session-cache-timeout", "300", TLS),
+    fixed("tls-cert-file", "", TLS),
+    fixed("tls-key-file", "", TLS),
+    fixed("tls-key-file-pass", "", TLS),
+    fixed("tls-client-cert-file", "", TLS),
+    fixed("tls-client-key-file", "", TLS),
+    fixed("tls-client-key-file-pass", "", TLS),
+    fixed("tls-dh-params-file", "", TLS),
+    fixed("tls-ca-cert-file", "", TLS),
+    fixed("tls-ca-cert-dir", "", TLS),
+    fixed("tls-protocols", "", TLS),
+    fixed("tls-ciphers", "", TLS),
+    fixed("tls-ciphersuites", "", TLS),
+    fixed("appendfilename", "appendonly.aof", AOF),
+    fixed("appenddirname", "appendonlydir", AOF),
+    fixed("appendfsync", "everysec", AOF),
+    fixed("no-appendfsync-on-rewrite", "no", AOF),
+    fixed("auto-aof-rewrite-percentage", "100", AOF),
+    fixed("auto-aof-rewrite-min-size", "67108864", AOF),
+    fixed("aof-load-truncated", "yes", AOF),
+    fixed("aof-use-rdb-preamble", "yes", AOF),
+    fixed("aof-timestamp-enabled", "no", AOF),
+    fixed("aof-rewrite-incremental-fsync", "yes", AOF),
+    fixed("aof-disable-auto-gc", "no", AOF),
+    fixed("stop-writes-on-bgsave-error", "yes", RDB),
+    fixed("rdbcompression", "yes", RDB),
+    fixed("rdbchecksum", "yes", RDB),
+    fixed("rdb-del-sync-files", "no", RDB),
+    fixed("rdb-save-incremental-fsync", "yes", RDB),
+    fixed("sanitize-dump-payload", "no", RDB),
+    fixed("aclfile", "", ACL),
+    fixed("acl-pubsub-default", "resetchannels", ACL),
+    fixed("acllog-max-len", "128", ACL),
+    fixed("enable-module-command", "no", "Tenon has no modules"),
+    fixed("syslog-enabled", "no", SYSLOG),
+    fixed("syslog-ident", "redis", SYSLOG),
+    fixed("syslog-facility", "local0", SYSLOG),
+    fixed("active-defrag-ignore-bytes", "104857600", DEFRAG),
+    fixed("active-defrag-threshold-lower", "10", DEFRAG),
+    fixed("active-defrag-threshold-upper", "100", DEFRAG),
+    fixed("active-defrag-cycle-min", "1", DEFRAG),
+    fixed("active-defrag-cycle-max", "25", DEFRAG),
+    fixed("active-defrag-max-scan-fields", "1000", DEFRAG),
+    fixed("server_cpulist", "", AFFINITY),
+    fixed("bio_cpulist", "", AFFINITY),
+    fixed("aof_rewrite_cpulist", "", AFFINITY),
+    fixed("bgsave_cpulist", "", AFFINITY),
+    fixed("oom-score-adj", "no", OOM),
+    fixed("oom-score-adj-values", "0 200 800", OOM),
+    fixed("tracking-table-max-keys", "1000000", TRACKING),
+    fixed("maxmemory-clients", "0", "Tenon limits each client's buffers, not their sum"),
+    fixed("bind-source-addr", "", "Tenon opens no connections of its own"),
+    fixed("socket-mark-id", "0", "Tenon does not mark its sockets"),
+    fixed("shutdown-on-sigint", "default", SIGNALS),
+    fixed("shutdown-on-sigterm", "default", SIGNALS),
+];
+
+/// Directives of Redis that are no settings, with the reason why they stop the start.
+pub(super) static UNSUPPORTED_DIRECTIVES: &[(&str, &str)] = &[
+    ("user", ACL),
+    ("rename-command", "commands keep their names; enable-debug-command guards the dangerous one"),
+    ("loadmodule", "Tenon has no modules"),
+    ("sentinel", "Tenon is no Sentinel"),
+];
+
+/// Settings that Redis itself reads and forgets.
+pub(super) static FORGOTTEN: &[&str] =
+    &["list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
+
+/// The fixed setting of this name, in any case.
+pub(super) fn find_fixed(name: &str) -> Option<&'static Fixed> {
+    ACCEPTED_AT_DEFAULT.iter().find(|fixed| fixed.names().any(|known| known.eq_ignore_ascii_case(name)))
+}
