@@ -167,7 +167,9 @@ impl OwnedArgs {
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.spans.capacity() * size_of::<Span>() + self.bigs.iter().map(BigArg::len).sum::<usize>()
+        self.bytes.capacity()
+            + self.spans.capacity() * size_of::<Span>()
+            + self.bigs.iter().map(BigArg::len).sum::<usize>()
     }
 }
 

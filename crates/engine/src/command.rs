@@ -105,7 +105,8 @@ impl Keys {
             Keys::Counted { count, step } => {
                 let first = count + 1;
                 let keys = args.try_get(count).and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok());
-                let end = keys.and_then(|keys| first.checked_add(keys.checked_mul(step)?)).filter(|&end| end <= args.len());
+                let end =
+                    keys.and_then(|keys| first.checked_add(keys.checked_mul(step)?)).filter(|&end| end <= args.len());
                 (first, end.unwrap_or(first), step)
             }
         };

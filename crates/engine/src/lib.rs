@@ -1,2 +1,30 @@
-//! Commands, sessions, contexts and dispatch over the sharded store.
+//! Commands, sessions, contexts and dispatch over the sharded store. Knows no socket, and no command by name.
+#![forbid(unsafe_code)]
+
+pub mod args;
+pub mod batch;
+pub mod clients;
+pub mod clock;
+pub mod command;
 pub mod config;
+pub mod context;
+pub mod engine;
+pub mod errors;
+mod execute;
+mod expire;
+pub mod latency;
+mod memory;
+pub mod pause;
+pub mod session;
+pub mod shards;
+pub mod slowlog;
+pub mod stats;
+pub mod table;
+pub mod transaction;
+pub mod watch;
+pub mod worker;
+
+pub use engine::Engine;
+pub use tenon_ds as ds;
+pub use tenon_store as store;
+pub use tenon_wire as wire;

@@ -118,18 +118,31 @@ pub struct Held<'a> {
     guards: Vec<MutexGuard<'a, ShardState>>,
 }
 
-impl Held<'_> {
+/// Shards that are locked together, however they are held.
+pub trait Locked {
     /// The shard of this index, which must be held.
     ///
     /// # Panics
     /// When it is not: the command's declaration does not name a key that its handler touches.
-    pub fn shard(&mut self, index: usize) -> &mut ShardState {
-        let at = self.indexes.binary_search(&index).expect("a handler touches only keys that its declaration names");
-        &mut self.guards[at]
+    fn shard(&mut self, index: usize) -> &mut ShardState;
+
+    /// Every held shard with its index, in order, until `visit` answers `false`.
+    fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool);
+}
+
+impl Locked for Held<'_> {
+    fn shard(&mut self, index: usize) -> &mut ShardState {
+        // Either every shard is held or a few.
+        let found =
+            if self.indexes.get(index) == Some(&index) { Ok(index) } else { self.indexes.binary_search(&index) };
+        &mut self.guards[found.expect("a handler touches only keys that its declaration names")]
     }
 
-    /// Every held shard with its index.
-    pub fn each(&mut self) -> impl Iterator<Item = (usize, &mut ShardState)> {
-        self.indexes.iter().copied().zip(self.guards.iter_mut().map(|guard| &mut **guard))
+    fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool) {
+        for (index, guard) in self.indexes.iter().zip(&mut self.guards) {
+            if !visit(*index, guard) {
+                return;
+            }
+        }
     }
 }

@@ -207,7 +207,9 @@ mod tests {
 
     #[test]
     fn buckets_are_powers_of_two_of_microseconds() {
-        for (us, bucket) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1024, 10), (1025, 11), (u64::MAX / 1000, 31)] {
+        for (us, bucket) in
+            [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1024, 10), (1025, 11), (u64::MAX / 1000, 31)]
+        {
             assert_eq!(latency_bucket(us * 1_000), bucket, "{us} us");
         }
     }

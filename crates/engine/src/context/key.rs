@@ -192,14 +192,7 @@ impl<'a> KeyCx<'a> {
     }
 
     /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.
-    pub fn store(
-        &mut self,
-        slot: Option<Slot>,
-        value: NewValue<'_>,
-        deadline: Deadline,
-        flags: u32,
-        cas: Option<u64>,
-    ) {
+    pub fn store(&mut self, slot: Option<Slot>, value: NewValue<'_>, deadline: Deadline, flags: u32, cas: Option<u64>) {
         let now_ms = self.now_ms();
         let clock = self.worker.clock.access;
         let (hash, key) = (self.hash, self.key);

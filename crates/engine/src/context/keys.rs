@@ -2,14 +2,14 @@
 
 use super::KeyCx;
 use crate::engine::Engine;
-use crate::shards::Held;
+use crate::shards::Locked;
 use crate::worker::Worker;
 
 /// The keys that a command's declaration names, their shards locked, at one instant.
 pub struct KeysCx<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) worker: &'a mut Worker,
-    pub(crate) held: &'a mut Held<'a>,
+    pub(crate) held: &'a mut dyn Locked,
     pub(crate) database: usize,
     pub(crate) touches: bool,
 }

@@ -3,7 +3,7 @@
 use super::KeyCx;
 use crate::engine::Engine;
 use crate::session::Session;
-use crate::shards::{Held, ShardState};
+use crate::shards::{Locked, ShardState};
 use crate::worker::Worker;
 
 /// A session and the server's settings, but no data.
@@ -25,7 +25,7 @@ pub struct ServerCx<'a> {
     /// The client's session.
     pub session: &'a mut Session,
     /// Within EXEC: shards that are locked already.
-    pub(crate) held: Option<&'a mut Held<'a>>,
+    pub(crate) held: Option<&'a mut dyn Locked>,
 }
 
 impl ServerCx<'_> {
@@ -35,13 +35,7 @@ impl ServerCx<'_> {
     /// whole keyspace stands still.
     pub fn each_shard(&mut self, mut visit: impl FnMut(&Engine, &mut Worker, usize, &mut ShardState) -> bool) {
         match &mut self.held {
-            Some(held) => {
-                for (index, state) in held.each() {
-                    if !visit(self.engine, self.worker, index, state) {
-                        return;
-                    }
-                }
-            }
+            Some(held) => held.each(&mut |index, state| visit(self.engine, self.worker, index, state)),
             None => {
                 for index in 0..self.engine.shards.count() {
                     if !visit(self.engine, self.worker, index, &mut self.engine.shards.lock(index)) {
@@ -61,9 +55,9 @@ impl ServerCx<'_> {
     }
 
     /// Calls `visit` with all shards, locked together.
-    pub fn all_shards<R>(&mut self, visit: impl FnOnce(&Engine, &mut Worker, &mut Held<'_>) -> R) -> R {
+    pub fn all_shards<R>(&mut self, visit: impl FnOnce(&Engine, &mut Worker, &mut dyn Locked) -> R) -> R {
         match &mut self.held {
-            Some(held) => visit(self.engine, self.worker, held),
+            Some(held) => visit(self.engine, self.worker, &mut **held),
             None => visit(self.engine, self.worker, &mut self.engine.shards.lock_everything()),
         }
     }
@@ -73,8 +67,6 @@ impl ServerCx<'_> {
         let (engine, database, touches) = (self.engine, self.session.database, self.session.touches);
         let hash = engine.shards.hash(key);
         let index = engine.shards.index(hash);
-        self.one_shard(index, |worker, state| {
-            visit(&mut KeyCx { engine, worker, state, database, hash, key, touches })
-        })
+        self.one_shard(index, |worker, state| visit(&mut KeyCx { engine, worker, state, database, hash, key, touches }))
     }
 }

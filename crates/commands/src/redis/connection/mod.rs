@@ -1,0 +1,3 @@
+//! Commands on the connection: an index.
+
+pub mod ping;

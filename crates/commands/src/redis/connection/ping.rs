@@ -1,0 +1,30 @@
+//! PING and ECHO: the server says something back.
+
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
+use tenon_engine::context::SessionCx;
+use tenon_engine::errors::CmdError;
+use tenon_engine::wire::resp::Reply;
+
+/// Says PONG.
+pub static PING: Command = Command {
+    name: "PING",
+    group: Group::Connection,
+    syntax: "[message]",
+    summary: "Returns the server's liveliness response.",
+    complexity: "O(1)",
+    since: "1.0.0",
+    arity: Arity::AtLeast(1),
+    keys: Keys::None,
+    flags: Flags::FAST,
+    run: Run::Session(ping),
+};
+
+fn ping(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    match args.len() {
+        1 => reply.simple("PONG"),
+        2 => reply.bulk(args.get(1)),
+        _ => return Err(CmdError::Arity("ping".to_owned())),
+    }
+    Ok(())
+}

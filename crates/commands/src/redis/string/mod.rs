@@ -1,0 +1,4 @@
+//! Strings and counters: an index.
+
+pub mod get;
+mod value;

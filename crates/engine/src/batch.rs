@@ -1,0 +1,82 @@
+//! A client's commands, parsed but not yet run: what is known of each before the first runs.
+
+use crate::args::Args;
+use crate::command::Run;
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::table::Resolved;
+use tenon_store::hash::KeyHash;
+
+/// A parsed command.
+#[derive(Debug)]
+pub struct Call {
+    /// Where its arguments end in the batch's list; they begin where the previous call's end.
+    pub args_end: usize,
+    /// What to run; an error when there is no such command.
+    pub target: Target,
+}
+
+/// What a call runs.
+#[derive(Debug)]
+pub enum Target {
+    /// A command on one key, whose hash is known.
+    Key(Resolved, KeyHash),
+    /// Any other command.
+    Other(Resolved),
+    /// Nothing: there is no such command, or the arguments are too few or too many.
+    Refused(Box<CmdError>, Option<Resolved>),
+}
+
+impl Engine {
+    /// Finds the command of these arguments, checks how many there are, and hashes its key.
+    #[inline]
+    pub fn resolve(&self, args: &Args<'_>) -> Target {
+        let name = args.get(0);
+        let Some(mut resolved) = self.commands.find(name) else {
+            return Target::Refused(Box::new(unknown_command(args)), None);
+        };
+        if let Run::Container(_) = resolved.command.run {
+            match self.resolve_subcommand(resolved, args) {
+                Ok(subcommand) => resolved = subcommand,
+                Err(error) => return Target::Refused(Box::new(error), Some(resolved)),
+            }
+        }
+        if !resolved.command.arity.accepts(args.len()) {
+            let error = CmdError::Arity(resolved.command.full_name());
+            return Target::Refused(Box::new(error), Some(resolved));
+        }
+        match (resolved.command.run, resolved.command.keys) {
+            (Run::Key(_), crate::command::Keys::Range { first, .. }) => {
+                let hash = self.shards.hash(args.get(first));
+                Target::Key(resolved, hash)
+            }
+            _ => Target::Other(resolved),
+        }
+    }
+
+    #[cold]
+    fn resolve_subcommand(&self, container: Resolved, args: &Args<'_>) -> Result<Resolved, CmdError> {
+        let Some(name) = args.try_get(1) else { return Err(CmdError::Arity(container.command.full_name())) };
+        self.commands.find_subcommand(container.command, name).ok_or_else(|| CmdError::UnknownSubcommand {
+            subcommand: String::from_utf8_lossy(name).into_owned(),
+            container: container.command.name,
+        })
+    }
+}
+
+/// Redis's text: the name, and the first arguments as far as 128 bytes reach.
+#[cold]
+fn unknown_command(args: &Args<'_>) -> CmdError {
+    let shown = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(128)]).into_owned();
+    let mut list = String::new();
+    for arg in args.from(1) {
+        if list.len() >= 128 {
+            break;
+        }
+        let room = 128 - list.len();
+        list.push('\'');
+        list.push_str(&String::from_utf8_lossy(&arg[..arg.len().min(room)]));
+        list.push_str("' ");
+    }
+    CmdError::new(format!("ERR unknown command '{}', with args beginning with: {list}", shown(args.get(0))))
+}

@@ -1,0 +1,176 @@
+//! The server without its sockets: settings, commands, data, clients and what was measured.
+
+use crate::clients::{Clients, Message};
+use crate::clock::{Clock, now_us};
+use crate::command::Command;
+use crate::config::Config;
+use crate::latency::LatencyMonitor;
+use crate::pause::Pause;
+use crate::shards::Shards;
+use crate::slowlog::SlowLog;
+use crate::stats::WorkerStats;
+use crate::table::CommandTable;
+use crate::worker::Worker;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use tenon_store::access::Noting;
+
+/// How a shutdown is asked for.
+pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
+
+/// The server.
+pub struct Engine {
+    /// The settings.
+    pub config: Config,
+    /// The commands.
+    pub commands: CommandTable,
+    /// The data.
+    pub shards: Shards,
+    /// The clients.
+    pub clients: Clients,
+    /// CLIENT PAUSE.
+    pub pause: Pause,
+    /// The slow log.
+    pub slowlog: SlowLog,
+    /// The latency monitor.
+    pub latency: LatencyMonitor,
+    /// When it started.
+    pub started: Instant,
+    /// When it started, in milliseconds since the UNIX epoch.
+    pub started_ms: u64,
+    /// Forty hexadecimal digits that are new with each start.
+    pub run_id: String,
+    /// Whether keys expire ahead of access (DEBUG SET-ACTIVE-EXPIRE).
+    pub active_expiry: AtomicBool,
+    /// Connections refused for `maxclients`.
+    pub refused_connections: AtomicU64,
+    /// The most memory that was in use, in bytes, as far as anyone looked.
+    pub peak_memory: AtomicU64,
+    /// Errors by code, since the start or CONFIG RESETSTAT.
+    pub errors: Mutex<BTreeMap<String, u64>>,
+    /// Every worker's statistics.
+    pub worker_stats: Vec<Arc<WorkerStats>>,
+    shutdown: OnceLock<ShutdownHook>,
+    next_cas: AtomicU64,
+    workers: usize,
+    seed: u64,
+}
+
+impl Engine {
+    /// A server without data that runs these commands. `seed` is where its hash and its randomness start from: the
+    /// system's randomness, except in tests.
+    pub fn new(config: Config, commands: &[&'static Command], seed: u64) -> Engine {
+        let commands = CommandTable::new(commands);
+        let workers = config.workers().max(1);
+        // One more for whoever runs commands without being a worker (tests, embedding).
+        let worker_stats = (0..=workers).map(|_| Arc::new(WorkerStats::new(commands.all().len()))).collect();
+        let mut digits = seed;
+        let run_id = (0..40)
+            .map(|_| {
+                digits = digits.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                char::from_digit((digits >> 60) as u32, 16).expect("four bits are a hexadecimal digit")
+            })
+            .collect();
+        Engine {
+            shards: Shards::new((config.shards() as usize).next_power_of_two(), seed),
+            config,
+            commands,
+            clients: Clients::default(),
+            pause: Pause::default(),
+            slowlog: SlowLog::default(),
+            latency: LatencyMonitor::default(),
+            started: Instant::now(),
+            started_ms: now_us() / 1_000,
+            run_id,
+            active_expiry: AtomicBool::new(true),
+            refused_connections: AtomicU64::new(0),
+            peak_memory: AtomicU64::new(0),
+            errors: Mutex::default(),
+            worker_stats,
+            shutdown: OnceLock::new(),
+            next_cas: AtomicU64::new(0),
+            workers,
+            seed,
+        }
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// The state of worker `index`, made on its thread. The index `workers()` is for whoever is no worker.
+    pub fn worker(&self, index: usize) -> Worker {
+        let seed = self.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut worker = Worker::new(index, seed, Arc::clone(&self.worker_stats[index]));
+        self.read_clock(&mut worker);
+        worker
+    }
+
+    /// How accesses are noted under the policy in force.
+    fn noting(&self) -> Noting {
+        if self.policy().notes_frequency() {
+            Noting::Frequency { log_factor: self.config.lfu_log_factor(), decay_minutes: self.config.lfu_decay_time() }
+        } else {
+            Noting::Clock
+        }
+    }
+
+    /// Reads the clock for a worker.
+    #[inline]
+    pub fn read_clock(&self, worker: &mut Worker) {
+        worker.clock = Clock::read(self.noting());
+    }
+
+    /// A CAS token that no item has had.
+    pub fn next_cas(&self) -> u64 {
+        self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// What a worker does now and then; gives the time until it wants to be called again.
+    pub fn tick(&self, worker: &mut Worker) -> std::time::Duration {
+        self.read_clock(worker);
+        let next = self.expire_tick(worker);
+        worker.sweep();
+        tenon_ds::slab::collect();
+        for key in self.pause.end_if_due(worker.clock.now_ms) {
+            self.clients.tell(key, Message::Unpause);
+        }
+        if worker.index == 0 {
+            self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
+            self.make_room(worker);
+        }
+        next
+    }
+
+    /// Says how a shutdown is asked for; once.
+    pub fn set_shutdown(&self, hook: ShutdownHook) {
+        assert!(self.shutdown.set(hook).is_ok(), "how to shut down is said once");
+    }
+
+    /// Asks for a shutdown; tells whether anyone listens.
+    pub fn shut_down(&self) -> bool {
+        self.shutdown.get().inspect(|hook| hook()).is_some()
+    }
+
+    /// The sum of one counter over all workers.
+    pub fn sum(&self, counter: impl Fn(&WorkerStats) -> u64) -> u64 {
+        self.worker_stats.iter().map(|stats| counter(stats)).sum()
+    }
+
+    /// Counts an error by its code.
+    pub fn count_error(&self, code: String) {
+        *self.errors.lock().entry(code).or_default() += 1;
+    }
+
+    /// All statistics back to 0 (CONFIG RESETSTAT).
+    pub fn reset_stats(&self) {
+        self.worker_stats.iter().for_each(|stats| stats.reset());
+        self.errors.lock().clear();
+        self.refused_connections.store(0, Ordering::Relaxed);
+        self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);
+    }
+}

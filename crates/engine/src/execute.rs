@@ -1,0 +1,447 @@
+//! Running a client's batch: what must hold before a command runs, and the statistics after. Knows no command.
+
+use crate::args::{Args, BigArg};
+use crate::batch::{Call, Target};
+use crate::command::{Command, Flags, Run};
+use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::pause::PauseMode;
+use crate::session::{ReplyMode, Session};
+use crate::shards::Locked;
+use crate::table::Resolved;
+use crate::worker::Worker;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tenon_store::hash::KeyHash;
+use tenon_wire::resp::Reply;
+use tenon_wire::{ArgSpans, OutBuf};
+
+/// Unsent output at which a batch stops until the client has read some of it, in bytes.
+const OUTPUT_PAUSE: usize = 1 << 20;
+/// A slow log that wants commands below this many microseconds makes every command be timed by itself.
+const TIMED_ALONE_US: i64 = 1_000;
+/// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
+const CLOCK_STALE: Duration = Duration::from_micros(500);
+
+/// Why a batch ended before its last command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It did not.
+    No,
+    /// The client has much unsent output: the rest is to run when it has read that.
+    Output,
+    /// The next command waits for the end of a CLIENT PAUSE.
+    Paused,
+    /// The connection is to be closed; the rest is dropped.
+    Closing,
+}
+
+/// Where a batch's arguments are.
+#[derive(Clone, Copy)]
+pub struct BatchArgs<'a> {
+    /// The buffer that the spans refer to.
+    pub input: &'a [u8],
+    /// All calls' arguments, one after another.
+    pub spans: &'a ArgSpans,
+    /// The long arguments of the only call, if it has any.
+    pub bigs: &'a [BigArg],
+}
+
+impl<'a> BatchArgs<'a> {
+    /// The arguments `from..to`.
+    #[inline]
+    pub fn of(&self, from: usize, to: usize) -> Args<'a> {
+        Args::new(&self.spans.spans[from..to], self.input, &self.spans.scratch, self.bigs)
+    }
+}
+
+/// What a gate says of a command.
+enum Gate {
+    Run,
+    Queue,
+    Wait,
+}
+
+impl Engine {
+    /// Loads what the calls of a batch will read, all of them at once, while none waits for another.
+    pub fn prefetch(&self, session: &Session, calls: &[Call]) {
+        let hashes =
+            || calls.iter().filter_map(|call| if let Target::Key(_, hash) = call.target { Some(hash) } else { None });
+        let database = session.database;
+        let visit = |hash: KeyHash, look: fn(&tenon_store::keyspace::Keyspace, KeyHash)| {
+            // A shard that another worker holds is not waited for.
+            if let Some(state) = self.shards.try_lock(self.shards.index(hash))
+                && let Some(keyspace) = state.shard.database(database)
+            {
+                look(keyspace, hash);
+            }
+        };
+        hashes().for_each(|hash| visit(hash, |keyspace, hash| keyspace.prefetch_slot(hash)));
+        hashes().for_each(|hash| visit(hash, |keyspace, hash| keyspace.prefetch_entry(hash)));
+    }
+
+    /// Runs calls in order. Gives how many ran and why it stopped before the last, if it did.
+    pub fn run_batch(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        batch: BatchArgs<'_>,
+        calls: &mut [Call],
+        out: &mut OutBuf,
+    ) -> (usize, Stopped) {
+        let timed_alone = (0..TIMED_ALONE_US).contains(&self.config.slowlog_log_slower_than());
+        let mut ran = 0;
+        let mut args_from = 0;
+        let mut stopped = Stopped::No;
+        // Quick commands share the time of their stretch; the clock is read where a stretch ends.
+        let mut stretch_from = 0;
+        let mut stretch_started = worker.clock.instant;
+        for at in 0..calls.len() {
+            let call = &mut calls[at];
+            let args = batch.of(args_from, call.args_end);
+            let alone = timed_alone || !is_quick(&call.target);
+            if alone && stretch_from < at {
+                stretch_started =
+                    self.note_stretch(worker, session, batch, &calls[..at], stretch_from, stretch_started);
+            }
+            let call = &mut calls[at];
+            if !self.run_call(worker, session, call, &args, out) {
+                self.pause.wait(session.client.info.key);
+                session.client.paused.store(true, Ordering::Relaxed);
+                stopped = Stopped::Paused;
+                stretch_from = stretch_from.max(at.min(stretch_from));
+                break;
+            }
+            args_from = call.args_end;
+            ran += 1;
+            if alone {
+                stretch_started = self.note_stretch(worker, session, batch, &calls[..=at], at, stretch_started);
+                stretch_from = at + 1;
+            }
+            if session.closing || session.client.killed.load(Ordering::Relaxed) {
+                session.closing = true;
+                stopped = Stopped::Closing;
+                break;
+            }
+            if out.len() > OUTPUT_PAUSE && ran < calls.len() {
+                stopped = Stopped::Output;
+                break;
+            }
+        }
+        if stretch_from < ran {
+            stretch_started = self.note_stretch(worker, session, batch, &calls[..ran], stretch_from, stretch_started);
+        }
+        worker.stats.all.commands.add(ran as u64);
+        let client = &session.client;
+        client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
+        if stretch_started.duration_since(worker.clock.instant) > CLOCK_STALE {
+            self.read_clock(worker);
+        } else {
+            // The next batch's first stretch begins here.
+            worker.clock.instant = stretch_started;
+        }
+        worker.sweep();
+        (ran, stopped)
+    }
+
+    /// Notes the time of the calls `from..` of `calls`, which ran since `started`. Gives the present.
+    fn note_stretch(
+        &self,
+        worker: &Worker,
+        session: &Session,
+        batch: BatchArgs<'_>,
+        calls: &[Call],
+        from: usize,
+        started: Instant,
+    ) -> Instant {
+        let now = Instant::now();
+        let count = (calls.len() - from) as u64;
+        let each_ns = now.duration_since(started).as_nanos() as u64 / count;
+        for call in &calls[from..] {
+            if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {
+                worker.stats.commands[resolved.number as usize].ran(1, each_ns);
+                session.client.last_command.store(u32::from(resolved.number), Ordering::Relaxed);
+            }
+        }
+        let threshold_us = self.config.slowlog_log_slower_than();
+        if threshold_us >= 0 && each_ns / 1_000 >= threshold_us as u64 {
+            self.note_slow(worker, session, batch, calls, from, each_ns / 1_000);
+        }
+        let threshold_ms = self.config.latency_monitor_threshold() as u64;
+        if threshold_ms > 0 && each_ns / 1_000_000 >= threshold_ms {
+            let event = if is_quick(&calls[from].target) { "fast-command" } else { "command" };
+            self.latency.note(event, each_ns / 1_000_000, threshold_ms, worker.clock.now_ms);
+        }
+        now
+    }
+
+    #[cold]
+    fn note_slow(
+        &self,
+        worker: &Worker,
+        session: &Session,
+        batch: BatchArgs<'_>,
+        calls: &[Call],
+        from: usize,
+        each_us: u64,
+    ) {
+        for (index, call) in calls.iter().enumerate().skip(from) {
+            let (Target::Key(resolved, _) | Target::Other(resolved)) = &call.target else { continue };
+            if resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
+                continue;
+            }
+            let args = batch.of(if index == 0 { 0 } else { calls[index - 1].args_end }, call.args_end);
+            let max_len = self.config.slowlog_max_len();
+            self.slowlog.add(worker.clock.now_ms, each_us, &args, &session.client, max_len);
+        }
+    }
+
+    /// Runs one call, or queues or refuses it; `false`: it has to wait.
+    #[inline]
+    fn run_call(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        call: &mut Call,
+        args: &Args<'_>,
+        out: &mut OutBuf,
+    ) -> bool {
+        if let Target::Key(resolved, hash) = &call.target
+            && session.is_plain()
+            && !self.pause.is_active()
+        {
+            let mut reply = Reply::new(out, session.proto);
+            let result = self.run_key(worker, session, *resolved, *hash, args, &mut reply);
+            if let Err(error) = result {
+                self.answer_error(worker, Some(*resolved), &error, &mut reply);
+            }
+            return true;
+        }
+        self.run_slowly(worker, session, call, args, out)
+    }
+
+    /// Runs a command on one key that may run at once.
+    #[inline]
+    fn run_key(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        hash: KeyHash,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let command = resolved.command;
+        if command.flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
+            return Err(CmdError::OutOfMemory);
+        }
+        let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
+        let crate::command::Keys::Range { first, .. } = command.keys else {
+            unreachable!("such a command has one key")
+        };
+        let key = args.get(first);
+        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut cx = KeyCx {
+            engine: self,
+            worker,
+            state: &mut state,
+            database: session.database,
+            hash,
+            key,
+            touches: session.touches,
+        };
+        run(&mut cx, args, reply).map(|_effect| ())
+    }
+
+    /// Every call that is not a command on one key of a plain session.
+    #[inline(never)]
+    fn run_slowly(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        call: &mut Call,
+        args: &Args<'_>,
+        out: &mut OutBuf,
+    ) -> bool {
+        let mut silent = OutBuf::new();
+        // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere.
+        let speaks = session.reply == ReplyMode::On || is_client_reply(args);
+        let mut reply = Reply::new(if speaks { out } else { &mut silent }, session.proto);
+        if session.reply == ReplyMode::SkipThis {
+            session.reply = ReplyMode::On;
+        }
+        let waits = match &mut call.target {
+            Target::Refused(error, resolved) => {
+                if let Some(resolved) = resolved {
+                    worker.stats.commands[resolved.number as usize].rejected.add(1);
+                }
+                let hidden = !session.authenticated && resolved.is_none_or(|r| !r.command.flags.any(Flags::NO_AUTH));
+                let error = if hidden { &CmdError::NoAuth } else { &**error };
+                session.abort_transaction();
+                self.answer_error(worker, None, error, &mut reply);
+                false
+            }
+            Target::Key(resolved, _) | Target::Other(resolved) => {
+                let resolved = *resolved;
+                match self.gate(worker, session, resolved, args) {
+                    Err(error) => {
+                        worker.stats.commands[resolved.number as usize].rejected.add(1);
+                        session.abort_transaction();
+                        self.answer_error(worker, None, &error, &mut reply);
+                        false
+                    }
+                    Ok(Gate::Wait) => true,
+                    Ok(Gate::Queue) => {
+                        self.queue(session, resolved, args);
+                        reply.simple("QUEUED");
+                        false
+                    }
+                    Ok(Gate::Run) => {
+                        if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
+                            self.answer_error(worker, Some(resolved), &error, &mut reply);
+                        }
+                        false
+                    }
+                }
+            }
+        };
+        if session.reply == ReplyMode::SkipNext && !is_client_reply(args) {
+            session.reply = ReplyMode::On;
+        } else if session.reply == ReplyMode::SkipNext {
+            session.reply = ReplyMode::SkipThis;
+        }
+        !waits
+    }
+
+    /// What must hold before a command runs.
+    fn gate(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+    ) -> Result<Gate, CmdError> {
+        let flags = resolved.command.flags;
+        if !session.authenticated && !flags.any(Flags::NO_AUTH) {
+            return Err(CmdError::NoAuth);
+        }
+        if flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
+            return Err(CmdError::OutOfMemory);
+        }
+        if session.transaction.is_some() {
+            if flags.any(Flags::NO_MULTI) {
+                return Err(CmdError::NotInMulti);
+            }
+            if !flags.any(Flags::NOT_QUEUED) {
+                return Ok(Gate::Queue);
+            }
+        }
+        let waits = match self.pause.mode(worker.clock.now_ms) {
+            None => false,
+            Some(PauseMode::All) => !flags.any(Flags::ADMIN) && !is_client_command(resolved.command),
+            Some(PauseMode::Write) => flags.any(Flags::WRITE) || self.writes_when_run(session, resolved, args),
+        };
+        Ok(if waits { Gate::Wait } else { Gate::Run })
+    }
+
+    /// Runs one command that has passed its gate, locking what it needs.
+    pub(crate) fn run_one(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        match resolved.command.run {
+            Run::Key(_) => {
+                let crate::command::Keys::Range { first, .. } = resolved.command.keys else {
+                    unreachable!("such a command has one key")
+                };
+                let hash = self.shards.hash(args.get(first));
+                let mut held = self.shards.lock_all_of(vec![self.shards.index(hash)]);
+                self.run_held(worker, session, resolved, args, &mut held, reply)
+            }
+            Run::Keys(_) => {
+                let indexes = self.shards_of(resolved.command, args);
+                let mut held = self.shards.lock_all_of(indexes);
+                self.run_held(worker, session, resolved, args, &mut held, reply)
+            }
+            Run::Session(run) => run(&mut SessionCx { engine: self, worker, session }, args, reply),
+            Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: None }, args, reply),
+            Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
+        }
+    }
+
+    /// Runs one command whose shards are all held.
+    pub(crate) fn run_held(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+        held: &mut dyn Locked,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let (database, touches) = (session.database, session.touches);
+        match resolved.command.run {
+            Run::Key(run) => {
+                let crate::command::Keys::Range { first, .. } = resolved.command.keys else {
+                    unreachable!("such a command has one key")
+                };
+                let key = args.get(first);
+                let hash = self.shards.hash(key);
+                let state = held.shard(self.shards.index(hash));
+                let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches };
+                run(&mut cx, args, reply).map(|_effect| ())
+            }
+            Run::Keys(run) => {
+                let mut cx = KeysCx { engine: self, worker, held, database, touches };
+                run(&mut cx, args, reply).map(|_effect| ())
+            }
+            Run::Session(run) => run(&mut SessionCx { engine: self, worker, session }, args, reply),
+            Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: Some(held) }, args, reply),
+            Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
+        }
+    }
+
+    /// The shards of a command's keys.
+    pub(crate) fn shards_of(&self, command: &Command, args: &Args<'_>) -> Vec<usize> {
+        command.keys.indexes(args).map(|at| self.shards.index(self.shards.hash(args.get(at)))).collect()
+    }
+
+    /// Writes an error and counts it; `failed` is the command that ran and failed.
+    #[cold]
+    pub(crate) fn answer_error(
+        &self,
+        worker: &Worker,
+        failed: Option<Resolved>,
+        error: &CmdError,
+        reply: &mut Reply<'_>,
+    ) {
+        if let Some(resolved) = failed {
+            worker.stats.commands[resolved.number as usize].failed.add(1);
+        }
+        worker.stats.all.errors.add(1);
+        self.count_error(error.code());
+        reply.error(error.to_string());
+    }
+}
+
+#[inline]
+fn is_quick(target: &Target) -> bool {
+    match target {
+        Target::Key(resolved, _) | Target::Other(resolved) => resolved.command.flags.any(Flags::FAST),
+        Target::Refused(..) => true,
+    }
+}
+
+fn is_client_command(command: &Command) -> bool {
+    command.name.starts_with("CLIENT ")
+}
+
+fn is_client_reply(args: &Args<'_>) -> bool {
+    args.is(0, "CLIENT") && args.len() > 1 && args.is(1, "REPLY")
+}

@@ -1,0 +1,69 @@
+//! One client's bytes in, bytes out: the two protocols behind one interface. Knows no socket.
+
+use crate::Flow;
+use crate::memcache::MemcacheConnection;
+use crate::resp::RespConnection;
+use std::sync::Arc;
+use tenon_engine::Engine;
+use tenon_engine::clients::{Client, ClientInfo, Dialect, Message};
+use tenon_engine::worker::Worker;
+use tenon_engine::wire::OutBuf;
+
+/// A client's connection.
+pub enum Connection {
+    /// RESP2, RESP3 or inline.
+    Resp(Box<RespConnection>),
+    /// Memcached.
+    Memcache(Box<MemcacheConnection>),
+}
+
+impl Connection {
+    /// A new connection, which is listed among the clients until `closed`.
+    pub fn open(engine: &Engine, worker: &Worker, info: ClientInfo) -> Connection {
+        worker.stats.all.connections.add(1);
+        let dialect = info.dialect;
+        let client = engine.clients.add(info, worker.clock.now_ms);
+        match dialect {
+            Dialect::Resp => Connection::Resp(Box::new(RespConnection::new(engine, client))),
+            Dialect::Memcached => Connection::Memcache(Box::new(MemcacheConnection::new(engine, client))),
+        }
+    }
+
+    /// What others may see of the client.
+    pub fn client(&self) -> &Arc<Client> {
+        match self {
+            Connection::Resp(connection) => connection.client(),
+            Connection::Memcache(connection) => connection.client(),
+        }
+    }
+
+    /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
+    #[inline]
+    pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
+        match self {
+            Connection::Resp(connection) => connection.on_bytes(engine, worker, input, out),
+            Connection::Memcache(connection) => connection.on_bytes(engine, worker, input, out),
+        }
+    }
+
+    /// Goes on with what was kept, after the output has drained or a message has ended a wait.
+    pub fn resume(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> Flow {
+        self.on_bytes(engine, worker, &[], out)
+    }
+
+    /// Takes a message from another thread.
+    pub fn on_message(&mut self, _engine: &Engine, _worker: &mut Worker, message: Message, _out: &mut OutBuf) -> Flow {
+        match message {
+            Message::Kill => Flow::Close,
+            Message::Unpause => Flow::Continue,
+        }
+    }
+
+    /// Ends the connection.
+    pub fn closed(&mut self, engine: &Engine) {
+        match self {
+            Connection::Resp(connection) => connection.closed(engine),
+            Connection::Memcache(connection) => connection.closed(engine),
+        }
+    }
+}
