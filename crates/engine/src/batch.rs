@@ -6,12 +6,40 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::table::Resolved;
 use tenon_store::hash::KeyHash;
+use tenon_wire::ArgSpans;
+
+/// The lists that batches are parsed into, kept by the worker so that they are allocated once.
+#[derive(Debug, Default)]
+pub struct BatchScratch {
+    /// All calls' arguments, one after another.
+    pub args: ArgSpans,
+    /// The calls.
+    pub calls: Vec<Call>,
+}
+
+impl BatchScratch {
+    /// Forgets the calls; keeps the memory as far as it is no more than a usual batch needs.
+    #[inline]
+    pub fn clear(&mut self) {
+        const ARGS_KEPT: usize = 64 * 1024;
+        self.calls.clear();
+        self.args.clear();
+        if self.args.spans.capacity() > ARGS_KEPT {
+            self.args.spans = Vec::new();
+        }
+        if self.args.scratch.capacity() > ARGS_KEPT {
+            self.args.scratch = Vec::new();
+        }
+    }
+}
 
 /// A parsed command.
 #[derive(Debug)]
 pub struct Call {
     /// Where its arguments end in the batch's list; they begin where the previous call's end.
     pub args_end: usize,
+    /// Where its bytes end in the buffer that the batch was read from.
+    pub input_end: usize,
     /// What to run; an error when there is no such command.
     pub target: Target,
 }

@@ -107,10 +107,7 @@ impl Engine {
             }
             let call = &mut calls[at];
             if !self.run_call(worker, session, call, &args, out) {
-                self.pause.wait(session.client.info.key);
-                session.client.paused.store(true, Ordering::Relaxed);
-                stopped = Stopped::Paused;
-                stretch_from = stretch_from.max(at.min(stretch_from));
+                stopped = self.wait_for_pause(session);
                 break;
             }
             args_from = call.args_end;
@@ -144,6 +141,35 @@ impl Engine {
         }
         worker.sweep();
         (ran, stopped)
+    }
+
+    /// Runs one command whose arguments are in no buffer.
+    pub fn run_alone(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        target: Target,
+        args: &Args<'_>,
+        out: &mut OutBuf,
+    ) -> Stopped {
+        let mut call = Call { args_end: args.len(), input_end: 0, target };
+        let started = Instant::now();
+        if !self.run_call(worker, session, &mut call, args, out) {
+            return self.wait_for_pause(session);
+        }
+        if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {
+            worker.stats.commands[resolved.number as usize].ran(1, started.elapsed().as_nanos() as u64);
+        }
+        worker.stats.all.commands.add(1);
+        worker.sweep();
+        if session.closing { Stopped::Closing } else { Stopped::No }
+    }
+
+    /// Notes that the session waits for the end of a pause.
+    fn wait_for_pause(&self, session: &Session) -> Stopped {
+        session.client.paused.store(true, Ordering::Relaxed);
+        self.pause.wait(session.client.info.key);
+        Stopped::Paused
     }
 
     /// Notes the time of the calls `from..` of `calls`, which ran since `started`. Gives the present.

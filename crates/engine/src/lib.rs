@@ -10,7 +10,7 @@ pub mod config;
 pub mod context;
 pub mod engine;
 pub mod errors;
-mod execute;
+pub mod execute;
 mod expire;
 pub mod latency;
 mod memory;

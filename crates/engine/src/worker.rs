@@ -1,5 +1,6 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
+use crate::batch::BatchScratch;
 use crate::clock::Clock;
 use crate::stats::WorkerStats;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub struct Worker {
     pub clock: Clock,
     /// What this worker counts.
     pub stats: Arc<WorkerStats>,
+    /// Where batches are parsed into; taken out while one is.
+    pub scratch: BatchScratch,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
@@ -22,7 +25,14 @@ pub struct Worker {
 impl Worker {
     /// A worker; `seed` is its randomness's and must not be 0.
     pub fn new(index: usize, seed: u64, stats: Arc<WorkerStats>) -> Worker {
-        Worker { index, clock: Clock::read(Noting::Clock), stats, random: seed | 1, garbage: Vec::new() }
+        Worker {
+            index,
+            clock: Clock::read(Noting::Clock),
+            stats,
+            scratch: BatchScratch::default(),
+            random: seed | 1,
+            garbage: Vec::new(),
+        }
     }
 
     /// A random number; fast, not for secrets.

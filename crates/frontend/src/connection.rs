@@ -6,8 +6,8 @@ use crate::resp::RespConnection;
 use std::sync::Arc;
 use tenon_engine::Engine;
 use tenon_engine::clients::{Client, ClientInfo, Dialect, Message};
-use tenon_engine::worker::Worker;
 use tenon_engine::wire::OutBuf;
+use tenon_engine::worker::Worker;
 
 /// A client's connection.
 pub enum Connection {

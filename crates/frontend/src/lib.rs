@@ -1,6 +1,10 @@
-//! One client's bytes in, bytes out, no sockets.
+//! One client's bytes in, bytes out, no sockets: the two protocols, each over the engine.
 #![forbid(unsafe_code)]
 
+pub mod connection;
 pub mod flow;
+pub mod memcache;
+pub mod resp;
 
+pub use connection::Connection;
 pub use flow::Flow;

@@ -1,0 +1,295 @@
+//! A RESP client's connection: bytes to batches of commands, and their replies. Knows no socket and no command.
+
+use crate::Flow;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tenon_engine::Engine;
+use tenon_engine::args::{Args, BigArg, OwnedArgs};
+use tenon_engine::batch::{BatchScratch, Call, Target};
+use tenon_engine::clients::Client;
+use tenon_engine::execute::{BatchArgs, Stopped};
+use tenon_engine::session::Session;
+use tenon_engine::store::types::Rope;
+use tenon_engine::wire::resp::{CommandDecoder, Limits, ProtocolError, Reply, Step};
+use tenon_engine::wire::{ArgSpans, OutBuf};
+use tenon_engine::worker::Worker;
+
+/// Commands that are parsed before the first of them runs: enough for their memory to be loaded side by side, few
+/// enough for the first's to be still there when its turn comes.
+const BATCH_MAX: usize = 64;
+/// Arguments from this many bytes on are taken out of the stream into chunks when they are not wholly there.
+const BIG_MIN: usize = 64 * 1024;
+
+/// One client's connection.
+pub struct RespConnection {
+    session: Session,
+    decoder: CommandDecoder,
+    /// The bytes of commands that are not complete or could not run yet.
+    pending: Vec<u8>,
+    /// The long argument that is being read, and how many of its bytes are missing.
+    filling: Option<(Rope, usize)>,
+    /// The long arguments of the command at the start of `pending`.
+    bigs: Vec<BigArg>,
+    /// A command with long arguments that waits for the end of a pause.
+    waiting: Option<OwnedArgs>,
+}
+
+/// How far a buffer was worked off.
+enum Progress {
+    /// What is left from this position on is an incomplete command.
+    Incomplete { from: usize },
+    /// What is left from this position on is to be looked at when the flow allows it.
+    Stopped { from: usize, flow: Flow },
+    /// The command that starts at `from` continues with a long argument at `at`, of this length.
+    Big { from: usize, at: usize, len: usize },
+    /// No more is to be read.
+    Ended(Flow),
+}
+
+impl RespConnection {
+    /// A connection at its start.
+    pub fn new(engine: &Engine, client: Arc<Client>) -> RespConnection {
+        let authenticated = engine.config.requirepass().is_empty();
+        RespConnection {
+            session: Session::new(client, authenticated),
+            decoder: CommandDecoder::new(),
+            pending: Vec::new(),
+            filling: None,
+            bigs: Vec::new(),
+            waiting: None,
+        }
+    }
+
+    /// What others may see of the client.
+    pub fn client(&self) -> &Arc<Client> {
+        &self.session.client
+    }
+
+    /// The client's session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
+    pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
+        worker.stats.all.input_bytes.add(input.len() as u64);
+        let before = out.len();
+        let mut scratch = std::mem::take(&mut worker.scratch);
+        let flow = self.work(engine, worker, &mut scratch, input, out);
+        scratch.clear();
+        worker.scratch = scratch;
+        worker.stats.all.output_bytes.add(out.len().saturating_sub(before) as u64);
+        let client = &self.session.client;
+        client
+            .received_bytes
+            .store(client.received_bytes.load(Ordering::Relaxed) + input.len() as u64, Ordering::Relaxed);
+        client.input_bytes.store(self.pending.len() as u64, Ordering::Relaxed);
+        flow
+    }
+
+    fn work(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &mut BatchScratch,
+        mut input: &[u8],
+        out: &mut OutBuf,
+    ) -> Flow {
+        if let Some(flow) = self.run_waiting(engine, worker, input, out) {
+            return flow;
+        }
+        if let Some((rope, missing)) = &mut self.filling {
+            let (now, rest) = input.split_at(input.len().min(*missing));
+            rope.append(now);
+            *missing -= now.len();
+            input = rest;
+            if *missing > 0 {
+                return Flow::Continue;
+            }
+            let (rope, _) = self.filling.take().expect("it was just there");
+            self.bigs.push(BigArg::new(rope));
+            self.decoder.big_taken();
+        }
+        if self.pending.is_empty() {
+            let progress = self.run_buffer(engine, worker, scratch, input, out);
+            let (keep, flow) = self.settle(engine, input, progress);
+            self.pending.extend_from_slice(&input[keep]);
+            flow
+        } else {
+            // What is left of earlier bytes has to lie before these.
+            let mut own = std::mem::take(&mut self.pending);
+            own.extend_from_slice(input);
+            let progress = self.run_buffer(engine, worker, scratch, &own, out);
+            let (keep, flow) = self.settle(engine, &own, progress);
+            own.truncate(keep.end);
+            own.drain(..keep.start);
+            if !own.is_empty() {
+                self.pending = own;
+            }
+            flow
+        }
+    }
+
+    /// Which part of the buffer is to be kept, and what is to happen next.
+    fn settle(&mut self, engine: &Engine, buf: &[u8], progress: Progress) -> (Range<usize>, Flow) {
+        match progress {
+            Progress::Incomplete { from } => {
+                if (buf.len() - from) as u64 > engine.config.client_query_buffer_limit() {
+                    tracing::warn!(client = self.session.client.id, "query buffer limit reached, connection closed");
+                    return (0..0, Flow::Close);
+                }
+                (from..buf.len(), Flow::Continue)
+            }
+            Progress::Stopped { from, flow } => (from..buf.len(), flow),
+            Progress::Ended(flow) => (0..0, flow),
+            Progress::Big { from, at, len } => {
+                let mut rope = Rope::new();
+                rope.append(&buf[at..]);
+                self.filling = Some((rope, len - (buf.len() - at)));
+                (from..at, Flow::Continue)
+            }
+        }
+    }
+
+    /// Runs the command that waited for the end of a pause, if there is one; gives a flow when it has to wait on.
+    fn run_waiting(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Option<Flow> {
+        let owned = self.waiting.take()?;
+        let args = owned.view();
+        let target = engine.resolve(&args);
+        match engine.run_alone(worker, &mut self.session, target, &args, out) {
+            Stopped::Paused => {
+                self.waiting = Some(args.to_owned());
+                self.pending.extend_from_slice(input);
+                Some(Flow::Park)
+            }
+            Stopped::Closing => Some(Flow::CloseAfterFlush),
+            Stopped::No | Stopped::Output => None,
+        }
+    }
+
+    /// Runs all complete commands of `buf`, batch by batch.
+    fn run_buffer(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &mut BatchScratch,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Progress {
+        let mut at = 0;
+        loop {
+            scratch.clear();
+            let start = at;
+            let parsed = self.parse(engine, scratch, buf, &mut at);
+            if scratch.calls.len() > 1 {
+                engine.prefetch(&self.session, &scratch.calls);
+            }
+            if !scratch.calls.is_empty() {
+                let batch = BatchArgs { input: buf, spans: &scratch.args, bigs: &self.bigs };
+                let (ran, stopped) = engine.run_batch(worker, &mut self.session, batch, &mut scratch.calls, out);
+                let from = if ran == 0 { start } else { scratch.calls[ran - 1].input_end };
+                match stopped {
+                    Stopped::No => self.bigs.clear(),
+                    Stopped::Closing => return Progress::Ended(Flow::CloseAfterFlush),
+                    Stopped::Paused if !self.bigs.is_empty() => {
+                        // Such a command is alone in its batch. Its long arguments left the stream: it is kept whole.
+                        self.waiting = Some(batch_args(&scratch.args, buf, &self.bigs).to_owned());
+                        self.bigs.clear();
+                        return Progress::Stopped { from: scratch.calls[0].input_end, flow: Flow::Park };
+                    }
+                    Stopped::Output | Stopped::Paused => {
+                        // What was parsed beyond is parsed again then.
+                        self.bigs.clear();
+                        self.decoder = CommandDecoder::new();
+                        let flow = if stopped == Stopped::Paused { Flow::Park } else { Flow::Drain };
+                        return Progress::Stopped { from, flow };
+                    }
+                }
+            }
+            match parsed {
+                Ok(Parsed::Full) => {}
+                Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
+                Ok(Parsed::Big { at: body, len }) => return Progress::Big { from: at, at: body, len },
+                Ok(Parsed::Http) => {
+                    tracing::warn!(
+                        client = self.session.client.id,
+                        "possible attack: a client sent HTTP (POST or Host:), as cross-protocol scripting does; closed"
+                    );
+                    return Progress::Ended(Flow::Close);
+                }
+                Err(error) => {
+                    Reply::new(out, self.session.proto).protocol_error(&error);
+                    return Progress::Ended(Flow::CloseAfterFlush);
+                }
+            }
+        }
+    }
+
+    /// Parses up to a batch of commands from `buf[*at..]` on; `*at` is then the start of the first one not parsed.
+    fn parse(
+        &mut self,
+        engine: &Engine,
+        scratch: &mut BatchScratch,
+        buf: &[u8],
+        at: &mut usize,
+    ) -> Result<Parsed, ProtocolError> {
+        let limits = Limits {
+            bulk_len_max: engine.config.proto_max_bulk_len() as usize,
+            big_min: BIG_MIN,
+            authenticated: self.session.authenticated,
+            ..Limits::default()
+        };
+        // AUTH may lift the limits, and a command with long arguments has them to itself.
+        let batch_max = if self.session.authenticated && self.bigs.is_empty() { BATCH_MAX } else { 1 };
+        while scratch.calls.len() < batch_max {
+            if *at == buf.len() {
+                return Ok(Parsed::Incomplete);
+            }
+            let args_from = scratch.args.spans.len();
+            match self.decoder.next(buf, *at, &mut scratch.args, &limits)? {
+                Step::Command { end } => {
+                    *at = end;
+                    let spans = &scratch.args.spans[args_from..];
+                    let args = Args::new(spans, buf, &scratch.args.scratch, &self.bigs);
+                    let target = engine.resolve(&args);
+                    match &target {
+                        Target::Key(_, hash) => engine.shards.prefetch(*hash),
+                        Target::Refused(_, None) if args.is(0, "POST") || args.is(0, "HOST:") => {
+                            return Ok(Parsed::Http);
+                        }
+                        Target::Refused(..) | Target::Other(_) => {}
+                    }
+                    scratch.calls.push(Call { args_end: scratch.args.spans.len(), input_end: end, target });
+                }
+                Step::Skip { end } => *at = end,
+                Step::Incomplete => return Ok(Parsed::Incomplete),
+                // Long arguments of one command are never more than the bigs that it has collected so far.
+                Step::Big { len, at: body, .. } => return Ok(Parsed::Big { at: body, len }),
+            }
+        }
+        Ok(Parsed::Full)
+    }
+
+    /// Ends the connection.
+    pub fn closed(&mut self, engine: &Engine) {
+        engine.end_session(&mut self.session);
+    }
+}
+
+/// Why parsing ended.
+enum Parsed {
+    /// The batch is full.
+    Full,
+    /// The next command is not complete.
+    Incomplete,
+    /// The next command continues with a long argument at this position, of this length.
+    Big { at: usize, len: usize },
+    /// The client speaks HTTP.
+    Http,
+}
+
+/// The arguments of the only call of a batch.
+fn batch_args<'a>(args: &'a ArgSpans, buf: &'a [u8], bigs: &'a [BigArg]) -> Args<'a> {
+    Args::new(&args.spans, buf, &args.scratch, bigs)
+}
