@@ -1,0 +1,9 @@
+//! The parts of the `tenon` binary that boot it and move its bytes. Knows no command and no data type.
+#![forbid(unsafe_code)]
+
+pub mod banner;
+pub mod logging;
+pub mod net;
+pub mod open_files;
+pub mod shutdown;
+pub mod signals;

@@ -1,0 +1,36 @@
+//! What the loop keeps for one connection beside the service's state. Knows no protocol.
+
+use super::service::{CloseReason, ConnectionId};
+use std::time::Instant;
+
+/// One connection, as the loop sees it.
+pub(super) struct Connection<C, S> {
+    pub(super) socket: S,
+    pub(super) state: C,
+    pub(super) id: ConnectionId,
+    pub(super) phase: Phase,
+    /// When bytes last came or went.
+    pub(super) active_at: Instant,
+    /// Since when the unsent output has been over its soft limit.
+    pub(super) over_soft_since: Option<Instant>,
+}
+
+/// What a connection is waiting for.
+///
+/// ```text
+///            Drain                  all output left: resume
+///   Open ------------> Draining ------------------------------> Open
+///   Open ---- Park --> Parked ---- a message says Continue: resume --> Open
+///   any ---- CloseAfterFlush, end of input --> Flushing ---- all output left --> closed
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// For input.
+    Open,
+    /// For its output to leave, then to be resumed.
+    Draining,
+    /// For a message.
+    Parked,
+    /// For its output to leave, then to be closed for this reason.
+    Flushing(CloseReason),
+}

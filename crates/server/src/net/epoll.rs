@@ -1,0 +1,355 @@
+//! Moves bytes with epoll, edge-triggered. Knows no service and no connection state.
+//!
+//! A request at pipeline 1 costs one `epoll_wait`, one `recv` and one `send`:
+//! a receive that does not fill the buffer has emptied the socket, so no second one is made to hear so;
+//! interest in writability is registered only after a send that fell short;
+//! a connection that is not read for a while needs no change of its registration, because an edge is reported once.
+
+use super::inbox::Waker;
+use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
+use rustix::time::Timespec;
+use std::io::IoSlice;
+use std::time::Duration;
+use tenon_wire::OutBuf;
+
+/// How many events one wait may bring; what is left over comes with the next.
+const EVENTS_PER_WAIT: usize = 256;
+
+/// How many pieces one send may gather.
+const PIECES_PER_SEND: usize = 64;
+
+/// How many bytes one connection may send in a turn before the others have theirs.
+const SEND_BYTES_PER_TURN: usize = 1024 * 1024;
+
+/// An unsent rest up to this size is copied, so that the worker keeps its buffer and the connection holds no more than it needs.
+const COPIED_REST_MAX: usize = 64 * 1024;
+
+/// A worker's reply buffer that has grown past this is given back.
+const REPLY_BUFFER_KEPT: usize = 256 * 1024;
+
+/// The waker's token; its index part is one that no connection reaches.
+const WAKER_TOKEN: u64 = u64::MAX;
+
+const READ_INTEREST: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
+
+pub(super) struct Epoll {
+    epoll: OwnedFd,
+    ready: Vec<epoll::Event>,
+    /// Tokens to report in the next wait without asking the kernel, and those reported in the last.
+    again: Vec<u64>,
+    reported_again: Vec<u64>,
+    input: Vec<u8>,
+}
+
+pub(super) struct EpollSocket {
+    fd: OwnedFd,
+    token: u64,
+    unsent: OutBuf,
+    /// An edge was seen and the socket not emptied since.
+    may_receive: bool,
+    /// The end of the stream is among what is waiting: read on until it comes, no further edge will tell.
+    end_is_near: bool,
+    write_interest: bool,
+    /// The token is in `again` because of input.
+    queued: bool,
+}
+
+impl Socket for EpollSocket {
+    #[inline]
+    fn unsent(&self) -> usize {
+        self.unsent.len()
+    }
+
+    fn peer_ended(&self) -> bool {
+        self.end_is_near
+    }
+
+    #[inline]
+    fn note(&mut self, event: Event) {
+        self.queued = false;
+        self.may_receive |= event.received;
+        self.end_is_near |= event.peer_ended || event.broken;
+    }
+
+    #[inline]
+    fn may_receive(&self) -> bool {
+        self.may_receive
+    }
+}
+
+impl Io for Epoll {
+    type Socket = EpollSocket;
+
+    fn new(waker: &Waker) -> std::io::Result<Epoll> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        // Edge-triggered, so the counter never has to be read back.
+        epoll::add(&epoll, waker, EventData::new_u64(WAKER_TOKEN), EventFlags::IN | EventFlags::ET)?;
+        Ok(Epoll {
+            epoll,
+            ready: Vec::with_capacity(EVENTS_PER_WAIT),
+            again: Vec::new(),
+            reported_again: Vec::new(),
+            input: Vec::with_capacity(RECEIVE_BYTES),
+        })
+    }
+
+    fn open(&mut self, fd: OwnedFd, token: u64) -> std::io::Result<EpollSocket> {
+        epoll::add(&self.epoll, &fd, EventData::new_u64(token), READ_INTEREST)?;
+        Ok(EpollSocket {
+            fd,
+            token,
+            unsent: OutBuf::new(),
+            may_receive: false,
+            end_is_near: false,
+            write_interest: false,
+            queued: false,
+        })
+    }
+
+    fn wait(&mut self, timeout: Duration) -> std::io::Result<usize> {
+        self.reported_again.clear();
+        std::mem::swap(&mut self.again, &mut self.reported_again);
+        let timeout = if self.reported_again.is_empty() { timeout } else { Duration::ZERO };
+        let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
+        self.ready.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(self.ready.len() + self.reported_again.len()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, index: usize) -> Event {
+        let Some(ready) = self.ready.get(index) else {
+            // Asked for by `receive_later`.
+            let token = self.reported_again[index - self.ready.len()];
+            return Event { token, received: true, ..Event::default() };
+        };
+        let flags = ready.flags;
+        let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        Event {
+            token: ready.data.u64(),
+            received: broken || flags.intersects(EventFlags::IN | EventFlags::RDHUP),
+            sent: flags.contains(EventFlags::OUT),
+            peer_ended: flags.contains(EventFlags::RDHUP),
+            broken,
+        }
+    }
+
+    #[inline]
+    fn receive<'a>(&'a mut self, socket: &mut EpollSocket) -> Received<'a> {
+        self.input.clear();
+        match recv(&socket.fd, spare_capacity(&mut self.input), RecvFlags::empty()) {
+            Ok((0, _)) => Received::End,
+            Ok((received, _)) => {
+                socket.may_receive = received == self.input.capacity() || socket.end_is_near;
+                Received::Bytes(&self.input)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {
+                socket.may_receive = false;
+                Received::Nothing
+            }
+            Err(error) => Received::Failed(error),
+        }
+    }
+
+    #[inline]
+    fn receive_later(&mut self, socket: &mut EpollSocket) {
+        if socket.may_receive && !socket.queued {
+            socket.queued = true;
+            self.again.push(socket.token);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
+        if socket.unsent.is_empty() {
+            let whole = out.len();
+            send_some(&socket.fd, out)?;
+            if out.is_empty() {
+                if whole > REPLY_BUFFER_KEPT {
+                    out.shrink(REPLY_BUFFER_KEPT);
+                }
+                return Ok(());
+            }
+        }
+        keep_rest(&mut socket.unsent, out);
+        if socket.write_interest {
+            return Ok(());
+        }
+        socket.write_interest = true;
+        self.set_interest(socket, READ_INTEREST | EventFlags::OUT)
+    }
+
+    fn continue_send(&mut self, socket: &mut EpollSocket) -> Result<bool, Errno> {
+        if socket.unsent.is_empty() {
+            return Ok(false);
+        }
+        let before = socket.unsent.len();
+        let stopped_by = send_some(&socket.fd, &mut socket.unsent)?;
+        let moved = socket.unsent.len() < before;
+        if socket.unsent.is_empty() {
+            socket.unsent = OutBuf::new();
+            socket.write_interest = false;
+            self.set_interest(socket, READ_INTEREST)?;
+        } else if stopped_by == StoppedBy::Turn {
+            // The socket would take more, so no edge will come by itself; registering anew asks for one.
+            self.set_interest(socket, READ_INTEREST | EventFlags::OUT)?;
+        }
+        Ok(moved)
+    }
+}
+
+impl Epoll {
+    fn set_interest(&self, socket: &EpollSocket, interest: EventFlags) -> Result<(), Errno> {
+        epoll::modify(&self.epoll, &socket.fd, EventData::new_u64(socket.token), interest)
+    }
+}
+
+/// Why a send ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StoppedBy {
+    /// Nothing is left.
+    Empty,
+    /// The kernel's buffer is full.
+    Kernel,
+    /// The connection had its share of this turn.
+    Turn,
+}
+
+/// Sends from the front of `out` until something stops it.
+#[inline]
+fn send_some(fd: &OwnedFd, out: &mut OutBuf) -> Result<StoppedBy, Errno> {
+    let mut turn_left = SEND_BYTES_PER_TURN;
+    while !out.is_empty() {
+        if turn_left == 0 {
+            return Ok(StoppedBy::Turn);
+        }
+        let (asked, result) = match out.contiguous() {
+            Some(bytes) => send_piece(fd, bytes, turn_left),
+            None => {
+                let mut slices = [IoSlice::new(&[]); PIECES_PER_SEND];
+                let filled = out.io_slices(&mut slices);
+                let fitting = fitting(&slices[..filled], turn_left);
+                if fitting.is_empty() {
+                    send_piece(fd, &slices[0], turn_left)
+                } else {
+                    let asked = fitting.iter().map(|slice| slice.len()).sum();
+                    let result = sendmsg(fd, fitting, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL);
+                    (asked, result)
+                }
+            }
+        };
+        let sent = match result {
+            Ok(sent) => sent,
+            Err(Errno::AGAIN) => return Ok(StoppedBy::Kernel),
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error),
+        };
+        out.advance(sent);
+        if sent < asked {
+            return Ok(StoppedBy::Kernel);
+        }
+        turn_left -= sent;
+    }
+    Ok(StoppedBy::Empty)
+}
+
+/// Sends one piece, cut to what may still be sent; also tells how much that was.
+#[inline]
+fn send_piece(fd: &OwnedFd, bytes: &[u8], bytes_max: usize) -> (usize, Result<usize, Errno>) {
+    let bytes = &bytes[..bytes.len().min(bytes_max)];
+    (bytes.len(), send(fd, bytes, SendFlags::NOSIGNAL))
+}
+
+/// The leading slices that together are within `bytes_max`.
+fn fitting<'a, 'b>(slices: &'a [IoSlice<'b>], mut bytes_max: usize) -> &'a [IoSlice<'b>] {
+    let count = slices
+        .iter()
+        .take_while(|slice| {
+            let fits = slice.len() <= bytes_max;
+            bytes_max = bytes_max.saturating_sub(slice.len());
+            fits
+        })
+        .count();
+    &slices[..count]
+}
+
+/// Moves `out` behind `unsent` and leaves it empty, with its buffer unless much is in it.
+fn keep_rest(unsent: &mut OutBuf, out: &mut OutBuf) {
+    match out.contiguous() {
+        Some(rest) if rest.len() <= COPIED_REST_MAX => {
+            if unsent.tail().len() > COPIED_REST_MAX {
+                // A tail is freed only when all of it is sent, so a client that is always a little behind would make
+                // it grow without end: begin another.
+                let mut copy = OutBuf::new();
+                copy.tail().extend_from_slice(rest);
+                unsent.append(&mut copy);
+            } else {
+                unsent.tail().extend_from_slice(rest);
+            }
+            out.clear();
+        }
+        _ => unsent.append(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    #[test]
+    fn a_rest_keeps_its_order_and_stays_small() {
+        let mut unsent = OutBuf::new();
+        let mut expected = Vec::new();
+        for round in 0..2_000_u32 {
+            let mut out = OutBuf::new();
+            out.tail().extend_from_slice(&[round as u8; 100]);
+            expected.extend_from_slice(&[round as u8; 100]);
+            if round % 100 == 0 {
+                out.push_shared(Bytes::from(vec![7; 300]));
+                expected.extend_from_slice(&[7; 300]);
+            }
+            keep_rest(&mut unsent, &mut out);
+            assert!(out.is_empty());
+        }
+        let mut got = Vec::new();
+        while !unsent.is_empty() {
+            let mut slices = [IoSlice::new(&[]); 2];
+            let filled = unsent.io_slices(&mut slices);
+            let sent: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.iter().copied()).collect();
+            unsent.advance(sent.len());
+            got.extend(sent);
+        }
+        assert!(got == expected);
+    }
+
+    #[test]
+    fn a_client_always_a_little_behind_costs_no_more_than_it_is_behind() {
+        let mut unsent = OutBuf::new();
+        for _ in 0..100_000 {
+            let mut out = OutBuf::new();
+            out.tail().extend_from_slice(&[1; 100]);
+            keep_rest(&mut unsent, &mut out);
+            let behind = unsent.len();
+            unsent.advance(behind - 50);
+        }
+        assert!(unsent.memory() < 8 * COPIED_REST_MAX, "{} bytes are held for 50", unsent.memory());
+    }
+
+    #[test]
+    fn fitting_stops_at_the_bound() {
+        let pieces = [[0_u8; 10]; 3];
+        let slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        assert_eq!(fitting(&slices, 9).len(), 0);
+        assert_eq!(fitting(&slices, 20).len(), 2);
+        assert_eq!(fitting(&slices, 29).len(), 2);
+        assert_eq!(fitting(&slices, 30).len(), 3);
+    }
+}

@@ -1,0 +1,166 @@
+//! How other threads reach a worker: a mailbox that wakes it only if it sleeps. Knows nothing of what is posted.
+
+use super::service::{Address, ConnectionId, FrontEnd};
+use parking_lot::Mutex;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Reaches every worker, from any thread.
+pub struct Mailboxes<M> {
+    boxes: Arc<[Mailbox<M>]>,
+}
+
+impl<M> Clone for Mailboxes<M> {
+    fn clone(&self) -> Mailboxes<M> {
+        Mailboxes { boxes: Arc::clone(&self.boxes) }
+    }
+}
+
+impl<M> fmt::Debug for Mailboxes<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mailboxes").field("workers", &self.boxes.len()).finish()
+    }
+}
+
+impl<M> Mailboxes<M> {
+    pub(super) fn new(workers: usize) -> std::io::Result<Mailboxes<M>> {
+        Ok(Mailboxes { boxes: (0..workers).map(|_| Mailbox::new()).collect::<std::io::Result<_>>()? })
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.boxes.len()
+    }
+
+    /// How many connections all workers have, those on their way to a worker included.
+    pub fn connections(&self) -> usize {
+        self.boxes.iter().map(Mailbox::connections).sum()
+    }
+
+    /// Posts a message to a connection. If it is gone when the message arrives, the service is told so.
+    pub fn post(&self, to: ConnectionId, message: M) {
+        self.boxes[to.worker as usize].post(Letter::Connection(to, message));
+    }
+
+    /// Posts a message to the worker of this index.
+    ///
+    /// # Panics
+    /// When there is no such worker.
+    pub fn post_worker(&self, worker: usize, message: M) {
+        self.boxes[worker].post(Letter::Worker(message));
+    }
+
+    pub(super) fn mailbox(&self, worker: usize) -> &Mailbox<M> {
+        &self.boxes[worker]
+    }
+}
+
+/// What lies in a mailbox.
+pub(super) enum Letter<M> {
+    Connection(ConnectionId, M),
+    Worker(M),
+    Accepted(Accepted),
+    Shutdown { deadline: Instant },
+}
+
+/// A connection on its way to its worker.
+pub(super) struct Accepted {
+    pub(super) fd: OwnedFd,
+    pub(super) front_end: FrontEnd,
+    pub(super) remote: Address,
+    pub(super) local: Address,
+}
+
+/// One worker's mailbox.
+///
+/// The worker says that it is about to sleep and then looks for mail; a sender leaves mail and then looks whether the
+/// worker sleeps. Both orders are sequentially consistent, so at least one of them sees the other.
+pub(super) struct Mailbox<M> {
+    letters: Mutex<Vec<Letter<M>>>,
+    has_mail: AtomicBool,
+    asleep: AtomicBool,
+    /// How many connections the worker has; kept here so that the acceptor can choose the least busy.
+    connections: AtomicUsize,
+    waker: Waker,
+}
+
+impl<M> Mailbox<M> {
+    fn new() -> std::io::Result<Mailbox<M>> {
+        Ok(Mailbox {
+            letters: Mutex::new(Vec::new()),
+            has_mail: AtomicBool::new(false),
+            asleep: AtomicBool::new(false),
+            connections: AtomicUsize::new(0),
+            waker: Waker::new()?,
+        })
+    }
+
+    pub(super) fn post(&self, letter: Letter<M>) {
+        self.letters.lock().push(letter);
+        self.has_mail.store(true, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst) {
+            self.waker.wake();
+        }
+    }
+
+    /// Announces that the worker is about to wait; `false` if there is mail, so that it must not.
+    pub(super) fn may_sleep(&self) -> bool {
+        self.asleep.store(true, Ordering::SeqCst);
+        !self.has_mail.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn awake(&self) {
+        self.asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// Moves all mail into `letters`, which is empty.
+    pub(super) fn take(&self, letters: &mut Vec<Letter<M>>) {
+        debug_assert!(letters.is_empty());
+        if self.has_mail.load(Ordering::SeqCst) {
+            // Cleared before the swap: a sender that comes between leaves a set flag and an empty box, never the reverse.
+            self.has_mail.store(false, Ordering::SeqCst);
+            std::mem::swap(&mut *self.letters.lock(), letters);
+        }
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn connection_added(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn connection_gone(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn waker(&self) -> &Waker {
+        &self.waker
+    }
+}
+
+/// Wakes a thread that waits on file descriptors.
+#[derive(Debug)]
+pub(crate) struct Waker(OwnedFd);
+
+impl Waker {
+    pub(crate) fn new() -> std::io::Result<Waker> {
+        Ok(Waker(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+    }
+
+    pub(crate) fn wake(&self) {
+        // The only possible failure is a full counter, which means that the sleeper is being woken already.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,84 @@
+//! The completion-shaped face of the kernel: "here are bytes", "these have left". Knows no service and no connection state.
+
+use super::inbox::Waker;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::time::Duration;
+use tenon_wire::OutBuf;
+
+/// How many bytes one receive may deliver. A worker has one such buffer for all its connections.
+pub(super) const RECEIVE_BYTES: usize = 64 * 1024;
+
+/// One worker's way to move bytes. The loop is written against this, so that a ring can stand behind it as well as epoll.
+///
+/// Each socket carries a token, which comes back in its [`Event`]s. A token may come back after its socket was closed.
+pub(super) trait Io: Sized {
+    /// What the way keeps for one socket: the descriptor, and output that has not left.
+    type Socket: Socket;
+
+    /// `waker` makes a waiting thread return from [`Io::wait`]; it yields no event.
+    fn new(waker: &Waker) -> std::io::Result<Self>;
+
+    /// Takes over a connected, non-blocking socket and starts to report about it.
+    fn open(&mut self, fd: OwnedFd, token: u64) -> std::io::Result<Self::Socket>;
+
+    /// Waits until something is to be done or until the timeout, and tells how many events there are.
+    fn wait(&mut self, timeout: Duration) -> std::io::Result<usize>;
+
+    /// One of the events of the last wait.
+    fn event(&mut self, index: usize) -> Event;
+
+    /// The next bytes that came in, if any. They stay valid until the next call.
+    fn receive<'a>(&'a mut self, socket: &mut Self::Socket) -> Received<'a>;
+
+    /// Says that the socket is to be read again although nothing new may come in. Where more may be waiting, the next
+    /// wait returns at once and has an event for it.
+    fn receive_later(&mut self, socket: &mut Self::Socket);
+
+    /// Sends `out`, or takes over what cannot leave yet: `out` is empty afterwards. When some of it leaves later, an
+    /// event with [`Event::sent`] follows.
+    fn send(&mut self, socket: &mut Self::Socket, out: &mut OutBuf) -> Result<(), Errno>;
+
+    /// Goes on sending after an event with [`Event::sent`]; tells whether anything left.
+    fn continue_send(&mut self, socket: &mut Self::Socket) -> Result<bool, Errno>;
+}
+
+/// What every way's sockets can tell.
+pub(super) trait Socket {
+    /// Bytes that have not left yet.
+    fn unsent(&self) -> usize;
+
+    /// Whether the client has ended its side; input from before may still be waiting.
+    fn peer_ended(&self) -> bool;
+
+    /// Takes note of an event of this socket, before anything is done about it.
+    fn note(&mut self, event: Event);
+
+    /// Whether more input may be waiting.
+    fn may_receive(&self) -> bool;
+}
+
+/// Something happened on the socket of this token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) token: u64,
+    /// There may be input.
+    pub(super) received: bool,
+    /// Unsent output may go on.
+    pub(super) sent: bool,
+    /// The client has ended its side of the stream, after the input that may still be waiting.
+    pub(super) peer_ended: bool,
+    /// Nothing can be sent any more, nor will more come.
+    pub(super) broken: bool,
+}
+
+/// The outcome of a receive.
+#[derive(Debug)]
+pub(super) enum Received<'a> {
+    Bytes(&'a [u8]),
+    /// Nothing now; an event will tell.
+    Nothing,
+    /// The client has ended its side, and all before it was delivered.
+    End,
+    Failed(Errno),
+}

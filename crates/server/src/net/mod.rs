@@ -1,0 +1,18 @@
+//! Sockets and worker threads: moves bytes between clients and a [`Service`], and knows nothing of what they mean.
+
+mod acceptor;
+mod connection;
+mod epoll;
+mod inbox;
+mod io;
+mod listener;
+mod serve;
+mod service;
+mod slab;
+mod worker;
+
+pub use inbox::Mailboxes;
+pub(crate) use inbox::Waker;
+pub use listener::{Bind, Endpoint, Listen, ListenError};
+pub use serve::{Bound, Options, Running, ServeError, serve};
+pub use service::{Address, CloseReason, ConnectionId, FrontEnd, OutputLimits, Peer, Service};

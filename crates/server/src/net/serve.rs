@@ -1,0 +1,151 @@
+//! Starts the workers and the acceptor, and waits for them. Knows no protocol.
+
+use super::acceptor::Acceptor;
+use super::epoll::Epoll;
+use super::inbox::{Mailboxes, Waker};
+use super::listener::{Listen, ListenError, Listener};
+use super::service::{Address, FrontEnd, Service};
+use super::worker::Worker;
+use crate::shutdown::Shutdown;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+/// What to serve on.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many worker threads; at least one.
+    pub workers: usize,
+    /// Where to listen, in this order.
+    pub listens: Vec<Listen>,
+    /// How many new connections the kernel may queue for each listener.
+    pub backlog: i32,
+}
+
+/// An address that is listened on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Who speaks there.
+    pub front_end: FrontEnd,
+    /// The address, with the port that the kernel chose where none was asked for.
+    pub address: Address,
+}
+
+/// The server could not start.
+#[derive(Debug)]
+pub enum ServeError {
+    /// An address cannot be listened on.
+    Listen(ListenError),
+    /// A thread, or something that it needs from the kernel, cannot be had.
+    Thread(std::io::Error),
+    /// The service panicked when a worker was made.
+    WorkerPanicked,
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Listen(error) => error.fmt(f),
+            ServeError::Thread(error) => write!(f, "cannot start the worker threads: {error}"),
+            ServeError::WorkerPanicked => f.write_str("a worker panicked while it was started"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ServeError::Listen(error) => Some(error),
+            ServeError::Thread(error) => Some(error),
+            ServeError::WorkerPanicked => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for ServeError {
+    fn from(error: std::io::Error) -> ServeError {
+        ServeError::Thread(error)
+    }
+}
+
+/// A server that runs until its [`Shutdown`] is requested.
+#[derive(Debug)]
+pub struct Running<M> {
+    bound: Vec<Bound>,
+    mail: Mailboxes<M>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<M> Running<M> {
+    /// What is listened on, in the order of [`Options::listens`], without skipped optional addresses.
+    pub fn bound(&self) -> &[Bound] {
+        &self.bound
+    }
+
+    /// Reaches every worker.
+    pub fn mail(&self) -> &Mailboxes<M> {
+        &self.mail
+    }
+
+    /// Waits until shutdown was requested and all threads have ended. `false` if one of them ended by a panic.
+    pub fn wait(self) -> bool {
+        self.threads.into_iter().map(JoinHandle::join).fold(true, |well, joined| well & joined.is_ok())
+    }
+}
+
+/// Opens the listeners, starts the workers and serves `service` until `shutdown` is requested.
+pub fn serve<S: Service>(
+    options: &Options,
+    service: Arc<S>,
+    shutdown: &Shutdown,
+) -> Result<Running<S::Message>, ServeError> {
+    let workers = options.workers.max(1);
+    let listeners = Listener::open_all(&options.listens, options.backlog).map_err(ServeError::Listen)?;
+    let bound = listeners
+        .iter()
+        .map(|listener| Bound { front_end: listener.front_end, address: listener.address.clone() })
+        .collect();
+    let mail = Mailboxes::new(workers)?;
+    let waker = Arc::new(Waker::new()?);
+    let mut threads = Vec::with_capacity(workers + 1);
+    let (started, is_started) = mpsc::channel();
+    for index in 0..workers {
+        let (service, mail, shutdown) = (Arc::clone(&service), mail.clone(), shutdown.clone());
+        let started = started.clone();
+        let body = move || run_worker(index, service, mail, shutdown, started);
+        threads.push(thread::Builder::new().name(format!("tenon-w{index}")).spawn(body)?);
+    }
+    drop(started);
+    for _ in 0..workers {
+        is_started.recv().map_err(|_| ServeError::WorkerPanicked)??;
+    }
+    shutdown.wakes(Arc::clone(&waker));
+    let acceptor = Acceptor { service, listeners, mail: mail.clone(), shutdown: shutdown.clone(), waker };
+    threads.push(thread::Builder::new().name("tenon-accept".to_owned()).spawn(move || acceptor.run())?);
+    Ok(Running { bound, mail, threads })
+}
+
+fn run_worker<S: Service>(
+    index: usize,
+    service: Arc<S>,
+    mail: Mailboxes<S::Message>,
+    shutdown: Shutdown,
+    started: mpsc::Sender<std::io::Result<()>>,
+) {
+    let worker = match Worker::<S, Epoll>::new(service, index, mail) {
+        Ok(worker) => worker,
+        Err(error) => {
+            // If the receiver is gone, the start has failed already.
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    let _ = started.send(Ok(()));
+    drop(started);
+    if let Err(error) = worker.run() {
+        // Without this worker its connections hang: better to end in good order.
+        tracing::error!(worker = index, %error, "the event loop failed; shutting down");
+        shutdown.request(std::time::Duration::ZERO);
+    }
+}

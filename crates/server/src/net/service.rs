@@ -1,0 +1,222 @@
+//! What the event loop asks of whoever understands the bytes. Knows no socket.
+
+use super::inbox::Mailboxes;
+use std::borrow::Cow;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenon_frontend::Flow;
+use tenon_wire::OutBuf;
+
+/// Whoever understands the bytes: the loop calls it, on the worker that owns the connection.
+///
+/// A panic in a call closes the connection that it was for; the worker lives on. The worker's own state is then used
+/// again, so an implementation keeps it valid at every point where it may panic.
+pub trait Service: Send + Sync + 'static {
+    /// One worker's own state, such as statistics. Never leaves the worker's thread.
+    type Worker;
+    /// One connection's state. Never leaves the worker's thread.
+    type Connection;
+    /// What other threads post to a connection or to a worker.
+    type Message: Send + 'static;
+
+    /// Makes a worker's state, on the worker's thread. The mailboxes reach every worker, and may be kept.
+    fn worker(&self, index: usize, mail: &Mailboxes<Self::Message>) -> Self::Worker;
+
+    /// Takes a new connection, or refuses it with the bytes to send before it is closed.
+    fn accept(&self, worker: &mut Self::Worker, peer: Peer) -> Result<Self::Connection, Cow<'static, [u8]>>;
+
+    /// Consumes all of `input`; what it cannot use yet it keeps itself. Replies are appended to `out`, which is shared
+    /// by the worker's connections and holds only this call's output.
+    fn on_bytes(
+        &self,
+        worker: &mut Self::Worker,
+        connection: &mut Self::Connection,
+        input: &[u8],
+        out: &mut OutBuf,
+    ) -> Flow;
+
+    /// Goes on with what [`Service::on_bytes`] kept: after [`Flow::Drain`] when all output has left, after
+    /// [`Flow::Park`] when a message returned [`Flow::Continue`].
+    fn resume(&self, worker: &mut Self::Worker, connection: &mut Self::Connection, out: &mut OutBuf) -> Flow;
+
+    /// Delivers a message that was posted to the connection.
+    ///
+    /// [`Flow::Continue`] un-parks a parked connection, which is then resumed; [`Flow::Park`] leaves it parked.
+    /// A connection that is draining or closing stays so unless the answer closes it sooner.
+    fn on_message(
+        &self,
+        worker: &mut Self::Worker,
+        connection: &mut Self::Connection,
+        message: Self::Message,
+        out: &mut OutBuf,
+    ) -> Flow;
+
+    /// Delivers a message that was posted to the worker.
+    fn on_worker_message(&self, worker: &mut Self::Worker, message: Self::Message);
+
+    /// Gives back a message whose connection is gone.
+    fn on_lost_message(&self, worker: &mut Self::Worker, to: ConnectionId, message: Self::Message) {
+        let _ = (worker, to, message);
+    }
+
+    /// Starts a turn of the loop: `now` holds for all that is delivered until the next one.
+    fn begin_turn(&self, worker: &mut Self::Worker, now: Instant) {
+        let _ = (worker, now);
+    }
+
+    /// Ends a turn of the loop, before the worker waits.
+    fn end_turn(&self, worker: &mut Self::Worker) {
+        let _ = worker;
+    }
+
+    /// Does what is due now and then, and says when to be called next.
+    fn tick(&self, worker: &mut Self::Worker, now: Instant) -> Duration;
+
+    /// Ends a connection. Its socket is still open, but nothing more is sent.
+    fn closed(&self, worker: &mut Self::Worker, connection: Self::Connection, reason: CloseReason);
+
+    /// How much unsent output this connection may have. Asked only where some is unsent.
+    fn output_limits(&self, connection: &Self::Connection) -> OutputLimits;
+
+    /// How long this connection may be silent; `None` for ever. Parked connections are never asked about.
+    fn idle_timeout(&self, connection: &Self::Connection) -> Option<Duration>;
+
+    /// Whether a parked connection is dropped when its client ends its side, as Redis does with a blocked one. The
+    /// alternative is for replies that are merely held back: they are still sent, and the connection ends after them.
+    fn drops_parked(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        true
+    }
+
+    /// How many connections all workers together may have. Read for each new connection.
+    fn max_clients(&self) -> usize;
+
+    /// What a connection over [`Service::max_clients`] is told before it is closed. Called on the accepting thread.
+    fn refuse_over_max_clients(&self, front_end: FrontEnd) -> Cow<'static, [u8]>;
+
+    /// How long a TCP connection may be silent before its peer is probed; `None` for no probes. Read for each new
+    /// connection.
+    fn tcp_keepalive(&self) -> Option<Duration>;
+}
+
+/// Which protocol family a listener speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrontEnd {
+    /// RESP2, RESP3 and inline commands.
+    Resp,
+    /// The memcached dialects.
+    Memcached,
+}
+
+impl fmt::Display for FrontEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FrontEnd::Resp => "RESP",
+            FrontEnd::Memcached => "memcached",
+        })
+    }
+}
+
+/// Names one connection for as long as the process lives; a later connection in the same place has another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnectionId {
+    /// The worker that owns it.
+    pub worker: u32,
+    /// Its place among the worker's connections.
+    pub index: u32,
+    /// How often that place was used before.
+    pub generation: u32,
+}
+
+/// One end of a connection, shown as Redis shows it in `CLIENT LIST`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// `127.0.0.1:6379` or `[::1]:6379`.
+    Inet(SocketAddr),
+    /// The listener's path and port 0: `/run/tenon.sock:0`. Redis shows it for both ends.
+    Unix(Arc<Path>),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Inet(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "{}:0", path.display()),
+        }
+    }
+}
+
+impl Address {
+    /// Whether the other end is on this machine for certain: what protected mode lets through.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Address::Inet(address) => address.ip().to_canonical().is_loopback(),
+            Address::Unix(_) => true,
+        }
+    }
+}
+
+/// A new connection's particulars.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Its name for messages.
+    pub id: ConnectionId,
+    /// Which listener it came through.
+    pub front_end: FrontEnd,
+    /// The client's end.
+    pub remote: Address,
+    /// Our end.
+    pub local: Address,
+    /// The socket's number, as `CLIENT LIST` shows it. For showing only.
+    pub fd: i32,
+}
+
+/// How much unsent output a connection may have before it is cut; 0 bytes for no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// Cut at once above this many bytes.
+    pub hard_bytes: usize,
+    /// Cut above this many bytes for longer than `soft_for`.
+    pub soft_bytes: usize,
+    /// How long `soft_bytes` may be exceeded.
+    pub soft_for: Duration,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The client closed its end.
+    PeerClosed,
+    /// The service asked for it: QUIT, a protocol error, a kill.
+    Service,
+    /// The socket failed.
+    Failed(rustix::io::Errno),
+    /// More output was unsent than allowed.
+    OutputLimit,
+    /// The client was silent for too long.
+    IdleTimeout,
+    /// The client took nothing of its last replies for too long.
+    FlushTimeout,
+    /// The server is shutting down.
+    Shutdown,
+    /// A call to the service panicked.
+    Panicked,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CloseReason::PeerClosed => f.write_str("the client closed it"),
+            CloseReason::Service => f.write_str("the server was asked to"),
+            CloseReason::Failed(error) => write!(f, "the socket failed: {error}"),
+            CloseReason::OutputLimit => f.write_str("its unsent output exceeded the limit"),
+            CloseReason::IdleTimeout => f.write_str("it was idle for too long"),
+            CloseReason::FlushTimeout => f.write_str("it did not take its last replies"),
+            CloseReason::Shutdown => f.write_str("the server shuts down"),
+            CloseReason::Panicked => f.write_str("a bug made its command panic"),
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
+
+use super::connection::{Connection, Phase};
+use super::inbox::{Accepted, Letter, Mailboxes};
+use super::io::{Event, Io, Received, Socket};
+use super::service::{CloseReason, ConnectionId, Peer, Service};
+use super::slab::{Key, Slab};
+use rustix::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenon_frontend::Flow;
+use tenon_wire::OutBuf;
+
+/// A connection with more unsent output than this is not read until it has less.
+const UNSENT_READ_MAX: usize = 1024 * 1024;
+
+/// How often every connection is looked at for timeouts, over this many portions.
+const SWEEP_PERIOD: Duration = Duration::from_secs(1);
+const SWEEP_PORTIONS: u32 = 10;
+
+/// A client that takes nothing of its last replies for this long is cut.
+const FLUSH_STALL_MAX: Duration = Duration::from_secs(60);
+
+/// Bounds for what a service's tick may ask for: neither a spinning worker nor a tick that never comes.
+const TICK_MIN: Duration = Duration::from_millis(1);
+const TICK_MAX: Duration = Duration::from_secs(1);
+
+pub(super) struct Worker<S: Service, I: Io> {
+    service: Arc<S>,
+    state: S::Worker,
+    index: usize,
+    mail: Mailboxes<S::Message>,
+    letters: Vec<Letter<S::Message>>,
+    io: I,
+    connections: Slab<Connection<S::Connection, I::Socket>>,
+    /// Where replies are written before they are sent; empty between calls.
+    reply: OutBuf,
+    /// Connections whose output left at once although they asked to be resumed after it: they go on in the next turn,
+    /// so that others have theirs.
+    resume_next: Vec<Key>,
+    now: Instant,
+    next_tick: Instant,
+    next_sweep: Instant,
+    sweep_from: usize,
+    /// Set when the server is shutting down: what is unsent by then is lost.
+    deadline: Option<Instant>,
+}
+
+impl<S: Service, I: Io> Worker<S, I> {
+    /// Makes the worker on the thread that will run it.
+    pub(super) fn new(service: Arc<S>, index: usize, mail: Mailboxes<S::Message>) -> std::io::Result<Worker<S, I>> {
+        let io = I::new(mail.mailbox(index).waker())?;
+        let state = service.worker(index, &mail);
+        let now = Instant::now();
+        Ok(Worker {
+            service,
+            state,
+            index,
+            mail,
+            letters: Vec::new(),
+            io,
+            connections: Slab::new(),
+            reply: OutBuf::new(),
+            resume_next: Vec::new(),
+            now,
+            next_tick: now,
+            next_sweep: now + SWEEP_PERIOD / SWEEP_PORTIONS,
+            sweep_from: 0,
+            deadline: None,
+        })
+    }
+
+    /// Serves until the server is shut down.
+    pub(super) fn run(mut self) -> std::io::Result<()> {
+        loop {
+            let events = self.wait()?;
+            self.now = Instant::now();
+            let now = self.now;
+            self.guarded(|service, state| service.begin_turn(state, now));
+            for index in 0..events {
+                let event = self.io.event(index);
+                self.on_event(event);
+            }
+            self.resume_waiting();
+            self.read_mail();
+            self.keep_time();
+            self.guarded(|service, state| service.end_turn(state));
+            if self.deadline.is_some() && self.is_shut_down() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn wait(&mut self) -> std::io::Result<usize> {
+        let next = self.next_tick.min(self.next_sweep);
+        let mut timeout = next.saturating_duration_since(self.now);
+        let mailbox = self.mail.mailbox(self.index);
+        if !mailbox.may_sleep() || !self.resume_next.is_empty() {
+            timeout = Duration::ZERO;
+        }
+        let events = self.io.wait(timeout);
+        mailbox.awake();
+        events
+    }
+
+    /// Calls the service where no connection is to blame; a panic is logged and the worker lives on.
+    fn guarded<R>(&mut self, call: impl FnOnce(&S, &mut S::Worker) -> R) -> Option<R> {
+        let (service, state) = (&*self.service, &mut self.state);
+        let result = catch_unwind(AssertUnwindSafe(|| call(service, state))).ok();
+        if result.is_none() {
+            tracing::error!(worker = self.index, "a bug made the worker's upkeep panic; it goes on");
+        }
+        result
+    }
+
+    fn on_event(&mut self, event: Event) {
+        let key = Key::from_u64(event.token);
+        // A token without a connection is that of one closed since the wait, or the waker's.
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.socket.note(event);
+        if event.broken && connection.phase != Phase::Open {
+            return self.close(key, CloseReason::PeerClosed);
+        }
+        if event.peer_ended && connection.phase == Phase::Parked {
+            return self.peer_ended_while_parked(key);
+        }
+        if event.sent && !self.go_on_sending(key) {
+            return;
+        }
+        self.receive(key);
+    }
+
+    /// Sends what was left; `false` if the connection is gone.
+    fn go_on_sending(&mut self, key: Key) -> bool {
+        let Some(connection) = self.connections.get_mut(key) else { return false };
+        match self.io.continue_send(&mut connection.socket) {
+            Ok(true) => connection.active_at = self.now,
+            Ok(false) => {}
+            Err(error) => {
+                self.close(key, CloseReason::Failed(error));
+                return false;
+            }
+        }
+        let unsent = connection.socket.unsent();
+        match connection.phase {
+            Phase::Draining if unsent == 0 => self.resume(key),
+            Phase::Flushing(reason) if unsent == 0 => self.close(key, reason),
+            _ if unsent > 0 => self.check_output_limits(key),
+            _ => {}
+        }
+        self.connections.get_mut(key).is_some()
+    }
+
+    /// Delivers one buffer of input, if the connection may be read.
+    fn receive(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if connection.phase != Phase::Open
+            || !connection.socket.may_receive()
+            || connection.socket.unsent() > UNSENT_READ_MAX
+        {
+            return;
+        }
+        match self.io.receive(&mut connection.socket) {
+            Received::Bytes(input) => {
+                connection.active_at = self.now;
+                let (service, worker, reply) = (&*self.service, &mut self.state, &mut self.reply);
+                let state = &mut connection.state;
+                let flow = catch_unwind(AssertUnwindSafe(|| service.on_bytes(worker, state, input, reply)));
+                self.after_call(key, flow);
+            }
+            Received::Nothing => {}
+            Received::End if connection.socket.unsent() == 0 => self.close(key, CloseReason::PeerClosed),
+            Received::End => connection.phase = Phase::Flushing(CloseReason::PeerClosed),
+            Received::Failed(error) => self.close(key, CloseReason::Failed(error)),
+        }
+    }
+
+    fn resume(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.phase = Phase::Open;
+        let (service, worker, reply) = (&*self.service, &mut self.state, &mut self.reply);
+        let state = &mut connection.state;
+        let flow = catch_unwind(AssertUnwindSafe(|| service.resume(worker, state, reply)));
+        self.after_call(key, flow);
+    }
+
+    fn resume_waiting(&mut self) {
+        if self.resume_next.is_empty() {
+            return;
+        }
+        for key in std::mem::take(&mut self.resume_next) {
+            if let Some(connection) = self.connections.get_mut(key)
+                && connection.phase == Phase::Draining
+                && connection.socket.unsent() == 0
+            {
+                self.resume(key);
+            }
+        }
+    }
+
+    /// Sends what a call has written and does what it asked for.
+    #[inline]
+    fn after_call(&mut self, key: Key, flow: std::thread::Result<Flow>) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            self.reply.clear();
+            return;
+        };
+        let Ok(flow) = flow else {
+            self.reply.clear();
+            tracing::error!(?connection.id, "a bug made a command panic; its connection is closed");
+            return self.close(key, CloseReason::Panicked);
+        };
+        if flow == Flow::Close {
+            self.reply.clear();
+            return self.close(key, CloseReason::Service);
+        }
+        if !self.reply.is_empty() {
+            if let Err(error) = self.io.send(&mut connection.socket, &mut self.reply) {
+                self.reply.clear();
+                return self.close(key, CloseReason::Failed(error));
+            }
+        }
+        let unsent = connection.socket.unsent();
+        match (connection.phase, flow) {
+            (Phase::Flushing(_), _) => {}
+            (_, Flow::CloseAfterFlush) if unsent == 0 => return self.close(key, CloseReason::Service),
+            (_, Flow::CloseAfterFlush) => connection.phase = Phase::Flushing(CloseReason::Service),
+            (Phase::Open, Flow::Continue) => self.io.receive_later(&mut connection.socket),
+            (Phase::Draining, Flow::Continue) => {}
+            (Phase::Parked, Flow::Continue) => return self.resume(key),
+            (Phase::Open, Flow::Park) => {
+                connection.phase = Phase::Parked;
+                if connection.socket.peer_ended() {
+                    return self.peer_ended_while_parked(key);
+                }
+            }
+            (_, Flow::Park) => {}
+            (_, Flow::Drain) => {
+                connection.phase = Phase::Draining;
+                if unsent == 0 {
+                    self.resume_next.push(key);
+                }
+            }
+            (_, Flow::Close) => unreachable!("handled before"),
+        }
+        if unsent > 0 {
+            self.check_output_limits(key);
+        }
+    }
+
+    fn peer_ended_while_parked(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if self.service.drops_parked(&connection.state) {
+            self.close(key, CloseReason::PeerClosed);
+        }
+    }
+
+    fn check_output_limits(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let unsent = connection.socket.unsent();
+        let limits = self.service.output_limits(&connection.state);
+        let over = |bytes: usize| bytes != 0 && unsent > bytes;
+        let since = over(limits.soft_bytes).then(|| connection.over_soft_since.unwrap_or(self.now));
+        connection.over_soft_since = since;
+        let over_soft_for = since.map(|since| self.now.saturating_duration_since(since));
+        if over(limits.hard_bytes) || over_soft_for.is_some_and(|time| time > limits.soft_for) {
+            tracing::warn!(?connection.id, unsent, "a client's unsent output is over its limit; it is cut");
+            self.close(key, CloseReason::OutputLimit);
+        } else if unsent <= UNSENT_READ_MAX && connection.phase == Phase::Open {
+            self.io.receive_later(&mut connection.socket);
+        }
+    }
+
+    fn close(&mut self, key: Key, reason: CloseReason) {
+        let Some(connection) = self.connections.remove(key) else { return };
+        let Connection { socket, state, .. } = connection;
+        self.guarded(|service, worker| service.closed(worker, state, reason));
+        drop(socket);
+        self.mail.mailbox(self.index).connection_gone();
+    }
+
+    fn read_mail(&mut self) {
+        let mut letters = std::mem::take(&mut self.letters);
+        self.mail.mailbox(self.index).take(&mut letters);
+        for letter in letters.drain(..) {
+            match letter {
+                Letter::Connection(to, message) => self.deliver(to, message),
+                Letter::Worker(message) => {
+                    self.guarded(|service, worker| service.on_worker_message(worker, message));
+                }
+                Letter::Accepted(accepted) => self.accept(accepted),
+                Letter::Shutdown { deadline } => self.begin_shutdown(deadline),
+            }
+        }
+        self.letters = letters;
+    }
+
+    fn deliver(&mut self, to: ConnectionId, message: S::Message) {
+        let key = Key { index: to.index, generation: to.generation };
+        let Some(connection) = self.connections.get_mut(key) else {
+            self.guarded(|service, worker| service.on_lost_message(worker, to, message));
+            return;
+        };
+        let (service, worker, reply) = (&*self.service, &mut self.state, &mut self.reply);
+        let state = &mut connection.state;
+        let flow = catch_unwind(AssertUnwindSafe(|| service.on_message(worker, state, message, reply)));
+        self.after_call(key, flow);
+    }
+
+    fn accept(&mut self, accepted: Accepted) {
+        let Accepted { fd, front_end, remote, local } = accepted;
+        let key = self.connections.next_key();
+        let id = ConnectionId { worker: self.index as u32, index: key.index, generation: key.generation };
+        let peer = Peer { id, front_end, remote, local, fd: fd.as_raw_fd() };
+        let (service, worker) = (&*self.service, &mut self.state);
+        let answer = catch_unwind(AssertUnwindSafe(|| service.accept(worker, peer)));
+        let state = match answer {
+            Ok(Ok(state)) => state,
+            Ok(Err(refusal)) => {
+                super::acceptor::refuse(&fd, &refusal);
+                return self.mail.mailbox(self.index).connection_gone();
+            }
+            Err(_) => {
+                tracing::error!(?id, "a bug made the greeting of a client panic; its connection is closed");
+                return self.mail.mailbox(self.index).connection_gone();
+            }
+        };
+        let socket = match self.io.open(fd, key.to_u64()) {
+            Ok(socket) => socket,
+            Err(error) => {
+                tracing::warn!(?id, %error, "cannot watch a new connection; it is closed");
+                let reason =
+                    CloseReason::Failed(rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO));
+                self.guarded(|service, worker| service.closed(worker, state, reason));
+                return self.mail.mailbox(self.index).connection_gone();
+            }
+        };
+        let phase = Phase::Open;
+        let connection = Connection { socket, state, id, phase, active_at: self.now, over_soft_since: None };
+        let inserted = self.connections.insert(connection);
+        debug_assert_eq!(inserted, key);
+    }
+
+    fn keep_time(&mut self) {
+        let now = self.now;
+        if now >= self.next_tick {
+            let again_in = self.guarded(|service, worker| service.tick(worker, now)).unwrap_or(TICK_MAX);
+            self.next_tick = now + again_in.clamp(TICK_MIN, TICK_MAX);
+        }
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP_PERIOD / SWEEP_PORTIONS;
+            self.sweep();
+        }
+    }
+
+    /// Looks at the next portion of connections for what only time tells.
+    fn sweep(&mut self) {
+        let places = self.connections.places();
+        let portion = places.div_ceil(SWEEP_PORTIONS as usize);
+        for _ in 0..portion {
+            self.sweep_from = if self.sweep_from + 1 < places { self.sweep_from + 1 } else { 0 };
+            let Some(key) = self.connections.key_at(self.sweep_from) else { continue };
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            let silent_for = self.now.saturating_duration_since(connection.active_at);
+            if connection.socket.unsent() > 0 {
+                self.check_output_limits(key);
+            }
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            match connection.phase {
+                Phase::Parked => {}
+                Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => self.close(key, CloseReason::FlushTimeout),
+                _ => {
+                    let timeout = self.service.idle_timeout(&connection.state);
+                    if timeout.is_some_and(|timeout| silent_for > timeout) {
+                        self.close(key, CloseReason::IdleTimeout);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets every connection answer what it has already been sent.
+    fn begin_shutdown(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
+        for index in 0..self.connections.places() {
+            let Some(key) = self.connections.key_at(index) else { continue };
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            // What has arrived may not have been reported yet.
+            connection.socket.note(Event { received: true, ..Event::default() });
+            self.receive(key);
+        }
+    }
+
+    /// Closes the connections that have nothing left to do; `true` once there are none.
+    fn is_shut_down(&mut self) -> bool {
+        let too_late = self.deadline.is_some_and(|deadline| self.now >= deadline);
+        for index in 0..self.connections.places() {
+            let Some(key) = self.connections.key_at(index) else { continue };
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            let done = match connection.phase {
+                Phase::Open => connection.socket.unsent() == 0 && !connection.socket.may_receive(),
+                Phase::Parked => connection.socket.unsent() == 0,
+                Phase::Draining | Phase::Flushing(_) => false,
+            };
+            if done || too_late {
+                self.close(key, CloseReason::Shutdown);
+            }
+        }
+        self.connections.len() == 0
+    }
+}
