@@ -70,11 +70,16 @@ impl From<std::io::Error> for ServeError {
 }
 
 /// A server that runs until its [`Shutdown`] is requested.
-#[derive(Debug)]
 pub struct Running<M> {
     bound: Vec<Bound>,
     mail: Mailboxes<M>,
     threads: Vec<JoinHandle<()>>,
+}
+
+impl<M> fmt::Debug for Running<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("bound", &self.bound).finish_non_exhaustive()
+    }
 }
 
 impl<M> Running<M> {

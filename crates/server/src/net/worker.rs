@@ -215,11 +215,11 @@ impl<S: Service, I: Io> Worker<S, I> {
             self.reply.clear();
             return self.close(key, CloseReason::Service);
         }
-        if !self.reply.is_empty() {
-            if let Err(error) = self.io.send(&mut connection.socket, &mut self.reply) {
-                self.reply.clear();
-                return self.close(key, CloseReason::Failed(error));
-            }
+        if !self.reply.is_empty()
+            && let Err(error) = self.io.send(&mut connection.socket, &mut self.reply)
+        {
+            self.reply.clear();
+            return self.close(key, CloseReason::Failed(error));
         }
         let unsent = connection.socket.unsent();
         match (connection.phase, flow) {

@@ -1,0 +1,126 @@
+//! Connections end as they should, and alone.
+
+use crate::echo::Message;
+use crate::harness::{Server, eventually};
+use std::net::Shutdown::Write;
+use std::sync::atomic::Ordering;
+use tenon_server::net::CloseReason;
+
+#[test]
+fn requests_before_the_clients_end_are_answered() {
+    let server = Server::start();
+    let client = server.connect();
+    let questions = "question\n".repeat(50_000);
+    client.send(&questions);
+    client.stream().shutdown(Write).unwrap();
+    assert!(client.rest() == questions.as_bytes());
+    assert_eq!(server.first_close(), CloseReason::PeerClosed);
+}
+
+#[test]
+fn requests_with_big_answers_before_the_clients_end_are_answered() {
+    let server = Server::start();
+    let client = server.connect();
+    client.send("big 1000000\n".repeat(30));
+    client.stream().shutdown(Write).unwrap();
+    assert_eq!(client.rest().len(), 30 * 1_000_003);
+    assert_eq!(server.first_close(), CloseReason::PeerClosed);
+}
+
+#[test]
+fn quit_flushes_and_cut_does_not() {
+    let server = Server::start();
+    let client = server.connect();
+    client.send("big 5000000\nquit\nunseen\n");
+    let reply = client.rest();
+    assert!(reply.ends_with(b">\nbye\n"));
+    assert_eq!(reply.len(), 5_000_003 + 4);
+    assert_eq!(server.first_close(), CloseReason::Service);
+    let client = server.connect();
+    client.send("unsent\ncut\n");
+    assert_eq!(client.rest(), b"");
+}
+
+#[test]
+fn a_kill_reaches_a_connection_whatever_it_does() {
+    let server = Server::start();
+    for state in ["", "park\n", "big 100000000\n"] {
+        let client = server.connect_known();
+        client.send(state);
+        server.post(&client, Message::Kill);
+        client.rest();
+        eventually("it to be gone", || (server.running().mail().connections() == 0).then_some(()));
+    }
+    assert_eq!(*server.echo.closed.lock().unwrap(), [CloseReason::Service; 3]);
+}
+
+#[test]
+fn a_message_to_a_connection_of_the_past_does_not_reach_its_successor() {
+    let server = Server::start();
+    let first = server.connect_known();
+    let old = server.echo.id_of(&first.name()).unwrap();
+    drop(first);
+    eventually("it to be gone", || (server.running().mail().connections() == 0).then_some(()));
+    let mut successors = [server.connect_known(), server.connect_known()];
+    let same_place = |name: String| {
+        let id = server.echo.id_of(&name).unwrap();
+        (id.worker, id.index) == (old.worker, old.index)
+    };
+    assert!(successors.iter().any(|client| same_place(client.name())));
+    server.running().mail().post(old, Message::Kill);
+    eventually("the message to be given back", || {
+        (server.echo.lost_messages.load(Ordering::Relaxed) == 1).then_some(())
+    });
+    for client in &mut successors {
+        client.ask("alive\n", "alive\n");
+    }
+}
+
+#[test]
+fn a_panic_costs_one_connection_and_no_other() {
+    let server = Server::start_with(1, vec![crate::harness::tcp(tenon_server::net::FrontEnd::Resp, "127.0.0.1")]);
+    let mut bystander = server.connect_known();
+    let panics = server.connect_known();
+    panics.send("lost\npanic\n");
+    assert_eq!(panics.rest(), b"");
+    assert_eq!(server.first_close(), CloseReason::Panicked);
+    bystander.ask("fine\n", "fine\n");
+    let panics = server.connect_known();
+    server.post(&panics, Message::Panic);
+    assert_eq!(panics.rest(), b"");
+    let panics = server.connect_known();
+    panics.send("panic-later\nquit\n");
+    assert_eq!(panics.rest(), b"bye\n");
+    server.running().mail().post_worker(0, Message::Panic);
+    bystander.ask("still fine\n", "still fine\n");
+    assert_eq!(server.running().mail().connections(), 1);
+}
+
+#[test]
+fn a_parked_client_that_leaves_is_dropped() {
+    let server = Server::start();
+    // Its end comes with the command, and long after it.
+    for (round, waits) in [false, true].into_iter().enumerate() {
+        let client = server.connect_known();
+        client.send("park\n");
+        if waits {
+            eventually("it to park", || (server.echo.parked.load(Ordering::Relaxed) == round + 1).then_some(()));
+        }
+        drop(client);
+        eventually("it to be gone", || (server.running().mail().connections() == 0).then_some(()));
+    }
+    assert_eq!(*server.echo.closed.lock().unwrap(), [CloseReason::PeerClosed; 2]);
+}
+
+#[test]
+fn a_held_reply_still_reaches_a_client_that_has_ended_its_side() {
+    let server = Server::start();
+    server.echo.keeps_parked.store(true, Ordering::Relaxed);
+    let client = server.connect_known();
+    client.send("park\nafter\n");
+    client.stream().shutdown(Write).unwrap();
+    eventually("it to park", || (server.echo.parked.load(Ordering::Relaxed) == 1).then_some(()));
+    server.post(&client, Message::Unpark);
+    assert_eq!(client.rest(), b"unparked\nafter\n");
+    assert_eq!(server.echo.closed.lock().unwrap().iter().filter(|why| **why != CloseReason::PeerClosed).count(), 0);
+}

@@ -1,0 +1,193 @@
+//! A service of a few line commands that exercises every answer the loop understands. Knows no socket.
+
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tenon_frontend::Flow;
+use tenon_server::net::{CloseReason, ConnectionId, FrontEnd, Mailboxes, OutputLimits, Peer, Service};
+use tenon_wire::OutBuf;
+
+/// More output than this waits before the next command runs.
+pub const DRAIN_ABOVE: usize = 256 * 1024;
+
+/// Answers lines:
+/// `big N` with N bytes by reference, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
+/// `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
+#[derive(Default)]
+pub struct Echo {
+    pub max_clients: AtomicUsize,
+    pub idle_ms: AtomicU64,
+    pub hard_bytes: AtomicUsize,
+    pub soft_bytes: AtomicUsize,
+    pub keeps_parked: AtomicBool,
+    pub produced: AtomicU64,
+    pub parked: AtomicUsize,
+    pub ticks: AtomicUsize,
+    pub worker_messages: AtomicUsize,
+    pub lost_messages: AtomicUsize,
+    pub turns: AtomicUsize,
+    pub connections: Mutex<HashMap<String, ConnectionId>>,
+    pub closed: Mutex<Vec<CloseReason>>,
+    pub peers: Mutex<Vec<Peer>>,
+}
+
+pub enum Message {
+    Push(Vec<u8>),
+    Unpark,
+    Kill,
+    Panic,
+}
+
+pub struct Client {
+    peer: Peer,
+    input: Vec<u8>,
+    panics_when_closed: bool,
+}
+
+/// A byte that depends on its position, so that lost and swapped pieces show.
+pub fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at % 251) as u8).collect()
+}
+
+impl Echo {
+    /// The connection whose client's address is this.
+    pub fn id_of(&self, remote: &str) -> Option<ConnectionId> {
+        self.connections.lock().unwrap().get(remote).copied()
+    }
+
+    fn run(&self, client: &mut Client, out: &mut OutBuf) -> Flow {
+        while let Some(end) = client.input.iter().position(|&byte| byte == b'\n') {
+            if out.len() > DRAIN_ABOVE {
+                return Flow::Drain;
+            }
+            let line: Vec<u8> = client.input.drain(..=end).collect();
+            let before = out.len();
+            match line.trim_ascii_end().split(|&byte| byte == b' ').collect::<Vec<_>>()[..] {
+                [b"big", count] => {
+                    let count = std::str::from_utf8(count).unwrap().parse().unwrap();
+                    out.tail().extend_from_slice(b"<");
+                    out.push_shared(Bytes::from(pattern(count)));
+                    out.tail().extend_from_slice(b">\n");
+                }
+                [b"park"] => {
+                    self.parked.fetch_add(1, Ordering::Relaxed);
+                    return Flow::Park;
+                }
+                [b"panic"] => panic!("asked to"),
+                [b"panic-later"] => client.panics_when_closed = true,
+                [b"who"] => out.tail().extend_from_slice(format!("{}\n", client.peer.id.worker).as_bytes()),
+                [b"quit"] => {
+                    out.tail().extend_from_slice(b"bye\n");
+                    return Flow::CloseAfterFlush;
+                }
+                [b"cut"] => return Flow::Close,
+                _ => out.tail().extend_from_slice(&line),
+            }
+            self.produced.fetch_add((out.len() - before) as u64, Ordering::Relaxed);
+        }
+        Flow::Continue
+    }
+}
+
+impl Service for Echo {
+    type Worker = Mailboxes<Message>;
+    type Connection = Client;
+    type Message = Message;
+
+    fn worker(&self, _index: usize, mail: &Mailboxes<Message>) -> Mailboxes<Message> {
+        mail.clone()
+    }
+
+    fn accept(&self, _worker: &mut Self::Worker, peer: Peer) -> Result<Client, Cow<'static, [u8]>> {
+        self.connections.lock().unwrap().insert(peer.remote.to_string(), peer.id);
+        self.peers.lock().unwrap().push(peer.clone());
+        Ok(Client { peer, input: Vec::new(), panics_when_closed: false })
+    }
+
+    fn on_bytes(&self, _worker: &mut Self::Worker, client: &mut Client, input: &[u8], out: &mut OutBuf) -> Flow {
+        assert!(out.is_empty(), "another connection's output was left behind");
+        client.input.extend_from_slice(input);
+        self.run(client, out)
+    }
+
+    fn resume(&self, _worker: &mut Self::Worker, client: &mut Client, out: &mut OutBuf) -> Flow {
+        assert!(out.is_empty(), "another connection's output was left behind");
+        self.run(client, out)
+    }
+
+    fn on_message(&self, _worker: &mut Self::Worker, _client: &mut Client, message: Message, out: &mut OutBuf) -> Flow {
+        assert!(out.is_empty(), "another connection's output was left behind");
+        match message {
+            Message::Push(bytes) => {
+                out.tail().extend_from_slice(&bytes);
+                Flow::Continue
+            }
+            Message::Unpark => {
+                out.tail().extend_from_slice(b"unparked\n");
+                Flow::Continue
+            }
+            Message::Kill => Flow::Close,
+            Message::Panic => panic!("asked to by message"),
+        }
+    }
+
+    fn on_worker_message(&self, _worker: &mut Self::Worker, message: Message) {
+        if let Message::Panic = message {
+            panic!("asked to by worker message");
+        }
+        self.worker_messages.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn on_lost_message(&self, _worker: &mut Self::Worker, _to: ConnectionId, _message: Message) {
+        self.lost_messages.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn begin_turn(&self, _worker: &mut Self::Worker, _now: Instant) {
+        self.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn tick(&self, _worker: &mut Self::Worker, _now: Instant) -> Duration {
+        self.ticks.fetch_add(1, Ordering::Relaxed);
+        Duration::from_millis(10)
+    }
+
+    fn closed(&self, _worker: &mut Self::Worker, client: Client, reason: CloseReason) {
+        self.connections.lock().unwrap().remove(&client.peer.remote.to_string());
+        self.closed.lock().unwrap().push(reason);
+        assert!(!client.panics_when_closed, "asked to when closed");
+    }
+
+    fn output_limits(&self, _client: &Client) -> OutputLimits {
+        OutputLimits {
+            hard_bytes: self.hard_bytes.load(Ordering::Relaxed),
+            soft_bytes: self.soft_bytes.load(Ordering::Relaxed),
+            soft_for: Duration::from_millis(300),
+        }
+    }
+
+    fn idle_timeout(&self, _client: &Client) -> Option<Duration> {
+        Some(self.idle_ms.load(Ordering::Relaxed)).filter(|ms| *ms > 0).map(Duration::from_millis)
+    }
+
+    fn drops_parked(&self, _client: &Client) -> bool {
+        !self.keeps_parked.load(Ordering::Relaxed)
+    }
+
+    fn max_clients(&self) -> usize {
+        Some(self.max_clients.load(Ordering::Relaxed)).filter(|max| *max > 0).unwrap_or(10_000)
+    }
+
+    fn refuse_over_max_clients(&self, front_end: FrontEnd) -> Cow<'static, [u8]> {
+        Cow::Borrowed(match front_end {
+            FrontEnd::Resp => b"-ERR max number of clients reached\r\n",
+            FrontEnd::Memcached => b"ERROR Too many open connections\r\n",
+        })
+    }
+
+    fn tcp_keepalive(&self) -> Option<Duration> {
+        Some(Duration::from_secs(300))
+    }
+}

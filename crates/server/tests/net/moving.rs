@@ -1,0 +1,214 @@
+//! Bytes arrive whole, in order and where they belong, however they are cut.
+
+use crate::echo::{DRAIN_ABOVE, Echo, Message, pattern};
+use crate::harness::{Connection, Server, eventually, tcp};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tenon_server::net::{Endpoint, FrontEnd, Listen, Options, serve};
+use tenon_server::shutdown::Shutdown;
+
+#[test]
+fn a_pipeline_is_answered_in_order() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let questions: String = (0..100_000).map(|number| format!("question {number}\n")).collect();
+    let writer = {
+        let (mut stream, questions) = (client.stream().try_clone().unwrap(), questions.clone());
+        std::thread::spawn(move || stream.write_all(questions.as_bytes()).unwrap())
+    };
+    assert!(client.exactly(questions.len()) == questions.as_bytes());
+    writer.join().unwrap();
+}
+
+#[test]
+fn a_command_may_trickle_in() {
+    let server = Server::start();
+    let mut client = server.connect();
+    for byte in b"one byte at a time\n" {
+        client.send([*byte]);
+    }
+    assert_eq!(client.line(), "one byte at a time\n");
+}
+
+#[test]
+fn big_values_leave_by_reference_and_in_order() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let sizes = [1, 70_000, 3_000_000, 0, 12_345_678];
+    for size in sizes {
+        client.send(format!("big {size}\nafter {size}\n"));
+    }
+    for size in sizes {
+        let reply = client.exactly(size + 3);
+        assert!(reply[0] == b'<' && reply.ends_with(b">\n"));
+        assert!(reply[1..=size] == pattern(size));
+        assert_eq!(client.line(), format!("after {size}\n"));
+    }
+}
+
+#[test]
+fn a_client_that_reads_late_slows_only_itself_and_loses_nothing() {
+    let server = Server::start();
+    let mut slow = server.connect();
+    let (size, count) = (100_000, 1_000);
+    slow.send(format!("big {size}\n").repeat(count));
+    // Meanwhile others are served, and what is made for the slow one stays within what is sent and what may wait.
+    for _ in 0..50 {
+        server.connect().ask("quick\n", "quick\n");
+    }
+    let produced = server.echo.produced.load(Ordering::Relaxed) as usize;
+    let kernel_buffers = 32 * 1024 * 1024;
+    assert!(produced <= kernel_buffers + 4 * (DRAIN_ABOVE + size), "{produced} bytes were made for nobody");
+    for _ in 0..count {
+        let reply = slow.exactly(size + 3);
+        assert!(reply[1..=size] == pattern(size));
+    }
+    slow.ask("done\n", "done\n");
+}
+
+#[test]
+fn two_thousand_idle_connections_and_all_still_answer() {
+    let _ = tenon_server::open_files::raise_for(5_000);
+    let server = Server::start();
+    let mut clients: Vec<Connection> = (0..2_000).map(|_| server.connect()).collect();
+    eventually("all to be known", || (server.echo.connections.lock().unwrap().len() == 2_000).then_some(()));
+    assert_eq!(server.running().mail().connections(), 2_000);
+    for client in &mut clients {
+        client.ask("still here\n", "still here\n");
+    }
+    let mut per_worker = [0; 2];
+    for client in &mut clients {
+        client.send("who\n");
+        per_worker[client.line().trim().parse::<usize>().unwrap()] += 1;
+    }
+    assert_eq!(per_worker, [1_000, 1_000]);
+    drop(clients);
+    eventually("all to be gone", || (server.running().mail().connections() == 0).then_some(()));
+}
+
+#[test]
+fn new_connections_go_to_the_worker_with_the_fewest() {
+    let server = Server::start();
+    let mut clients: Vec<Connection> = (0..10).map(|_| server.connect_known()).collect();
+    clients.retain_mut(|client| {
+        client.send("who\n");
+        client.line() == "0\n"
+    });
+    assert_eq!(clients.len(), 5);
+    eventually("worker 1 to lose its five", || (server.running().mail().connections() == 5).then_some(()));
+    for _ in 0..5 {
+        let mut client = server.connect();
+        client.ask("who\n", "1\n");
+        clients.push(client);
+    }
+}
+
+#[test]
+fn messages_reach_a_connection_and_a_parked_one_goes_on() {
+    let server = Server::start();
+    let mut client = server.connect_known();
+    server.post(&client, Message::Push(b"pushed\n".to_vec()));
+    assert_eq!(client.line(), "pushed\n");
+    client.send("before\npark\nafter\n");
+    assert_eq!(client.line(), "before\n");
+    client.send("later\n");
+    server.post(&client, Message::Unpark);
+    assert_eq!([client.line(), client.line(), client.line()], ["unparked\n", "after\n", "later\n"]);
+    for worker in 0..2 {
+        server.running().mail().post_worker(worker, Message::Unpark);
+    }
+    eventually("both workers' mail", || (server.echo.worker_messages.load(Ordering::Relaxed) == 2).then_some(()));
+}
+
+#[test]
+fn mail_from_many_threads_arrives_in_each_threads_order() {
+    let server = Server::start();
+    let mut client = server.connect_known();
+    let id = server.echo.id_of(&client.name()).unwrap();
+    let (threads, count) = (4, 5_000);
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let mail = server.running().mail().clone();
+            scope.spawn(move || {
+                for number in 0..count {
+                    mail.post(id, Message::Push(format!("{thread} {number}\n").into_bytes()));
+                    if number % 100 == 0 {
+                        // Lets the worker fall asleep now and then, so that waking is tried too.
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            });
+        }
+        let mut expected = vec![0; threads];
+        for _ in 0..threads * count {
+            let line = client.line();
+            let (thread, number) = line.trim().split_once(' ').unwrap();
+            let next = &mut expected[thread.parse::<usize>().unwrap()];
+            assert_eq!(number.parse::<usize>().unwrap(), *next);
+            *next += 1;
+        }
+    });
+}
+
+#[test]
+fn an_idle_server_rests() {
+    let server = Server::start();
+    let _client = server.connect_known();
+    let before = server.echo.turns.load(Ordering::Relaxed);
+    eventually("ticks", || (server.echo.ticks.load(Ordering::Relaxed) > 20).then_some(()));
+    let (turns, ticks) =
+        (server.echo.turns.load(Ordering::Relaxed) - before, server.echo.ticks.load(Ordering::Relaxed));
+    assert!(turns <= 4 * ticks + 20, "{turns} turns of the loops for {ticks} ticks: they spin");
+}
+
+#[test]
+fn a_unix_socket_serves_has_its_permissions_and_replaces_only_a_dead_one() {
+    let path = std::env::temp_dir().join(format!("tenon-net-{}.sock", std::process::id()));
+    // The socket of a server that has died.
+    drop(UnixListener::bind(&path).unwrap());
+    let endpoint = Endpoint::Unix { path: path.clone(), mode: Some(0o700) };
+    let listens = vec![Listen { front_end: FrontEnd::Resp, endpoint }];
+    let server = Server::start_with(1, listens.clone());
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+
+    let mut client = BufReader::new(UnixStream::connect(&path).unwrap());
+    let size = 3_000_000;
+    client.get_mut().write_all(format!("over unix\nbig {size}\n").as_bytes()).unwrap();
+    let mut line = String::new();
+    client.read_line(&mut line).unwrap();
+    assert_eq!(line, "over unix\n");
+    let mut reply = vec![0; size + 3];
+    client.read_exact(&mut reply).unwrap();
+    assert!(reply[1..=size] == pattern(size));
+    assert_eq!(server.echo.peers.lock().unwrap()[0].remote.to_string(), format!("{}:0", path.display()));
+
+    let options = Options { workers: 1, listens, backlog: 5 };
+    let error = serve(&options, server.echo.clone(), &Shutdown::new()).unwrap_err().to_string();
+    assert!(error.contains("bind: Address already in use"), "{error}");
+    drop(client);
+    server.stop(Duration::from_secs(5));
+    assert!(!path.exists());
+    std::fs::write(&path, "no socket").unwrap();
+    assert!(serve(&options, Arc::<Echo>::default(), &Shutdown::new()).is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "no socket");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn ipv6_has_its_own_listener_on_the_same_port() {
+    let server = Server::start_with(1, vec![tcp(FrontEnd::Resp, "-::1"), tcp(FrontEnd::Memcached, "127.0.0.1")]);
+    if server.running().bound().len() < 2 {
+        eprintln!("skipped: this machine has no IPv6 loopback");
+        return;
+    }
+    let mut client = server.connect();
+    client.ask("six\n", "six\n");
+    let peer = server.echo.peers.lock().unwrap()[0].clone();
+    assert!(peer.remote.to_string().starts_with("[::1]:") && peer.remote.is_local());
+    assert_eq!(peer.remote.to_string(), client.name());
+    assert_eq!(peer.local.to_string(), client.stream().peer_addr().unwrap().to_string());
+}

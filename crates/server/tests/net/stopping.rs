@@ -1,0 +1,51 @@
+//! Shutdown: what was asked is answered, what nobody takes is given up.
+
+use crate::echo::Message;
+use crate::harness::{PATIENCE, Server};
+use std::net::TcpStream;
+use std::time::Duration;
+use tenon_server::net::{CloseReason, FrontEnd};
+
+#[test]
+fn buffered_requests_are_answered_and_then_nobody_listens() {
+    let server = Server::start();
+    let address = server.address(FrontEnd::Resp);
+    let clients: Vec<_> = (0..20).map(|_| server.connect_known()).collect();
+    let slow = server.connect_known();
+    slow.send("big 20000000\nlast\n");
+    let parked = server.connect_known();
+    parked.send("park\n");
+    for client in &clients {
+        client.send("question\n".repeat(100));
+    }
+    let stopping = std::thread::spawn(move || server.stop(PATIENCE));
+    for client in clients {
+        assert_eq!(client.rest().len(), 900);
+    }
+    assert_eq!(parked.rest(), b"");
+    assert!(slow.rest().ends_with(b">\nlast\n"));
+    let echo = stopping.join().unwrap();
+    assert_eq!(*echo.closed.lock().unwrap(), [CloseReason::Shutdown; 22]);
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn replies_that_nobody_takes_are_given_up_after_the_grace() {
+    let server = Server::start();
+    let stuck = server.connect_known();
+    stuck.send("big 100000000\n");
+    let echo = server.stop(Duration::from_millis(300));
+    assert_eq!(*echo.closed.lock().unwrap(), [CloseReason::Shutdown]);
+    assert!(stuck.rest().len() < 100_000_000);
+}
+
+#[test]
+fn a_command_may_ask_for_it_from_a_workers_thread() {
+    let server = Server::start();
+    let client = server.connect_known();
+    let shutdown = server.shutdown.clone();
+    std::thread::spawn(move || shutdown.request(Duration::from_secs(1))).join().unwrap();
+    assert_eq!(client.rest(), b"");
+    server.running().mail().post_worker(0, Message::Unpark);
+    server.stop(Duration::ZERO);
+}
