@@ -82,10 +82,7 @@ impl<S: Service> Acceptor<S> {
             }
         }
         drop(self.listeners);
-        let deadline = Instant::now() + self.shutdown.grace();
-        for worker in 0..self.mail.workers() {
-            self.mail.mailbox(worker).post(Letter::Shutdown { deadline });
-        }
+        self.mail.shut_down_workers(Instant::now() + self.shutdown.grace());
     }
 
     fn accept_some(&self, listener: &Listener, next_worker: &mut usize) -> Stopped {

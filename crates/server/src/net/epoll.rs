@@ -1,7 +1,8 @@
 //! Moves bytes with epoll, edge-triggered. Knows no service and no connection state.
 //!
 //! A request at pipeline 1 costs one `epoll_wait`, one `recv` and one `send`:
-//! a receive that does not fill the buffer has emptied the socket, so no second one is made to hear so;
+//! a receive that does not fill the buffer has emptied the socket, so no second one is made to hear so (epoll(7); only
+//! out-of-band data and passed descriptors, which no client of ours sends, cut a receive short, to the sender's harm);
 //! interest in writability is registered only after a send that fell short;
 //! a connection that is not read for a while needs no change of its registration, because an edge is reported once.
 

@@ -54,6 +54,11 @@ impl<M> Mailboxes<M> {
         self.boxes[worker].post(Letter::Worker(message));
     }
 
+    /// Has every worker finish what it was sent, until the deadline at most, and end.
+    pub(super) fn shut_down_workers(&self, deadline: Instant) {
+        self.boxes.iter().for_each(|mailbox| mailbox.post(Letter::Shutdown { deadline }));
+    }
+
     pub(super) fn mailbox(&self, worker: usize) -> &Mailbox<M> {
         &self.boxes[worker]
     }

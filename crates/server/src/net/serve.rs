@@ -8,9 +8,11 @@ use super::service::{Address, FrontEnd, Service};
 use super::worker::Worker;
 use crate::shutdown::Shutdown;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 /// What to serve on.
 #[derive(Clone, Debug)]
@@ -112,7 +114,23 @@ pub fn serve<S: Service>(
         .map(|listener| Bound { front_end: listener.front_end, address: listener.address.clone() })
         .collect();
     let mail = Mailboxes::new(workers)?;
-    let waker = Arc::new(Waker::new()?);
+    match start_threads(workers, listeners, service, &mail, shutdown) {
+        Ok(threads) => Ok(Running { bound, mail, threads }),
+        Err(error) => {
+            // Those that did start have nothing to serve.
+            mail.shut_down_workers(Instant::now());
+            Err(error)
+        }
+    }
+}
+
+fn start_threads<S: Service>(
+    workers: usize,
+    listeners: Vec<Listener>,
+    service: Arc<S>,
+    mail: &Mailboxes<S::Message>,
+    shutdown: &Shutdown,
+) -> Result<Vec<JoinHandle<()>>, ServeError> {
     let mut threads = Vec::with_capacity(workers + 1);
     let (started, is_started) = mpsc::channel();
     for index in 0..workers {
@@ -125,10 +143,11 @@ pub fn serve<S: Service>(
     for _ in 0..workers {
         is_started.recv().map_err(|_| ServeError::WorkerPanicked)??;
     }
+    let waker = Arc::new(Waker::new()?);
     shutdown.wakes(Arc::clone(&waker));
     let acceptor = Acceptor { service, listeners, mail: mail.clone(), shutdown: shutdown.clone(), waker };
     threads.push(thread::Builder::new().name("tenon-accept".to_owned()).spawn(move || acceptor.run())?);
-    Ok(Running { bound, mail, threads })
+    Ok(threads)
 }
 
 fn run_worker<S: Service>(
@@ -148,9 +167,17 @@ fn run_worker<S: Service>(
     };
     let _ = started.send(Ok(()));
     drop(started);
-    if let Err(error) = worker.run() {
-        // Without this worker its connections hang: better to end in good order.
-        tracing::error!(worker = index, %error, "the event loop failed; shutting down");
-        shutdown.request(std::time::Duration::ZERO);
+    // Without this worker its connections would hang: better to end in good order.
+    match catch_unwind(AssertUnwindSafe(|| worker.run())) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::error!(worker = index, %error, "the event loop failed; shutting down");
+            shutdown.request(Duration::ZERO);
+        }
+        Err(panic) => {
+            tracing::error!(worker = index, "a bug made the event loop panic; shutting down");
+            shutdown.request(Duration::ZERO);
+            resume_unwind(panic);
+        }
     }
 }

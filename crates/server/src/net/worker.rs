@@ -143,6 +143,9 @@ impl<S: Service, I: Io> Worker<S, I> {
             }
         }
         let unsent = connection.socket.unsent();
+        if unsent == 0 {
+            connection.over_soft_since = None;
+        }
         match connection.phase {
             Phase::Draining if unsent == 0 => self.resume(key),
             Phase::Flushing(reason) if unsent == 0 => self.close(key, reason),

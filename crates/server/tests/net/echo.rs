@@ -13,6 +13,9 @@ use tenon_wire::OutBuf;
 /// More output than this waits before the next command runs.
 pub const DRAIN_ABOVE: usize = 256 * 1024;
 
+/// How long the soft limit on output may be exceeded.
+pub const SOFT_FOR: Duration = Duration::from_secs(2);
+
 /// Answers lines:
 /// `big N` with N bytes by reference, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
 /// `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
@@ -164,7 +167,7 @@ impl Service for Echo {
         OutputLimits {
             hard_bytes: self.hard_bytes.load(Ordering::Relaxed),
             soft_bytes: self.soft_bytes.load(Ordering::Relaxed),
-            soft_for: Duration::from_millis(300),
+            soft_for: SOFT_FOR,
         }
     }
 

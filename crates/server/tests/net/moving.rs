@@ -71,6 +71,31 @@ fn a_client_that_reads_late_slows_only_itself_and_loses_nothing() {
 }
 
 #[test]
+fn a_client_that_only_writes_is_stopped_by_its_own_unread_replies() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let piece = "a line that comes back\n".repeat(1_000).into_bytes();
+    client.stream().set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let mut written = 0;
+    // A write that times out after some of it was taken tells how much; the next one then takes nothing and fails.
+    while let Ok(count) = client.stream().write(&piece[written % piece.len()..]) {
+        written += count;
+        assert!(written < 256 * 1024 * 1024, "the server takes in without end");
+    }
+    client.stream().set_write_timeout(None).unwrap();
+    let whole_lines = written / 23 * 23;
+    let mut read = 0;
+    while read < whole_lines {
+        let count = (whole_lines - read).min(23_000);
+        assert!(client.exactly(count) == piece[..count]);
+        read += count;
+    }
+    client.send(&piece[written % 23..23]);
+    assert_eq!(client.line(), "a line that comes back\n");
+    client.ask("done\n", "done\n");
+}
+
+#[test]
 fn two_thousand_idle_connections_and_all_still_answer() {
     let _ = tenon_server::open_files::raise_for(5_000);
     let server = Server::start();

@@ -1,6 +1,7 @@
-//! Signals, tried on another process: this test binary again, serving the echo.
+//! Signals and limits of a process, tried on another one: this test binary again, serving the echo.
 
 use crate::harness::{Connection, PATIENCE, Server};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -11,10 +12,18 @@ use tenon_server::signals;
 /// How long the served process waits for slow clients, in milliseconds.
 const GRACE_MS: &str = "TENON_TEST_GRACE_MS";
 
+/// The limit on open files of the served process; without, the inherited one.
+const OPEN_FILES: &str = "TENON_TEST_OPEN_FILES";
+
 #[test]
 #[ignore = "the process that the other tests of this file start"]
 fn serves_until_a_signal() {
     let grace = Duration::from_millis(std::env::var(GRACE_MS).unwrap().parse().unwrap());
+    if let Ok(limit) = std::env::var(OPEN_FILES) {
+        let limit = Some(limit.parse().unwrap());
+        let old = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: old.maximum }).unwrap();
+    }
     let server = Server::start();
     signals::listen(server.shutdown.clone(), move || grace, || println!("\nhangup")).unwrap();
     println!("\nlistens on {}", server.address(FrontEnd::Resp));
@@ -30,9 +39,14 @@ struct Process {
 
 impl Process {
     fn start(grace: Duration) -> (Process, Connection) {
+        Process::start_with(grace, None)
+    }
+
+    fn start_with(grace: Duration, open_files: Option<u64>) -> (Process, Connection) {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "signals::serves_until_a_signal", "--ignored", "--nocapture", "--test-threads=1"])
             .env(GRACE_MS, grace.as_millis().to_string())
+            .envs(open_files.map(|limit| (OPEN_FILES, limit.to_string())))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -56,9 +70,9 @@ impl Process {
         }
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).unwrap();
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).unwrap();
     }
 
     fn exit_code(&mut self) -> Option<i32> {
@@ -75,7 +89,7 @@ impl Drop for Process {
 
 #[test]
 fn sigterm_and_sigint_answer_what_was_asked_and_exit_well() {
-    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT] {
         let (mut process, client) = Process::start(PATIENCE);
         client.send("big 20000000\nlast\n");
         process.signal(signal);
@@ -89,19 +103,36 @@ fn a_second_sigint_ends_it_at_once() {
     let (mut process, mut client) = Process::start(PATIENCE * 10);
     client.send("big 100000000\n");
     client.exactly(1);
-    process.signal(rustix::process::Signal::INT);
+    process.signal(Signal::INT);
     process.told("stopping");
-    process.signal(rustix::process::Signal::INT);
+    process.signal(Signal::INT);
     assert_eq!(process.exit_code(), Some(1));
 }
 
 #[test]
 fn sighup_and_sigpipe_do_not_end_it() {
     let (mut process, mut client) = Process::start(PATIENCE);
-    process.signal(rustix::process::Signal::PIPE);
-    process.signal(rustix::process::Signal::HUP);
+    process.signal(Signal::PIPE);
+    process.signal(Signal::HUP);
     process.told("hangup");
     client.ask("alive\n", "alive\n");
-    process.signal(rustix::process::Signal::TERM);
+    process.signal(Signal::TERM);
+    assert_eq!(process.exit_code(), Some(0));
+}
+
+#[test]
+fn a_process_without_free_descriptors_serves_whom_it_has_and_the_others_later() {
+    let (mut process, mut first) = Process::start_with(PATIENCE, Some(40));
+    let address = first.stream().peer_addr().unwrap();
+    let mut clients: Vec<Connection> = (0..60).map(|_| Connection::to(address)).collect();
+    clients.iter().for_each(|client| client.send("served\n"));
+    let mut waiting = clients.split_off(50);
+    first.ask("still served\n", "still served\n");
+    assert_eq!(clients[0].line(), "served\n");
+    drop(clients);
+    for client in &mut waiting {
+        assert_eq!(client.line(), "served\n");
+    }
+    process.signal(Signal::TERM);
     assert_eq!(process.exit_code(), Some(0));
 }
