@@ -1,0 +1,9 @@
+//! A small closed-loop load generator for both protocols. Knows a server by its address only.
+
+mod connection;
+mod drive;
+mod replies;
+mod requests;
+
+pub use drive::{INTERVAL, Load, Outcome, Plan, Until, run};
+pub use requests::{KEY_LEN, Operation, Protocol};

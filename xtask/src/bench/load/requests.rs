@@ -1,0 +1,165 @@
+//! Keys, values and the bytes of requests. Knows no socket.
+
+/// The language of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// RESP2.
+    Resp,
+    /// memcached's classic text.
+    Memcache,
+}
+
+impl Protocol {
+    /// Its part of a measurement's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Resp => "resp",
+            Protocol::Memcache => "memcache",
+        }
+    }
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads one key, whose value has so many bytes.
+    Get {
+        /// Bytes of the value expected.
+        value_len: usize,
+    },
+    /// Reads several keys with one request; each counts as an operation.
+    MultiGet {
+        /// Keys a request.
+        keys: usize,
+        /// Bytes of each value expected.
+        value_len: usize,
+    },
+    /// Writes one key.
+    Set {
+        /// Bytes of the value.
+        value_len: usize,
+        /// Whether the key is given an expiry, a day ahead.
+        expire: bool,
+    },
+}
+
+impl Operation {
+    /// Keys that one request names.
+    pub fn keys(self) -> usize {
+        match self {
+            Operation::MultiGet { keys, .. } => keys,
+            Operation::Get { .. } | Operation::Set { .. } => 1,
+        }
+    }
+}
+
+/// Bytes of every key: `key:` and twelve digits, as redis-benchmark writes them.
+pub const KEY_LEN: usize = 16;
+
+/// Seconds until an expiring key's end: none ends during a measurement.
+const EXPIRE_SECONDS: &str = "86400";
+
+/// The name of key number `number`.
+pub fn key(number: u64) -> [u8; KEY_LEN] {
+    let mut key = *b"key:000000000000";
+    let mut rest = number;
+    for digit in key[4..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    key
+}
+
+/// Whether `value` is what [`write`] stores for key number `number`.
+pub fn is_value_of(value: &[u8], number: u64, value_len: usize) -> bool {
+    let tell = value_len.min(KEY_LEN);
+    value.len() == value_len && value[..tell] == key(number)[KEY_LEN - tell..]
+}
+
+/// Appends one request for these keys.
+pub fn write(out: &mut Vec<u8>, protocol: Protocol, operation: Operation, keys: &[u64]) {
+    match (protocol, operation) {
+        (Protocol::Resp, Operation::Get { .. }) => {
+            out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
+            bulk(out, &key(keys[0]));
+        }
+        (Protocol::Resp, Operation::MultiGet { .. }) => {
+            out.extend_from_slice(format!("*{}\r\n$4\r\nMGET\r\n", keys.len() + 1).as_bytes());
+            keys.iter().for_each(|number| bulk(out, &key(*number)));
+        }
+        (Protocol::Resp, Operation::Set { value_len, expire }) => {
+            let head: &[u8] = if expire { b"*5\r\n$3\r\nSET\r\n" } else { b"*3\r\n$3\r\nSET\r\n" };
+            out.extend_from_slice(head);
+            bulk(out, &key(keys[0]));
+            out.extend_from_slice(format!("${value_len}\r\n").as_bytes());
+            value(out, keys[0], value_len);
+            if expire {
+                bulk(out, b"EX");
+                bulk(out, EXPIRE_SECONDS.as_bytes());
+            }
+        }
+        (Protocol::Memcache, Operation::Get { .. } | Operation::MultiGet { .. }) => {
+            out.extend_from_slice(b"get");
+            for number in keys {
+                out.push(b' ');
+                out.extend_from_slice(&key(*number));
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+        (Protocol::Memcache, Operation::Set { value_len, expire }) => {
+            out.extend_from_slice(b"set ");
+            out.extend_from_slice(&key(keys[0]));
+            let expire = if expire { EXPIRE_SECONDS } else { "0" };
+            out.extend_from_slice(format!(" 0 {expire} {value_len}\r\n").as_bytes());
+            value(out, keys[0], value_len);
+        }
+    }
+}
+
+fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(format!("${}\r\n", bytes.len()).as_bytes());
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A value that tells its key, so that a wrong answer is seen: the key's end, then filling. The line end follows.
+fn value(out: &mut Vec<u8>, number: u64, value_len: usize) {
+    let tell = value_len.min(KEY_LEN);
+    out.extend_from_slice(&key(number)[KEY_LEN - tell..]);
+    out.resize(out.len() + value_len - tell, b'x');
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(protocol: Protocol, operation: Operation, keys: &[u64]) -> String {
+        let mut out = Vec::new();
+        write(&mut out, protocol, operation, keys);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn requests_are_as_the_protocols_want_them() {
+        let get = Operation::Get { value_len: 32 };
+        assert_eq!(text(Protocol::Resp, get, &[7]), "*2\r\n$3\r\nGET\r\n$16\r\nkey:000000000007\r\n");
+        assert_eq!(text(Protocol::Memcache, get, &[7]), "get key:000000000007\r\n");
+        let multi = Operation::MultiGet { keys: 2, value_len: 32 };
+        assert_eq!(text(Protocol::Memcache, multi, &[1, 20]), "get key:000000000001 key:000000000020\r\n");
+        let set = Operation::Set { value_len: 18, expire: true };
+        let resp =
+            "*5\r\n$3\r\nSET\r\n$16\r\nkey:000000000003\r\n$18\r\nkey:000000000003xx\r\n$2\r\nEX\r\n$5\r\n86400\r\n";
+        assert_eq!(text(Protocol::Resp, set, &[3]), resp);
+        let set = Operation::Set { value_len: 8, expire: false };
+        assert_eq!(text(Protocol::Memcache, set, &[3]), "set key:000000000003 0 0 8\r\n00000003\r\n");
+    }
+
+    #[test]
+    fn a_value_tells_its_key() {
+        assert!(is_value_of(b"00000003", 3, 8));
+        assert!(!is_value_of(b"00000004", 3, 8));
+        assert!(!is_value_of(b"0000003", 3, 8));
+        assert!(is_value_of(b"key:000000000003xx", 3, 18));
+    }
+}

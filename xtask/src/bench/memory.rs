@@ -1,0 +1,113 @@
+//! Resident memory a key, over the bytes of key and value. Knows nothing of how a server stores them.
+
+use super::context::{CONNECTIONS, Context};
+use super::load::{self, KEY_LEN, Load, Operation, Plan};
+use super::measure;
+use super::placement::Placement;
+use super::report::{Table, figure, median};
+use super::servers::{Program, Start};
+use anyhow::{Context as _, Result};
+use std::time::Duration;
+
+const VALUE_LENS: [usize; 4] = [8, 32, 100, 1000];
+
+/// What one key costs.
+#[derive(Clone, Copy, Debug)]
+struct Bytes {
+    /// Growth of resident memory a key, over key and value.
+    grown: f64,
+    /// All resident memory, the empty server's too, a key, over key and value.
+    total: f64,
+}
+
+/// A server's medians.
+#[derive(Debug)]
+pub struct Row {
+    /// The server's name.
+    pub server: &'static str,
+    /// Bytes of each value.
+    pub value_len: usize,
+    /// Whether each key expires.
+    pub expire: bool,
+    /// Bytes a key over key and value, by which the memory grew.
+    pub grown: f64,
+    /// The same with the empty server's own memory.
+    pub total: f64,
+}
+
+/// Fills a fresh server for each figure, the servers in turn.
+pub fn run(context: &mut Context) -> Result<Vec<Row>> {
+    let placement = Placement::for_threads(1, 1)?;
+    let mut rows = Vec::new();
+    for value_len in VALUE_LENS {
+        for expire in [false, true] {
+            let name = format!("memory/value-{value_len}{}", if expire { "/expire" } else { "" });
+            if !context.wants(&name) {
+                continue;
+            }
+            eprintln!("{name}");
+            let programs = context.programs.clone();
+            let mut taken: Vec<Vec<Bytes>> = vec![Vec::new(); programs.len()];
+            for _ in 0..context.scale.rounds {
+                for (program, taken) in programs.iter().zip(&mut taken) {
+                    match measured(context, program, &placement, value_len, expire) {
+                        Ok(bytes) => taken.push(bytes),
+                        Err(error) => context.failed(&name, program.name, &error),
+                    }
+                }
+            }
+            rows.extend(programs.iter().zip(taken).filter_map(|(program, taken)| {
+                let grown = median(taken.iter().map(|bytes| bytes.grown))?;
+                let total = median(taken.iter().map(|bytes| bytes.total))?;
+                Some(Row { server: program.name, value_len, expire, grown, total })
+            }));
+        }
+    }
+    Ok(rows)
+}
+
+fn measured(
+    context: &Context,
+    program: &Program,
+    placement: &Placement,
+    value_len: usize,
+    expire: bool,
+) -> Result<Bytes> {
+    let patience = Duration::from_secs(10);
+    let start = Start { threads: 1, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
+    let server = program.start(&start)?;
+    let protocol = server.first_protocol();
+    let keys = context.scale.keys_memory;
+    let load = Load {
+        address: server.address(protocol).context("a server speaks its first protocol")?,
+        protocol,
+        operation: Operation::Set { value_len, expire },
+        plan: Plan::EachOnce { keys },
+        connections: CONNECTIONS,
+        threads: 1,
+        pipeline: 16,
+        cores: &placement.client,
+    };
+    let empty = measure::resident_bytes(server.pid())?;
+    load::run(&load)?;
+    std::thread::sleep(context.scale.settle);
+    let full = measure::resident_bytes(server.pid())?;
+    let over = |bytes: f64| bytes / keys as f64 - (KEY_LEN + value_len) as f64;
+    Ok(Bytes { grown: over(full as f64 - empty as f64), total: over(full as f64) })
+}
+
+/// The rows as a table.
+pub fn table(rows: &[Row]) -> Table {
+    let mut table =
+        Table::new(&["value bytes", "expiry", "server", "bytes a key over key + value", "with the empty server"]);
+    for row in rows {
+        table.row([
+            row.value_len.to_string(),
+            (if row.expire { "yes" } else { "no" }).to_owned(),
+            row.server.to_owned(),
+            figure(row.grown),
+            figure(row.total),
+        ]);
+    }
+    table
+}

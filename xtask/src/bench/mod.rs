@@ -1,0 +1,21 @@
+//! `cargo xtask bench`: Tenon beside redis-server and memcached, on the same work in one run. Knows servers only by
+//! their command lines, their sockets and what the kernel says about their processes.
+
+mod callgrind;
+mod case;
+mod context;
+mod cross_check;
+mod growth;
+mod load;
+mod measure;
+mod memory;
+mod placement;
+mod reach;
+mod report;
+mod runner;
+mod servers;
+mod throughput;
+mod workers;
+
+pub use context::Options;
+pub use runner::run;

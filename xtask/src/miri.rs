@@ -1,0 +1,42 @@
+//! The tests of the crates that hold or lean on `unsafe` code, under Miri. Knows nothing of the tests.
+
+use crate::ci::Outcome;
+use crate::workspace::Workspace;
+use crate::{fuzz, process};
+use anyhow::Result;
+
+/// Runs the tests of ds and store under Miri, where the component can be had.
+pub fn run(workspace: &Workspace) -> Result<Outcome> {
+    if !fuzz::has_nightly() {
+        if !process::in_ci() {
+            return Ok(Outcome::Skipped("no nightly toolchain: `rustup toolchain install nightly`".into()));
+        }
+        fuzz::install_nightly()?;
+    }
+    if !has_components()? {
+        if !process::in_ci() {
+            let install = "`rustup +nightly component add miri rust-src`";
+            return Ok(Outcome::Skipped(format!("the nightly toolchain lacks Miri: {install}")));
+        }
+        let mut add = std::process::Command::new("rustup");
+        add.args(["component", "add", "--toolchain", "nightly", "miri", "rust-src"]);
+        // Some nights' toolchains come without Miri; that says nothing about the change under test.
+        if let Err(error) = process::run(&mut add) {
+            return Ok(Outcome::Skipped(format!("Miri is not available for this nightly toolchain: {error:#}")));
+        }
+    }
+    let mut command = process::nightly(workspace, "cargo");
+    // Property tests read their seed file and the clock; a few cases are what Miri's speed allows.
+    command.env("MIRIFLAGS", "-Zmiri-disable-isolation").env("PROPTEST_CASES", "4");
+    command.args(["miri", "test", "--package", "tenon-ds", "--package", "tenon-store"]);
+    process::run(&mut command)?;
+    Ok(Outcome::Done)
+}
+
+fn has_components() -> Result<bool> {
+    let mut list = std::process::Command::new("rustup");
+    list.args(["component", "list", "--installed", "--toolchain", "nightly"]);
+    let installed = process::output(&mut list)?;
+    let has = |name: &str| installed.lines().any(|line| line.starts_with(name));
+    Ok(has("miri") && has("rust-src"))
+}

@@ -1,0 +1,66 @@
+//! Running the workspace's tests and saying what they left out. Knows nothing of what a test does; a test that leaves
+//! something out writes a line that begins with `skipped:` to the real standard error, past the test harness.
+
+use crate::process;
+use crate::workspace::Workspace;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// How to run the tests.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Unoptimised server, few cases for each property test.
+    pub quick: bool,
+    /// Only tests whose name contains it.
+    pub filter: Option<String>,
+}
+
+/// Programs that tests need, and the package (by Debian's name) that has them.
+static ORACLES: [(&str, &str); 3] =
+    [("redis-server", "redis-server"), ("redis-cli", "redis-tools"), ("memcached", "memcached")];
+
+const SKIPPED: &str = "skipped:";
+
+/// Builds the server, runs the tests, and says at the end what was skipped.
+pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    // End-to-end tests start the binary as a newcomer would.
+    let profile = if options.quick { "dev" } else { "release" };
+    let directory = if options.quick { "debug" } else { "release" };
+    process::run(process::cargo(workspace).args(["build", "--package", "tenon-server", "--profile", profile]))?;
+
+    let mut command = process::cargo(workspace);
+    command.args(["test", "--workspace", "--no-fail-fast"]).args(&options.filter);
+    command.env("TENON_BIN", workspace.tenon(directory)).stderr(Stdio::piped());
+    if options.quick {
+        command.env("PROPTEST_CASES", "16");
+    }
+    let line = process::line(&command);
+    eprintln!("$ {line}");
+    let mut child = command.spawn().with_context(|| format!("`{line}` could not be started"))?;
+    let mut skipped = missing_programs();
+    let stderr = child.stderr.take().context("the standard error of the tests is not piped")?;
+    for said in BufReader::new(stderr).split(b'\n') {
+        let said = said.context("the standard error of the tests cannot be read")?;
+        let said = String::from_utf8_lossy(&said);
+        eprintln!("{said}");
+        skipped.extend(said.trim().strip_prefix(SKIPPED).map(|what| what.trim().to_owned()));
+    }
+    let status = child.wait()?;
+    if !skipped.is_empty() {
+        println!("\nNot everything was tested:");
+        skipped.iter().for_each(|what| println!("  skipped: {what}"));
+    }
+    if !status.success() {
+        bail!("`{line}`: {status}");
+    }
+    Ok(())
+}
+
+fn missing_programs() -> BTreeSet<String> {
+    let missing = ORACLES.iter().filter(|(program, _)| process::find(program).is_none());
+    missing
+        .map(|(program, package)| format!("whatever needs {program}: install the package `{package}` to include it"))
+        .collect()
+}
