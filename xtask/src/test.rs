@@ -21,7 +21,11 @@ pub struct Options {
 static ORACLES: [(&str, &str); 3] =
     [("redis-server", "redis-server"), ("redis-cli", "redis-tools"), ("memcached", "memcached")];
 
+/// Begins the line of a test that left something out.
 const SKIPPED: &str = "skipped:";
+
+/// Stands in the line that sums up a set of transcripts of which some were left out.
+const SOME_SKIPPED: &str = "; skipped ";
 
 /// Builds the server, runs the tests, and says at the end what was skipped.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
@@ -45,12 +49,12 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         let said = said.context("the standard error of the tests cannot be read")?;
         let said = String::from_utf8_lossy(&said);
         eprintln!("{said}");
-        skipped.extend(said.trim().strip_prefix(SKIPPED).map(|what| what.trim().to_owned()));
+        skipped.extend(left_out(&said));
     }
     let status = child.wait()?;
     if !skipped.is_empty() {
         println!("\nNot everything was tested:");
-        skipped.iter().for_each(|what| println!("  skipped: {what}"));
+        skipped.iter().for_each(|what| println!("  - {what}"));
     }
     if !status.success() {
         bail!("`{line}`: {status}");
@@ -58,9 +62,31 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// What a line on the standard error says was left out.
+fn left_out(line: &str) -> Option<String> {
+    let line = line.trim();
+    match line.strip_prefix(SKIPPED) {
+        Some(what) => Some(what.trim().to_owned()),
+        None => line.contains(SOME_SKIPPED).then(|| line.to_owned()),
+    }
+}
+
 fn missing_programs() -> BTreeSet<String> {
     let missing = ORACLES.iter().filter(|(program, _)| process::find(program).is_none());
     missing
         .map(|(program, package)| format!("whatever needs {program}: install the package `{package}` to include it"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_out_is_found() {
+        assert_eq!(left_out("skipped: no IPv6").as_deref(), Some("no IPv6"));
+        let summed_up = "transcripts against redis-server: 2 files, 9 steps; skipped 1: needs redis-server 8.4";
+        assert_eq!(left_out(summed_up).as_deref(), Some(summed_up));
+        assert_eq!(left_out("     Running unittests src/lib.rs"), None);
+    }
 }

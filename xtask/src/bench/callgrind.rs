@@ -36,8 +36,7 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for case in case::all() {
         let name = format!("callgrind/{}", case.name());
-        // `throughput/resp/get` asks for the instructions of the same case.
-        if !context.wants(&name) && !context.wants(&format!("throughput/{}", case.name())) {
+        if !context.wants_beside("callgrind", &case) {
             continue;
         }
         eprintln!("{name}");

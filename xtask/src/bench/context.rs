@@ -1,5 +1,6 @@
 //! What every experiment needs: options, sizes, the servers to measure. Knows no experiment.
 
+use super::case::Case;
 use super::servers::Program;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -88,6 +89,11 @@ impl Context {
     /// Whether the measurement of this name was asked for.
     pub fn wants(&self, name: &str) -> bool {
         name.contains(&self.options.filter)
+    }
+
+    /// The same for an experiment that goes beside throughput: who asks for a case there wants it here too.
+    pub fn wants_beside(&self, experiment: &str, case: &Case) -> bool {
+        [experiment, "throughput"].iter().any(|experiment| self.wants(&format!("{experiment}/{}", case.name())))
     }
 
     /// Remembers and shows a failed run.
