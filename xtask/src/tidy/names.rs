@@ -18,7 +18,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             );
             findings.push(Finding::file(path, message));
         }
-        if name == "mod.rs" || name == "lib.rs" {
+        if (name == "mod.rs" && !is_shared_by_tests(path)) || name == "lib.rs" {
             findings.extend(functions(text).map(|line| {
                 let message = format!(
                     "a function in '{name}', which is an index; move it to a file named after what it does, because an \
@@ -29,6 +29,12 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether it is `tests/<name>/mod.rs`: what several test programs share has no other place, because cargo would make
+/// `tests/<name>.rs` a test program of its own.
+fn is_shared_by_tests(path: &str) -> bool {
+    path.trim_end_matches("/mod.rs").rsplit('/').nth(1) == Some("tests")
 }
 
 /// Lines that begin a function outside of the unit tests.
@@ -55,6 +61,7 @@ mod tests {
             ("crates/a/src/lib.rs", "//! fn in a comment.\npub mod b;\npub type F = fn(u8);\n"),
             ("crates/a/src/b/mod.rs", "//! x.\nmod c;\n\npub fn logic() {}\n"),
             ("crates/a/src/b/c.rs", "//! x.\npub fn logic() {}\n"),
+            ("crates/a/tests/feed/mod.rs", "//! x.\npub fn feed() {}\n"),
             ("crates/a/src/d/mod.rs", "//! x.\n#[cfg(test)]\nmod tests {\n    fn check() {}\n}\n"),
         ]);
         let found: Vec<(String, usize)> = check(&tree).into_iter().map(|found| (found.path, found.line)).collect();

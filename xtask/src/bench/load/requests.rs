@@ -70,7 +70,7 @@ pub fn key(number: u64) -> [u8; KEY_LEN] {
     key
 }
 
-/// Whether `value` is what [`write`] stores for key number `number`.
+/// Whether `value` is what [`write()`] stores for key number `number`.
 pub fn is_value_of(value: &[u8], number: u64, value_len: usize) -> bool {
     let tell = value_len.min(KEY_LEN);
     value.len() == value_len && value[..tell] == key(number)[KEY_LEN - tell..]
