@@ -1,6 +1,10 @@
 //! Bytes to frames and back: RESP2, RESP3, inline and memcached text. Knows no command, no socket and no store.
 #![forbid(unsafe_code)]
 
+pub mod memcache;
 pub mod out;
+pub mod resp;
+pub mod span;
 
-pub use out::OutBuf;
+pub use out::{Mark, OutBuf};
+pub use span::{ArgSpans, Place, Span};

@@ -19,6 +19,13 @@ pub struct OutBuf {
     tail_sent: usize,
 }
 
+/// A place in an [`OutBuf`], given out by [`OutBuf::mark`].
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    /// Bytes that lay unsent before the place.
+    unsent_before: usize,
+}
+
 #[derive(Debug)]
 enum Segment {
     Owned { bytes: Vec<u8>, sent: usize },
@@ -66,6 +73,44 @@ impl OutBuf {
         self.seal_tail();
         self.segments_len += bytes.len();
         self.segments.push_back(Segment::Shared(bytes));
+    }
+
+    /// The place behind everything appended so far, for [`OutBuf::insert`].
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        Mark { unsent_before: self.len() }
+    }
+
+    /// Puts `bytes` where `mark` was taken: before everything appended since. Nothing may have been sent since.
+    ///
+    /// What lies behind in the same contiguous piece moves; shared pieces stay where they are.
+    ///
+    /// # Panics
+    /// When the buffer holds less than it did at the mark.
+    pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
+        let behind = self.len().checked_sub(mark.unsent_before).expect("the buffer shrank below its mark");
+        if behind <= self.tail.len() - self.tail_sent {
+            let at = self.tail.len() - behind;
+            self.tail.splice(at..at, bytes.iter().copied());
+            return;
+        }
+        let mut behind = behind - (self.tail.len() - self.tail_sent);
+        let mut index = self.segments.len();
+        self.segments_len += bytes.len();
+        while behind > 0 {
+            index -= 1;
+            let here = self.segments[index].remaining().len();
+            if behind < here {
+                let Segment::Owned { bytes: owned, .. } = &mut self.segments[index] else {
+                    unreachable!("a mark lies at the end of something appended, never inside a shared piece");
+                };
+                let at = owned.len() - behind;
+                owned.splice(at..at, bytes.iter().copied());
+                return;
+            }
+            behind -= here;
+        }
+        self.segments.insert(index, Segment::Owned { bytes: bytes.to_vec(), sent: 0 });
     }
 
     /// Moves everything of `other` behind what is here.
@@ -203,5 +248,38 @@ mod tests {
         out.push_shared(Bytes::from_static(b"D"));
         assert_eq!(out.contiguous(), None);
         assert_eq!(drain(&mut out, 9), b"cD");
+    }
+
+    #[test]
+    fn inserts_at_marks_whatever_was_pushed_since() {
+        // The pieces: 'o' is a byte in the tail, 's' a shared piece; the mark is taken before piece `at`.
+        for pieces in ["", "o", "s", "oo", "os", "so", "ss", "oso", "sos", "osso", "soos"] {
+            for at in 0..=pieces.len() {
+                for sent in [0, 1] {
+                    let mut out = OutBuf::new();
+                    out.tail().extend_from_slice(&b"!"[..sent]);
+                    out.advance(sent);
+                    let mut expected = Vec::new();
+                    let mut marks = Vec::new();
+                    for (i, piece) in pieces.bytes().chain([b'.']).enumerate() {
+                        if i == at {
+                            marks = vec![out.mark(), out.mark()];
+                            expected.extend_from_slice(b"<1><2>");
+                        }
+                        match piece {
+                            b'o' => out.tail().extend_from_slice(b"ab"),
+                            b's' => out.push_shared(Bytes::from_static(b"CD")),
+                            _ => continue,
+                        }
+                        expected.extend_from_slice(if piece == b'o' { b"ab" } else { b"CD" });
+                    }
+                    // The inner one of two at the same place is finished first.
+                    out.insert(marks[1], b"<2>");
+                    out.insert(marks[0], b"<1>");
+                    assert_eq!(out.len(), expected.len(), "{pieces} {at}");
+                    assert_eq!(drain(&mut out, 100), expected, "{pieces} {at}");
+                }
+            }
+        }
     }
 }

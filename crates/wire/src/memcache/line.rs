@@ -1,0 +1,310 @@
+//! One line of memcached's text protocol into a request, or into what is awaited behind it. Knows no stream.
+
+use super::error::{Fatal, RequestError};
+use super::number::{parse_i64, parse_u32, parse_u64};
+use super::request::{ArithmeticVerb, GetVerb, Request, StoreVerb};
+use crate::span::Span;
+use memchr::memchr;
+
+/// Longest key in bytes.
+pub(super) const KEY_MAX: usize = 250;
+
+/// Longest data block that memcached takes the length of, in bytes; longer ones count as a bad number.
+const DATA_LEN_MAX: i64 = i32::MAX as i64 - 2;
+
+/// What a line asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Line {
+    /// All of it is there.
+    Request(Request),
+    /// A data block follows.
+    Store(Store),
+    /// It is refused, and nothing follows.
+    Refused { error: RequestError, noreply: bool },
+}
+
+/// A write whose data block is still to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Store {
+    pub(super) verb: StoreVerb,
+    pub(super) key: Span,
+    pub(super) flags: u32,
+    pub(super) exptime: i64,
+    pub(super) noreply: bool,
+    /// Bytes of the data block without CR LF.
+    pub(super) len: usize,
+}
+
+/// The tokens of a line, split at blanks as memcached does: nothing but a blank separates.
+pub(super) struct Tokens<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(line: &'a [u8]) -> Tokens<'a> {
+        Tokens { line, at: 0 }
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    /// Where the token starts, and the token.
+    type Item = (usize, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<(usize, &'a [u8])> {
+        while *self.line.get(self.at)? == b' ' {
+            self.at += 1;
+        }
+        let start = self.at;
+        let rest = &self.line[start..];
+        let len = memchr(b' ', rest).unwrap_or(rest.len());
+        self.at = start + len;
+        Some((start, &rest[..len]))
+    }
+}
+
+/// The read a verb stands for.
+pub(super) fn get_verb(verb: &[u8]) -> Option<GetVerb> {
+    match verb {
+        b"get" => Some(GetVerb::Get),
+        b"gets" => Some(GetVerb::Gets),
+        b"gat" => Some(GetVerb::Gat),
+        b"gats" => Some(GetVerb::Gats),
+        _ => None,
+    }
+}
+
+impl GetVerb {
+    /// Whether an expiry stands before the keys.
+    pub(super) const fn has_exptime(self) -> bool {
+        matches!(self, GetVerb::Gat | GetVerb::Gats)
+    }
+}
+
+/// Parses `line`, which lies at `start` of the input buffer and has no line end. Keys of reads are appended to `spans`.
+pub(super) fn parse_line(line: &[u8], start: usize, spans: &mut Vec<Span>, value_max: usize) -> Result<Line, Fatal> {
+    let mut tokens = Tokens::new(line);
+    let Some((_, verb)) = tokens.next() else { return Ok(refused(RequestError::Unknown)) };
+    if let Some(verb) = get_verb(verb) {
+        return Ok(parse_get(verb, tokens, start, spans));
+    }
+    let line = Arguments::new(line, start, tokens);
+    match verb {
+        b"set" => Ok(line.store(StoreVerb::Set, value_max)),
+        b"add" => Ok(line.store(StoreVerb::Add, value_max)),
+        b"replace" => Ok(line.store(StoreVerb::Replace, value_max)),
+        b"append" => Ok(line.store(StoreVerb::Append, value_max)),
+        b"prepend" => Ok(line.store(StoreVerb::Prepend, value_max)),
+        b"cas" => Ok(line.cas(value_max)),
+        b"incr" => Ok(line.arithmetic(ArithmeticVerb::Incr)),
+        b"decr" => Ok(line.arithmetic(ArithmeticVerb::Decr)),
+        b"delete" => Ok(line.delete()),
+        b"touch" => Ok(line.touch()),
+        b"flush_all" => Ok(line.flush_all()),
+        b"verbosity" => Ok(line.verbosity()),
+        b"cache_memlimit" => Ok(line.cache_memlimit()),
+        b"version" => Ok(Line::Request(Request::Version)),
+        b"quit" => Ok(Line::Request(Request::Quit)),
+        b"stats" => Ok(line.free_form(Request::Stats, spans)),
+        b"shutdown" => Ok(line.free_form(Request::Shutdown, spans)),
+        _ if line.last.unwrap_or(verb).starts_with(b"HTTP/") => Err(Fatal::Http),
+        _ => Ok(refused(RequestError::Unknown)),
+    }
+}
+
+const fn refused(error: RequestError) -> Line {
+    Line::Refused { error, noreply: false }
+}
+
+fn parse_get(verb: GetVerb, mut tokens: Tokens, start: usize, spans: &mut Vec<Span>) -> Line {
+    let mut exptime = None;
+    if verb.has_exptime() {
+        let Some((_, token)) = tokens.next() else { return refused(RequestError::Unknown) };
+        exptime = parse_i64(token);
+        if exptime.is_none() {
+            return refused(RequestError::InvalidExptime);
+        }
+    }
+    let before = spans.len();
+    for (at, key) in tokens {
+        if key.len() > KEY_MAX {
+            // Nothing of the line is answered, not even the keys before.
+            spans.truncate(before);
+            return refused(RequestError::BadFormat);
+        }
+        spans.push(Span::bytes(start + at, key.len()));
+    }
+    if spans.len() == before && exptime.is_none() {
+        return refused(RequestError::Unknown);
+    }
+    Line::Request(Request::Get { verb, exptime, last: true })
+}
+
+/// Most arguments that a verb of fixed form has: `cas` with `noreply`.
+const ARGUMENTS_MAX: usize = 6;
+
+/// What stands behind the verb.
+struct Arguments<'a> {
+    start: usize,
+    /// The first of them.
+    list: [(usize, &'a [u8]); ARGUMENTS_MAX],
+    /// How many there are, also those that `list` has no room for.
+    count: usize,
+    last: Option<&'a [u8]>,
+    /// Where they stand.
+    rest: Tokens<'a>,
+}
+
+impl<'a> Arguments<'a> {
+    fn new(line: &'a [u8], start: usize, tokens: Tokens<'a>) -> Arguments<'a> {
+        let rest = Tokens { line, at: tokens.at };
+        let mut arguments = Arguments { start, list: [(0, &[][..]); ARGUMENTS_MAX], count: 0, last: None, rest };
+        for token in tokens {
+            if let Some(place) = arguments.list.get_mut(arguments.count) {
+                *place = token;
+            }
+            arguments.last = Some(token.1);
+            arguments.count += 1;
+        }
+        arguments
+    }
+
+    /// Argument `index` as a number or whatever `parse` makes of it.
+    fn parsed<T>(&self, index: usize, parse: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        parse(self.list[index].1)
+    }
+
+    /// The first argument, when it is short enough for a key.
+    fn key(&self) -> Option<Span> {
+        let (at, key) = self.list[0];
+        (key.len() <= KEY_MAX).then(|| Span::bytes(self.start + at, key.len()))
+    }
+
+    /// Whether the line says last that no answer is wanted, behind at least `fixed` arguments.
+    ///
+    /// Memcached looks at the last argument, whichever that is: `incr key noreply` is a silent error.
+    fn noreply(&self, fixed: usize) -> bool {
+        self.count > fixed && self.last == Some(b"noreply")
+    }
+
+    fn store(&self, verb: StoreVerb, value_max: usize) -> Line {
+        if !(4..=5).contains(&self.count) {
+            return refused(RequestError::Unknown);
+        }
+        self.store_fields(verb, value_max)
+    }
+
+    fn cas(&self, value_max: usize) -> Line {
+        if !(5..=6).contains(&self.count) {
+            return refused(RequestError::Unknown);
+        }
+        match self.parsed(4, parse_u64) {
+            Some(token) => self.store_fields(StoreVerb::Cas(token), value_max),
+            None => Line::Refused { error: RequestError::BadFormat, noreply: self.noreply(0) },
+        }
+    }
+
+    fn store_fields(&self, verb: StoreVerb, value_max: usize) -> Line {
+        let noreply = self.noreply(0);
+        let fields = || {
+            let len = self.parsed(3, parse_i64)?;
+            Some(Store {
+                verb,
+                key: self.key()?,
+                flags: self.parsed(1, parse_u32)?,
+                exptime: self.parsed(2, parse_i64)?,
+                noreply,
+                len: usize::try_from(len).ok().filter(|&known| len <= DATA_LEN_MAX || known <= value_max)?,
+            })
+        };
+        fields().map_or(Line::Refused { error: RequestError::BadFormat, noreply }, Line::Store)
+    }
+
+    fn arithmetic(&self, verb: ArithmeticVerb) -> Line {
+        if !(2..=3).contains(&self.count) {
+            return refused(RequestError::Unknown);
+        }
+        let noreply = self.noreply(0);
+        let Some(key) = self.key() else { return Line::Refused { error: RequestError::BadFormat, noreply } };
+        match self.parsed(1, parse_u64) {
+            Some(delta) => Line::Request(Request::Arithmetic { verb, key, delta, noreply }),
+            None => Line::Refused { error: RequestError::InvalidDelta, noreply },
+        }
+    }
+
+    fn delete(&self) -> Line {
+        if !(1..=3).contains(&self.count) {
+            return refused(RequestError::Unknown);
+        }
+        let noreply = self.noreply(1);
+        // Old clients send a delay of 0.
+        let zero = self.count > 1 && self.list[1].1 == b"0";
+        let known = match self.count {
+            1 => true,
+            2 => zero || noreply,
+            _ => zero && noreply,
+        };
+        if !known {
+            return Line::Refused { error: RequestError::DeleteUsage, noreply };
+        }
+        match self.key() {
+            Some(key) => Line::Request(Request::Delete { key, noreply }),
+            None => Line::Refused { error: RequestError::BadFormat, noreply },
+        }
+    }
+
+    fn touch(&self) -> Line {
+        if !(2..=3).contains(&self.count) {
+            return refused(RequestError::Unknown);
+        }
+        let noreply = self.noreply(0);
+        let Some(key) = self.key() else { return Line::Refused { error: RequestError::BadFormat, noreply } };
+        match self.parsed(1, parse_i64) {
+            Some(exptime) => Line::Request(Request::Touch { key, exptime, noreply }),
+            None => Line::Refused { error: RequestError::InvalidExptime, noreply },
+        }
+    }
+
+    fn flush_all(&self) -> Line {
+        if self.count > 2 {
+            return refused(RequestError::Unknown);
+        }
+        let noreply = self.noreply(0);
+        if self.count == usize::from(noreply) {
+            return Line::Request(Request::FlushAll { exptime: None, noreply });
+        }
+        match self.parsed(0, parse_i64) {
+            Some(exptime) => Line::Request(Request::FlushAll { exptime: Some(exptime), noreply }),
+            None => Line::Refused { error: RequestError::InvalidExptime, noreply },
+        }
+    }
+
+    fn verbosity(&self) -> Line {
+        if !(1..=2).contains(&self.count) {
+            return refused(RequestError::Unknown);
+        }
+        let noreply = self.noreply(0);
+        match self.parsed(0, parse_u64) {
+            Some(level) => Line::Request(Request::Verbosity { level, noreply }),
+            None => Line::Refused { error: RequestError::BadFormat, noreply },
+        }
+    }
+
+    fn cache_memlimit(&self) -> Line {
+        if !(1..=2).contains(&self.count) {
+            return refused(RequestError::Unknown);
+        }
+        let noreply = self.noreply(0);
+        match self.parsed(0, parse_u64) {
+            Some(megabytes) => Line::Request(Request::CacheMemlimit { megabytes, noreply }),
+            None => Line::Refused { error: RequestError::Unknown, noreply },
+        }
+    }
+
+    /// A verb whose arguments are for whoever runs it.
+    fn free_form(self, request: Request, spans: &mut Vec<Span>) -> Line {
+        spans.extend(self.rest.map(|(at, token)| Span::bytes(self.start + at, token.len())));
+        Line::Request(request)
+    }
+}
