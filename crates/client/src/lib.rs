@@ -10,4 +10,4 @@ pub use address::Address;
 pub use memcache::Memcache;
 pub use resp::Resp;
 pub use stream::Stream;
-pub use tenon_wire::resp::value::Value;
+pub use tenon_wire::resp::value::{Value, ValueDecoder, ValueLimits};

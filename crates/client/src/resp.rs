@@ -1,11 +1,10 @@
 //! A RESP connection: commands out, replies in. Knows no command but HELLO.
 
 use crate::stream::Input;
-use crate::{Address, Stream, Value};
+use crate::{Address, Stream, Value, ValueDecoder, ValueLimits};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::time::Duration;
-use tenon_wire::resp::value::{ValueDecoder, ValueLimits};
 
 /// The version of the protocol that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

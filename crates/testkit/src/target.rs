@@ -167,6 +167,8 @@ pub trait Link {
 
     /// Waits up to `timeout` for bytes and appends them to `into`; a timeout of zero only looks.
     ///
+    /// A link that can't wait may give `Nothing` early: it is asked again until the time has passed.
+    ///
     /// # Errors
     /// When the connection broke in another way than being closed.
     fn receive(&mut self, into: &mut Vec<u8>, timeout: Duration) -> io::Result<Received>;

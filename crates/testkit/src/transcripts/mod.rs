@@ -1,4 +1,4 @@
-//! Conversations with a server as text files, played and compared; the notation is in README.md. Knows no command.
+//! Conversations with a server as text files, played and compared; `tests/transcripts/README.md` explains the notation. Knows no command.
 
 pub mod check;
 pub mod escape;

@@ -7,7 +7,7 @@ use crate::target::{Dialect, Link, Received, Target};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tenon_client::resp::encode_command;
-use tenon_wire::resp::value::{ValueDecoder, ValueLimits};
+use tenon_client::{ValueDecoder, ValueLimits};
 
 /// How long an expected reply may take.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -17,6 +17,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(4);
 const QUIET: Duration = Duration::from_millis(40);
 /// Pause between two attempts of a step that is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(10);
+/// Pause between two looks at a link that has nothing.
+const LOOK_PAUSE: Duration = Duration::from_millis(1);
 /// A file with this many failures is not played further.
 const FAILURES_MAX: usize = 10;
 
@@ -175,7 +177,7 @@ impl Player<'_> {
         let unasked = open.next(Duration::ZERO);
         if unasked != Came::Nothing {
             let mut came = vec!["# before this step, unasked:".to_owned()];
-            came.extend(open.drain(unasked).iter().flat_map(|one| to_lines(one)));
+            came.extend(open.drain(unasked).iter().flat_map(to_lines));
             return Err(came);
         }
         // A connection that breaks here shows as closed when the reply is read, after all that came before.
@@ -222,7 +224,7 @@ impl Player<'_> {
         for (name, open) in &mut self.open {
             let first = open.next(Duration::from_millis(5));
             if first != Came::Nothing {
-                let came = open.drain(first).iter().flat_map(|one| to_lines(one)).collect();
+                let came = open.drain(first).iter().flat_map(to_lines).collect();
                 let title = if name.is_empty() { "the connection".to_owned() } else { format!("[{name}]") };
                 let title = format!("{title} at the end of the file, unasked");
                 failures.push(Failure { line: 0, title, expected: vec!["<none>".to_owned()], came });
@@ -257,7 +259,8 @@ impl Open {
             match self.link.receive(&mut self.input, deadline.saturating_duration_since(Instant::now())) {
                 Ok(Received::Bytes) => {}
                 Ok(Received::Closed) => self.closed = true,
-                Ok(Received::Nothing) if Instant::now() < deadline => {}
+                // A link that can't wait, such as one within the process, says so at once.
+                Ok(Received::Nothing) if Instant::now() < deadline => std::thread::sleep(LOOK_PAUSE),
                 Ok(Received::Nothing) => return Came::Nothing,
                 Err(error) => {
                     self.closed = true;
