@@ -1,0 +1,184 @@
+//! A connected byte stream, TCP or UNIX, behind one type. Knows no protocol.
+
+use crate::Address;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// A connected socket.
+#[derive(Debug)]
+pub enum Stream {
+    /// Over TCP, with TCP_NODELAY set.
+    Tcp(TcpStream),
+    /// Over a UNIX socket.
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Connects; `timeout` bounds the TCP handshake with each address a host name stands for.
+    ///
+    /// # Errors
+    /// What the system says of the last address tried.
+    pub fn connect(address: &Address, timeout: Option<Duration>) -> io::Result<Stream> {
+        let (host, port) = match address {
+            Address::Unix(path) => return UnixStream::connect(path).map(Stream::Unix),
+            Address::Tcp { host, port } => (host.as_str(), *port),
+        };
+        let mut last = io::Error::new(io::ErrorKind::NotFound, format!("the name {host} stands for no address"));
+        for candidate in (host, port).to_socket_addrs()? {
+            let connected = match timeout {
+                Some(timeout) => TcpStream::connect_timeout(&candidate, timeout),
+                None => TcpStream::connect(candidate),
+            };
+            match connected {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    return Ok(Stream::Tcp(stream));
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Bounds every following read; `None` waits for ever.
+    ///
+    /// # Errors
+    /// For a timeout of zero, which the system refuses.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+            Stream::Unix(stream) => stream.set_read_timeout(timeout),
+        }
+    }
+
+    /// Bounds every following write; `None` waits for ever.
+    ///
+    /// # Errors
+    /// For a timeout of zero, which the system refuses.
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.set_write_timeout(timeout),
+            Stream::Unix(stream) => stream.set_write_timeout(timeout),
+        }
+    }
+
+    /// Whether reads and writes give `WouldBlock` instead of waiting.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.set_nonblocking(nonblocking),
+            Stream::Unix(stream) => stream.set_nonblocking(nonblocking),
+        }
+    }
+
+    /// Says that nothing more will be sent; what the server still answers can be read.
+    ///
+    /// # Errors
+    /// When the peer has already gone.
+    pub fn finish_sending(&self) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
+        }
+    }
+
+    /// A second handle on the same socket, for example to read on another thread.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn try_clone(&self) -> io::Result<Stream> {
+        match self {
+            Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp),
+            Stream::Unix(stream) => stream.try_clone().map(Stream::Unix),
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write_vectored(pieces),
+            Stream::Unix(stream) => stream.write_vectored(pieces),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What has arrived on a stream and is not yet understood.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Input {
+    /// Least room offered to one read.
+    const READ_LEN: usize = 64 * 1024;
+
+    /// The bytes not yet consumed.
+    pub(crate) fn unread(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// Forgets the first `len` unread bytes.
+    pub(crate) fn consume(&mut self, len: usize) {
+        self.start += len;
+        if self.start == self.bytes.len() {
+            self.bytes.clear();
+            self.start = 0;
+        }
+    }
+
+    /// Waits for more bytes and appends them.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the server has closed; `TimedOut` when the read timeout has passed.
+    pub(crate) fn read_more(&mut self, stream: &mut Stream) -> io::Result<()> {
+        if self.start > 0 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        let filled = self.bytes.len();
+        // Room in proportion to what is here: a reply of many megabytes takes few reads, and few attempts to decode it.
+        self.bytes.resize(filled + Self::READ_LEN.max(filled / 2), 0);
+        let read = loop {
+            match stream.read(&mut self.bytes[filled..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        self.bytes.truncate(filled + *read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
+            Ok(_) => Ok(()),
+            // A socket's read timeout is reported as WouldBlock on Unix.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(io::Error::new(io::ErrorKind::TimedOut, "no reply within the timeout"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

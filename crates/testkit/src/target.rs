@@ -1,0 +1,405 @@
+//! What a transcript is played against: bytes in, bytes out. Knows neither the transcripts nor any reply.
+
+use crate::server::{Server, StartError, find_on_path};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tenon_client::Stream;
+
+/// A protocol that transcripts speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// RESP; files under a folder `redis`.
+    Redis,
+    /// memcached's classic text protocol; files under a folder `memcache`.
+    Memcache,
+}
+
+impl Dialect {
+    /// The dialect of a file, by the last folder called `redis` or `memcache` in its path.
+    pub fn of_path(path: &Path) -> Option<Dialect> {
+        path.components().rev().find_map(|part| match part.as_os_str().to_str() {
+            Some("redis") => Some(Dialect::Redis),
+            Some("memcache") => Some(Dialect::Memcache),
+            _ => None,
+        })
+    }
+
+    /// The original server's name, as transcripts write it.
+    pub fn oracle_name(self) -> &'static str {
+        match self {
+            Dialect::Redis => "redis",
+            Dialect::Memcache => "memcached",
+        }
+    }
+
+    fn oracle_program(self) -> &'static str {
+        match self {
+            Dialect::Redis => "redis-server",
+            Dialect::Memcache => "memcached",
+        }
+    }
+}
+
+/// Whose behaviour a target shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Tenon, however it is reached.
+    Tenon,
+    /// The original server.
+    Oracle,
+}
+
+/// A setting a server is to be started with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The name, without dashes.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// The only side it is for, where the names differ.
+    pub side: Option<Side>,
+}
+
+/// A version such as 7.0.15; a part not written counts as 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version([u32; 3]);
+
+impl Version {
+    /// Reads up to three numbers with dots between them.
+    pub fn parse(text: &str) -> Option<Version> {
+        let mut parts = [0; 3];
+        let words: Vec<&str> = text.split('.').collect();
+        for (at, word) in words.iter().enumerate() {
+            *parts.get_mut(at)? = word.parse().ok()?;
+        }
+        Some(Version(parts))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Version([major, minor, patch]) = self;
+        write!(f, "{major}.{minor}.{patch}")
+    }
+}
+
+/// What a file asks of the server before its first step.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand<'a> {
+    /// The protocol that will be spoken.
+    pub dialect: Dialect,
+    /// Settings to start with; with any, the server is to be a fresh one.
+    pub settings: &'a [Setting],
+    /// Whether the server must be one that nothing has used before.
+    pub fresh: bool,
+}
+
+impl Demand<'_> {
+    /// Whether a server that other files have used will not do.
+    pub fn wants_own_server(&self) -> bool {
+        self.fresh || !self.settings.is_empty()
+    }
+
+    /// The settings for one side, as names and values.
+    pub fn settings_for(&self, side: Side) -> Vec<(&str, &str)> {
+        let wanted = self.settings.iter().filter(|setting| setting.side.is_none_or(|only| only == side));
+        wanted.map(|setting| (setting.name.as_str(), setting.value.as_str())).collect()
+    }
+}
+
+/// Why a target can't play a file.
+#[derive(Debug)]
+pub enum NotReady {
+    /// The target is not installed or not made for this, and says why: the file is skipped.
+    Skip(String),
+    /// Something is broken: the file has failed.
+    Fail(String),
+}
+
+/// Something transcripts can be played against.
+pub trait Target {
+    /// How reports call it.
+    fn name(&self) -> String;
+
+    /// Whose behaviour it shows.
+    fn side(&self) -> Side;
+
+    /// For an oracle: the version that speaks `dialect`, if it is installed.
+    fn version(&self, dialect: Dialect) -> Option<Version> {
+        let _ = dialect;
+        None
+    }
+
+    /// Makes everything ready for a file: settings in force, no data, no connection of an earlier file.
+    ///
+    /// # Errors
+    /// When the file can't be played here.
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), NotReady>;
+
+    /// Opens a connection, as [`Target::prepare`] was last asked for; `name` is the transcript's name for it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn connect(&mut self, name: &str) -> io::Result<Box<dyn Link>>;
+}
+
+/// What a wait for bytes has given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// At least one byte was appended.
+    Bytes,
+    /// Nothing came in the time given.
+    Nothing,
+    /// The server has closed the connection, and all its bytes were given before.
+    Closed,
+}
+
+/// A connection: bytes in, bytes out. Dropping it closes it.
+pub trait Link {
+    /// Hands bytes to the server.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Waits up to `timeout` for bytes and appends them to `into`; a timeout of zero only looks.
+    ///
+    /// A link that can't wait may give `Nothing` early: it is asked again until the time has passed.
+    ///
+    /// # Errors
+    /// When the connection broke in another way than being closed.
+    fn receive(&mut self, into: &mut Vec<u8>, timeout: Duration) -> io::Result<Received>;
+}
+
+impl Link for Stream {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>, timeout: Duration) -> io::Result<Received> {
+        let mut buffer = vec![0; 64 * 1024];
+        // A read timeout of zero means for ever to the system.
+        let read = if timeout.is_zero() {
+            self.set_nonblocking(true)?;
+            let read = self.read(&mut buffer);
+            self.set_nonblocking(false)?;
+            read
+        } else {
+            self.set_read_timeout(Some(timeout))?;
+            self.read(&mut buffer)
+        };
+        match read {
+            Ok(0) => Ok(Received::Closed),
+            Ok(len) => {
+                into.extend_from_slice(&buffer[..len]);
+                Ok(Received::Bytes)
+            }
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => {
+                    Ok(Received::Nothing)
+                }
+                // A server that closes with our bytes unread makes the system send a reset.
+                io::ErrorKind::ConnectionReset => Ok(Received::Closed),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+/// Empties the store behind a fresh link, for targets that keep one server for many files.
+///
+/// # Errors
+/// When the server does not answer as it should within five seconds.
+pub fn flush(link: &mut dyn Link, dialect: Dialect) -> Result<(), String> {
+    let (request, wanted): (&[u8], &[u8]) = match dialect {
+        Dialect::Redis => (b"*1\r\n$8\r\nFLUSHALL\r\n", b"+OK\r\n"),
+        Dialect::Memcache => (b"flush_all\r\n", b"OK\r\n"),
+    };
+    link.send(request).map_err(|error| format!("can't empty the store: {error}"))?;
+    let mut answer = Vec::new();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while answer.len() < wanted.len() && Instant::now() < deadline {
+        match link.receive(&mut answer, Duration::from_millis(100)) {
+            Ok(Received::Bytes | Received::Nothing) => {}
+            Ok(Received::Closed) => break,
+            Err(error) => return Err(format!("can't empty the store: {error}")),
+        }
+    }
+    if answer == wanted {
+        Ok(())
+    } else {
+        Err(format!("can't empty the store: the server answered '{}'", answer.escape_ascii()))
+    }
+}
+
+/// How servers of a target are started.
+pub trait Starter {
+    /// How reports call the target.
+    fn name(&self) -> String;
+    /// Whose behaviour the started servers show.
+    fn side(&self) -> Side;
+    /// The version, where it is known before a start.
+    fn version(&self, dialect: Dialect) -> Option<Version>;
+    /// Starts a server.
+    ///
+    /// # Errors
+    /// When it is missing or does not come up.
+    fn start(&self, dialect: Dialect, settings: &[(&str, &str)]) -> Result<Server, StartError>;
+    /// The slot a server for `dialect` is kept in: servers that speak both dialects are kept once.
+    fn slot(&self, dialect: Dialect) -> usize;
+}
+
+/// A target that starts servers itself: one for all files, and a fresh one for a file that asks for settings.
+pub struct Started<S> {
+    starter: S,
+    shared: [Option<Server>; 2],
+    own: Option<Server>,
+    dialect: Dialect,
+}
+
+impl<S: Starter> Started<S> {
+    /// Nothing runs before the first file.
+    pub fn new(starter: S) -> Started<S> {
+        Started { starter, shared: [None, None], own: None, dialect: Dialect::Redis }
+    }
+
+    fn server(&self) -> io::Result<&Server> {
+        let shared = self.shared[self.starter.slot(self.dialect)].as_ref();
+        self.own.as_ref().or(shared).ok_or_else(|| io::Error::other("prepare was not called"))
+    }
+}
+
+impl<S: Starter> Target for Started<S> {
+    fn name(&self) -> String {
+        self.starter.name()
+    }
+
+    fn side(&self) -> Side {
+        self.starter.side()
+    }
+
+    fn version(&self, dialect: Dialect) -> Option<Version> {
+        self.starter.version(dialect)
+    }
+
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), NotReady> {
+        let not_ready = |error: StartError| match error {
+            StartError::Missing(what) => NotReady::Skip(what),
+            other => NotReady::Fail(other.to_string()),
+        };
+        self.dialect = demand.dialect;
+        self.own = None;
+        let settings = demand.settings_for(self.starter.side());
+        if demand.wants_own_server() {
+            self.own = Some(self.starter.start(demand.dialect, &settings).map_err(not_ready)?);
+            return Ok(());
+        }
+        let slot = &mut self.shared[self.starter.slot(demand.dialect)];
+        // A transcript may have ended the server; the next one gets another.
+        if slot.as_mut().is_none_or(|server| !server.is_running()) {
+            *slot = Some(self.starter.start(demand.dialect, &settings).map_err(not_ready)?);
+            return Ok(());
+        }
+        let mut link = self.connect("flush").map_err(|error| NotReady::Fail(error.to_string()))?;
+        flush(link.as_mut(), demand.dialect).map_err(NotReady::Fail)
+    }
+
+    fn connect(&mut self, _name: &str) -> io::Result<Box<dyn Link>> {
+        let address = self.server()?.address(self.dialect)?;
+        Ok(Box::new(Stream::connect(address, Some(Duration::from_secs(5)))?))
+    }
+}
+
+/// Starts redis-server and memcached, as found on the PATH.
+pub struct Oracles {
+    versions: [Option<Version>; 2],
+}
+
+impl Oracles {
+    /// A target that starts the original servers, each when the first file needs it.
+    pub fn target() -> Started<Oracles> {
+        let versions = [Dialect::Redis, Dialect::Memcache].map(installed_version);
+        Started::new(Oracles { versions })
+    }
+}
+
+/// Reads `... v=7.0.15 ...` and `memcached 1.6.18`.
+fn installed_version(dialect: Dialect) -> Option<Version> {
+    let program = find_on_path(dialect.oracle_program())?;
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.split_whitespace().find_map(|word| Version::parse(word.strip_prefix("v=").unwrap_or(word)))
+}
+
+impl Starter for Oracles {
+    fn name(&self) -> String {
+        let found = [Dialect::Redis, Dialect::Memcache].map(|dialect| match self.version(dialect) {
+            Some(version) => format!("{} {version}", dialect.oracle_program()),
+            None => format!("{} (not installed)", dialect.oracle_program()),
+        });
+        found.join(" and ")
+    }
+
+    fn side(&self) -> Side {
+        Side::Oracle
+    }
+
+    fn version(&self, dialect: Dialect) -> Option<Version> {
+        self.versions[self.slot(dialect)]
+    }
+
+    fn start(&self, dialect: Dialect, settings: &[(&str, &str)]) -> Result<Server, StartError> {
+        match dialect {
+            Dialect::Redis => Server::redis(settings),
+            Dialect::Memcache => {
+                // Its maintenance thread holds items for a moment, and decr only pads a value that nobody holds:
+                // without the thread, the answers do not depend on the machine's load.
+                let mut all = vec![("extended", "no_lru_maintainer,no_lru_crawler")];
+                all.extend(settings);
+                Server::memcached(&all)
+            }
+        }
+    }
+
+    fn slot(&self, dialect: Dialect) -> usize {
+        match dialect {
+            Dialect::Redis => 0,
+            Dialect::Memcache => 1,
+        }
+    }
+}
+
+/// Starts the `tenon` binary, and speaks to it over TCP.
+pub struct TenonOverTcp;
+
+impl TenonOverTcp {
+    /// A target that starts Tenon when the first file needs it.
+    pub fn target() -> Started<TenonOverTcp> {
+        Started::new(TenonOverTcp)
+    }
+}
+
+impl Starter for TenonOverTcp {
+    fn name(&self) -> String {
+        "tenon over TCP".to_owned()
+    }
+
+    fn side(&self) -> Side {
+        Side::Tenon
+    }
+
+    fn version(&self, _dialect: Dialect) -> Option<Version> {
+        None
+    }
+
+    fn start(&self, _dialect: Dialect, settings: &[(&str, &str)]) -> Result<Server, StartError> {
+        Server::tenon(settings)
+    }
+
+    fn slot(&self, _dialect: Dialect) -> usize {
+        0
+    }
+}
