@@ -307,7 +307,7 @@ impl<P: Pointer> TagTable<P> {
         if self.len == 0 {
             self.release();
         } else if self.capacity > CAPACITY_MIN && self.len < self.homes / 4 {
-            self.resize((self.capacity / 2 + 7 & !7).max(CAPACITY_MIN));
+            self.resize(((self.capacity / 2 + 7) & !7).max(CAPACITY_MIN));
         }
         // SAFETY: the element has left the table, so this is its only owner.
         unsafe { P::from_raw(address_of(word)) }
@@ -350,7 +350,7 @@ impl<P: Pointer> TagTable<P> {
         if self.is_empty() {
             return None;
         }
-        let start = (u64::from(random) * u64::from(self.capacity) >> 32) as u32;
+        let start = ((u64::from(random) * u64::from(self.capacity)) >> 32) as u32;
         (start..self.capacity).chain(0..start).find(|&index| !self.read(index).is_null()).map(Slot)
     }
 

@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 pub mod banner;
+pub mod boot;
 pub mod logging;
 pub mod net;
 pub mod open_files;
+pub mod service;
 pub mod shutdown;
 pub mod signals;

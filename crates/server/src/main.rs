@@ -1,3 +1,13 @@
-//! The `tenon` binary: parses the command line and boots the server.
+//! The `tenon` binary: an in-memory data server that speaks RESP and memcached. Boots it and knows nothing else.
+#![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+use tenon_ds::memory::Counting;
+
+/// Every allocation is counted: `maxmemory` is about all of them.
+#[global_allocator]
+static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
+
+fn main() -> ExitCode {
+    tenon_server::boot::run(std::env::args_os().skip(1))
+}

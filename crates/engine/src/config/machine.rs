@@ -27,7 +27,7 @@ impl Machine {
     }
 
     /// So many percent of the memory, in bytes.
-    pub(super) fn percent_of_memory(&self, percent: u64) -> Option<u64> {
+    pub fn percent_of_memory(&self, percent: u64) -> Option<u64> {
         self.memory_bytes.map(|bytes| (u128::from(bytes) * u128::from(percent) / 100) as u64)
     }
 }

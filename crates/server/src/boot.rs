@@ -1,0 +1,156 @@
+//! From the command line to a server that runs, and to its end. Knows no protocol.
+
+use crate::banner::{Facts, banner};
+use crate::logging::{Format, Level, Logging, Options as LogOptions};
+use crate::net::{self, Bind, Endpoint, FrontEnd, Listen};
+use crate::open_files::{OpenFiles, raise_for};
+use crate::service::Tenon;
+use crate::shutdown::Shutdown;
+use crate::signals;
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tenon_engine::Engine;
+use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine};
+
+/// Does what the command line says; the exit code is 0 when that was done and 1 when the server could not start.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match config::parse(args, Machine::detect(), &mut io::stdin()) {
+        Ok(Invocation::Help(text)) => say(&text),
+        Ok(Invocation::Version) => say(&format!("Tenon {}\n", env!("CARGO_PKG_VERSION"))),
+        Ok(Invocation::Run(config)) => match serve(*config) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => complain(&error),
+        },
+        Err(error) => complain(&error.to_string()),
+    }
+}
+
+fn say(text: &str) -> ExitCode {
+    // Whoever asked has gone away when this fails; nobody is left to tell.
+    let _ = io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn complain(error: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "tenon: {error}");
+    ExitCode::FAILURE
+}
+
+/// Runs the server until it is told to end; tells whether it ended well.
+fn serve(config: Config) -> Result<bool, String> {
+    std::env::set_current_dir(&*config.dir()).map_err(|e| format!("cannot work in dir '{}': {e}", config.dir()))?;
+    let shutdown = Shutdown::new();
+    let logging = start_logging(&config)?;
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
+    if let OpenFiles::Only { limit, max_clients } = raise_for(config.maxclients() as usize) {
+        tracing::warn!("the system allows {limit} open files: only about {max_clients} clients can be connected");
+    }
+    let engine = Arc::new(Engine::new(config, tenon_commands::ALL, random_seed()));
+    let hook = (shutdown.clone(), Arc::downgrade(&engine));
+    engine.set_shutdown(Box::new(move || {
+        let grace = hook.1.upgrade().map_or(Duration::ZERO, |engine| grace(&engine.config));
+        hook.0.request(grace);
+    }));
+    let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
+    signals::listen(
+        shutdown.clone(),
+        move || grace(&of_engine.config),
+        move || match of_logging.reopen() {
+            Ok(()) => tracing::info!("SIGHUP: the log file was opened anew"),
+            Err(error) => tracing::warn!("SIGHUP: the log file cannot be opened anew: {error}"),
+        },
+    )
+    .map_err(|e| format!("cannot listen to signals: {e}"))?;
+    let options = net::Options {
+        workers: engine.workers(),
+        listens: listens(&engine.config),
+        backlog: i32::try_from(engine.config.tcp_backlog()).unwrap_or(i32::MAX),
+    };
+    if options.listens.is_empty() {
+        return Err("nothing to listen on: both ports are 0 and no UNIX socket is set".to_owned());
+    }
+    let running = net::serve(&options, Tenon::new(Arc::clone(&engine)), &shutdown).map_err(|e| e.to_string())?;
+    let text = banner(&facts(&engine, running.bound()));
+    if engine.config.logfile().is_empty() && engine.config.log_format() == LogFormat::Plain {
+        say(&text);
+    } else {
+        text.lines().for_each(|line| tracing::info!("{line}"));
+    }
+    tracing::info!("ready to accept connections");
+    let well = running.wait();
+    tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
+    Ok(well)
+}
+
+fn grace(config: &Config) -> Duration {
+    Duration::from_secs(u64::from(config.shutdown_timeout()))
+}
+
+fn start_logging(config: &Config) -> Result<Logging, String> {
+    let file = config.logfile();
+    let options = LogOptions {
+        level: level_of(config),
+        format: match config.log_format() {
+            LogFormat::Plain => Format::Plain,
+            LogFormat::Json => Format::Json,
+        },
+        file: (!file.is_empty()).then(|| PathBuf::from(&*file)),
+    };
+    Logging::start(&options).map_err(|e| format!("cannot log to '{file}': {e}"))
+}
+
+fn level_of(config: &Config) -> Level {
+    Level::NAMES[config.loglevel() as usize].1
+}
+
+/// A seed that nobody outside can guess: the standard library takes it from the system.
+fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn listens(config: &Config) -> Vec<Listen> {
+    let mut listens = Vec::new();
+    let perm = config.unixsocketperm();
+    for (front_end, port, path) in [
+        (FrontEnd::Resp, config.port(), config.unixsocket()),
+        (FrontEnd::Memcached, config.memcached_port(), config.memcached_unixsocket()),
+    ] {
+        if port != 0 {
+            let binds = config.bind();
+            listens.extend(
+                binds
+                    .iter()
+                    .map(|word| Listen { front_end, endpoint: Endpoint::Tcp { bind: Bind::parse(word), port } }),
+            );
+        }
+        if !path.is_empty() {
+            let endpoint = Endpoint::Unix { path: PathBuf::from(&*path), mode: (perm != 0).then_some(perm) };
+            listens.push(Listen { front_end, endpoint });
+        }
+    }
+    listens
+}
+
+fn facts<'a>(engine: &'a Engine, bound: &'a [net::Bound]) -> Facts<'a> {
+    let config = &engine.config;
+    let limit = config.maxmemory();
+    let of_machine = config.machine().percent_of_memory(80);
+    Facts {
+        version: env!("CARGO_PKG_VERSION"),
+        pid: std::process::id(),
+        bound,
+        workers: engine.workers(),
+        memory_limit_bytes: (limit > 0).then_some(limit),
+        memory_limit_source: if of_machine == Some(limit) { "80 % of what the process may use" } else { "maxmemory" },
+        policy: config.maxmemory_policy().name(),
+        config_file: config.file().and_then(|path| path.to_str()),
+    }
+}

@@ -1,0 +1,145 @@
+//! The bridge between the event loop and the front ends: what each asks of the other. Knows no protocol and no socket.
+
+use crate::net::{Address, CloseReason, ConnectionId, FrontEnd, Mailboxes, OutputLimits, Peer, Service};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tenon_engine::Engine;
+use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
+use tenon_engine::config::ClientClass;
+use tenon_engine::worker::Worker;
+use tenon_frontend::{Connection, Flow};
+use tenon_wire::OutBuf;
+
+/// The engine behind both front ends, as the event loop sees it.
+pub struct Tenon {
+    engine: Arc<Engine>,
+    mail: OnceLock<Mailboxes<Message>>,
+}
+
+impl Tenon {
+    /// Serves this engine.
+    pub fn new(engine: Arc<Engine>) -> Arc<Tenon> {
+        let tenon = Arc::new(Tenon { engine, mail: OnceLock::new() });
+        let weak = Arc::downgrade(&tenon);
+        tenon.engine.clients.set_post(Box::new(move |key, message| {
+            // Nobody is told anything once the server is gone.
+            if let Some(tenon) = weak.upgrade()
+                && let Some(mail) = tenon.mail.get()
+            {
+                mail.post(connection_id(key), message);
+            }
+        }));
+        tenon
+    }
+}
+
+fn connection_id(key: ConnectionKey) -> ConnectionId {
+    ConnectionId { worker: key.worker, index: key.index, generation: key.generation }
+}
+
+fn client_info(peer: &Peer) -> ClientInfo {
+    ClientInfo {
+        key: ConnectionKey { worker: peer.id.worker, index: peer.id.index, generation: peer.id.generation },
+        dialect: match peer.front_end {
+            FrontEnd::Resp => Dialect::Resp,
+            FrontEnd::Memcached => Dialect::Memcached,
+        },
+        remote: peer.remote.to_string(),
+        local: peer.local.to_string(),
+        fd: peer.fd,
+        unix: matches!(peer.local, Address::Unix(_)),
+    }
+}
+
+impl Service for Tenon {
+    type Worker = Worker;
+    type Connection = Connection;
+    type Message = Message;
+
+    fn worker(&self, index: usize, mail: &Mailboxes<Message>) -> Worker {
+        // Every worker brings the same mailboxes; the first one's are kept.
+        self.mail.get_or_init(|| mail.clone());
+        self.engine.worker(index)
+    }
+
+    fn accept(&self, worker: &mut Worker, peer: Peer) -> Result<Connection, Cow<'static, [u8]>> {
+        Ok(Connection::open(&self.engine, worker, client_info(&peer)))
+    }
+
+    #[inline]
+    fn on_bytes(&self, worker: &mut Worker, connection: &mut Connection, input: &[u8], out: &mut OutBuf) -> Flow {
+        connection.on_bytes(&self.engine, worker, input, out)
+    }
+
+    fn resume(&self, worker: &mut Worker, connection: &mut Connection, out: &mut OutBuf) -> Flow {
+        connection.resume(&self.engine, worker, out)
+    }
+
+    fn on_message(&self, worker: &mut Worker, connection: &mut Connection, message: Message, out: &mut OutBuf) -> Flow {
+        connection.on_message(&self.engine, worker, message, out)
+    }
+
+    fn on_worker_message(&self, _worker: &mut Worker, _message: Message) {}
+
+    fn begin_turn(&self, worker: &mut Worker, _now: Instant) {
+        self.engine.read_clock(worker);
+    }
+
+    fn tick(&self, worker: &mut Worker, _now: Instant) -> Duration {
+        self.engine.tick(worker)
+    }
+
+    fn closed(&self, worker: &mut Worker, mut connection: Connection, reason: CloseReason) {
+        if reason == CloseReason::OutputLimit {
+            worker.stats.all.output_limit_closed.add(1);
+            tracing::warn!(client = connection.client().id, "closed: {reason}");
+        } else {
+            tracing::debug!(client = connection.client().id, "closed: {reason}");
+        }
+        connection.closed(&self.engine);
+    }
+
+    fn output_limits(&self, connection: &Connection) -> OutputLimits {
+        let _ = connection;
+        let limit = self.engine.config.output_buffer_limit(ClientClass::Normal);
+        OutputLimits {
+            hard_bytes: limit.hard_bytes as usize,
+            soft_bytes: limit.soft_bytes as usize,
+            soft_for: Duration::from_secs(limit.soft_seconds),
+        }
+    }
+
+    fn idle_timeout(&self, _connection: &Connection) -> Option<Duration> {
+        match self.engine.config.timeout() {
+            0 => None,
+            seconds => Some(Duration::from_secs(u64::from(seconds))),
+        }
+    }
+
+    fn drops_parked(&self, _connection: &Connection) -> bool {
+        // Parked clients wait for the end of a CLIENT PAUSE; what they sent still counts.
+        false
+    }
+
+    fn max_clients(&self) -> usize {
+        self.engine.config.maxclients() as usize
+    }
+
+    fn refuse_over_max_clients(&self, front_end: FrontEnd) -> Cow<'static, [u8]> {
+        self.engine.refused_connections.fetch_add(1, Ordering::Relaxed);
+        Cow::Borrowed(match front_end {
+            FrontEnd::Resp => b"-ERR max number of clients reached\r\n",
+            FrontEnd::Memcached => b"ERROR Too many open connections\r\n",
+        })
+    }
+
+    fn tcp_keepalive(&self) -> Option<Duration> {
+        match self.engine.config.tcp_keepalive() {
+            0 => None,
+            seconds => Some(Duration::from_secs(u64::from(seconds))),
+        }
+    }
+}
