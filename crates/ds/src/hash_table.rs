@@ -354,6 +354,31 @@ impl<P: Pointer> TagTable<P> {
         (start..self.capacity).chain(0..start).find(|&index| !self.read(index).is_null()).map(Slot)
     }
 
+    /// Moves the slots, and the elements that `should_move` names, out of memory that is to be given back.
+    pub fn relocate(&mut self, mut should_move: impl FnMut(P::Ref<'_>) -> bool, mut moved: impl FnMut(P) -> P) {
+        let bytes = self.capacity as usize * size_of::<*mut u8>();
+        // SAFETY: the slots are a block of this size when there are any.
+        if self.capacity > 0 && unsafe { slab::is_draining(self.slots.cast(), bytes) } {
+            self.resize(self.capacity);
+        }
+        for index in 0..self.capacity {
+            let word = self.read(index);
+            // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
+            let stays = word.is_null()
+                || unsafe { !slab::may_be_draining(address_of(word)) || !should_move(P::as_ref(address_of(word))) };
+            if stays {
+                continue;
+            }
+            // Should `moved` panic, the element is lost to the table but is not freed twice.
+            self.write(index, ptr::null_mut());
+            // SAFETY: the slot no longer holds the element, so this is its only owner.
+            let element = moved(unsafe { P::from_raw(address_of(word)) });
+            let address = element.into_raw().as_ptr();
+            assert!(address.addr() <= ADDRESS_MASK, "user addresses have 47 bits");
+            self.write(index, address.map_addr(|a| a | word.addr() & !ADDRESS_MASK));
+        }
+    }
+
     /// Moves the elements into a table of `capacity` slots, or of more if they do not fit.
     fn resize(&mut self, mut capacity: u32) {
         loop {
