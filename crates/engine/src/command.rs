@@ -283,7 +283,7 @@ impl Command {
                 categories.push(category);
             }
         };
-        add(self.group == Group::Generic, "keyspace");
+        add(self.group == Group::Generic || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
         add(self.group == Group::String, "string");

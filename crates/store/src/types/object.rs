@@ -30,6 +30,14 @@ impl Object {
         }
     }
 
+    /// The same value once more; long strings are shared by reference as far as they can be.
+    pub fn share(&self) -> Object {
+        match self {
+            Object::Shared(bytes) => Object::Shared(bytes.clone()),
+            Object::Rope(rope) => Object::Rope(rope.share()),
+        }
+    }
+
     /// Bytes of memory, the object itself included.
     pub fn memory(&self) -> usize {
         size_of::<Object>()
