@@ -40,12 +40,12 @@ pub static ALL: &[&Command] = &[
     &generic::ttl::PTTL,
     &generic::ttl::TTL,
     &generic::type_of::TYPE,
-    // Strings.
-    &string::get::GET,
     // Transactions.
     &transactions::multi::DISCARD,
     &transactions::multi::EXEC,
     &transactions::multi::MULTI,
     &transactions::watch::UNWATCH,
     &transactions::watch::WATCH,
+    // Strings.
+    &string::get::GET,
 ];

@@ -157,6 +157,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_shared_rope_costs_no_chunk_and_changes_alone() {
+        let bytes = vec![b'a'; 3 * CHUNK_LEN + 5];
+        let mut first = Rope::from(&bytes[..]);
+        let mut second = first.share();
+        assert_eq!(second.to_vec(), bytes);
+        let addresses = |rope: &Rope| rope.slices().map(<[u8]>::as_ptr).collect::<Vec<_>>();
+        assert_eq!(addresses(&first)[..3], addresses(&second)[..3]);
+        assert_ne!(addresses(&first)[3], addresses(&second)[3]);
+        first.write_at(CHUNK_LEN + 1, b"x");
+        first.append(b"y");
+        second.write_at(3 * CHUNK_LEN, b"z");
+        let differ = |rope: &Rope| {
+            let now = rope.to_vec();
+            (0..now.len()).filter(|&at| bytes.get(at) != Some(&now[at])).collect::<Vec<_>>()
+        };
+        assert_eq!(differ(&first), [CHUNK_LEN + 1, bytes.len()]);
+        assert_eq!(differ(&second), [3 * CHUNK_LEN]);
+        assert_eq!(addresses(&first)[2], addresses(&second)[2]);
+        assert_ne!(addresses(&first)[1], addresses(&second)[1]);
+    }
+
+    #[test]
     fn behaves_like_a_vec() {
         let mut rope = Rope::new();
         let mut model: Vec<u8> = Vec::new();
@@ -193,28 +215,6 @@ mod tests {
         }
         assert_eq!(rope.to_vec(), model);
         assert_eq!(rope.slices().collect::<Vec<_>>().concat(), model);
-    }
-
-    #[test]
-    fn a_shared_rope_costs_no_chunk_and_changes_alone() {
-        let bytes = vec![b'a'; 3 * CHUNK_LEN + 5];
-        let mut first = Rope::from(&bytes[..]);
-        let mut second = first.share();
-        assert_eq!(second.to_vec(), bytes);
-        let addresses = |rope: &Rope| rope.slices().map(<[u8]>::as_ptr).collect::<Vec<_>>();
-        assert_eq!(addresses(&first)[..3], addresses(&second)[..3]);
-        assert_ne!(addresses(&first)[3], addresses(&second)[3]);
-        first.write_at(CHUNK_LEN + 1, b"x");
-        first.append(b"y");
-        second.write_at(3 * CHUNK_LEN, b"z");
-        let differ = |rope: &Rope| {
-            let now = rope.to_vec();
-            (0..now.len()).filter(|&at| bytes.get(at) != Some(&now[at])).collect::<Vec<_>>()
-        };
-        assert_eq!(differ(&first), [CHUNK_LEN + 1, bytes.len()]);
-        assert_eq!(differ(&second), [3 * CHUNK_LEN]);
-        assert_eq!(addresses(&first)[2], addresses(&second)[2]);
-        assert_ne!(addresses(&first)[1], addresses(&second)[1]);
     }
 
     #[test]
