@@ -38,10 +38,19 @@ struct Log {
 pub struct SlowLog(Mutex<Log>);
 
 impl SlowLog {
-    /// Adds a command, keeping the last `max_len`.
-    pub fn add(&self, now_ms: u64, duration_us: u64, args: &Args<'_>, client: &Client, max_len: u64) {
+    /// Adds a command, keeping the last `max_len`. The arguments at `secrets` are not shown.
+    pub fn add(
+        &self,
+        now_ms: u64,
+        duration_us: u64,
+        args: &Args<'_>,
+        secrets: &[usize],
+        client: &Client,
+        max_len: u64,
+    ) {
         let shown = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
-        let mut words: Vec<Vec<u8>> = (0..shown).map(|index| shorten(args, index)).collect();
+        let show = |index| if secrets.contains(&index) { b"(redacted)".to_vec() } else { shorten(args, index) };
+        let mut words: Vec<Vec<u8>> = (0..shown).map(show).collect();
         if args.len() > ARGS_MAX {
             words.push(format!("... ({} more arguments)", args.len() - shown).into_bytes());
         }

@@ -17,6 +17,8 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Where batches are parsed into; taken out while one is.
     pub scratch: BatchScratch,
+    /// The arguments of the command that runs which the slow log must not show.
+    pub(crate) secrets: Vec<usize>,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
@@ -30,6 +32,7 @@ impl Worker {
             clock: Clock::read(Noting::Clock),
             stats,
             scratch: BatchScratch::default(),
+            secrets: Vec::new(),
             random: seed | 1,
             garbage: Vec::new(),
         }
