@@ -79,8 +79,10 @@ impl RespConnection {
         let flow = self.work(engine, worker, &mut scratch, input, out);
         scratch.clear();
         worker.scratch = scratch;
-        worker.stats.all.output_bytes.add(out.len().saturating_sub(before) as u64);
+        let answered = out.len().saturating_sub(before) as u64;
+        worker.stats.all.output_bytes.add(answered);
         let client = &self.session.client;
+        client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
         client
             .received_bytes
             .store(client.received_bytes.load(Ordering::Relaxed) + input.len() as u64, Ordering::Relaxed);

@@ -38,10 +38,8 @@ fn pause(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     };
     let now_ms = cx.worker.clock.now_ms;
     let until_ms = end_of_pause(args.get(2), now_ms)?;
-    // A pause of no time at all is none; what runs already is not shortened.
-    if until_ms > now_ms {
-        cx.engine.pause.start(until_ms, mode, now_ms);
-    }
+    // Of no time at all, too: it may still make a pause that runs already stricter.
+    cx.engine.pause.start(until_ms, mode, now_ms);
     reply.simple("OK");
     Ok(())
 }
