@@ -112,14 +112,14 @@ const fn load_max(homes: u32) -> u32 {
 
 /// The capacity that follows `capacity` when it is full.
 ///
-/// Small tables are blocks of the slab, where every step of eight bytes is a class: they grow by an eighth. Larger
-/// ones take the sizes that general allocators have, four to a doubling.
+/// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth. Larger ones take the
+/// sizes that general allocators have, four to a doubling.
 const fn grown(capacity: u32) -> u32 {
     if capacity < 64 {
         let next = capacity + capacity / 4 + 2;
         return (next + 7) & !7;
     }
-    if capacity < 512 {
+    if capacity < (slab::SLAB_MAX / 8) as u32 {
         return (capacity + capacity / 8 + 7) & !7;
     }
     let eighth = (capacity + 1).next_power_of_two() / 8;

@@ -7,8 +7,8 @@
 //! ```text
 //! chunk (4 MiB, from the system)
 //! +---------+---------+-- ... --+---------+
-//! | span    | span    |         | span    |   64 KiB each, aligned to 64 KiB, so a block's span is its address
-//! +---------+---------+-- ... --+---------+   with the low 16 bits cleared
+//! | span    | span    |         | span    |   256 KiB each, aligned to that, so a block's span is its address
+//! +---------+---------+-- ... --+---------+   with the low 18 bits cleared
 //! span:  [ header 64 B ][ block ][ block ] ... [ block ]      all blocks of one class, one owning heap
 //! ```
 //!
@@ -23,7 +23,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-const SPAN_BYTES: usize = 64 * 1024;
+const SPAN_BYTES: usize = 256 * 1024;
 const CHUNK_BYTES: usize = 4 * 1024 * 1024;
 const HEADER_BYTES: usize = 64;
 const SPAN_ROOM: usize = SPAN_BYTES - HEADER_BYTES;
@@ -40,10 +40,10 @@ const CLASSES: usize = FINE_CLASSES + COARSE_BLOCKS_MAX - COARSE_BLOCKS_MIN + 1;
 pub const SLAB_MAX: usize = coarse_size(COARSE_BLOCKS_MIN);
 
 /// Empty spans that are kept ready; the pages of further ones go back to the system.
-const SPARE_SPANS_MAX: usize = 32;
+const SPARE_SPANS_MAX: usize = 4;
 
 const _: () = assert!(size_of::<Span>() <= HEADER_BYTES);
-const _: () = assert!(SLAB_MAX == 8_184);
+const _: () = assert!(SLAB_MAX == 32_760);
 
 const fn coarse_size(blocks: usize) -> usize {
     (SPAN_ROOM / blocks) & !7
@@ -276,8 +276,8 @@ impl Heap {
             if !(*span).listed {
                 self.list(span);
             }
-            // The last span with room of a class stays, so that one block freed and taken again costs nothing.
-            if (*span).used == 0 && !((*span).next.is_null() && (*span).prev.is_null()) {
+            // Empty spans go at once: as tables grow they leave one class after another, all shards at a time.
+            if (*span).used == 0 {
                 self.unlist(span);
                 retire_span(span);
             }
@@ -410,7 +410,7 @@ fn retire_span(span: *mut Span) {
 /// Tells the system that a span's contents are not needed.
 fn release_pages(span: *mut u8) {
     #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: the span is 64 KiB of memory of ours that holds nothing; it reads as zeros afterwards.
+    // SAFETY: the span is memory of ours that holds nothing; it reads as zeros afterwards.
     unsafe {
         libc::madvise(span.cast(), SPAN_BYTES, libc::MADV_DONTNEED);
     }
@@ -432,13 +432,13 @@ mod tests {
             assert_eq!(class_of(room), class, "{size} and its rounded size {room} differ in class");
             assert_eq!(rounded(size), room);
             assert!(class == 0 || class_size(class - 1) < size, "{size} would fit a smaller class");
-            assert!(room <= FINE_MAX || room - size < room / 8 + 8);
+            assert!(room <= FINE_MAX || room - size <= room / COARSE_BLOCKS_MIN);
         }
     }
 
     #[test]
     fn blocks_do_not_overlap_and_are_reused() {
-        let sizes = [8, 24, 56, 1024, 1500, 4096, 8184, 9000];
+        let sizes = [8, 24, 56, 1024, 1500, 4096, 32_760, 40_000];
         let rounds = if cfg!(miri) { 40 } else { 3_000 };
         let mut blocks = Vec::new();
         let mut random = 12345u64;
