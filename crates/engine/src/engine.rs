@@ -6,6 +6,7 @@ use crate::command::Command;
 use crate::config::Config;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
+use crate::reaper::Reaper;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
@@ -33,6 +34,8 @@ pub struct Engine {
     pub clients: Clients,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Frees in the background.
+    pub reaper: Reaper,
     /// The slow log.
     pub slowlog: SlowLog,
     /// The latency monitor.
@@ -80,6 +83,7 @@ impl Engine {
             commands,
             clients: Clients::default(),
             pause: Pause::default(),
+            reaper: Reaper::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
             started: Instant::now(),

@@ -326,8 +326,12 @@ impl Engine {
                 if let Some(resolved) = resolved {
                     worker.stats.commands[resolved.number as usize].rejected.add(1);
                 }
+                let mut error = CmdError::clone(error);
+                if let Some(resolved) = resolved {
+                    error = self.refuse_exec(session, *resolved, error);
+                }
                 session.abort_transaction();
-                self.answer_error(worker, None, error, &mut reply);
+                self.answer_error(worker, None, &error, &mut reply);
                 false
             }
             Target::Key(resolved, _) | Target::Other(resolved) => {
@@ -376,7 +380,9 @@ impl Engine {
         if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
             return Err(CmdError::NoAuth);
         }
-        if flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
+        // Within MULTI every command takes memory: its place in the queue.
+        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+        if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         let in_transaction = session.transaction.is_some();

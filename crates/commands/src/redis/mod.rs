@@ -1,8 +1,11 @@
 //! The commands of Redis, by family: an index.
 
 pub mod connection;
+mod database;
+pub mod generic;
 pub mod help;
 pub mod string;
+pub mod transactions;
 
 use tenon_engine::command::Command;
 
@@ -16,6 +19,40 @@ pub static ALL: &[&Command] = &[
     &connection::ping::PING,
     &connection::leave::QUIT,
     &connection::leave::RESET,
+    &connection::select::SELECT,
+    // Keys of any type and whole databases.
+    &generic::copy::COPY,
+    &generic::dbsize::DBSIZE,
+    &generic::delete::DEL,
+    &generic::delete::UNLINK,
+    &generic::exists::EXISTS,
+    &generic::exists::TOUCH,
+    &generic::expire::EXPIRE,
+    &generic::expire::EXPIREAT,
+    &generic::expire::PERSIST,
+    &generic::expire::PEXPIRE,
+    &generic::expire::PEXPIREAT,
+    &generic::flush::FLUSHALL,
+    &generic::flush::FLUSHDB,
+    &generic::keys::KEYS,
+    &generic::move_key::MOVE,
+    &generic::object::OBJECT,
+    &generic::randomkey::RANDOMKEY,
+    &generic::rename::RENAME,
+    &generic::rename::RENAMENX,
+    &generic::scan::SCAN,
+    &generic::swapdb::SWAPDB,
+    &generic::ttl::EXPIRETIME,
+    &generic::ttl::PEXPIRETIME,
+    &generic::ttl::PTTL,
+    &generic::ttl::TTL,
+    &generic::type_of::TYPE,
+    // Transactions.
+    &transactions::multi::DISCARD,
+    &transactions::multi::EXEC,
+    &transactions::multi::MULTI,
+    &transactions::watch::UNWATCH,
+    &transactions::watch::WATCH,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

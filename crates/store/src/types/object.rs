@@ -13,6 +13,14 @@ pub enum Object {
 }
 
 impl Object {
+    /// The same value once more; long strings are shared by reference as far as they can be.
+    pub fn share(&self) -> Object {
+        match self {
+            Object::Shared(bytes) => Object::Shared(bytes.clone()),
+            Object::Rope(rope) => Object::Rope(rope.share()),
+        }
+    }
+
     /// The object for a string: shared as it is, or in chunks when it is longer than one.
     pub fn string(bytes: &[u8]) -> Object {
         if bytes.len() <= CHUNK_LEN {

@@ -128,6 +128,12 @@ impl Rope {
         self.full.iter().map(|chunk| &chunk[..]).chain([&self.last[..]])
     }
 
+    /// The same string once more: full chunks are shared by reference until one of the two writes into them, the last
+    /// one is copied.
+    pub fn share(&self) -> Rope {
+        Rope { full: self.full.clone(), last: self.last.clone() }
+    }
+
     /// The only chunk, when there is no more than one; the rope is empty then.
     pub fn take_single(&mut self) -> Option<Bytes> {
         match (self.full.len(), self.last.is_empty()) {
@@ -169,6 +175,28 @@ impl From<Bytes> for Rope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_rope_costs_no_chunk_and_changes_alone() {
+        let bytes = vec![b'a'; 3 * CHUNK_LEN + 5];
+        let mut first = Rope::from(&bytes[..]);
+        let mut second = first.share();
+        assert_eq!(second.to_vec(), bytes);
+        let addresses = |rope: &Rope| rope.slices().map(<[u8]>::as_ptr).collect::<Vec<_>>();
+        assert_eq!(addresses(&first)[..3], addresses(&second)[..3]);
+        assert_ne!(addresses(&first)[3], addresses(&second)[3]);
+        first.write_at(CHUNK_LEN + 1, b"x");
+        first.append(b"y");
+        second.write_at(3 * CHUNK_LEN, b"z");
+        let differ = |rope: &Rope| {
+            let now = rope.to_vec();
+            (0..now.len()).filter(|&at| bytes.get(at) != Some(&now[at])).collect::<Vec<_>>()
+        };
+        assert_eq!(differ(&first), [CHUNK_LEN + 1, bytes.len()]);
+        assert_eq!(differ(&second), [3 * CHUNK_LEN]);
+        assert_eq!(addresses(&first)[2], addresses(&second)[2]);
+        assert_ne!(addresses(&first)[1], addresses(&second)[1]);
+    }
 
     #[test]
     fn behaves_like_a_vec() {

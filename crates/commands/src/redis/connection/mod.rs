@@ -5,3 +5,4 @@ pub mod client;
 pub mod hello;
 pub mod leave;
 pub mod ping;
+pub mod select;
