@@ -74,6 +74,10 @@ impl RespConnection {
     /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.all.input_bytes.add(input.len() as u64);
+        // Counted at once, so that CLIENT INFO in these bytes knows of them.
+        let client = &self.session.client;
+        let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
+        client.received_bytes.store(received, Ordering::Relaxed);
         let before = out.len();
         let mut scratch = std::mem::take(&mut worker.scratch);
         let flow = self.work(engine, worker, &mut scratch, input, out);
@@ -83,9 +87,6 @@ impl RespConnection {
         worker.stats.all.output_bytes.add(answered);
         let client = &self.session.client;
         client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
-        client
-            .received_bytes
-            .store(client.received_bytes.load(Ordering::Relaxed) + input.len() as u64, Ordering::Relaxed);
         client.input_bytes.store(self.pending.len() as u64, Ordering::Relaxed);
         flow
     }
