@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod auth;
 pub mod batch;
 pub mod clients;
 pub mod clock;
@@ -27,6 +28,7 @@ pub mod stats;
 pub mod string;
 pub mod table;
 pub mod transaction;
+pub mod version;
 pub mod watch;
 pub mod worker;
 

@@ -5,20 +5,24 @@ use crate::command::{Flags, Run};
 use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
-use crate::session::{Session, Transaction, WatchedKey};
+use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
 use crate::table::Resolved;
 use crate::watch::DirtyFlag;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use tenon_store::keyspace::is_past;
+use tenon_wire::OutBuf;
 use tenon_wire::resp::Reply;
 
 impl Engine {
     /// Adds a command to MULTI's queue.
     pub(crate) fn queue(&self, session: &mut Session, resolved: Resolved, args: &Args<'_>) {
         let transaction = session.transaction.as_mut().expect("queueing happens within MULTI");
-        transaction.queue.push((resolved, args.to_owned()));
+        let args = args.to_owned();
+        let bytes = session.client.queued_bytes.load(Ordering::Relaxed) + args.memory() as u64;
+        transaction.queue.push((resolved, args));
+        session.client.queued_bytes.store(bytes, Ordering::Relaxed);
         session.client.queued.store(transaction.queue.len() as u32, Ordering::Relaxed);
     }
 
@@ -85,12 +89,16 @@ impl Engine {
             reply.null_array();
             return Ok(());
         }
+        let silent = session.reply.is_silent();
         reply.array(transaction.queue.len());
         for (resolved, args) in &transaction.queue {
             let started = std::time::Instant::now();
-            // CONFIG SET proto and HELLO within MULTI change how the rest is written.
-            let mut reply = Reply::new(reply.out(), session.proto);
-            let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut reply);
+            // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
+            let muted = session.closing || session.reply == ReplyMode::Off;
+            let mut unheard = OutBuf::new();
+            let out = if muted { &mut unheard } else { reply.out() };
+            let mut one = Reply::new(out, session.proto);
+            let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut one);
             let elapsed = started.elapsed();
             worker.stats.commands[resolved.number as usize].ran(1, elapsed.as_nanos() as u64);
             worker.stats.all.commands.add(1);
@@ -100,10 +108,19 @@ impl Engine {
             let noted = threshold_us >= 0 && elapsed_us >= threshold_us as u64;
             if noted && !resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
                 let max_len = self.config.slowlog_max_len();
-                self.slowlog.add(worker.clock.now_ms, elapsed_us, &args.view(), &session.client, max_len);
+                let now_ms = worker.clock.now_ms;
+                self.slowlog.add(now_ms, elapsed_us, &args.view(), &worker.secrets, &session.client, max_len);
             }
+            worker.secrets.clear();
             if let Err(error) = result {
-                self.answer_error(worker, Some(*resolved), &error, &mut reply);
+                self.answer_error(worker, Some(*resolved), &error, &mut one);
+            }
+            if muted && session.reply == ReplyMode::On && !session.closing {
+                // CLIENT REPLY ON. Where EXEC itself began in silence, so did its array.
+                if silent {
+                    reply.out().clear();
+                }
+                reply.out().append(&mut unheard);
             }
         }
         Ok(())

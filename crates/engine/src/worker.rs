@@ -21,6 +21,8 @@ pub struct Worker {
     pub scratch: BatchScratch,
     /// How far packing this worker's memory has come.
     pub(crate) compaction: Compaction,
+    /// The arguments of the command that runs which the slow log must not show.
+    pub(crate) secrets: Vec<usize>,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
@@ -37,6 +39,7 @@ impl Worker {
             stats,
             scratch: BatchScratch::default(),
             compaction: Compaction::new(std::time::Instant::now()),
+            secrets: Vec::new(),
             random: seed | 1,
             garbage: Vec::new(),
             garbage_keyspaces: Vec::new(),

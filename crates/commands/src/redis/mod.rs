@@ -3,6 +3,7 @@
 pub mod connection;
 mod database;
 pub mod generic;
+pub mod help;
 pub mod string;
 pub mod transactions;
 
@@ -11,7 +12,13 @@ use tenon_engine::command::Command;
 /// Every command.
 pub static ALL: &[&Command] = &[
     // Connection.
+    &connection::auth::AUTH,
+    &connection::client::container::CLIENT,
+    &connection::ping::ECHO,
+    &connection::hello::HELLO,
     &connection::ping::PING,
+    &connection::leave::QUIT,
+    &connection::leave::RESET,
     &connection::select::SELECT,
     // Keys of any type and whole databases.
     &generic::copy::COPY,
