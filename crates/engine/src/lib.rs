@@ -12,6 +12,7 @@ pub mod engine;
 pub mod errors;
 pub mod execute;
 mod expire;
+pub mod flush;
 pub mod latency;
 mod memory;
 pub mod pause;
