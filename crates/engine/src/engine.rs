@@ -81,7 +81,7 @@ impl Engine {
             })
             .collect();
         Engine {
-            shards: Shards::new((config.shards() as usize).next_power_of_two(), seed),
+            shards: Shards::new(config.shards(), seed),
             config,
             commands,
             clients: Clients::default(),
