@@ -42,6 +42,8 @@ pub struct MemcacheConnection {
     filling: Option<(Rope, usize)>,
     /// The data block of the request at the start of `pending`, when it was taken out of the stream.
     big: Option<BigArg>,
+    /// How many keys of the read at the start of `pending` are answered: its client was to take those answers first.
+    answered: usize,
 }
 
 /// How far a buffer was worked off.
@@ -74,6 +76,16 @@ struct Start {
     decoder: TextDecoder,
 }
 
+/// What became of a request.
+enum Ran {
+    /// It is answered.
+    Wholly,
+    /// It is a read of which so many keys are answered; the client has much unsent output.
+    Partly(usize),
+    /// It ends the connection.
+    Closing,
+}
+
 /// Why a batch ended before its last request.
 enum Stopped {
     /// It did not.
@@ -89,7 +101,14 @@ enum Stopped {
 impl MemcacheConnection {
     /// A connection at its start.
     pub fn new(_engine: &Engine, client: Arc<Client>) -> MemcacheConnection {
-        MemcacheConnection { client, decoder: TextDecoder::new(), pending: Vec::new(), filling: None, big: None }
+        MemcacheConnection {
+            client,
+            decoder: TextDecoder::new(),
+            pending: Vec::new(),
+            filling: None,
+            big: None,
+            answered: 0,
+        }
     }
 
     /// What others may see of the client.
@@ -302,16 +321,29 @@ impl MemcacheConnection {
             }
             let args = &scratch.args.spans[args_from..request.args_end];
             args_from = request.args_end;
-            ran += 1;
-            let closes = match request.step {
+            let outcome = match request.step {
                 Step::Request { request, .. } => self.run(engine, worker, request, args, &mut keys, buf, out),
                 Step::Refused { refusal, .. } => {
                     refuse(worker, refusal, &mut keys, buf, out);
-                    false
+                    Ran::Wholly
                 }
                 Step::Skip { .. } | Step::Incomplete | Step::Big { .. } => unreachable!("none of these is kept"),
             };
-            if closes || self.client.killed.load(Ordering::Relaxed) {
+            self.answered = 0;
+            match outcome {
+                Ran::Wholly => ran += 1,
+                Ran::Partly(answered) => {
+                    self.answered = answered;
+                    stopped = Stopped::Output;
+                    break;
+                }
+                Ran::Closing => {
+                    ran += 1;
+                    stopped = Stopped::Closing;
+                    break;
+                }
+            }
+            if self.client.killed.load(Ordering::Relaxed) {
                 stopped = Stopped::Closing;
                 break;
             }
@@ -323,7 +355,7 @@ impl MemcacheConnection {
         (ran, stopped)
     }
 
-    /// Runs one request; tells whether the connection is to be closed.
+    /// Runs one request, or what is left of it.
     #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
     #[inline]
     fn run(
@@ -335,14 +367,22 @@ impl MemcacheConnection {
         keys: &mut Keys<'_>,
         buf: &[u8],
         out: &mut OutBuf,
-    ) -> bool {
+    ) -> Ran {
         let (answer, noreply) = match request {
             Request::Get { verb, exptime, last } => {
                 let reading = Reading::of(verb, exptime);
-                let behind = keys.next + args.len();
-                let failed = args
-                    .iter()
-                    .find_map(|&key| keys.visit(worker, bytes_of(key, buf), |cx| get::get(cx, reading, out)).err());
+                let (before, behind) = (keys.next, keys.next + args.len());
+                keys.skip_to(before + self.answered);
+                let mut failed = None;
+                for &key in &args[self.answered..] {
+                    if out.len() > OUTPUT_PAUSE {
+                        return Ran::Partly(keys.next - before);
+                    }
+                    if let Err(answer) = keys.visit(worker, bytes_of(key, buf), |cx| get::get(cx, reading, out)) {
+                        failed = Some(answer);
+                        break;
+                    }
+                }
                 keys.skip_to(behind);
                 match failed {
                     Some(answer) => (answer, false),
@@ -350,7 +390,7 @@ impl MemcacheConnection {
                         if last {
                             out.tail().extend_from_slice(b"END\r\n");
                         }
-                        return false;
+                        return Ran::Wholly;
                     }
                 }
             }
@@ -393,14 +433,14 @@ impl MemcacheConnection {
             Request::Shutdown => (Answer::ShutdownDisabled, false),
             Request::Version => {
                 admin::version(out.tail());
-                return false;
+                return Ran::Wholly;
             }
             Request::Stats => {
                 let kind = args.first().map(|&word| bytes_of(word, buf));
                 stats::stats(engine, worker, &self.client, kind, out.tail());
-                return false;
+                return Ran::Wholly;
             }
-            Request::Quit => return true,
+            Request::Quit => return Ran::Closing,
         };
         if answer.is_error() {
             worker.stats.all.errors.add(1);
@@ -408,7 +448,7 @@ impl MemcacheConnection {
         if !noreply {
             answer.write(out.tail());
         }
-        false
+        Ran::Wholly
     }
 
     /// Ends a stream that cannot be followed any further.
