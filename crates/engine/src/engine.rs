@@ -4,7 +4,7 @@ use crate::clients::{Clients, Message};
 use crate::clock::{Clock, now_us};
 use crate::command::Command;
 use crate::config::Config;
-use crate::flush::FlushSchedule;
+use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
 use crate::shards::Shards;

@@ -13,7 +13,7 @@ pub mod engine;
 pub mod errors;
 pub mod execute;
 mod expire;
-pub mod flush;
+pub mod flush_schedule;
 pub mod latency;
 mod memory;
 pub mod pause;

@@ -20,7 +20,7 @@ pub enum Data<'a> {
 
 impl<'a> Data<'a> {
     /// Length in bytes.
-    pub fn len(self) -> usize {
+    pub(super) fn len(self) -> usize {
         match self {
             Data::Bytes(bytes) => bytes.len(),
             Data::Big(big) => big.len(),

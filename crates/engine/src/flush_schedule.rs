@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::shards::Locked;
 use crate::worker::Worker;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tenon_store::keyspace::Keyspace;
+use tenon_store::keyspace::{Keyspace, is_past};
 
 /// Keys from which on freeing them is another thread's work: it takes some 10 ms for a hundred thousand.
 const FREED_ELSEWHERE_MIN: usize = 10_000;
@@ -54,7 +54,7 @@ impl Engine {
                 // Keys past their deadline were gone before.
                 let there = |key: &[u8]| {
                     let slot = keyspace.find(self.shards.hash(key), key);
-                    slot.is_some_and(|slot| !tenon_store::keyspace::is_past(keyspace.entry(slot).deadline_ms(), now_ms))
+                    slot.is_some_and(|slot| !is_past(keyspace.entry(slot).deadline_ms(), now_ms))
                 };
                 watched.changed_if(database, there);
             }
