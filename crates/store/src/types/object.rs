@@ -38,6 +38,17 @@ impl Object {
         }
     }
 
+    /// The string in chunks, made so if it was not; `None` when the object is no string.
+    pub fn as_rope(&mut self) -> Option<&mut Rope> {
+        if let Object::Shared(bytes) = self {
+            *self = Object::Rope(Rope::from(std::mem::take(bytes)));
+        }
+        match self {
+            Object::Rope(rope) => Some(rope),
+            Object::Shared(_) => None,
+        }
+    }
+
     /// Bytes of memory, the object itself included.
     pub fn memory(&self) -> usize {
         size_of::<Object>()

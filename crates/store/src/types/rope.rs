@@ -152,6 +152,26 @@ impl From<&[u8]> for Rope {
     }
 }
 
+impl From<Bytes> for Rope {
+    /// Takes the bytes over without a copy when nobody else refers to them and they fit a chunk.
+    fn from(bytes: Bytes) -> Rope {
+        let mut rope = Rope::new();
+        if bytes.len() == CHUNK_LEN {
+            rope.full.push(bytes);
+            return rope;
+        }
+        if bytes.len() < CHUNK_LEN {
+            match bytes.try_into_mut() {
+                Ok(own) => rope.last = own,
+                Err(shared) => rope.append(&shared),
+            }
+            return rope;
+        }
+        rope.append(&bytes);
+        rope
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +235,21 @@ mod tests {
         }
         assert_eq!(rope.to_vec(), model);
         assert_eq!(rope.slices().collect::<Vec<_>>().concat(), model);
+    }
+
+    #[test]
+    fn takes_over_bytes_of_any_length() {
+        for len in [0, 10, CHUNK_LEN - 1, CHUNK_LEN, CHUNK_LEN + 1] {
+            let bytes = Bytes::from(vec![1; len]);
+            let held = bytes.clone();
+            let mut rope = Rope::from(bytes);
+            rope.append(b"xy");
+            rope.write_at(0, b"z");
+            let mut expected = [&vec![1; len][..], b"xy"].concat();
+            expected[0] = b'z';
+            assert_eq!(rope.to_vec(), expected);
+            assert_eq!(held, vec![1; len], "what a reader holds does not change");
+        }
     }
 
     #[test]
