@@ -45,6 +45,11 @@ impl Reaper {
         }
     }
 
+    /// Whether nothing is being freed.
+    pub fn is_idle(&self) -> bool {
+        self.pending.load(Ordering::Acquire) == 0
+    }
+
     /// Waits until `enough` or until all is freed, at most this long; tells whether it is enough. Returns at once when
     /// nothing is being freed.
     pub fn wait_until(&self, enough: impl Fn() -> bool, at_most: Duration) -> bool {
@@ -53,7 +58,7 @@ impl Reaper {
             if enough() {
                 return true;
             }
-            if self.pending.load(Ordering::Acquire) == 0 {
+            if self.is_idle() {
                 // What was freed last may have made it enough.
                 return enough();
             }
