@@ -356,7 +356,9 @@ impl Engine {
         if !session.authenticated && !flags.any(Flags::NO_AUTH) {
             return Err(CmdError::NoAuth);
         }
-        if flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
+        // Within MULTI every command takes memory: its place in the queue.
+        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+        if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         if session.transaction.is_some() {

@@ -113,7 +113,7 @@ fn scan(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     reply.array(2);
     reply.bulk(cursor.to_string().as_bytes());
     reply.array(given);
-    reply.out().append(&mut keys);
+    reply.raw(keys.contiguous().expect("keys are copied, so they lie in one piece"));
     Ok(())
 }
 
