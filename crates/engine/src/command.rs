@@ -283,16 +283,18 @@ impl Command {
                 categories.push(category);
             }
         };
-        add(self.group == Group::Generic, "keyspace");
+        // A container is in no family's category: its subcommands are.
+        let in_group = |group| self.group == group && self.subcommands().is_empty();
+        add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
-        add(self.group == Group::String, "string");
+        add(in_group(Group::String), "string");
         add(flags.any(Flags::ADMIN), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");
         add(flags.any(Flags::ADMIN.or(Flags::DANGEROUS)), "dangerous");
-        add(self.group == Group::Connection, "connection");
-        add(self.group == Group::Transactions, "transaction");
+        add(in_group(Group::Connection), "connection");
+        add(in_group(Group::Transactions), "transaction");
         categories
     }
 }

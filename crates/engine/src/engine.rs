@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
+use crate::reaper::Reaper;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
@@ -37,6 +38,8 @@ pub struct Engine {
     pub clients: Clients,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Frees in the background.
+    pub reaper: Reaper,
     /// The slow log.
     pub slowlog: SlowLog,
     /// The latency monitor.
@@ -86,6 +89,7 @@ impl Engine {
             commands,
             clients: Clients::default(),
             pause: Pause::default(),
+            reaper: Reaper::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
             started: Instant::now(),

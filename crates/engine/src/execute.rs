@@ -302,9 +302,12 @@ impl Engine {
                     worker.stats.commands[resolved.number as usize].rejected.add(1);
                 }
                 let hidden = !session.authenticated && resolved.is_none_or(|r| !r.command.flags.any(Flags::NO_AUTH));
-                let error = if hidden { &CmdError::NoAuth } else { &**error };
+                let mut error = if hidden { CmdError::NoAuth } else { CmdError::clone(error) };
+                if let Some(resolved) = resolved {
+                    error = self.refuse_exec(session, *resolved, error);
+                }
                 session.abort_transaction();
-                self.answer_error(worker, None, error, &mut reply);
+                self.answer_error(worker, None, &error, &mut reply);
                 false
             }
             Target::Key(resolved, _) | Target::Other(resolved) => {
@@ -351,7 +354,9 @@ impl Engine {
         if !session.authenticated && !flags.any(Flags::NO_AUTH) {
             return Err(CmdError::NoAuth);
         }
-        if flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
+        // Within MULTI every command takes memory: its place in the queue.
+        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+        if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         if session.transaction.is_some() {

@@ -38,8 +38,6 @@ pub struct WatchedKey {
     pub database: usize,
     /// The key.
     pub key: Box<[u8]>,
-    /// Whether it was past its deadline, but not yet removed, when WATCH came: then its removal is no change.
-    pub was_expired: bool,
 }
 
 /// One client's state.

@@ -7,6 +7,7 @@ use crate::stats::WorkerStats;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
+use tenon_store::keyspace::Keyspace;
 
 /// A worker's own state. Never shared; the statistics in it may be read by others.
 pub struct Worker {
@@ -23,6 +24,8 @@ pub struct Worker {
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
+    /// Whole databases, likewise.
+    garbage_keyspaces: Vec<Keyspace>,
 }
 
 impl Worker {
@@ -36,6 +39,7 @@ impl Worker {
             compaction: Compaction::new(std::time::Instant::now()),
             random: seed | 1,
             garbage: Vec::new(),
+            garbage_keyspaces: Vec::new(),
         }
     }
 
@@ -57,11 +61,19 @@ impl Worker {
         }
     }
 
+    /// Frees keyspaces that were taken out, when no shard is locked.
+    pub fn discard_keyspaces(&mut self, keyspaces: Vec<Keyspace>) {
+        self.garbage_keyspaces.extend(keyspaces);
+    }
+
     /// Frees what was put off. No shard is locked.
     #[inline]
     pub fn sweep(&mut self) {
         if !self.garbage.is_empty() {
             self.garbage.clear();
+        }
+        if !self.garbage_keyspaces.is_empty() {
+            self.garbage_keyspaces.clear();
         }
     }
 }

@@ -1,3 +1,4 @@
 //! Commands on the connection: an index.
 
 pub mod ping;
+pub mod select;
