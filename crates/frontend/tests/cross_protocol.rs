@@ -76,3 +76,28 @@ fn a_write_of_the_other_protocol_voids_a_cas_token() {
     // SET knows no flags: they go with the value they described.
     assert_eq!(host.says(&mut memcached, "get k\r\n"), "VALUE k 0 1\r\ny\r\nEND\r\n");
 }
+
+#[test]
+fn a_write_of_memcacheds_breaks_a_watch() {
+    for write in [
+        "set k 0 0 1\r\nx\r\n",
+        "incr k 1\r\n",
+        "append k 0 0 1\r\n1\r\n",
+        "touch k 100\r\n",
+        "delete k\r\n",
+        "flush_all\r\n",
+    ] {
+        let mut host = Host::new();
+        let (mut memcached, mut resp) = (host.memcached(), host.connect(Dialect::Resp));
+        host.says(&mut memcached, "set k 0 0 1\r\n1\r\n");
+        let transaction = |host: &mut Host, resp: &mut host::Client| {
+            host.ask(resp, &[command(&[b"MULTI"]), command(&[b"PING"]), command(&[b"EXEC"])].concat())
+        };
+        host.ask(&mut resp, &command(&[b"WATCH", b"k"]));
+        host.says(&mut memcached, "gets k\r\n");
+        assert!(transaction(&mut host, &mut resp).ends_with(b"*1\r\n+PONG\r\n"), "a read changes nothing");
+        host.ask(&mut resp, &command(&[b"WATCH", b"k"]));
+        host.says(&mut memcached, write);
+        assert!(transaction(&mut host, &mut resp).ends_with(b"*-1\r\n"), "{write:?}");
+    }
+}

@@ -68,7 +68,7 @@ pub fn flush_all(engine: &Engine, worker: &mut Worker, exptime: Option<i64>) -> 
     match Expiry::of(exptime.unwrap_or(0), worker.clock.now_ms) {
         Expiry::Never | Expiry::Over => {
             engine.flush_schedule.set(None);
-            engine.flush(worker, DATABASE);
+            engine.empty_database(worker, DATABASE);
         }
         Expiry::At(ms) => engine.flush_schedule.set(Some(ms)),
     }

@@ -6,6 +6,7 @@ use super::value::shared_pieces;
 use super::verb::TextCommand;
 use tenon_engine::context::KeyCx;
 use tenon_engine::store::entry::ValueRef;
+use tenon_engine::string;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::memcache::GetVerb;
 
@@ -97,7 +98,7 @@ fn write_item(out: &mut OutBuf, key: &[u8], flags: u32, cas: Option<u64>, value:
         ValueRef::Bytes(bytes) => write_short(out.tail(), key, flags, cas, bytes),
         ValueRef::Int(int) => write_short(out.tail(), key, flags, cas, digits.format(int).as_bytes()),
         ValueRef::Object(object) => {
-            write_head(out.tail(), key, flags, cas, super::value::len_of(value));
+            write_head(out.tail(), key, flags, cas, string::len(value));
             shared_pieces(object).for_each(|piece| out.push_shared(piece));
             out.tail().extend_from_slice(b"\r\n");
         }

@@ -3,11 +3,12 @@
 use super::answer::Answer;
 use super::expiry::Expiry;
 pub use super::value::Data;
-use super::value::{extend, len_of, object_of, pieces, value_of};
 use super::verb::TextCommand;
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::store::Slot;
-use tenon_engine::store::entry::ValueRef;
+use tenon_engine::store::entry::INLINE_LEN_MAX;
+use tenon_engine::store::types::Rope;
+use tenon_engine::string::{self, Text};
 use tenon_engine::wire::memcache::StoreVerb;
 
 /// Stores in any case.
@@ -104,7 +105,7 @@ fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, item: Item<'_>) -> Answer {
             return Answer::Stored;
         }
     };
-    cx.store(slot, item.data.to_value(), deadline, item.flags, None);
+    cx.store(slot, item.data.take().into_value(), deadline, item.flags, None);
     Answer::Stored
 }
 
@@ -129,7 +130,7 @@ fn compare_and_store(cx: &mut KeyCx<'_>, slot: Option<Slot>, token: u64, item: I
 
 /// Whether the item's string may become longer by so many bytes.
 fn may_grow(cx: &KeyCx<'_>, slot: Slot, more: usize) -> bool {
-    let len = len_of(cx.entry(slot).value());
+    let len = string::len(cx.entry(slot).value());
     (len + more) as u64 <= cx.engine().config.max_value_size()
 }
 
@@ -138,19 +139,7 @@ fn append(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
         cx.worker().stats.all.mc_too_large.add(1);
         return Answer::TooLarge;
     }
-    if let ValueRef::Object(_) = cx.entry(slot).value() {
-        cx.change_object(slot, |object| extend(object, data));
-        return Answer::Stored;
-    }
-    let before = pieces(cx.entry(slot).value(), &mut itoa::Buffer::new()).concat();
-    match data {
-        Data::Bytes(bytes) => cx.rewrite(slot, value_of(&[&before[..], bytes].concat())),
-        Data::Big(_) => {
-            let mut joined = tenon_engine::store::types::Rope::from(&before[..]);
-            data.to_rope().slices().for_each(|bytes| joined.append(bytes));
-            cx.rewrite(slot, object_of(joined));
-        }
-    }
+    cx.append(slot, data.take());
     Answer::Stored
 }
 
@@ -160,16 +149,19 @@ fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
         return Answer::TooLarge;
     }
     let value = cx.entry(slot).value();
-    let mut digits = itoa::Buffer::new();
-    match (value, data) {
-        (ValueRef::Bytes(_) | ValueRef::Int(_), Data::Bytes(bytes)) => {
-            let joined = [bytes, &pieces(value, &mut digits).concat()].concat();
-            cx.rewrite(slot, value_of(&joined));
+    match data.take() {
+        Text::Bytes(bytes) if bytes.len() + string::len(value) <= INLINE_LEN_MAX => {
+            let mut joined = bytes.to_vec();
+            string::for_each_slice(value, |slice| joined.extend_from_slice(slice));
+            cx.rewrite(slot, Text::Bytes(&joined).into_value());
         }
-        _ => {
-            let mut joined = data.to_rope();
-            pieces(value, &mut digits).into_iter().for_each(|bytes| joined.append(bytes));
-            cx.rewrite(slot, object_of(joined));
+        text => {
+            let mut joined = match text {
+                Text::Bytes(bytes) => Rope::from(bytes),
+                Text::Rope(rope) => rope,
+            };
+            string::for_each_slice(value, |slice| joined.append(slice));
+            cx.rewrite(slot, Text::Rope(joined).into_value());
         }
     }
     Answer::Stored
