@@ -95,7 +95,7 @@ fn a_write_waits_for_the_end_of_a_pause_and_a_read_does_not() {
     let mut client = host.memcached();
     let now_ms = host.worker.clock.now_ms;
     host.engine.pause.start(now_ms + 60_000, PauseMode::Write, now_ms);
-    host.send(&mut client, b"get a\r\nset a 0 0 1\r\nx\r\nget a\r\n");
+    host.send(&mut client, b"get a\r\nset a 0 0 1\r\nx\r\nget a\r\nset b 0 0 5\r\nab");
     assert_eq!((take(&mut client.out), client.flow), (b"END\r\n".to_vec(), Flow::Park));
     // Looking again before the end changes nothing.
     host.resume(&mut client);
@@ -103,6 +103,7 @@ fn a_write_waits_for_the_end_of_a_pause_and_a_read_does_not() {
     assert!(host.engine.pause.end().contains(&client.connection.client().info.key));
     host.tell(&mut client, Message::Unpause);
     assert_eq!(host.ask(&mut client, b""), b"STORED\r\nVALUE a 0 1\r\nx\r\nEND\r\n");
+    assert_eq!(host.ask(&mut client, b"cde\r\nget b\r\n"), b"STORED\r\nVALUE b 0 5\r\nabcde\r\nEND\r\n");
 
     // Data taken out of the stream is kept for as long as its request waits.
     host.engine.pause.start(now_ms + 60_000, PauseMode::All, now_ms);
