@@ -4,7 +4,7 @@ use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
 use crate::command::{Command, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
-use crate::engine::Engine;
+use crate::engine::{CLOCK_STALE, Engine};
 use crate::errors::CmdError;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
@@ -12,7 +12,7 @@ use crate::shards::Locked;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
@@ -21,8 +21,6 @@ use tenon_wire::{ArgSpans, OutBuf};
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// A slow log that wants commands below this many microseconds makes every command be timed by itself.
 const TIMED_ALONE_US: i64 = 1_000;
-/// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
-const CLOCK_STALE: Duration = Duration::from_micros(500);
 
 /// Why a batch ended before its last command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use crate::context::{KeyCx, ServerCx};
 use crate::engine::Engine;
-use crate::shards::ShardState;
+use crate::shards::{Locked, ShardState};
 use crate::worker::Worker;
 use tenon_store::keyspace::Keyspace;
 
@@ -76,6 +76,28 @@ impl ServerCx<'_> {
                 true
             });
         });
+    }
+}
+
+impl Engine {
+    /// Takes all keys of a database out, at one moment for all clients. No shard is locked.
+    pub fn empty_database(&self, worker: &mut Worker, database: usize) {
+        let mut taken = Vec::new();
+        let mut keys = 0;
+        let mut held = self.shards.lock_everything();
+        held.each(&mut |index, state| {
+            if let Some(keyspace) = take(self, state, database) {
+                keys += keyspace.len();
+                taken.push(keyspace);
+                self.shards.set_due(index, state.shard.next_due_ms());
+            }
+            true
+        });
+        drop(held);
+        worker.stats.all.changes.add(keys as u64);
+        if keys > FREED_HERE_MAX {
+            self.reaper.free(taken);
+        }
     }
 }
 

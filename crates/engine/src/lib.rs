@@ -15,6 +15,7 @@ pub mod errors;
 pub mod execute;
 mod expire;
 pub mod flush;
+pub mod flush_schedule;
 pub mod latency;
 pub mod long_double;
 mod memory;

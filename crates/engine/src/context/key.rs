@@ -35,6 +35,22 @@ pub struct KeyCx<'a> {
     pub(crate) touches: bool,
 }
 
+impl Engine {
+    /// Calls `visit` with one key of a database, its shard locked.
+    #[inline]
+    pub fn with_key<R>(
+        &self,
+        worker: &mut Worker,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+        visit: impl FnOnce(&mut KeyCx<'_>) -> R,
+    ) -> R {
+        let mut state = self.shards.lock(self.shards.index(hash));
+        visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true })
+    }
+}
+
 impl<'a> KeyCx<'a> {
     /// The server.
     pub fn engine(&self) -> &'a Engine {
