@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -49,6 +50,14 @@ pub struct ClientInfo {
     pub fd: i32,
     /// Whether it came through a UNIX socket.
     pub unix: bool,
+}
+
+impl ClientInfo {
+    /// Whether the client is on this machine: it came through a UNIX socket or over loopback.
+    pub fn is_local(&self) -> bool {
+        let address = self.remote.parse::<SocketAddr>().map(|address| address.ip().to_canonical());
+        self.unix || address.is_ok_and(|ip| ip.is_loopback())
+    }
 }
 
 /// What others may see of a session; the session's worker writes it, now and then.

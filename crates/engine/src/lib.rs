@@ -12,15 +12,18 @@ pub mod engine;
 pub mod errors;
 pub mod execute;
 mod expire;
+pub mod info;
 pub mod latency;
 mod memory;
 pub mod pause;
+pub mod rates;
 pub mod session;
 pub mod shards;
 pub mod slowlog;
 pub mod stats;
 pub mod table;
 pub mod transaction;
+pub mod version;
 pub mod watch;
 pub mod worker;
 

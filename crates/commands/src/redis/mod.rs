@@ -1,6 +1,9 @@
 //! The commands of Redis, by family: an index.
 
 pub mod connection;
+mod help;
+mod help_command;
+pub mod server;
 pub mod string;
 
 use tenon_engine::command::Command;
@@ -9,6 +12,19 @@ use tenon_engine::command::Command;
 pub static ALL: &[&Command] = &[
     // Connection.
     &connection::ping::PING,
+    // Server.
+    &server::command::COMMAND,
+    &server::config::CONFIG,
+    &server::debug::DEBUG,
+    &server::info::INFO,
+    &server::latency::LATENCY,
+    &server::lolwut::LOLWUT,
+    &server::memory::MEMORY,
+    &server::role::ROLE,
+    &server::shutdown::SHUTDOWN,
+    &server::slowlog::SLOWLOG,
+    &server::time::LASTSAVE,
+    &server::time::TIME,
     // Strings.
     &string::get::GET,
 ];
