@@ -87,7 +87,7 @@ impl Engine {
                 char::from_digit((digits >> 60) as u32, 16).expect("four bits are a hexadecimal digit")
             })
             .collect();
-        let shards = Shards::new(config.shards().next_power_of_two(), seed);
+        let shards = Shards::new(config.shards(), seed);
         Engine {
             startup_memory: tenon_ds::memory::used() as u64,
             rates: Rates::default(),

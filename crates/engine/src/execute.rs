@@ -195,7 +195,7 @@ impl Engine {
         if threshold_us >= 0 && each_ns / 1_000 >= threshold_us as u64 {
             self.note_slow(worker, session, batch, calls, from, each_ns / 1_000);
         }
-        let threshold_ms = self.config.latency_monitor_threshold() as u64;
+        let threshold_ms = self.config.latency_monitor_threshold();
         if threshold_ms > 0 && each_ns / 1_000_000 >= threshold_ms {
             let event = if is_quick(&calls[from].target) { "fast-command" } else { "command" };
             self.latency.note(event, each_ns / 1_000_000, threshold_ms, worker.clock.now_ms);

@@ -33,7 +33,7 @@ impl Engine {
             }
         }
         if expired_any {
-            let threshold_ms = self.config.latency_monitor_threshold() as u64;
+            let threshold_ms = self.config.latency_monitor_threshold();
             self.latency.note("expire-cycle", started.elapsed().as_millis() as u64, threshold_ms, now_ms);
         }
         PERIOD

@@ -54,7 +54,7 @@ impl Engine {
         let elapsed = started.elapsed();
         worker.stats.all.evicted.add(evicted as u64);
         worker.stats.all.eviction_us.add(elapsed.as_micros() as u64);
-        let threshold_ms = self.config.latency_monitor_threshold() as u64;
+        let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
         // With some room made the command may run: as in Redis the limit is then approached over several commands.
         evicted > 0 || memory::used() <= limit

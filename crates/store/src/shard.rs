@@ -7,6 +7,7 @@ use crate::keyspace::Keyspace;
 pub struct Shard {
     first: Keyspace,
     /// Databases from 1 on, as far as they were ever used; most servers use only database 0.
+    #[expect(clippy::box_collection, reason = "one word, so that a shard with its lock is one cache line")]
     others: Option<Box<Vec<Keyspace>>>,
 }
 

@@ -1,6 +1,7 @@
-//! Transcripts, oracles and started servers for Tenon's tests. Knows no command and no type of the server.
+//! Transcripts, oracles and started servers for Tenon's tests. Knows no command.
 #![forbid(unsafe_code)]
 
+pub mod in_process;
 pub mod server;
 pub mod target;
 pub mod transcripts;

@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn the_worst_go_first() {
         let access = |access| Meta { access, ..Meta::default() };
-        let left = evict_half(Policy::AllKeysLru, Noting::Clock, |n| access(n));
+        let left = evict_half(Policy::AllKeysLru, Noting::Clock, access);
         assert!(left.len() == 500 && mean(&left) > 700, "{}", mean(&left));
         let frequency = Noting::Frequency { log_factor: 10, decay_minutes: 0 };
         let left = evict_half(Policy::AllKeysLfu, frequency, |n| access(n / 4));
@@ -112,10 +112,10 @@ mod tests {
     fn volatile_policies_leave_other_keys() {
         for policy in [Policy::VolatileLru, Policy::VolatileLfu, Policy::VolatileRandom, Policy::VolatileTtl] {
             // One key in a hundred has a deadline: sampling alone hardly finds them.
-            let meta = |n: u32| Meta { deadline_ms: (n % 100 == 0).then_some(1 << 40), ..Meta::default() };
+            let meta = |n: u32| Meta { deadline_ms: (n.is_multiple_of(100)).then_some(1 << 40), ..Meta::default() };
             let left = evict_half(policy, Noting::Clock, meta);
             assert_eq!(left.len(), 990);
-            assert!(left.iter().all(|n| n % 100 != 0));
+            assert!(left.iter().all(|n| !n.is_multiple_of(100)));
         }
         assert_eq!(evict_half(Policy::NoEviction, Noting::Clock, |_| Meta::default()).len(), 1_000);
         assert_eq!(evict_half(Policy::AllKeysRandom, Noting::Clock, |_| Meta::default()).len(), 500);

@@ -3,6 +3,7 @@
 use super::error::{Fatal, Refusal, RequestError};
 use super::line::{KEY_MAX, Line, Store, Tokens, get_verb, parse_line};
 use super::number::parse_i64;
+use super::plain::{set_line, whole_get};
 use super::request::{GetVerb, Request, StoreVerb};
 use crate::span::{ArgSpans, Span};
 use memchr::memchr;
@@ -126,6 +127,18 @@ impl TextDecoder {
             return Err(Fatal::RequestTooLong);
         }
         match self.state {
+            State::Line { scanned: 0 } => {
+                if let Some(end) = whole_get(buf, start, &mut args.spans, limits.line_max) {
+                    let request = Request::Get { verb: GetVerb::Get, exptime: None, last: true };
+                    return Ok(Step::Request { request, end });
+                }
+                if let Some((store, len)) = set_line(&buf[start..], limits.line_max)
+                    && store.len <= limits.value_max
+                {
+                    return Ok(self.read_data(buf, start, store, len, false, limits));
+                }
+                self.read_line(buf, start, 0, args, limits)
+            }
             State::Line { scanned } => self.read_line(buf, start, scanned, args, limits),
             State::Data { store, at, taken } => Ok(self.read_data(buf, start, store, at, taken, limits)),
             State::Keys { verb, exptime, any } => Ok(self.read_keys(buf, start, verb, exptime, any, args)),
@@ -145,7 +158,7 @@ impl TextDecoder {
         *taken = true;
     }
 
-    #[inline]
+    #[inline(never)]
     fn read_line(
         &mut self,
         buf: &[u8],

@@ -4,6 +4,7 @@ pub mod decode;
 pub mod error;
 mod line;
 mod number;
+mod plain;
 pub mod request;
 
 pub use decode::{Limits, Step, TextDecoder};

@@ -5,9 +5,27 @@ const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
+/// A few plain digits, which nearly all numbers are.
+#[inline]
+fn parse_plain(token: &[u8]) -> Option<u32> {
+    if token.is_empty() || token.len() > 9 {
+        return None;
+    }
+    let mut number = 0;
+    for &digit in token {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u32::from(digit);
+    }
+    Some(number)
+}
+
 /// A number may have blanks around it, a sign and leading zeros: what `strtoull` takes.
 ///
 /// Stricter than memcached, which ignores whatever follows a blank: nothing but blanks may.
+#[cold]
 fn parse(token: &[u8]) -> Option<(bool, u64)> {
     let token = &token[token.iter().take_while(|&&byte| is_space(byte)).count()..];
     let blanks = token.iter().rev().take_while(|&&byte| is_space(byte)).count();
@@ -31,7 +49,11 @@ fn parse(token: &[u8]) -> Option<(bool, u64)> {
 }
 
 /// A number of 0 and more; `-0` is one.
+#[inline]
 pub(super) fn parse_u64(token: &[u8]) -> Option<u64> {
+    if let Some(number) = parse_plain(token) {
+        return Some(number.into());
+    }
     match parse(token)? {
         (true, 1..) => None,
         (_, magnitude) => Some(magnitude),
@@ -44,7 +66,11 @@ pub(super) fn parse_u32(token: &[u8]) -> Option<u32> {
 }
 
 /// A number with a sign.
+#[inline]
 pub(super) fn parse_i64(token: &[u8]) -> Option<i64> {
+    if let Some(number) = parse_plain(token) {
+        return Some(number.into());
+    }
     let (negative, magnitude) = parse(token)?;
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { magnitude.try_into().ok() }
 }

@@ -2,7 +2,7 @@
 
 use super::error::ProtocolError;
 use super::inline;
-use super::number::{parse_i64, short_count};
+use super::number::{SHORT_COUNT_MAX, parse_i64, short_count};
 use crate::span::{ArgSpans, Span};
 use memchr::memchr2;
 
@@ -336,43 +336,36 @@ impl CommandDecoder {
 
 /// The end of the command at `start` when it is wholly in the buffer and plainly written; its arguments are appended.
 ///
-/// Anything unusual, short or wrong gives nothing and appends nothing: [`CommandDecoder::resume`] finds out what it is.
-#[inline]
+/// Anything unusual, short or wrong gives nothing and appends nothing: [`CommandDecoder::resume`] finds out what it is. Not
+/// inlined: on its own, all it works with stays in registers.
+#[inline(never)]
 fn whole_command(buf: &[u8], start: usize, spans: &mut Vec<Span>, limits: &Limits) -> Option<usize> {
-    if *buf.get(start)? != b'*' {
-        return None;
-    }
-    let (count, mut at) = short_count(buf, start + 1)?;
-    // The shortest argument takes six bytes: a count that cannot be met is not tried.
-    if count == 0 || count as i64 > limits.multibulk_max || count > (buf.len() - at) / 6 {
+    let mut rest = buf.get(start..)?;
+    let (count, line_len) = short_count(rest, b'*')?;
+    rest = &rest[line_len..];
+    // The shortest argument takes six bytes: a count that cannot be met is not tried. No argument read here is over
+    // the smallest limit that Redis lets one set, so that the others need not be compared with it.
+    if count == 0
+        || count > rest.len() / 6
+        || count as i64 > limits.multibulk_max
+        || limits.bulk_len_max < SHORT_COUNT_MAX
+    {
         return None;
     }
     let before = spans.len();
     spans.reserve(count);
     for _ in 0..count {
-        match whole_argument(buf, at, limits) {
-            Some((span, end)) => {
-                spans.push(span);
-                at = end;
-            }
-            None => {
-                spans.truncate(before);
-                return None;
-            }
+        if let Some((len, line_len)) = short_count(rest, b'$')
+            && let Some(behind) = rest.get(line_len + len + 2..)
+        {
+            spans.push(Span::bytes(buf.len() - rest.len() + line_len, len));
+            rest = behind;
+        } else {
+            spans.truncate(before);
+            return None;
         }
     }
-    Some(at)
-}
-
-/// The argument at `at`, when it is wholly in the buffer, and the position behind it.
-#[inline(always)]
-fn whole_argument(buf: &[u8], at: usize, limits: &Limits) -> Option<(Span, usize)> {
-    if *buf.get(at)? != b'$' {
-        return None;
-    }
-    let (len, body) = short_count(buf, at + 1)?;
-    let end = body + len + 2;
-    (end <= buf.len() && len <= limits.bulk_len_max).then_some((Span::bytes(body, len), end))
+    Some(buf.len() - rest.len())
 }
 
 #[cfg(test)]
@@ -499,11 +492,14 @@ mod tests {
 
     #[test]
     fn the_limits_are_kept_on_the_fast_path_too() {
-        let limits = Limits { bulk_len_max: 3, multibulk_max: 2, ..Limits::default() };
-        let check = |input: &str, expected: &str| assert_eq!(transcript(input.as_bytes(), &limits), expected);
-        check("*2\r\n$3\r\nabc\r\n$0\r\n\r\n", "abc ");
-        check("*1\r\n$4\r\nabcd\r\n", "(Protocol error: invalid bulk length)");
-        check("*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n", "(Protocol error: invalid multibulk length)");
+        for bulk_len_max in [3, SHORT_COUNT_MAX] {
+            let limits = Limits { bulk_len_max, multibulk_max: 2, ..Limits::default() };
+            let check = |input: &str, expected: &str| assert_eq!(transcript(input.as_bytes(), &limits), expected);
+            check("*2\r\n$3\r\nabc\r\n$0\r\n\r\n", "abc ");
+            let over = bulk_len_max + 1;
+            check(&format!("*1\r\n${over}\r\n{}\r\n", "x".repeat(over)), "(Protocol error: invalid bulk length)");
+            check("*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n", "(Protocol error: invalid multibulk length)");
+        }
     }
 
     #[test]

@@ -1,0 +1,205 @@
+//! Tenon without a socket: front ends and engine on the test's own thread. Knows no command.
+
+use crate::target::{Demand, Dialect, Link, NotReady, Received, Side, Target};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tenon_engine::Engine;
+use tenon_engine::clients::{self, ClientInfo, ConnectionKey, Message};
+use tenon_engine::config::{Config, Loader, Machine, Origin};
+use tenon_engine::wire::OutBuf;
+use tenon_engine::worker::Worker;
+use tenon_frontend::{Connection, Flow};
+
+/// Tenon in this process.
+#[derive(Default)]
+pub struct InProcess {
+    host: Option<Rc<RefCell<Host>>>,
+    dialect: Option<Dialect>,
+}
+
+/// An engine with its connections.
+struct Host {
+    engine: Arc<Engine>,
+    worker: Worker,
+    connections: BTreeMap<u32, Peer>,
+    mail: Arc<Mutex<Vec<(ConnectionKey, Message)>>>,
+    opened: u32,
+}
+
+struct Peer {
+    connection: Connection,
+    /// What the client has not received yet.
+    sent: Vec<u8>,
+    open: bool,
+    parked: bool,
+    /// Bytes that came while the connection was parked.
+    held: Vec<u8>,
+}
+
+fn configuration(settings: &[(&str, &str)]) -> Result<Config, String> {
+    let mut loader = Loader::new(Machine::detect());
+    let own = [("workers", "1"), ("shards", "64")];
+    for (name, value) in own.iter().chain(settings) {
+        let words: Vec<String> = value.split(' ').map(str::to_owned).collect();
+        loader.apply(name, &words, &Origin::CommandLine).map_err(|error| error.to_string())?;
+    }
+    loader.finish().map_err(|error| error.to_string())
+}
+
+impl Host {
+    fn new(config: Config) -> Host {
+        let engine = Arc::new(Engine::new(config, tenon_commands::ALL, 0x5EED));
+        let mail: Arc<Mutex<Vec<(ConnectionKey, Message)>>> = Arc::default();
+        let outbox = Arc::clone(&mail);
+        engine.clients.set_post(Box::new(move |key, message| {
+            outbox.lock().expect("no test panics while it posts").push((key, message));
+        }));
+        let worker = engine.worker(0);
+        Host { engine, worker, connections: BTreeMap::new(), mail, opened: 0 }
+    }
+
+    fn open(&mut self, dialect: Dialect) -> u32 {
+        self.opened += 1;
+        let index = self.opened;
+        let info = ClientInfo {
+            key: ConnectionKey { worker: 0, index, generation: 0 },
+            dialect: match dialect {
+                Dialect::Redis => clients::Dialect::Resp,
+                Dialect::Memcache => clients::Dialect::Memcached,
+            },
+            remote: format!("127.0.0.1:{}", 40_000 + index),
+            local: "127.0.0.1:6379".to_owned(),
+            fd: 8 + index as i32,
+            unix: false,
+        };
+        let connection = Connection::open(&self.engine, &self.worker, info);
+        let peer = Peer { connection, sent: Vec::new(), open: true, parked: false, held: Vec::new() };
+        self.connections.insert(index, peer);
+        index
+    }
+
+    fn send(&mut self, index: u32, bytes: &[u8]) -> io::Result<()> {
+        self.engine.read_clock(&mut self.worker);
+        let peer = self.connections.get_mut(&index).filter(|peer| peer.open);
+        let Some(peer) = peer else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        if peer.parked {
+            peer.held.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let mut out = OutBuf::new();
+        let flow = peer.connection.on_bytes(&self.engine, &mut self.worker, bytes, &mut out);
+        self.follow(index, flow, out);
+        Ok(())
+    }
+
+    /// Takes the output and does what the connection asks for.
+    fn follow(&mut self, index: u32, mut flow: Flow, mut out: OutBuf) {
+        let Some(peer) = self.connections.get_mut(&index) else { return };
+        loop {
+            if flow != Flow::Close {
+                while !out.is_empty() {
+                    let mut slices = [io::IoSlice::new(&[])];
+                    out.io_slices(&mut slices);
+                    let len = slices[0].len();
+                    peer.sent.extend_from_slice(&slices[0]);
+                    out.advance(len);
+                }
+            }
+            match flow {
+                // The client takes everything at once.
+                Flow::Drain => flow = peer.connection.resume(&self.engine, &mut self.worker, &mut out),
+                Flow::Continue => return,
+                Flow::Park => {
+                    peer.parked = true;
+                    return;
+                }
+                Flow::CloseAfterFlush | Flow::Close => {
+                    peer.open = false;
+                    return peer.connection.closed(&self.engine);
+                }
+            }
+        }
+    }
+
+    /// What a worker does between its clients' bytes: ticks and messages.
+    fn pump(&mut self) {
+        self.engine.tick(&mut self.worker);
+        loop {
+            let mail = std::mem::take(&mut *self.mail.lock().expect("no test panics while it posts"));
+            if mail.is_empty() {
+                return;
+            }
+            for (key, message) in mail {
+                let Some(peer) = self.connections.get_mut(&key.index).filter(|peer| peer.open) else { continue };
+                let mut out = OutBuf::new();
+                let mut flow = peer.connection.on_message(&self.engine, &mut self.worker, message, &mut out);
+                if flow == Flow::Continue && std::mem::take(&mut peer.parked) {
+                    let held = std::mem::take(&mut peer.held);
+                    flow = peer.connection.on_bytes(&self.engine, &mut self.worker, &held, &mut out);
+                }
+                self.follow(key.index, flow, out);
+            }
+        }
+    }
+}
+
+impl Target for InProcess {
+    fn name(&self) -> String {
+        "Tenon in process".to_owned()
+    }
+
+    fn side(&self) -> Side {
+        Side::Tenon
+    }
+
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), NotReady> {
+        let config = configuration(&demand.settings_for(Side::Tenon)).map_err(NotReady::Fail)?;
+        self.host = Some(Rc::new(RefCell::new(Host::new(config))));
+        self.dialect = Some(demand.dialect);
+        Ok(())
+    }
+
+    fn connect(&mut self, _name: &str) -> io::Result<Box<dyn Link>> {
+        let host = self.host.clone().expect("a file is prepared for before it connects");
+        let index = host.borrow_mut().open(self.dialect.expect("it was prepared for"));
+        Ok(Box::new(InProcessLink { host, index }))
+    }
+}
+
+struct InProcessLink {
+    host: Rc<RefCell<Host>>,
+    index: u32,
+}
+
+impl Link for InProcessLink {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.host.borrow_mut().send(self.index, bytes)
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>, _timeout: Duration) -> io::Result<Received> {
+        let mut host = self.host.borrow_mut();
+        host.pump();
+        let Some(peer) = host.connections.get_mut(&self.index) else { return Ok(Received::Closed) };
+        if !peer.sent.is_empty() {
+            into.append(&mut peer.sent);
+            return Ok(Received::Bytes);
+        }
+        Ok(if peer.open { Received::Nothing } else { Received::Closed })
+    }
+}
+
+impl Drop for InProcessLink {
+    fn drop(&mut self) {
+        let mut host = self.host.borrow_mut();
+        let host = &mut *host;
+        if let Some(mut peer) = host.connections.remove(&self.index)
+            && peer.open
+        {
+            peer.connection.closed(&host.engine);
+        }
+    }
+}

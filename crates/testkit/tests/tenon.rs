@@ -1,0 +1,15 @@
+//! Plays the transcripts against Tenon, in process and over TCP. Knows no command.
+
+use tenon_testkit::in_process::InProcess;
+use tenon_testkit::target::TenonOverTcp;
+use tenon_testkit::transcripts::check::{check, folder};
+
+#[test]
+fn tenon_in_process_agrees_with_the_transcripts() {
+    check(&mut InProcess::default(), &folder(), None);
+}
+
+#[test]
+fn tenon_over_tcp_agrees_with_the_transcripts() {
+    check(&mut TenonOverTcp::target(), &folder(), None);
+}
