@@ -63,7 +63,7 @@ impl Digest {
 
     /// Adds a key of a database to the sum of its keys.
     pub fn add_key(&mut self, entry: EntryRef<'_>) {
-        self.add_hash(Digest::of_key(entry).0);
+        self.add(&Digest::of_key(entry).0);
     }
 
     /// The digest of all databases, each with its number, its number of keys and the sum of them, in order.

@@ -230,7 +230,7 @@ fn reset(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 }
 
 fn find(engine: &Engine, name: &[u8]) -> Option<(&'static str, Spikes)> {
-    engine.latency.events().into_iter().find(|(event, _)| event.as_bytes().eq_ignore_ascii_case(name))
+    engine.latency.events().into_iter().find(|(event, _)| event.as_bytes() == name)
 }
 
 /// Explains the subcommands.

@@ -35,19 +35,25 @@ pub fn diagnose(events: &[(&'static str, Spikes)], threshold_ms: u64, slowlog_us
             spikes.samples.len()
         );
         if *event == "command" {
-            if slowlog_us < 0 || slowlog_us as u64 / 1_000 > threshold_ms {
+            if slowlog_us < 0 {
                 advice.push(format!(
                     "- There are latency issues with potentially slow commands you are using. Try to enable the Slow Log \
-                     using the command 'CONFIG SET slowlog-log-slower-than {}'.",
+                     Redis feature using the command 'CONFIG SET slowlog-log-slower-than {}'. If the Slow log is disabled \
+                     Redis is not able to log slow commands execution for you.",
                     threshold_ms * 1_000
                 ));
-            } else {
-                advice.push(
-                    "- Check your Slow Log to understand what are the commands you are running which are too slow to \
-                     execute. Please check https://redis.io/commands/slowlog for more information."
-                        .to_owned(),
-                );
+            } else if slowlog_us as u64 / 1_000 > threshold_ms {
+                advice.push(format!(
+                    "- Your current Slow Log configuration only logs events that are slower than your configured latency \
+                     monitor threshold. Please use 'CONFIG SET slowlog-log-slower-than {}'.",
+                    threshold_ms * 1_000
+                ));
             }
+            advice.push(
+                "- Check your Slow Log to understand what are the commands you are running which are too slow to execute. \
+                 Please check https://redis.io/commands/slowlog for more information."
+                    .to_owned(),
+            );
         } else if *event == "fast-command" {
             advice.push(
                 "- Fast commands that take this long point to the machine rather than to the commands: look whether other \

@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn draws_as_redis_does() {
         let samples = [(1, "9s"), (12, "8s"), (7, "1s"), (4, "0s")].map(|(value, label)| (value, label.to_owned()));
-        assert_eq!(draw(&samples), " #  \n |_ \n ||o\n_|||\n    \n9810\nssss\n");
+        assert_eq!(draw(&samples), " #  \n |_ \n ||_\n_|||\n    \n9810\nssss\n");
         let flat = [(5, "1m".to_owned()), (5, "2m".to_owned())];
         assert_eq!(draw(&flat), "  \n  \n  \n__\n  \n12\nmm\n");
         assert_eq!(draw(&[]), "");
