@@ -112,14 +112,14 @@ const fn load_max(homes: u32) -> u32 {
 
 /// The capacity that follows `capacity` when it is full.
 ///
-/// Small tables are blocks of the slab, where every step of eight bytes is a class: they grow by an eighth. Larger
-/// ones take the sizes that general allocators have, four to a doubling.
+/// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth. Larger ones take the
+/// sizes that general allocators have, four to a doubling.
 const fn grown(capacity: u32) -> u32 {
     if capacity < 64 {
         let next = capacity + capacity / 4 + 2;
         return (next + 7) & !7;
     }
-    if capacity < 512 {
+    if capacity < (slab::SLAB_MAX / 8) as u32 {
         return (capacity + capacity / 8 + 7) & !7;
     }
     let eighth = (capacity + 1).next_power_of_two() / 8;
@@ -352,6 +352,29 @@ impl<P: Pointer> TagTable<P> {
         }
         let start = ((u64::from(random) * u64::from(self.capacity)) >> 32) as u32;
         (start..self.capacity).chain(0..start).find(|&index| !self.read(index).is_null()).map(Slot)
+    }
+
+    /// Moves the slots, and the elements that `should_move` names, out of memory that is to be given back.
+    pub fn relocate(&mut self, mut should_move: impl FnMut(P::Ref<'_>) -> bool, mut moved: impl FnMut(P) -> P) {
+        let bytes = self.capacity as usize * size_of::<*mut u8>();
+        // SAFETY: the slots are a block of this size when there are any.
+        if self.capacity > 0 && unsafe { slab::is_draining(self.slots.cast(), bytes) } {
+            self.resize(self.capacity);
+        }
+        for index in 0..self.capacity {
+            let word = self.read(index);
+            // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
+            if word.is_null() || !should_move(unsafe { P::as_ref(address_of(word)) }) {
+                continue;
+            }
+            // Should `moved` panic, the element is lost to the table but is not freed twice.
+            self.write(index, ptr::null_mut());
+            // SAFETY: the slot no longer holds the element, so this is its only owner.
+            let element = moved(unsafe { P::from_raw(address_of(word)) });
+            let address = element.into_raw().as_ptr();
+            assert!(address.addr() <= ADDRESS_MASK, "user addresses have 47 bits");
+            self.write(index, address.map_addr(|a| a | word.addr() & !ADDRESS_MASK));
+        }
     }
 
     /// Moves the elements into a table of `capacity` slots, or of more if they do not fit.

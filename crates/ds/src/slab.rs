@@ -7,10 +7,13 @@
 //! ```text
 //! chunk (4 MiB, from the system)
 //! +---------+---------+-- ... --+---------+
-//! | span    | span    |         | span    |   64 KiB each, aligned to 64 KiB, so a block's span is its address
-//! +---------+---------+-- ... --+---------+   with the low 16 bits cleared
+//! | span    | span    |         | span    |   256 KiB each, aligned to that, so a block's span is its address
+//! +---------+---------+-- ... --+---------+   with the low 18 bits cleared
 //! span:  [ header 64 B ][ block ][ block ] ... [ block ]      all blocks of one class, one owning heap
 //! ```
+//!
+//! Where blocks of a class were freed here and there, their spans stay although little of them is used. Such spans can
+//! be drained: they give out no more blocks, and whoever owns the blocks moves those that `is_draining` names.
 //!
 //! Every thread has a heap. A block that another thread frees goes onto its owner's `remote` stack (push one, take
 //! all: no ABA), which the owner empties when it needs memory or calls `collect`. The heap of a thread that ended is
@@ -23,7 +26,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-const SPAN_BYTES: usize = 64 * 1024;
+const SPAN_BYTES: usize = 256 * 1024;
 const CHUNK_BYTES: usize = 4 * 1024 * 1024;
 const HEADER_BYTES: usize = 64;
 const SPAN_ROOM: usize = SPAN_BYTES - HEADER_BYTES;
@@ -40,10 +43,10 @@ const CLASSES: usize = FINE_CLASSES + COARSE_BLOCKS_MAX - COARSE_BLOCKS_MIN + 1;
 pub const SLAB_MAX: usize = coarse_size(COARSE_BLOCKS_MIN);
 
 /// Empty spans that are kept ready; the pages of further ones go back to the system.
-const SPARE_SPANS_MAX: usize = 32;
+const SPARE_SPANS_MAX: usize = 4;
 
 const _: () = assert!(size_of::<Span>() <= HEADER_BYTES);
-const _: () = assert!(SLAB_MAX == 8_184);
+const _: () = assert!(SLAB_MAX == 32_760);
 
 const fn coarse_size(blocks: usize) -> usize {
     (SPAN_ROOM / blocks) & !7
@@ -94,17 +97,23 @@ struct Span {
     bump: u32,
     /// Whether the span is in its heap's list of spans with room.
     listed: bool,
+    /// Whether the span is in its heap's list of spans to be emptied. Any thread may ask.
+    draining: AtomicBool,
 }
 
 struct Heap {
     /// Spans with room, by class. Touched by the owning thread only.
     bins: UnsafeCell<[*mut Span; CLASSES]>,
+    /// Spans that are to be emptied. Touched by the owning thread only.
+    draining: UnsafeCell<*mut Span>,
+    /// Bytes of blocks that are free but were in use before: they take memory for nothing. Owning thread only.
+    waste: Cell<usize>,
     /// Blocks that other threads have freed.
     remote: AtomicPtr<FreeBlock>,
     owned: AtomicBool,
 }
 
-// SAFETY: `bins` is touched only by the thread that has set `owned`; `remote` is atomic.
+// SAFETY: `bins`, `draining` and `waste` are touched only by the thread that has set `owned`; `remote` is atomic.
 unsafe impl Sync for Heap {}
 // SAFETY: a heap has no tie to the thread that made it; ownership is handed on through `owned`.
 unsafe impl Send for Heap {}
@@ -154,6 +163,8 @@ fn lease_heap() -> &'static Heap {
     let heap = idle.unwrap_or_else(|| {
         let heap: &'static Heap = Box::leak(Box::new(Heap {
             bins: UnsafeCell::new([ptr::null_mut(); CLASSES]),
+            draining: UnsafeCell::new(ptr::null_mut()),
+            waste: Cell::new(0),
             remote: AtomicPtr::new(ptr::null_mut()),
             owned: AtomicBool::new(true),
         }));
@@ -252,6 +263,7 @@ impl Heap {
             } else {
                 let block = (*span).free;
                 (*span).free = (*block).next;
+                self.waste.set(self.waste.get() - block_bytes as usize);
                 block.cast::<u8>()
             };
             (*span).used += 1;
@@ -273,12 +285,16 @@ impl Heap {
             (*block).next = (*span).free;
             (*span).free = block;
             (*span).used -= 1;
-            if !(*span).listed {
+            self.waste.set(self.waste.get() + (*span).block_bytes as usize);
+            let draining = (*span).draining.load(Ordering::Relaxed);
+            if !(*span).listed && !draining {
                 self.list(span);
             }
-            // The last span with room of a class stays, so that one block freed and taken again costs nothing.
-            if (*span).used == 0 && !((*span).next.is_null() && (*span).prev.is_null()) {
-                self.unlist(span);
+            // Empty spans go at once: as tables grow they leave one class after another, all shards at a time.
+            if (*span).used == 0 {
+                let head = if draining { self.draining.get() } else { self.bin(span) };
+                unlink(head, span);
+                self.waste.set(self.waste.get() - ((*span).bump as usize - HEADER_BYTES));
                 retire_span(span);
             }
         }
@@ -337,24 +353,28 @@ impl Heap {
                 used: 0,
                 bump: HEADER_BYTES as u32,
                 listed: false,
+                draining: AtomicBool::new(false),
             });
             self.list(span);
             span
         }
     }
 
+    /// The list of spans with room that the span is or would be in.
+    ///
     /// # Safety
-    /// The caller owns the heap and the unlisted span.
+    /// The caller owns the heap and the span.
+    unsafe fn bin(&self, span: *mut Span) -> *mut *mut Span {
+        // SAFETY: as the function's contract says; the class is that of a bin.
+        unsafe { self.bins.get().cast::<*mut Span>().add((*span).class as usize) }
+    }
+
+    /// # Safety
+    /// The caller owns the heap and the span, which is in no list.
     unsafe fn list(&self, span: *mut Span) {
-        // SAFETY: as the function's contract says; listed spans are live.
+        // SAFETY: as the function's contract says.
         unsafe {
-            let head = &mut (*self.bins.get())[(*span).class as usize];
-            (*span).prev = ptr::null_mut();
-            (*span).next = *head;
-            if !head.is_null() {
-                (**head).prev = span;
-            }
-            *head = span;
+            link(self.bin(span), span);
             (*span).listed = true;
         }
     }
@@ -362,22 +382,131 @@ impl Heap {
     /// # Safety
     /// The caller owns the heap and the listed span.
     unsafe fn unlist(&self, span: *mut Span) {
-        // SAFETY: as the function's contract says; neighbours in the list are live.
+        // SAFETY: as the function's contract says.
         unsafe {
-            let (prev, next) = ((*span).prev, (*span).next);
-            if prev.is_null() {
-                (*self.bins.get())[(*span).class as usize] = next;
-            } else {
-                (*prev).next = next;
-            }
-            if !next.is_null() {
-                (*next).prev = prev;
-            }
-            (*span).next = ptr::null_mut();
-            (*span).prev = ptr::null_mut();
+            unlink(self.bin(span), span);
             (*span).listed = false;
         }
     }
+
+    /// Marks the little-used spans of a class; tells whether there are any.
+    ///
+    /// # Safety
+    /// The caller owns the heap.
+    unsafe fn drain_class(&self, class: usize) -> bool {
+        let is_sparse = |span: *mut Span| {
+            // SAFETY: only live spans of this heap are passed.
+            let (used, bump, block) =
+                unsafe { ((*span).used as usize, (*span).bump as usize, (*span).block_bytes as usize) };
+            used * block * 4 <= (bump - HEADER_BYTES) * 3 && bump + block > SPAN_BYTES
+        };
+        // SAFETY: the caller owns the heap; spans in its lists are live.
+        unsafe {
+            let (mut spans, mut blocks) = (0, 0);
+            let mut span = (*self.bins.get())[class];
+            while !span.is_null() {
+                if is_sparse(span) {
+                    spans += 1;
+                    blocks += (*span).used as usize;
+                }
+                span = (*span).next;
+            }
+            // At least a span must be won when the blocks are packed anew.
+            let needed = blocks.div_ceil(SPAN_ROOM / class_size(class));
+            if spans <= needed {
+                return false;
+            }
+            let mut span = (*self.bins.get())[class];
+            while !span.is_null() {
+                let next = (*span).next;
+                if is_sparse(span) {
+                    self.unlist(span);
+                    link(self.draining.get(), span);
+                    (*span).draining.store(true, Ordering::Relaxed);
+                }
+                span = next;
+            }
+            true
+        }
+    }
+}
+
+/// # Safety
+/// The list and the span, which is in no list, are the caller's.
+unsafe fn link(head: *mut *mut Span, span: *mut Span) {
+    // SAFETY: as the function's contract says; spans in a list are live.
+    unsafe {
+        (*span).prev = ptr::null_mut();
+        (*span).next = *head;
+        if !(*head).is_null() {
+            (**head).prev = span;
+        }
+        *head = span;
+    }
+}
+
+/// # Safety
+/// The list and the span, which is in it, are the caller's.
+unsafe fn unlink(head: *mut *mut Span, span: *mut Span) {
+    // SAFETY: as the function's contract says; neighbours in the list are live.
+    unsafe {
+        let (prev, next) = ((*span).prev, (*span).next);
+        if prev.is_null() {
+            *head = next;
+        } else {
+            (*prev).next = next;
+        }
+        if !next.is_null() {
+            (*next).prev = prev;
+        }
+        (*span).next = ptr::null_mut();
+        (*span).prev = ptr::null_mut();
+    }
+}
+
+/// Bytes of this thread's freed blocks whose memory is still taken.
+pub fn waste() -> usize {
+    own_heap().waste.get()
+}
+
+/// Marks this thread's spans of which little is used, so that they give out no more blocks; tells whether there are
+/// any. Their blocks should then be moved by whoever owns them.
+pub fn start_draining() -> bool {
+    let heap = own_heap();
+    // SAFETY: this thread owns its heap.
+    unsafe {
+        heap.drain_remote();
+        (0..CLASSES).fold(false, |any, class| heap.drain_class(class) || any)
+    }
+}
+
+/// Lets this thread's spans that are still not empty give out blocks again.
+pub fn stop_draining() {
+    let heap = own_heap();
+    // SAFETY: this thread owns its heap, and the spans in its lists are live.
+    unsafe {
+        heap.drain_remote();
+        while !(*heap.draining.get()).is_null() {
+            let span = *heap.draining.get();
+            unlink(heap.draining.get(), span);
+            (*span).draining.store(false, Ordering::Relaxed);
+            heap.list(span);
+        }
+    }
+}
+
+/// Whether a block should be moved: to a new one that is filled and used instead, so that this one can be freed.
+///
+/// # Safety
+/// `block` came from `alloc` with the same `size`, is in use, and its provenance covers its whole span.
+#[inline]
+pub unsafe fn is_draining(block: NonNull<u8>, size: usize) -> bool {
+    if size > SLAB_MAX {
+        return false;
+    }
+    let span = block.as_ptr().map_addr(|a| a & !(SPAN_BYTES - 1)).cast::<Span>();
+    // SAFETY: the block lies in a live span; the flag is atomic.
+    unsafe { (*span).draining.load(Ordering::Relaxed) }
 }
 
 /// A span that belongs to nobody, from the spare ones or from a new chunk.
@@ -410,7 +539,7 @@ fn retire_span(span: *mut Span) {
 /// Tells the system that a span's contents are not needed.
 fn release_pages(span: *mut u8) {
     #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: the span is 64 KiB of memory of ours that holds nothing; it reads as zeros afterwards.
+    // SAFETY: the span is memory of ours that holds nothing; it reads as zeros afterwards.
     unsafe {
         libc::madvise(span.cast(), SPAN_BYTES, libc::MADV_DONTNEED);
     }
@@ -432,13 +561,13 @@ mod tests {
             assert_eq!(class_of(room), class, "{size} and its rounded size {room} differ in class");
             assert_eq!(rounded(size), room);
             assert!(class == 0 || class_size(class - 1) < size, "{size} would fit a smaller class");
-            assert!(room <= FINE_MAX || room - size < room / 8 + 8);
+            assert!(room <= FINE_MAX || room - size <= room / COARSE_BLOCKS_MIN);
         }
     }
 
     #[test]
     fn blocks_do_not_overlap_and_are_reused() {
-        let sizes = [8, 24, 56, 1024, 1500, 4096, 8184, 9000];
+        let sizes = [8, 24, 56, 1024, 1500, 4096, 32_760, 40_000];
         let rounds = if cfg!(miri) { 40 } else { 3_000 };
         let mut blocks = Vec::new();
         let mut random = 12345u64;
@@ -467,6 +596,72 @@ mod tests {
                 free(block, size);
             }
         }
+    }
+
+    #[test]
+    fn sparse_spans_can_be_emptied() {
+        // On a thread of its own: the heap's other spans are out of the way.
+        let check = || {
+            let size = if cfg!(miri) { 30_000 } else { 4_000 };
+            let count = 6 * (SPAN_ROOM / size);
+            let mut blocks: Vec<NonNull<u8>> = (0..count).map(|_| alloc(size)).collect();
+            let mut index = 0;
+            blocks.retain(|&block| {
+                index += 1;
+                let keep = index % 4 == 0;
+                if !keep {
+                    // SAFETY: the block is live and freed once.
+                    unsafe { free(block, size) };
+                }
+                keep
+            });
+            let before = waste();
+            assert!(before > count / 2 * size, "{before}");
+            assert!(start_draining());
+            for block in &mut blocks {
+                // SAFETY: the block is live; the old one is freed once and not used after.
+                unsafe {
+                    if is_draining(*block, size) {
+                        let moved = alloc(size);
+                        assert!(!is_draining(moved, size), "a span that is emptied gives out no blocks");
+                        free(*block, size);
+                        *block = moved;
+                    }
+                }
+            }
+            stop_draining();
+            assert_eq!(waste(), 0);
+            assert!(!start_draining(), "nothing is left to win");
+            for block in blocks {
+                // SAFETY: as above.
+                unsafe { free(block, size) };
+            }
+            assert_eq!(waste(), 0);
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
+
+    #[test]
+    fn spans_that_stay_in_use_are_used_again() {
+        let check = || {
+            let size = 30_000;
+            let blocks: Vec<NonNull<u8>> = (0..24).map(|_| alloc(size)).collect();
+            let (stay, go): (Vec<_>, Vec<_>) = blocks.into_iter().enumerate().partition(|(index, _)| index % 4 == 0);
+            for (_, block) in go {
+                // SAFETY: the block is live and freed once.
+                unsafe { free(block, size) };
+            }
+            assert!(start_draining());
+            stop_draining();
+            let before = waste();
+            let again: Vec<NonNull<u8>> = (0..18).map(|_| alloc(size)).collect();
+            assert!(waste() < before, "the spans give out blocks again");
+            for block in stay.into_iter().map(|(_, block)| block).chain(again) {
+                // SAFETY: as above.
+                unsafe { free(block, size) };
+            }
+        };
+        std::thread::spawn(check).join().unwrap();
     }
 
     #[test]

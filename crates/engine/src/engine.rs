@@ -155,6 +155,7 @@ impl Engine {
         let next = self.expire_tick(worker);
         worker.sweep();
         tenon_ds::slab::collect();
+        self.compact_tick(worker);
         for key in self.pause.end_if_due(worker.clock.now_ms) {
             self.clients.tell(key, Message::Unpause);
         }

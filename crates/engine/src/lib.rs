@@ -6,6 +6,7 @@ pub mod batch;
 pub mod clients;
 pub mod clock;
 pub mod command;
+mod compact;
 pub mod config;
 pub mod context;
 pub mod engine;

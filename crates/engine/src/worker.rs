@@ -2,6 +2,7 @@
 
 use crate::batch::BatchScratch;
 use crate::clock::Clock;
+use crate::compact::Compaction;
 use crate::stats::WorkerStats;
 use std::sync::Arc;
 use tenon_store::access::Noting;
@@ -17,6 +18,8 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Where batches are parsed into; taken out while one is.
     pub scratch: BatchScratch,
+    /// How far packing this worker's memory has come.
+    pub(crate) compaction: Compaction,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
@@ -30,6 +33,7 @@ impl Worker {
             clock: Clock::read(Noting::Clock),
             stats,
             scratch: BatchScratch::default(),
+            compaction: Compaction::new(std::time::Instant::now()),
             random: seed | 1,
             garbage: Vec::new(),
         }

@@ -238,6 +238,20 @@ impl Entry {
         EntryRef(self.0, PhantomData)
     }
 
+    /// The same entry in another block.
+    pub fn moved(self) -> Entry {
+        let this = ManuallyDrop::new(self);
+        let size = EntryRef(this.0, PhantomData).size();
+        let block = slab::alloc(size);
+        // SAFETY: the new block has room for all of the entry, which is plain bytes; the old block is freed once, and
+        // the object, if any, now belongs to the new entry.
+        unsafe {
+            block.copy_from_nonoverlapping(this.0, size);
+            slab::free(this.0, size);
+        }
+        Entry(block)
+    }
+
     /// Gives up the entry for its object, if that is what the value is.
     pub fn into_object(self) -> Option<Box<Object>> {
         let this = ManuallyDrop::new(self);
@@ -403,6 +417,13 @@ impl<'a> EntryRef<'a> {
     #[inline]
     fn size(self) -> usize {
         self.value_offset() + self.header().value_len()
+    }
+
+    /// Whether the entry lies in memory that is to be given back.
+    #[inline]
+    pub fn is_draining(self) -> bool {
+        // SAFETY: the entry's block was allocated with this size.
+        unsafe { slab::is_draining(self.0, self.size()) }
     }
 
     /// Bytes of memory that the entry and its object take.

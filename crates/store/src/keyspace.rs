@@ -241,6 +241,11 @@ impl Keyspace {
         self.table.scan(from, count, |_, entry| visit(entry))
     }
 
+    /// Moves table and entries out of memory that is to be given back (`slab::start_draining`).
+    pub fn relocate(&mut self) {
+        self.table.relocate(|entry| entry.is_draining(), Entry::moved);
+    }
+
     /// Some key, chosen by a random number.
     pub fn sample(&self, random: u32) -> Option<Slot> {
         self.table.sample(random)
