@@ -227,12 +227,10 @@ impl Flags {
     pub const ALLOW_BUSY: Flags = Flags(1 << 16);
     /// Not allowed while a replica loads its primary's data beside its own.
     pub const NO_ASYNC_LOADING: Flags = Flags(1 << 17);
-    /// In the ACL category `keyspace` although of another group.
-    pub const IN_KEYSPACE: Flags = Flags(1 << 18);
     /// In the ACL category `connection` although of another group.
-    pub const IN_CONNECTION: Flags = Flags(1 << 19);
+    pub const IN_CONNECTION: Flags = Flags(1 << 18);
     /// In the ACL categories `admin` and `dangerous` although anybody's to run.
-    pub const IN_ADMIN: Flags = Flags(1 << 20);
+    pub const IN_ADMIN: Flags = Flags(1 << 19);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {
@@ -294,16 +292,18 @@ impl Command {
                 categories.push(category);
             }
         };
-        add(self.group == Group::Generic || flags.any(Flags::IN_KEYSPACE), "keyspace");
+        // A container is in no family's category: its subcommands are.
+        let in_group = |group| self.group == group && self.subcommands().is_empty();
+        add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
-        add(self.group == Group::String, "string");
+        add(in_group(Group::String), "string");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN).or(Flags::DANGEROUS)), "dangerous");
-        add(self.group == Group::Connection || flags.any(Flags::IN_CONNECTION), "connection");
-        add(self.group == Group::Transactions, "transaction");
+        add(in_group(Group::Connection) || flags.any(Flags::IN_CONNECTION), "connection");
+        add(in_group(Group::Transactions), "transaction");
         categories
     }
 }

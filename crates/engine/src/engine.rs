@@ -14,6 +14,7 @@ use crate::table::CommandTable;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -80,13 +81,10 @@ impl Engine {
         let workers = config.workers().max(1);
         // One more for whoever runs commands without being a worker (tests, embedding).
         let worker_stats = (0..=workers).map(|_| Arc::new(WorkerStats::new(commands.all().len()))).collect();
-        let mut digits = seed;
-        let run_id = (0..40)
-            .map(|_| {
-                digits = digits.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                char::from_digit((digits >> 60) as u32, 16).expect("four bits are a hexadecimal digit")
-            })
-            .collect();
+        // Everybody may read the run's name, so it must not lead back to the seed that keys are hashed with.
+        let own = RandomState::new();
+        let mut run_id: String = (0..3).map(|part| format!("{:016x}", own.hash_one(part))).collect();
+        run_id.truncate(40);
         let shards = Shards::new(config.shards(), seed);
         Engine {
             startup_memory: tenon_ds::memory::used() as u64,

@@ -49,7 +49,7 @@ impl LatencyMonitor {
     pub fn reset(&self, names: &[String]) -> usize {
         let mut events = self.0.lock();
         let before = events.len();
-        events.retain(|event, _| !names.is_empty() && !names.iter().any(|name| name == event));
+        events.retain(|event, _| !names.is_empty() && !names.iter().any(|name| name.eq_ignore_ascii_case(event)));
         before - events.len()
     }
 }

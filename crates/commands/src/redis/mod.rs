@@ -1,7 +1,7 @@
 //! The commands of Redis, by family: an index.
 
 pub mod connection;
-mod help;
+pub mod help;
 mod help_command;
 pub mod server;
 pub mod string;

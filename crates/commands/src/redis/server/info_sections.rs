@@ -13,7 +13,6 @@ use tenon_engine::{clock, version};
 /// What the sections are written from.
 pub struct Facts<'a> {
     engine: &'a Engine,
-    now_ms: u64,
     databases: Vec<DatabaseFacts>,
     memory: MemoryFacts,
 }
@@ -23,7 +22,7 @@ impl<'a> Facts<'a> {
     pub fn gather(cx: &mut ServerCx<'a>) -> Facts<'a> {
         let databases = databases(cx);
         let memory = MemoryFacts::gather(cx.engine, &databases);
-        Facts { engine: cx.engine, now_ms: cx.worker.clock.now_ms, databases, memory }
+        Facts { engine: cx.engine, databases, memory }
     }
 
     fn sum(&self, counter: fn(&Counters) -> &Counter) -> u64 {
@@ -327,7 +326,6 @@ pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     line(text, "expiry_lag_ms_max", lag_ms_max);
     put(text, format_args!("eviction_us_mean:{:.2}\r\n", mean(facts.sum(|all| &all.eviction_us), evicted)));
     line(text, "changes", engine.changes());
-    line(text, "clock_ms", facts.now_ms);
     for (index, stats) in engine.worker_stats.iter().take(engine.workers()).enumerate() {
         let all = &stats.all;
         put(
