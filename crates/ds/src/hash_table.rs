@@ -364,7 +364,9 @@ impl<P: Pointer> TagTable<P> {
         for index in 0..self.capacity {
             let word = self.read(index);
             // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
-            if word.is_null() || !should_move(unsafe { P::as_ref(address_of(word)) }) {
+            let stays = word.is_null()
+                || unsafe { !slab::may_be_draining(address_of(word)) || !should_move(P::as_ref(address_of(word))) };
+            if stays {
                 continue;
             }
             // Should `moved` panic, the element is lost to the table but is not freed twice.

@@ -24,7 +24,7 @@ use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 const SPAN_BYTES: usize = 256 * 1024;
 const CHUNK_BYTES: usize = 4 * 1024 * 1024;
@@ -43,7 +43,7 @@ const CLASSES: usize = FINE_CLASSES + COARSE_BLOCKS_MAX - COARSE_BLOCKS_MIN + 1;
 pub const SLAB_MAX: usize = coarse_size(COARSE_BLOCKS_MIN);
 
 /// Empty spans that are kept ready; the pages of further ones go back to the system.
-const SPARE_SPANS_MAX: usize = 4;
+const SPARE_SPANS_MAX: usize = 1;
 
 const _: () = assert!(size_of::<Span>() <= HEADER_BYTES);
 const _: () = assert!(SLAB_MAX == 32_760);
@@ -127,6 +127,21 @@ struct SpareSpans {
 
 // SAFETY: spare spans belong to nobody; the mutex hands each to one taker.
 unsafe impl Send for SpareSpans {}
+
+/// Which spans may be draining: a bit for each, by its address. Bits of spans that no longer are stay set until no
+/// heap drains any; whoever finds one asks `is_draining`.
+static MAY_DRAIN: [AtomicU64; FILTER_WORDS] = [const { AtomicU64::new(0) }; FILTER_WORDS];
+/// Heaps that have draining spans.
+static DRAINING_HEAPS: AtomicUsize = AtomicUsize::new(0);
+/// As many bits as there are spans in 4 GiB: two spans share a bit only when they lie so far apart.
+const FILTER_WORDS: usize = 256;
+
+/// The word and bit of the filter for the span that an address lies in.
+#[inline]
+fn filter_bit(address: usize) -> (usize, u64) {
+    let span = address / SPAN_BYTES;
+    (span / 64 % FILTER_WORDS, 1 << (span % 64))
+}
 
 thread_local! {
     static HEAP: Cell<*const Heap> = const { Cell::new(ptr::null()) };
@@ -398,7 +413,7 @@ impl Heap {
             // SAFETY: only live spans of this heap are passed.
             let (used, bump, block) =
                 unsafe { ((*span).used as usize, (*span).bump as usize, (*span).block_bytes as usize) };
-            used * block * 4 <= (bump - HEADER_BYTES) * 3 && bump + block > SPAN_BYTES
+            used * block * 8 <= (bump - HEADER_BYTES) * 7 && bump + block > SPAN_BYTES
         };
         // SAFETY: the caller owns the heap; spans in its lists are live.
         unsafe {
@@ -423,6 +438,8 @@ impl Heap {
                     self.unlist(span);
                     link(self.draining.get(), span);
                     (*span).draining.store(true, Ordering::Relaxed);
+                    let (word, bit) = filter_bit(span.addr());
+                    MAY_DRAIN[word].fetch_or(bit, Ordering::Relaxed);
                 }
                 span = next;
             }
@@ -476,11 +493,16 @@ pub fn start_draining() -> bool {
     // SAFETY: this thread owns its heap.
     unsafe {
         heap.drain_remote();
-        (0..CLASSES).fold(false, |any, class| heap.drain_class(class) || any)
+        DRAINING_HEAPS.fetch_add(1, Ordering::Relaxed);
+        let any = (0..CLASSES).fold(false, |any, class| heap.drain_class(class) || any);
+        if !any {
+            DRAINING_HEAPS.fetch_sub(1, Ordering::Relaxed);
+        }
+        any
     }
 }
 
-/// Lets this thread's spans that are still not empty give out blocks again.
+/// Ends what `start_draining` has started: spans that are still not empty give out blocks again.
 pub fn stop_draining() {
     let heap = own_heap();
     // SAFETY: this thread owns its heap, and the spans in its lists are live.
@@ -493,6 +515,17 @@ pub fn stop_draining() {
             heap.list(span);
         }
     }
+    if DRAINING_HEAPS.fetch_sub(1, Ordering::Relaxed) == 1 {
+        // A heap that starts just now may lose a bit: what it would have won then waits for its next turn.
+        MAY_DRAIN.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+}
+
+/// Whether the block at this address may have to be moved: a look that reads neither block nor span.
+#[inline]
+pub fn may_be_draining(block: NonNull<u8>) -> bool {
+    let (word, bit) = filter_bit(block.addr().get());
+    MAY_DRAIN[word].load(Ordering::Relaxed) & bit != 0
 }
 
 /// Whether a block should be moved: to a new one that is filled and used instead, so that this one can be freed.

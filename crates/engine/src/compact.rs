@@ -6,14 +6,16 @@
 use crate::engine::Engine;
 use crate::worker::Worker;
 use std::time::{Duration, Instant};
-use tenon_ds::slab;
+use tenon_ds::{memory, slab};
 
 /// Waste that is not worth packing, in bytes.
 const WASTE_MIN: usize = 1 << 20;
+/// Nor is less than this part of all memory.
+const WASTE_PART_MIN: usize = 128;
 /// How long one step may take.
 const BUDGET: Duration = Duration::from_micros(500);
 /// How long packing rests when a pass is done, so that it costs little where it wins little.
-const REST: Duration = Duration::from_millis(200);
+const REST: Duration = Duration::from_millis(20);
 
 /// How far a worker's packing has come.
 #[derive(Debug)]
@@ -38,7 +40,10 @@ impl Engine {
         let from = match worker.compaction.next_shard {
             Some(shard) => shard,
             None => {
-                if started < worker.compaction.rest_until || slab::waste() < WASTE_MIN || !slab::start_draining() {
+                if started < worker.compaction.rest_until
+                    || slab::waste() < WASTE_MIN.max(memory::used() / WASTE_PART_MIN)
+                    || !slab::start_draining()
+                {
                     return;
                 }
                 0
