@@ -97,6 +97,12 @@ impl<'a> Args<'a> {
         self.big(index).map_or_else(|| self.get(index).len(), BigArg::len)
     }
 
+    /// A command that stands within the arguments, from argument `first` on; `None` when there are not so many.
+    pub fn inner(&self, first: usize) -> Option<Args<'a>> {
+        let spans = self.spans.get(first..).filter(|spans| !spans.is_empty())?;
+        Some(Args { spans, ..*self })
+    }
+
     /// The arguments from `first` on.
     pub fn from(&self, first: usize) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let this = *self;

@@ -82,7 +82,12 @@ impl Engine {
         let Some(mut resolved) = self.commands.find(name) else {
             return Target::Refused(Box::new(unknown_command(args)), None);
         };
-        if let Run::Container(_) = resolved.command.run {
+        let needs_subcommand = match resolved.command.run {
+            Run::Container(_) => true,
+            Run::Alone(..) => args.len() > 1,
+            _ => false,
+        };
+        if needs_subcommand {
             match self.resolve_subcommand(resolved, args) {
                 Ok(subcommand) => resolved = subcommand,
                 Err(error) => return Target::Refused(Box::new(error), Some(resolved)),

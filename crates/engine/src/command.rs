@@ -135,6 +135,8 @@ pub enum Run {
     Server(fn(&mut ServerCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<(), CmdError>),
     /// Nothing of its own: the subcommands run.
     Container(&'static [&'static Command]),
+    /// The session and the settings when the name stands alone; with a word behind it, the subcommand of that name.
+    Alone(fn(&mut SessionCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<(), CmdError>, &'static [&'static Command]),
 }
 
 /// What a handler did to the data; what is logged later follows from it.
@@ -223,6 +225,12 @@ impl Flags {
     pub const MOVABLE_KEYS: Flags = Flags(1 << 15);
     /// Allowed while a script runs for too long.
     pub const ALLOW_BUSY: Flags = Flags(1 << 16);
+    /// Not allowed while a replica loads its primary's data beside its own.
+    pub const NO_ASYNC_LOADING: Flags = Flags(1 << 17);
+    /// In the ACL category `connection` although of another group.
+    pub const IN_CONNECTION: Flags = Flags(1 << 18);
+    /// In the ACL categories `admin` and `dangerous` although anybody's to run.
+    pub const IN_ADMIN: Flags = Flags(1 << 19);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {
@@ -237,7 +245,7 @@ impl Flags {
 
     /// The names that COMMAND INFO gives, in Redis's order.
     pub fn names(self) -> Vec<&'static str> {
-        const NAMES: [(Flags, &str); 13] = [
+        const NAMES: [(Flags, &str); 14] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENY_OOM, "denyoom"),
@@ -249,6 +257,7 @@ impl Flags {
             (Flags::SKIP_SLOWLOG, "skip_slowlog"),
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
+            (Flags::NO_ASYNC_LOADING, "no_async_loading"),
             (Flags::NO_MULTI, "no_multi"),
             (Flags::ALLOW_BUSY, "allow_busy"),
         ];
@@ -264,7 +273,7 @@ impl Command {
     /// The subcommands of a container.
     pub fn subcommands(&self) -> &'static [&'static Command] {
         match self.run {
-            Run::Container(subcommands) => subcommands,
+            Run::Container(subcommands) | Run::Alone(_, subcommands) => subcommands,
             _ => &[],
         }
     }
@@ -289,11 +298,11 @@ impl Command {
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
         add(in_group(Group::String), "string");
-        add(flags.any(Flags::ADMIN), "admin");
+        add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");
-        add(flags.any(Flags::ADMIN.or(Flags::DANGEROUS)), "dangerous");
-        add(in_group(Group::Connection), "connection");
+        add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN).or(Flags::DANGEROUS)), "dangerous");
+        add(in_group(Group::Connection) || flags.any(Flags::IN_CONNECTION), "connection");
         add(in_group(Group::Transactions), "transaction");
         categories
     }

@@ -3,11 +3,12 @@
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, now_us};
 use crate::command::Command;
-use crate::config::Config;
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
 use crate::reaper::Reaper;
+use crate::config::{Config, Setting};
+use crate::rates::{Rates, Totals};
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
@@ -15,6 +16,7 @@ use crate::table::CommandTable;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -25,6 +27,9 @@ pub(crate) const CLOCK_STALE: Duration = Duration::from_micros(500);
 
 /// How a shutdown is asked for.
 pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
+
+/// How whoever is concerned learns that CONFIG SET has changed a setting that is not simply read anew.
+pub type ConfigHook = Box<dyn Fn(&Setting) + Send + Sync>;
 
 /// The server.
 pub struct Engine {
@@ -56,6 +61,15 @@ pub struct Engine {
     pub refused_connections: AtomicU64,
     /// The most memory that was in use, in bytes, as far as anyone looked.
     pub peak_memory: AtomicU64,
+    /// Bytes of memory that were in use before there was data or a client.
+    pub startup_memory: u64,
+    /// Commands and bytes a second, of late.
+    pub rates: Rates,
+    /// The name of the process's allocator, said by whoever chose it.
+    pub allocator: OnceLock<&'static str>,
+    /// Changes of keys that RESETSTAT made the workers forget.
+    forgotten_changes: AtomicU64,
+    config_hook: OnceLock<ConfigHook>,
     /// Errors by code, since the start or CONFIG RESETSTAT.
     pub errors: Mutex<BTreeMap<String, u64>>,
     /// Every worker's statistics.
@@ -76,15 +90,18 @@ impl Engine {
         let workers = config.workers().max(1);
         // One more for whoever runs commands without being a worker (tests, embedding).
         let worker_stats = (0..=workers).map(|_| Arc::new(WorkerStats::new(commands.all().len()))).collect();
-        let mut digits = seed;
-        let run_id = (0..40)
-            .map(|_| {
-                digits = digits.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                char::from_digit((digits >> 60) as u32, 16).expect("four bits are a hexadecimal digit")
-            })
-            .collect();
+        // Everybody may read the run's name, so it must not lead back to the seed that keys are hashed with.
+        let own = RandomState::new();
+        let mut run_id: String = (0..3).map(|part| format!("{:016x}", own.hash_one(part))).collect();
+        run_id.truncate(40);
+        let shards = Shards::new(config.shards(), seed);
         Engine {
-            shards: Shards::new(config.shards(), seed),
+            startup_memory: tenon_ds::memory::used() as u64,
+            rates: Rates::default(),
+            allocator: OnceLock::new(),
+            forgotten_changes: AtomicU64::new(0),
+            config_hook: OnceLock::new(),
+            shards,
             config,
             commands,
             clients: Clients::default(),
@@ -166,6 +183,7 @@ impl Engine {
         if worker.index == 0 {
             self.flush_if_due(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
+            self.rates.note(worker.clock.instant, || self.totals());
             self.make_room(worker);
         }
         next
@@ -181,6 +199,33 @@ impl Engine {
         self.shutdown.get().inspect(|hook| hook()).is_some()
     }
 
+    /// Says who is to be told that CONFIG SET has changed a setting; once. Settings that are read where they are used
+    /// need no telling.
+    pub fn set_config_hook(&self, hook: ConfigHook) {
+        assert!(self.config_hook.set(hook).is_ok(), "who is told of settings is said once");
+    }
+
+    /// Tells that a setting has changed.
+    pub fn config_changed(&self, setting: &Setting) {
+        if let Some(hook) = self.config_hook.get() {
+            hook(setting);
+        }
+    }
+
+    /// Changes of keys since the start.
+    pub fn changes(&self) -> u64 {
+        self.forgotten_changes.load(Ordering::Relaxed) + self.sum(|stats| stats.all.changes.get())
+    }
+
+    /// What the rates are rates of.
+    fn totals(&self) -> Totals {
+        Totals {
+            commands: self.sum(|stats| stats.all.commands.get()),
+            input_bytes: self.sum(|stats| stats.all.input_bytes.get()),
+            output_bytes: self.sum(|stats| stats.all.output_bytes.get()),
+        }
+    }
+
     /// The sum of one counter over all workers.
     pub fn sum(&self, counter: impl Fn(&WorkerStats) -> u64) -> u64 {
         self.worker_stats.iter().map(|stats| counter(stats)).sum()
@@ -193,8 +238,10 @@ impl Engine {
 
     /// All statistics back to 0 (CONFIG RESETSTAT).
     pub fn reset_stats(&self) {
+        self.forgotten_changes.store(self.changes(), Ordering::Relaxed);
         self.worker_stats.iter().for_each(|stats| stats.reset());
         self.errors.lock().clear();
+        self.rates.reset();
         self.refused_connections.store(0, Ordering::Relaxed);
         self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);
     }

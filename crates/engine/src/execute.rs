@@ -423,7 +423,9 @@ impl Engine {
                 let mut held = self.shards.lock_all_of(indexes);
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
-            Run::Session(run) => run(&mut SessionCx { engine: self, worker, session }, args, reply),
+            Run::Session(run) | Run::Alone(run, _) => {
+                run(&mut SessionCx { engine: self, worker, session }, args, reply)
+            }
             Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: None }, args, reply),
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
         }
@@ -455,7 +457,9 @@ impl Engine {
                 let mut cx = KeysCx { engine: self, worker, held, database, touches };
                 run(&mut cx, args, reply).map(|_effect| ())
             }
-            Run::Session(run) => run(&mut SessionCx { engine: self, worker, session }, args, reply),
+            Run::Session(run) | Run::Alone(run, _) => {
+                run(&mut SessionCx { engine: self, worker, session }, args, reply)
+            }
             Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: Some(held) }, args, reply),
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
         }

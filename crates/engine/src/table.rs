@@ -1,6 +1,6 @@
 //! The table of commands and the search for a name in it.
 
-use crate::command::{Command, Run};
+use crate::command::Command;
 
 /// A command found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -81,9 +81,9 @@ impl CommandTable {
 
     /// The subcommand of a container, in any case.
     pub fn find_subcommand(&self, container: &'static Command, name: &[u8]) -> Option<Resolved> {
-        let Run::Container(subcommands) = container.run else { return None };
         let behind = container.name.len() + 1;
-        let command = subcommands.iter().find(|sub| sub.name.as_bytes()[behind..].eq_ignore_ascii_case(name))?;
+        let command =
+            container.subcommands().iter().find(|sub| sub.name.as_bytes()[behind..].eq_ignore_ascii_case(name))?;
         let number = self.all.iter().position(|other| std::ptr::eq(*other, *command))? as u16;
         Some(Resolved { command, number })
     }

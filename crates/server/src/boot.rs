@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tenon_engine::Engine;
-use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine};
+use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine, SettingId};
 
 /// Does what the command line says; the exit code is 0 when that was done and 1 when the server could not start.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -58,6 +58,16 @@ fn serve(config: Config) -> Result<bool, String> {
     engine.set_shutdown(Box::new(move || {
         let grace = hook.1.upgrade().map_or(Duration::ZERO, |engine| grace(&engine.config));
         hook.0.request(grace);
+    }));
+    // `main` chose it.
+    engine.allocator.get_or_init(|| "mimalloc");
+    let hook = (logging.clone(), Arc::downgrade(&engine));
+    engine.set_config_hook(Box::new(move |setting| {
+        if setting.id == SettingId::loglevel
+            && let Some(engine) = hook.1.upgrade()
+        {
+            hook.0.set_level(level_of(&engine.config));
+        }
     }));
     let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
     signals::listen(

@@ -53,7 +53,12 @@ impl Keyspace {
 
     /// Bytes of memory that table and index take, entries not counted.
     pub fn overhead(&self) -> usize {
-        self.table.memory() + self.wheel.as_ref().map_or(0, |w| size_of::<TimerWheel>() + w.memory())
+        self.table.memory() + self.expiry_overhead()
+    }
+
+    /// Bytes of memory that the index of deadlines takes.
+    pub fn expiry_overhead(&self) -> usize {
+        self.wheel.as_ref().map_or(0, |w| size_of::<TimerWheel>() + w.memory())
     }
 
     /// Slots of the table, used and free.

@@ -4,6 +4,8 @@ pub mod connection;
 mod database;
 pub mod generic;
 pub mod help;
+mod help_command;
+pub mod server;
 pub mod string;
 pub mod transactions;
 
@@ -53,6 +55,19 @@ pub static ALL: &[&Command] = &[
     &transactions::multi::MULTI,
     &transactions::watch::UNWATCH,
     &transactions::watch::WATCH,
+    // Server.
+    &server::command::COMMAND,
+    &server::config::CONFIG,
+    &server::debug::DEBUG,
+    &server::info::INFO,
+    &server::latency::LATENCY,
+    &server::lolwut::LOLWUT,
+    &server::memory::MEMORY,
+    &server::role::ROLE,
+    &server::shutdown::SHUTDOWN,
+    &server::slowlog::SLOWLOG,
+    &server::time::LASTSAVE,
+    &server::time::TIME,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

@@ -123,6 +123,12 @@ impl<'a> KeyCx<'a> {
         self.keyspace().expect("a slot is of a database that is there").entry(slot)
     }
 
+    /// Bytes of memory that the key in a slot takes: its entry and its share of the tables.
+    pub fn memory(&self, slot: Slot) -> usize {
+        let keyspace = self.keyspace().expect("a slot is of a database that is there");
+        self.entry(slot).memory() + keyspace.overhead().div_ceil(keyspace.len())
+    }
+
     /// Where the key is, noted as an access; hits and misses are not counted (for commands that write).
     #[inline]
     pub fn find_for_write(&mut self) -> Option<Slot> {

@@ -1,0 +1,27 @@
+//! What COMMAND INFO says of one command.
+
+use super::key_specs::reply_key_specs;
+use tenon_engine::command::Command;
+use tenon_engine::wire::resp::Reply;
+
+/// Writes the ten parts of a description.
+pub fn reply_info(command: &Command, reply: &mut Reply<'_>) {
+    reply.array(10);
+    reply.bulk(command.full_name().as_bytes());
+    reply.int(command.arity.number());
+    reply_words(command.flags.names().iter().map(|flag| flag.to_string()), reply);
+    let (first, last, step) = command.keys.triple();
+    [first, last, step].into_iter().for_each(|number| reply.int(number));
+    reply_words(command.categories().iter().map(|category| format!("@{category}")), reply);
+    // Tips are for those who spread commands over a cluster: there is none.
+    reply.set(0);
+    reply_key_specs(command, reply);
+    let subcommands = command.subcommands();
+    reply.set(subcommands.len());
+    subcommands.iter().for_each(|subcommand| reply_info(subcommand, reply));
+}
+
+fn reply_words(words: impl ExactSizeIterator<Item = String>, reply: &mut Reply<'_>) {
+    reply.set(words.len());
+    words.for_each(|word| reply.simple(&word));
+}

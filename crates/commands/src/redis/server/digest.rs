@@ -1,0 +1,112 @@
+//! The digests of keys and databases that DEBUG DIGEST shows; they agree with Redis's (`debug.c`). Knows no command.
+
+use sha1::{Digest as _, Sha1};
+use tenon_engine::store::entry::{EntryRef, ValueRef};
+use tenon_engine::store::types::Object;
+
+/// Redis's number of the type, which is part of a key's digest.
+const STRING: u32 = 0;
+
+/// Twenty bytes that depend on what was mixed in, and for what was only added not on the order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest([u8; 20]);
+
+impl Digest {
+    /// Adds: the order does not matter, and adding the same twice takes it out again.
+    fn add(&mut self, bytes: &[u8]) {
+        self.add_hash(Sha1::digest(bytes).into());
+    }
+
+    fn add_hash(&mut self, hash: [u8; 20]) {
+        self.0.iter_mut().zip(hash).for_each(|(own, other)| *own ^= other);
+    }
+
+    /// Mixes in: the order matters.
+    fn mix(&mut self, bytes: &[u8]) {
+        self.mix_hash(Sha1::digest(bytes).into());
+    }
+
+    fn mix_hash(&mut self, hash: [u8; 20]) {
+        self.add_hash(hash);
+        self.0 = Sha1::digest(self.0).into();
+    }
+
+    /// The digest of a value and of whether it expires.
+    pub fn of_value(entry: EntryRef<'_>) -> Digest {
+        let mut digest = Digest::default();
+        digest.mix_value(entry);
+        digest
+    }
+
+    /// The digest of a key and its value.
+    fn of_key(entry: EntryRef<'_>) -> Digest {
+        let mut digest = Digest::default();
+        digest.mix(entry.key());
+        digest.mix_value(entry);
+        digest
+    }
+
+    fn mix_value(&mut self, entry: EntryRef<'_>) {
+        self.mix(&STRING.to_be_bytes());
+        self.mix_hash(match entry.value() {
+            ValueRef::Bytes(bytes) => Sha1::digest(bytes).into(),
+            ValueRef::Int(int) => Sha1::digest(int.to_string()).into(),
+            ValueRef::Object(Object::Shared(bytes)) => Sha1::digest(bytes).into(),
+            ValueRef::Object(Object::Rope(rope)) => {
+                rope.slices().fold(Sha1::new(), |sha, slice| sha.chain_update(slice)).finalize().into()
+            }
+        });
+        if entry.deadline_ms().is_some() {
+            self.add(b"!!expire!!");
+        }
+    }
+
+    /// Adds a key of a database to the sum of its keys.
+    pub fn add_key(&mut self, entry: EntryRef<'_>) {
+        self.add(&Digest::of_key(entry).0);
+    }
+
+    /// The digest of all databases, each with its number, its number of keys and the sum of them, in order.
+    pub fn of_databases(sums: impl Iterator<Item = (u32, usize, Digest)>) -> Digest {
+        let mut digest = Digest::default();
+        for (index, _, sum) in sums.filter(|(_, keys, _)| *keys > 0) {
+            digest.mix(&index.to_be_bytes());
+            digest.add_hash(sum.0);
+        }
+        digest
+    }
+
+    /// Forty hexadecimal digits.
+    pub fn hex(self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenon_engine::store::entry::{Entry, Meta, NewValue};
+
+    #[test]
+    fn agrees_with_redis() {
+        // SET foo bar; DEBUG DIGEST; DEBUG DIGEST-VALUE foo, on redis-server 7.0.15.
+        let foo = Entry::new(b"foo", NewValue::Bytes(b"bar"), &Meta::default());
+        let mut sum = Digest::default();
+        sum.add_key(foo.view());
+        let all = Digest::of_databases([(0, 1, sum), (1, 0, Digest::default())].into_iter());
+        assert_eq!(all.hex(), "d2ab4820c1be0580ea28efbfe8bfa1dc05bb802a");
+        assert_eq!(Digest::of_value(foo.view()).hex(), "68467c70ae30376e7ce005bcc8827f5ba7fd67dc");
+    }
+
+    #[test]
+    fn chunks_do_not_show() {
+        let long = vec![b'v'; 600_000];
+        let rope = Entry::new(b"k", NewValue::Bytes(&long), &Meta::default());
+        let shared = NewValue::Object(Box::new(Object::Shared(long.into())));
+        let shared = Entry::new(b"k", shared, &Meta::default());
+        assert_eq!(Digest::of_value(rope.view()), Digest::of_value(shared.view()));
+        let int = Entry::new(b"k", NewValue::Int(-7), &Meta::default());
+        let text = Entry::new(b"k", NewValue::Bytes(b"-7"), &Meta::default());
+        assert_eq!(Digest::of_value(int.view()), Digest::of_value(text.view()));
+    }
+}

@@ -1,0 +1,109 @@
+//! INFO: what there is to know of the server, in sections. Which sections there are and when each is shown stands
+//! here; what they say is written elsewhere.
+
+use super::info_sections as write;
+use super::info_sections::Facts;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
+use tenon_engine::context::ServerCx;
+use tenon_engine::errors::CmdError;
+use tenon_engine::wire::resp::Reply;
+
+/// Says what there is to know.
+pub static INFO: Command = Command {
+    name: "INFO",
+    group: Group::Server,
+    syntax: "[section [section ...]]",
+    summary: "Returns information and statistics about the server.",
+    complexity: "O(1)",
+    since: "1.0.0",
+    arity: Arity::AtLeast(1),
+    keys: Keys::None,
+    flags: Flags::LOADING.or(Flags::STALE).or(Flags::DANGEROUS),
+    run: Run::Server(info),
+};
+
+/// When a section is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// When nothing else is asked for.
+    ByDefault,
+    /// When all is asked for.
+    WithAll,
+}
+
+struct Section {
+    /// The heading; in any case the name that clients ask for it by.
+    title: &'static str,
+    shown: Shown,
+    write: fn(&Facts<'_>, &mut String),
+}
+
+const fn section(title: &'static str, shown: Shown, write: fn(&Facts<'_>, &mut String)) -> Section {
+    Section { title, shown, write }
+}
+
+/// In the order of Redis, which some clients rely on.
+static SECTIONS: &[Section] = &[
+    section("Server", Shown::ByDefault, write::server),
+    section("Clients", Shown::ByDefault, write::clients),
+    section("Memory", Shown::ByDefault, write::memory),
+    section("Persistence", Shown::ByDefault, write::persistence),
+    section("Stats", Shown::ByDefault, write::stats),
+    section("Replication", Shown::ByDefault, write::replication),
+    section("CPU", Shown::ByDefault, write::cpu),
+    section("Modules", Shown::ByDefault, |_, _| {}),
+    section("Commandstats", Shown::WithAll, write::command_stats),
+    section("Errorstats", Shown::ByDefault, write::error_stats),
+    section("Latencystats", Shown::WithAll, write::latency_stats),
+    section("Cluster", Shown::ByDefault, write::cluster),
+    section("Keyspace", Shown::ByDefault, write::keyspace),
+    section("Tenon", Shown::ByDefault, write::tenon),
+];
+
+/// Whether a section is wanted by one of the names that were given.
+fn is_wanted(section: &Section, names: &[Vec<u8>]) -> bool {
+    let by_default = section.shown == Shown::ByDefault;
+    let wants = |name: &Vec<u8>| match name.as_slice() {
+        b"default" => by_default,
+        b"all" | b"everything" => true,
+        name => section.title.as_bytes().eq_ignore_ascii_case(name),
+    };
+    if names.is_empty() { by_default } else { names.iter().any(wants) }
+}
+
+fn info(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    let names: Vec<Vec<u8>> = args.from(1).map(<[u8]>::to_ascii_lowercase).collect();
+    let facts = Facts::gather(cx);
+    let mut text = String::new();
+    for section in SECTIONS.iter().filter(|section| is_wanted(section, &names)) {
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        text.extend(["# ", section.title, "\r\n"]);
+        (section.write)(&facts, &mut text);
+    }
+    reply.verbatim(b"txt", text.as_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(names: &[&str]) -> Vec<&'static str> {
+        let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        SECTIONS.iter().filter(|section| is_wanted(section, &names)).map(|section| section.title).collect()
+    }
+
+    #[test]
+    fn sections_are_chosen_by_name() {
+        assert_eq!(wanted(&["keyspace", "server", "nothing"]), ["Server", "Keyspace"]);
+        assert_eq!(wanted(&["nothing"]), [""; 0]);
+        assert_eq!(wanted(&[]), wanted(&["default"]));
+        assert!(!wanted(&[]).contains(&"Commandstats"));
+        assert_eq!(wanted(&["all"]).len(), SECTIONS.len());
+        assert_eq!(wanted(&["everything"]).len(), SECTIONS.len());
+        assert!(wanted(&["default", "commandstats"]).contains(&"Commandstats"));
+    }
+}

@@ -1,0 +1,365 @@
+//! What INFO's sections say: lines of `name:value` with the names that exporters and clients read from Redis. A figure
+//! that the server has not is left out; one that is 0 because there is no such thing is 0.
+
+use super::latency::latency_counts;
+use std::fmt::{Arguments, Write};
+use std::sync::atomic::Ordering;
+use tenon_engine::context::ServerCx;
+use tenon_engine::engine::Engine;
+use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
+use tenon_engine::stats::{Counter, Counters, LATENCY_BUCKETS};
+use tenon_engine::{clock, version};
+
+/// What the sections are written from.
+pub struct Facts<'a> {
+    engine: &'a Engine,
+    databases: Vec<DatabaseFacts>,
+    memory: MemoryFacts,
+}
+
+impl<'a> Facts<'a> {
+    /// Looks at the data and the process.
+    pub fn gather(cx: &mut ServerCx<'a>) -> Facts<'a> {
+        let databases = databases(cx);
+        let memory = MemoryFacts::gather(cx.engine, &databases);
+        Facts { engine: cx.engine, databases, memory }
+    }
+
+    fn sum(&self, counter: fn(&Counters) -> &Counter) -> u64 {
+        self.engine.sum(|stats| counter(&stats.all).get())
+    }
+}
+
+fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
+    put(text, format_args!("{name}:{value}\r\n"));
+}
+
+fn put(text: &mut String, what: Arguments<'_>) {
+    text.write_fmt(what).expect("a string takes whatever is written");
+}
+
+fn lines(text: &mut String, all: &[(&str, u64)]) {
+    all.iter().for_each(|(name, value)| line(text, name, value));
+}
+
+/// Bytes for people, as Redis writes them: `1.51M`.
+fn human(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
+    if bytes < 1024 {
+        return format!("{bytes}B");
+    }
+    let power = (bytes.ilog2() / 10) as usize;
+    format!("{:.2}{}", bytes as f64 / (1u64 << (10 * power)) as f64, UNITS[power - 1])
+}
+
+/// `# Server`
+pub fn server(facts: &Facts<'_>, text: &mut String) {
+    let engine = facts.engine;
+    let uptime = engine.started.elapsed().as_secs();
+    let now_us = clock::now_us();
+    line(text, "redis_version", version::REDIS);
+    line(text, "tenon_version", version::TENON);
+    line(text, "redis_mode", "standalone");
+    line(text, "os", operating_system());
+    line(text, "arch_bits", usize::BITS);
+    line(text, "monotonic_clock", "POSIX clock_gettime");
+    line(text, "process_id", std::process::id());
+    line(text, "process_supervised", "no");
+    line(text, "run_id", &engine.run_id);
+    line(text, "tcp_port", engine.config.port());
+    line(text, "server_time_usec", now_us);
+    line(text, "uptime_in_seconds", uptime);
+    line(text, "uptime_in_days", uptime / 86_400);
+    line(text, "hz", engine.config.hz());
+    line(text, "configured_hz", engine.config.hz());
+    // The clock of Redis's LRU: 24 bits of seconds.
+    line(text, "lru_clock", (now_us / 1_000_000) & 0xff_ffff);
+    line(text, "executable", std::env::current_exe().unwrap_or_default().display());
+    line(text, "config_file", engine.config.file().unwrap_or("".as_ref()).display());
+}
+
+/// `# Clients`
+pub fn clients(facts: &Facts<'_>, text: &mut String) {
+    let clients = facts.engine.clients.list();
+    let most =
+        |of: fn(&tenon_engine::clients::Client) -> u64| clients.iter().map(|client| of(client)).max().unwrap_or(0);
+    lines(
+        text,
+        &[
+            ("connected_clients", clients.len() as u64),
+            ("cluster_connections", 0),
+            ("maxclients", facts.engine.config.maxclients().into()),
+            ("client_recent_max_input_buffer", most(|client| client.input_bytes.load(Ordering::Relaxed))),
+            ("client_recent_max_output_buffer", most(|client| client.output_bytes.load(Ordering::Relaxed))),
+            ("blocked_clients", 0),
+            ("tracking_clients", 0),
+            ("clients_in_timeout_table", 0),
+        ],
+    );
+}
+
+/// `# Memory`
+pub fn memory(facts: &Facts<'_>, text: &mut String) {
+    let memory = &facts.memory;
+    let config = &facts.engine.config;
+    let both = |text: &mut String, name: &str, bytes: u64| {
+        line(text, name, bytes);
+        put(text, format_args!("{name}_human:{}\r\n", human(bytes)));
+    };
+    both(text, "used_memory", memory.used);
+    both(text, "used_memory_rss", memory.resident);
+    both(text, "used_memory_peak", memory.peak);
+    put(text, format_args!("used_memory_peak_perc:{:.2}%\r\n", memory.peak_percent()));
+    line(text, "used_memory_overhead", memory.overhead);
+    line(text, "used_memory_startup", memory.startup);
+    line(text, "used_memory_dataset", memory.dataset());
+    put(text, format_args!("used_memory_dataset_perc:{:.2}%\r\n", memory.dataset_percent()));
+    if let Some(bytes) = config.machine().memory_bytes {
+        both(text, "total_system_memory", bytes);
+    }
+    both(text, "used_memory_lua", 0);
+    both(text, "used_memory_scripts", 0);
+    both(text, "maxmemory", config.maxmemory());
+    line(text, "maxmemory_policy", config.maxmemory_policy().name());
+    put(text, format_args!("mem_fragmentation_ratio:{:.2}\r\n", memory.fragmentation_ratio()));
+    line(text, "mem_fragmentation_bytes", memory.resident as i64 - memory.used as i64);
+    lines(
+        text,
+        &[
+            ("mem_not_counted_for_evict", 0),
+            ("mem_replication_backlog", 0),
+            ("mem_total_replication_buffers", 0),
+            ("mem_clients_slaves", 0),
+            ("mem_clients_normal", memory.clients),
+            ("mem_cluster_links", 0),
+            ("mem_aof_buffer", 0),
+        ],
+    );
+    if let Some(allocator) = facts.engine.allocator.get() {
+        line(text, "mem_allocator", allocator);
+    }
+    lines(text, &[("active_defrag_running", 0), ("lazyfree_pending_objects", 0), ("lazyfreed_objects", 0)]);
+}
+
+/// `# Persistence`: nothing is written, so nothing is going on and nothing has failed.
+pub fn persistence(facts: &Facts<'_>, text: &mut String) {
+    lines(
+        text,
+        &[
+            ("loading", 0),
+            ("async_loading", 0),
+            ("rdb_changes_since_last_save", facts.engine.changes()),
+            ("rdb_bgsave_in_progress", 0),
+            ("rdb_last_save_time", facts.engine.started_ms / 1_000),
+        ],
+    );
+    line(text, "rdb_last_bgsave_status", "ok");
+    line(text, "rdb_last_bgsave_time_sec", -1);
+    line(text, "rdb_current_bgsave_time_sec", -1);
+    lines(text, &[("rdb_saves", 0), ("aof_enabled", 0), ("aof_rewrite_in_progress", 0), ("aof_rewrite_scheduled", 0)]);
+    line(text, "aof_last_rewrite_time_sec", -1);
+    line(text, "aof_current_rewrite_time_sec", -1);
+    line(text, "aof_last_bgrewrite_status", "ok");
+    line(text, "aof_last_write_status", "ok");
+    lines(text, &[("module_fork_in_progress", 0)]);
+}
+
+/// `# Stats`
+pub fn stats(facts: &Facts<'_>, text: &mut String) {
+    let rates = facts.engine.rates.a_second();
+    let refused = facts.engine.refused_connections.load(Ordering::Relaxed);
+    lines(
+        text,
+        &[
+            ("total_connections_received", facts.sum(|all| &all.connections)),
+            ("total_commands_processed", facts.sum(|all| &all.commands)),
+            ("instantaneous_ops_per_sec", rates.commands),
+            ("total_net_input_bytes", facts.sum(|all| &all.input_bytes)),
+            ("total_net_output_bytes", facts.sum(|all| &all.output_bytes)),
+            ("total_net_repl_input_bytes", 0),
+            ("total_net_repl_output_bytes", 0),
+        ],
+    );
+    put(text, format_args!("instantaneous_input_kbps:{:.2}\r\n", rates.input_bytes as f64 / 1024.0));
+    put(text, format_args!("instantaneous_output_kbps:{:.2}\r\n", rates.output_bytes as f64 / 1024.0));
+    lines(
+        text,
+        &[
+            ("rejected_connections", refused),
+            ("sync_full", 0),
+            ("sync_partial_ok", 0),
+            ("sync_partial_err", 0),
+            ("expired_keys", facts.sum(|all| &all.expired)),
+            ("evicted_keys", facts.sum(|all| &all.evicted)),
+            ("evicted_clients", 0),
+            ("total_eviction_exceeded_time", facts.sum(|all| &all.eviction_us) / 1_000),
+            ("keyspace_hits", facts.sum(|all| &all.hits)),
+            ("keyspace_misses", facts.sum(|all| &all.misses)),
+            ("pubsub_channels", 0),
+            ("pubsub_patterns", 0),
+            ("pubsubshard_channels", 0),
+            ("latest_fork_usec", 0),
+            ("total_forks", 0),
+            ("migrate_cached_sockets", 0),
+            ("slave_expires_tracked_keys", 0),
+            ("active_defrag_hits", 0),
+            ("active_defrag_misses", 0),
+            ("active_defrag_key_hits", 0),
+            ("active_defrag_key_misses", 0),
+            ("tracking_total_keys", 0),
+            ("tracking_total_items", 0),
+            ("tracking_total_prefixes", 0),
+            ("total_error_replies", facts.sum(|all| &all.errors)),
+            ("client_output_buffer_limit_disconnections", facts.sum(|all| &all.output_limit_closed)),
+        ],
+    );
+}
+
+/// `# Replication`: a master without replicas.
+pub fn replication(facts: &Facts<'_>, text: &mut String) {
+    line(text, "role", "master");
+    line(text, "connected_slaves", 0);
+    line(text, "master_failover_state", "no-failover");
+    line(text, "master_replid", &facts.engine.run_id);
+    line(text, "master_replid2", "0".repeat(40));
+    line(text, "master_repl_offset", 0);
+    line(text, "second_repl_offset", -1);
+    for name in ["active", "size", "first_byte_offset", "histlen"] {
+        put(text, format_args!("repl_backlog_{name}:0\r\n"));
+    }
+}
+
+/// `# CPU`
+pub fn cpu(_facts: &Facts<'_>, text: &mut String) {
+    let all = CpuTimes::of_process();
+    let main = CpuTimes::of_main_thread();
+    for (name, seconds) in [
+        ("sys", all.system),
+        ("user", all.user),
+        ("sys_children", all.children_system),
+        ("user_children", all.children_user),
+        ("sys_main_thread", main.system),
+        ("user_main_thread", main.user),
+    ] {
+        put(text, format_args!("used_cpu_{name}:{seconds:.6}\r\n"));
+    }
+}
+
+/// `# Commandstats`: every command that was called or refused.
+pub fn command_stats(facts: &Facts<'_>, text: &mut String) {
+    for (number, command) in facts.engine.commands.all().iter().enumerate() {
+        let sum = |of: fn(&tenon_engine::stats::CommandCounters) -> &Counter| {
+            facts.engine.sum(|stats| of(&stats.commands[number]).get())
+        };
+        let (calls, rejected, failed) = (sum(|c| &c.calls), sum(|c| &c.rejected), sum(|c| &c.failed));
+        if calls + rejected + failed == 0 {
+            continue;
+        }
+        let us = sum(|c| &c.time_ns) / 1_000;
+        let us_per_call = if calls == 0 { 0.0 } else { us as f64 / calls as f64 };
+        let name = command.full_name();
+        put(
+            text,
+            format_args!(
+                "cmdstat_{name}:calls={calls},usec={us},usec_per_call={us_per_call:.2},rejected_calls={rejected},\
+                 failed_calls={failed}\r\n"
+            ),
+        );
+    }
+}
+
+/// `# Errorstats`
+pub fn error_stats(facts: &Facts<'_>, text: &mut String) {
+    for (code, count) in facts.engine.errors.lock().iter() {
+        put(text, format_args!("errorstat_{code}:count={count}\r\n"));
+    }
+}
+
+/// `# Latencystats`: of every command that was called, the percentiles that the settings name.
+pub fn latency_stats(facts: &Facts<'_>, text: &mut String) {
+    let percentiles = facts.engine.config.latency_tracking_info_percentiles();
+    for (number, command) in facts.engine.commands.all().iter().enumerate() {
+        let Some(counts) = latency_counts(facts.engine, number) else { continue };
+        let shown: Vec<String> =
+            percentiles.iter().map(|percent| format!("p{percent}={}.000", percentile_us(&counts, *percent))).collect();
+        put(text, format_args!("latency_percentiles_usec_{}:{}\r\n", command.full_name(), shown.join(",")));
+    }
+}
+
+/// The end of the bucket that so many percent of the calls do not exceed, in microseconds.
+fn percentile_us(counts: &[u64; LATENCY_BUCKETS], percent: f64) -> u64 {
+    let all: u64 = counts.iter().sum();
+    let wanted = ((all as f64 * percent / 100.0).ceil() as u64).max(1);
+    let mut cumulative = 0;
+    let reached = |count: &u64| {
+        cumulative += count;
+        cumulative >= wanted
+    };
+    1 << counts.iter().position(reached).unwrap_or(LATENCY_BUCKETS - 1)
+}
+
+/// `# Cluster`
+pub fn cluster(_facts: &Facts<'_>, text: &mut String) {
+    line(text, "cluster_enabled", 0);
+}
+
+/// `# Keyspace`: every database that has keys.
+pub fn keyspace(facts: &Facts<'_>, text: &mut String) {
+    for (index, database) in facts.databases.iter().enumerate().filter(|(_, database)| database.keys > 0) {
+        let DatabaseFacts { keys, expiring, ttl_ms_mean, .. } = database;
+        put(text, format_args!("db{index}:keys={keys},expires={expiring},avg_ttl={ttl_ms_mean}\r\n"));
+    }
+}
+
+/// `# Tenon`: what Redis has no names for.
+pub fn tenon(facts: &Facts<'_>, text: &mut String) {
+    let engine = facts.engine;
+    let expired = facts.sum(|all| &all.expired);
+    let evicted = facts.sum(|all| &all.evicted);
+    let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
+    let lag_ms_max = engine.worker_stats.iter().map(|stats| stats.all.expiry_lag_ms_max.get()).max().unwrap_or(0);
+    line(text, "workers", engine.workers());
+    line(text, "shards", engine.shards.count());
+    line(text, "memcached_port", engine.config.memcached_port());
+    let lag_ms_mean = mean(facts.sum(|all| &all.expiry_lag_ms_sum), expired);
+    put(text, format_args!("expiry_lag_ms_mean:{lag_ms_mean:.2}\r\n"));
+    line(text, "expiry_lag_ms_max", lag_ms_max);
+    put(text, format_args!("eviction_us_mean:{:.2}\r\n", mean(facts.sum(|all| &all.eviction_us), evicted)));
+    line(text, "changes", engine.changes());
+    for (index, stats) in engine.worker_stats.iter().take(engine.workers()).enumerate() {
+        let all = &stats.all;
+        put(
+            text,
+            format_args!(
+                "worker{index}:commands={},connections={},hits={},misses={},expired={},evicted={},input_bytes={},\
+                 output_bytes={}\r\n",
+                all.commands.get(),
+                all.connections.get(),
+                all.hits.get(),
+                all.misses.get(),
+                all.expired.get(),
+                all.evicted.get(),
+                all.input_bytes.get(),
+                all.output_bytes.get()
+            ),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_for_people() {
+        let shown = [0, 1023, 1024, 1_585_280, 25_276_514_304, u64::MAX].map(human);
+        assert_eq!(shown, ["0B", "1023B", "1.00K", "1.51M", "23.54G", "16.00E"]);
+    }
+
+    #[test]
+    fn percentiles_are_ends_of_buckets() {
+        let mut counts = [0; LATENCY_BUCKETS];
+        (counts[0], counts[3], counts[10]) = (50, 49, 1);
+        assert_eq!([0.0, 50.0, 50.1, 99.0, 99.9].map(|percent| percentile_us(&counts, percent)), [1, 1, 8, 8, 1024]);
+    }
+}
