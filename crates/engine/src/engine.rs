@@ -3,12 +3,12 @@
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, now_us};
 use crate::command::Command;
+use crate::config::{Config, Setting};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
-use crate::reaper::Reaper;
-use crate::config::{Config, Setting};
 use crate::rates::{Rates, Totals};
+use crate::reaper::Reaper;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;

@@ -90,7 +90,10 @@ pub fn verbosity(engine: &Engine, level: u64) -> Answer {
         _ => b"debug",
     };
     match engine.config.set(&[(b"loglevel", level)], Caller::Local) {
-        Ok(_) => Answer::Ok,
+        Ok(changed) => {
+            changed.into_iter().for_each(|setting| engine.config_changed(setting));
+            Answer::Ok
+        }
         Err(_) => unreachable!("the level is one of the table's, and may change at run time"),
     }
 }
@@ -104,7 +107,8 @@ pub fn cache_memlimit(engine: &Engine, worker: &mut Worker, megabytes: u64) -> A
     }
     let bytes = (megabytes << 20).to_string();
     match engine.config.set(&[(b"maxmemory", bytes.as_bytes())], Caller::Local) {
-        Ok(_) => {
+        Ok(changed) => {
+            changed.into_iter().for_each(|setting| engine.config_changed(setting));
             engine.make_room(worker);
             Answer::Ok
         }
