@@ -313,9 +313,9 @@ impl MemcacheConnection {
                 stopped = Stopped::Output;
                 break;
             }
-            if pause.is_some_and(|mode| waits(mode, &request.step)) {
+            // A pause that has ended since, on another thread, would never wake this connection: it does not wait then.
+            if pause.is_some_and(|mode| waits(mode, &request.step)) && engine.pause.wait(self.client.info.key) {
                 self.client.paused.store(true, Ordering::Relaxed);
-                engine.pause.wait(self.client.info.key);
                 stopped = Stopped::Paused;
                 break;
             }
