@@ -72,6 +72,28 @@ pub enum Target {
     Other(Resolved),
     /// Nothing: there is no such command, or the arguments are too few or too many.
     Refused(Box<CmdError>, Option<Resolved>),
+    /// Nothing any more: MULTI has queued the command, or it was refused just before it would have run.
+    Settled(Resolved),
+}
+
+impl Target {
+    /// The number of the command, if there is such a command.
+    #[inline]
+    pub(crate) fn number(&self) -> Option<u16> {
+        match self {
+            Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) => Some(resolved.number),
+            Target::Refused(_, resolved) => resolved.map(|resolved| resolved.number),
+        }
+    }
+
+    /// The number of the command, once the call is over, if it ran.
+    #[inline]
+    pub(crate) fn ran_number(&self) -> Option<u16> {
+        match self {
+            Target::Key(resolved, _) | Target::Other(resolved) => Some(resolved.number),
+            Target::Settled(_) | Target::Refused(..) => None,
+        }
+    }
 }
 
 impl Engine {

@@ -261,7 +261,7 @@ impl RespConnection {
                         Target::Refused(_, None) if args.is(0, "POST") || args.is(0, "HOST:") => {
                             return Ok(Parsed::Http);
                         }
-                        Target::Refused(..) | Target::Other(_) => {}
+                        Target::Refused(..) | Target::Other(_) | Target::Settled(_) => {}
                     }
                     scratch.calls.push(Call { args_end: scratch.args.spans.len(), input_end: end, target });
                 }
