@@ -173,7 +173,7 @@ impl Engine {
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
-        let next = self.expire_tick(worker);
+        let mut next = self.expire_tick(worker);
         worker.sweep();
         tenon_ds::slab::collect();
         self.compact_tick(worker);
@@ -184,7 +184,9 @@ impl Engine {
             self.flush_if_due(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(worker.clock.instant, || self.totals());
-            self.make_room(worker);
+        }
+        if self.evict_ahead(worker) {
+            next = Duration::ZERO;
         }
         next
     }

@@ -3,6 +3,7 @@
 use crate::batch::BatchScratch;
 use crate::clock::Clock;
 use crate::compact::Compaction;
+use crate::memory::Room;
 use crate::stats::WorkerStats;
 use std::sync::Arc;
 use tenon_store::access::Noting;
@@ -21,6 +22,8 @@ pub struct Worker {
     pub scratch: BatchScratch,
     /// How far packing this worker's memory has come.
     pub(crate) compaction: Compaction,
+    /// What this worker may allocate before it looks again how much memory is in use.
+    pub(crate) room: Room,
     /// The arguments of the command that runs which the slow log must not show.
     pub(crate) secrets: Vec<usize>,
     random: u64,
@@ -39,6 +42,7 @@ impl Worker {
             stats,
             scratch: BatchScratch::default(),
             compaction: Compaction::new(std::time::Instant::now()),
+            room: Room::default(),
             secrets: Vec::new(),
             random: seed | 1,
             garbage: Vec::new(),
