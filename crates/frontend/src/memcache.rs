@@ -5,6 +5,7 @@
 //! so who may reach this port may use it.
 
 use crate::Flow;
+use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -168,11 +169,7 @@ impl MemcacheConnection {
             own.extend_from_slice(input);
             let progress = self.run_buffer(engine, worker, scratch, &own, out);
             let (keep, flow) = self.settle(&own, progress);
-            own.truncate(keep.end);
-            own.drain(..keep.start);
-            if !own.is_empty() {
-                self.pending = own;
-            }
+            self.pending = pending::cut(own, keep);
             flow
         }
     }

@@ -1,6 +1,7 @@
 //! A RESP client's connection: bytes to batches of commands, and their replies. Knows no socket and no command.
 
 use crate::Flow;
+use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -125,11 +126,7 @@ impl RespConnection {
             own.extend_from_slice(input);
             let progress = self.run_buffer(engine, worker, scratch, &own, out);
             let (keep, flow) = self.settle(engine, &own, progress);
-            own.truncate(keep.end);
-            own.drain(..keep.start);
-            if !own.is_empty() {
-                self.pending = own;
-            }
+            self.pending = pending::cut(own, keep);
             flow
         }
     }
