@@ -1,7 +1,7 @@
 //! The client crate against the original servers, over TCP and a UNIX socket. Knows nothing of transcripts.
 
-use std::io::Write as _;
 use std::io::ErrorKind;
+use std::io::Write as _;
 use std::time::Duration;
 use tenon_client::memcache::{Direction, StoreVerb, Stored};
 use tenon_client::resp::Version;

@@ -1,7 +1,7 @@
 //! Plays the transcripts against the original servers, and shows that wrong ones fail. Knows no command.
 
-use std::io::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use tenon_testkit::target::{Demand, Dialect, NotReady, Oracles, Target};
 use tenon_testkit::transcripts::check::{Report, check, folder, run_in_mode};
