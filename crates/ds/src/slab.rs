@@ -1,15 +1,18 @@
-//! Small blocks in size classes of eight bytes, for entries and tables. Knows nothing of what the blocks hold.
+//! Small blocks in size classes of four bytes, for entries and tables. Knows nothing of what the blocks hold.
 //!
 //! General allocators round 56 bytes up to 64 and 1,030 up to 1,280; with a header of eight bytes on an entry, that
-//! rounding would be most of what a key costs. Here a class exists for every multiple of eight up to 1 KiB, and above
+//! rounding would be most of what a key costs. Here a class exists for every multiple of four up to 1 KiB, and above
 //! it one for every number of blocks that fit a span.
 //!
 //! ```text
-//! chunk (4 MiB, from the system)
+//! chunk (4 MiB, aligned to 4 MiB, from the system)
 //! +---------+---------+-- ... --+---------+
-//! | span    | span    |         | span    |   256 KiB each, aligned to that, so a block's span is its address
-//! +---------+---------+-- ... --+---------+   with the low 18 bits cleared
-//! span:  [ header 64 B ][ block ][ block ] ... [ block ]      all blocks of one class, one owning heap
+//! | span 0  | span 1  |         | span 15 |   256 KiB each: all blocks of one class, one owning heap
+//! +---------+---------+-- ... --+---------+
+//! span 0:  [ header 0 ][ header 1 ] ... [ header 15 ][ block ][ block ] ...       64 bytes a header
+//! others:  [ block ][ block ] ...
+//!
+//! so a block's address, with its low 22 bits cleared, is that of its chunk, and bits 18 to 21 choose the header.
 //! ```
 //!
 //! Where blocks of a class were freed here and there, their spans stay although little of them is used. Such spans can
@@ -29,13 +32,18 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering}
 const SPAN_BYTES: usize = 256 * 1024;
 const CHUNK_BYTES: usize = 4 * 1024 * 1024;
 const HEADER_BYTES: usize = 64;
-const SPAN_ROOM: usize = SPAN_BYTES - HEADER_BYTES;
+const SPANS_PER_CHUNK: usize = CHUNK_BYTES / SPAN_BYTES;
+/// What the headers take of a chunk's first span.
+const HEADERS_BYTES: usize = SPANS_PER_CHUNK * HEADER_BYTES;
 
-/// Classes of 8, 16, ... 1,024 bytes.
-const FINE_CLASSES: usize = 128;
-const FINE_MAX: usize = FINE_CLASSES * 8;
+/// Classes of 4, 8, ... 1,024 bytes, of which the first is never used.
+const FINE_CLASSES: usize = 256;
+const FINE_STEP: usize = 4;
+const FINE_MAX: usize = FINE_CLASSES * FINE_STEP;
+/// A free block holds the address of the next one.
+const BLOCK_MIN: usize = size_of::<*mut u8>();
 /// Above `FINE_MAX`, one class for each number of blocks in a span, from this one down to `COARSE_BLOCKS_MIN`.
-const COARSE_BLOCKS_MAX: usize = SPAN_ROOM / (FINE_MAX + 8);
+const COARSE_BLOCKS_MAX: usize = SPAN_BYTES / (FINE_MAX + 8);
 const COARSE_BLOCKS_MIN: usize = 8;
 const CLASSES: usize = FINE_CLASSES + COARSE_BLOCKS_MAX - COARSE_BLOCKS_MIN + 1;
 
@@ -46,10 +54,10 @@ pub const SLAB_MAX: usize = coarse_size(COARSE_BLOCKS_MIN);
 const SPARE_SPANS_MAX: usize = 1;
 
 const _: () = assert!(size_of::<Span>() <= HEADER_BYTES);
-const _: () = assert!(SLAB_MAX == 32_760);
+const _: () = assert!(SLAB_MAX == 32 * 1024);
 
 const fn coarse_size(blocks: usize) -> usize {
-    (SPAN_ROOM / blocks) & !7
+    (SPAN_BYTES / blocks) & !7
 }
 
 /// The class of a block of `size` bytes, `1..=SLAB_MAX`.
@@ -57,23 +65,23 @@ const fn coarse_size(blocks: usize) -> usize {
 fn class_of(size: usize) -> usize {
     debug_assert!(0 < size && size <= SLAB_MAX);
     if size <= FINE_MAX {
-        (size - 1) >> 3
+        (size.max(BLOCK_MIN) - 1) / FINE_STEP
     } else {
         // As many blocks as fit when each has `size` bytes; all of them rounded to eight still fit.
-        let blocks = SPAN_ROOM / size.next_multiple_of(8);
+        let blocks = SPAN_BYTES / size.next_multiple_of(8);
         FINE_CLASSES + COARSE_BLOCKS_MAX - blocks
     }
 }
 
 fn class_size(class: usize) -> usize {
-    if class < FINE_CLASSES { (class + 1) * 8 } else { coarse_size(COARSE_BLOCKS_MAX - (class - FINE_CLASSES)) }
+    if class < FINE_CLASSES { (class + 1) * FINE_STEP } else { coarse_size(COARSE_BLOCKS_MAX - (class - FINE_CLASSES)) }
 }
 
 /// Bytes that a block asked for with `size` really has.
 #[inline]
 pub fn rounded(size: usize) -> usize {
     if size <= FINE_MAX {
-        (size + 7) & !7
+        size.max(BLOCK_MIN).next_multiple_of(FINE_STEP)
     } else if size <= SLAB_MAX {
         class_size(class_of(size))
     } else {
@@ -81,13 +89,27 @@ pub fn rounded(size: usize) -> usize {
     }
 }
 
-struct FreeBlock {
-    next: *mut FreeBlock,
+/// The next of a list of free blocks, whose address is written at the start of each.
+///
+/// # Safety
+/// The block is free and in a list.
+#[inline]
+unsafe fn next_of(block: *mut u8) -> *mut u8 {
+    // SAFETY: a free block holds the next one's address; blocks need not be aligned to eight.
+    unsafe { block.cast::<*mut u8>().read_unaligned() }
+}
+
+/// # Safety
+/// The block is free and the caller's.
+#[inline]
+unsafe fn set_next(block: *mut u8, next: *mut u8) {
+    // SAFETY: a block has room for an address; blocks need not be aligned to eight.
+    unsafe { block.cast::<*mut u8>().write_unaligned(next) }
 }
 
 struct Span {
     heap: *const Heap,
-    free: *mut FreeBlock,
+    free: *mut u8,
     next: *mut Span,
     prev: *mut Span,
     block_bytes: u32,
@@ -101,6 +123,26 @@ struct Span {
     draining: AtomicBool,
 }
 
+/// The header of the span that a block is in.
+#[inline]
+fn span_of(block: *mut u8) -> *mut Span {
+    let header = |a: usize| (a & !(CHUNK_BYTES - 1)) + a % CHUNK_BYTES / SPAN_BYTES * HEADER_BYTES;
+    block.map_addr(header).cast()
+}
+
+/// Where a span's memory starts.
+#[inline]
+fn start_of(span: *mut Span) -> *mut u8 {
+    let start = |a: usize| (a & !(CHUNK_BYTES - 1)) + a % CHUNK_BYTES / HEADER_BYTES * SPAN_BYTES;
+    span.cast::<u8>().map_addr(start)
+}
+
+/// Where a span's first block lies, in bytes from its start.
+#[inline]
+fn first_block(span: *mut Span) -> usize {
+    if span.addr().is_multiple_of(CHUNK_BYTES) { HEADERS_BYTES } else { 0 }
+}
+
 struct Heap {
     /// Spans with room, by class. Touched by the owning thread only.
     bins: UnsafeCell<[*mut Span; CLASSES]>,
@@ -109,7 +151,7 @@ struct Heap {
     /// Bytes of blocks that are free but were in use before: they take memory for nothing. Owning thread only.
     waste: Cell<usize>,
     /// Blocks that other threads have freed.
-    remote: AtomicPtr<FreeBlock>,
+    remote: AtomicPtr<u8>,
     owned: AtomicBool,
 }
 
@@ -192,7 +234,7 @@ fn lease_heap() -> &'static Heap {
     heap
 }
 
-/// A block of at least `size` bytes, aligned to eight, uninitialised.
+/// A block of at least `size` bytes, uninitialised; aligned to eight when `size` is a multiple of eight, else to four.
 ///
 /// # Panics
 /// When `size` is 0. Running out of memory ends the process, as for any Rust allocation.
@@ -226,8 +268,8 @@ pub unsafe fn free(block: NonNull<u8>, size: usize) {
         // SAFETY: passed on from the caller.
         return unsafe { free_large(block, size) };
     }
-    let span = block.as_ptr().map_addr(|a| a & !(SPAN_BYTES - 1)).cast::<Span>();
-    let block = block.as_ptr().cast::<FreeBlock>();
+    let span = span_of(block.as_ptr());
+    let block = block.as_ptr();
     // SAFETY: the block lies in a live span, whose `heap`, `class` and `block_bytes` do not change while blocks of it
     // are in use; the rest of the span is touched by the owner only.
     unsafe {
@@ -272,14 +314,14 @@ impl Heap {
         unsafe {
             let block_bytes = (*span).block_bytes;
             let block = if (*span).free.is_null() {
-                let block = span.cast::<u8>().add((*span).bump as usize);
+                let block = start_of(span).add((*span).bump as usize);
                 (*span).bump += block_bytes;
                 block
             } else {
                 let block = (*span).free;
-                (*span).free = (*block).next;
+                (*span).free = next_of(block);
                 self.waste.set(self.waste.get() - block_bytes as usize);
-                block.cast::<u8>()
+                block
             };
             (*span).used += 1;
             if (*span).free.is_null() && (*span).bump + block_bytes > SPAN_BYTES as u32 {
@@ -294,10 +336,10 @@ impl Heap {
     /// # Safety
     /// The caller owns the heap, which owns the span, which the block is of.
     #[inline]
-    unsafe fn put_block(&self, span: *mut Span, block: *mut FreeBlock) {
+    unsafe fn put_block(&self, span: *mut Span, block: *mut u8) {
         // SAFETY: as the function's contract says.
         unsafe {
-            (*block).next = (*span).free;
+            set_next(block, (*span).free);
             (*span).free = block;
             (*span).used -= 1;
             self.waste.set(self.waste.get() + (*span).block_bytes as usize);
@@ -309,17 +351,17 @@ impl Heap {
             if (*span).used == 0 {
                 let head = if draining { self.draining.get() } else { self.bin(span) };
                 unlink(head, span);
-                self.waste.set(self.waste.get() - ((*span).bump as usize - HEADER_BYTES));
+                self.waste.set(self.waste.get() - ((*span).bump as usize - first_block(span)));
                 retire_span(span);
             }
         }
     }
 
-    fn push_remote(&self, block: *mut FreeBlock) {
+    fn push_remote(&self, block: *mut u8) {
         let mut head = self.remote.load(Ordering::Relaxed);
         loop {
             // SAFETY: the block is free and ours until the exchange succeeds.
-            unsafe { (*block).next = head };
+            unsafe { set_next(block, head) };
             match self.remote.compare_exchange_weak(head, block, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,
@@ -338,8 +380,8 @@ impl Heap {
             // SAFETY: the blocks on the stack are free and of this heap's spans; `next` is read before the block is
             // put back. The block's own pointer reaches its span: it kept the provenance that `alloc` gave it.
             unsafe {
-                let next = (*block).next;
-                let span = block.map_addr(|a| a & !(SPAN_BYTES - 1)).cast::<Span>();
+                let next = next_of(block);
+                let span = span_of(block);
                 self.put_block(span, block);
                 block = next;
             }
@@ -366,7 +408,7 @@ impl Heap {
                 block_bytes: class_size(class) as u32,
                 class: class as u16,
                 used: 0,
-                bump: HEADER_BYTES as u32,
+                bump: first_block(span) as u32,
                 listed: false,
                 draining: AtomicBool::new(false),
             });
@@ -413,7 +455,7 @@ impl Heap {
             // SAFETY: only live spans of this heap are passed.
             let (used, bump, block) =
                 unsafe { ((*span).used as usize, (*span).bump as usize, (*span).block_bytes as usize) };
-            used * block * 8 <= (bump - HEADER_BYTES) * 7 && bump + block > SPAN_BYTES
+            used * block * 8 <= (bump - first_block(span)) * 7 && bump + block > SPAN_BYTES
         };
         // SAFETY: the caller owns the heap; spans in its lists are live.
         unsafe {
@@ -427,7 +469,7 @@ impl Heap {
                 span = (*span).next;
             }
             // At least a span must be won when the blocks are packed anew.
-            let needed = blocks.div_ceil(SPAN_ROOM / class_size(class));
+            let needed = blocks.div_ceil((SPAN_BYTES - HEADERS_BYTES) / class_size(class));
             if spans <= needed {
                 return false;
             }
@@ -438,7 +480,7 @@ impl Heap {
                     self.unlist(span);
                     link(self.draining.get(), span);
                     (*span).draining.store(true, Ordering::Relaxed);
-                    let (word, bit) = filter_bit(span.addr());
+                    let (word, bit) = filter_bit(start_of(span).addr());
                     MAY_DRAIN[word].fetch_or(bit, Ordering::Relaxed);
                 }
                 span = next;
@@ -537,7 +579,7 @@ pub unsafe fn is_draining(block: NonNull<u8>, size: usize) -> bool {
     if size > SLAB_MAX {
         return false;
     }
-    let span = block.as_ptr().map_addr(|a| a & !(SPAN_BYTES - 1)).cast::<Span>();
+    let span = span_of(block.as_ptr());
     // SAFETY: the block lies in a live span; the flag is atomic.
     unsafe { (*span).draining.load(Ordering::Relaxed) }
 }
@@ -548,14 +590,14 @@ fn fresh_span() -> NonNull<Span> {
     if let Some(span) = spare.spans.pop() {
         return span;
     }
-    let layout = Layout::from_size_align(CHUNK_BYTES, SPAN_BYTES).expect("both are powers of two");
+    let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).expect("both are powers of two");
     // SAFETY: the layout's size is not zero. The chunk is never given back whole; its spans are reused for good.
     let chunk = unsafe { System.alloc(layout) };
     let Some(chunk) = NonNull::new(chunk) else { handle_alloc_error(layout) };
     // Pushed last to first, so that spans are taken in address order.
-    for index in (1..CHUNK_BYTES / SPAN_BYTES).rev() {
+    for index in (1..SPANS_PER_CHUNK).rev() {
         // SAFETY: the offset lies inside the chunk.
-        spare.spans.push(unsafe { chunk.add(index * SPAN_BYTES) }.cast());
+        spare.spans.push(unsafe { chunk.add(index * HEADER_BYTES) }.cast());
     }
     chunk.cast()
 }
@@ -564,20 +606,22 @@ fn fresh_span() -> NonNull<Span> {
 fn retire_span(span: *mut Span) {
     let mut spare = SPARE_SPANS.lock().expect("no code panics while it holds the spare spans");
     if spare.spans.len() >= SPARE_SPANS_MAX {
-        release_pages(span.cast());
+        release_pages(span);
     }
     spare.spans.extend(NonNull::new(span));
 }
 
-/// Tells the system that a span's contents are not needed.
-fn release_pages(span: *mut u8) {
+/// Tells the system that a span's contents are not needed. Headers stay.
+fn release_pages(span: *mut Span) {
+    const PAGE: usize = 4096;
+    let keep = first_block(span).next_multiple_of(PAGE);
     #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: the span is memory of ours that holds nothing; it reads as zeros afterwards.
+    // SAFETY: this part of the span is memory of ours that holds nothing; it reads as zeros afterwards.
     unsafe {
-        libc::madvise(span.cast(), SPAN_BYTES, libc::MADV_DONTNEED);
+        libc::madvise(start_of(span).add(keep).cast(), SPAN_BYTES - keep, libc::MADV_DONTNEED);
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
-    let _ = span;
+    let _ = keep;
 }
 
 #[cfg(test)]
@@ -590,17 +634,18 @@ mod tests {
             let class = class_of(size);
             let room = class_size(class);
             assert!(room >= size, "{size} in a block of {room}");
-            assert_eq!(room % 8, 0);
+            assert_eq!(room % FINE_STEP, 0);
+            assert!(size % 8 != 0 || room % 8 == 0, "{size} wants to be aligned to eight");
             assert_eq!(class_of(room), class, "{size} and its rounded size {room} differ in class");
             assert_eq!(rounded(size), room);
-            assert!(class == 0 || class_size(class - 1) < size, "{size} would fit a smaller class");
+            assert!(size <= BLOCK_MIN || class_size(class - 1) < size, "{size} would fit a smaller class");
             assert!(room <= FINE_MAX || room - size <= room / COARSE_BLOCKS_MIN);
         }
     }
 
     #[test]
     fn blocks_do_not_overlap_and_are_reused() {
-        let sizes = [8, 24, 56, 1024, 1500, 4096, 32_760, 40_000];
+        let sizes = [8, 24, 56, 1024, 1500, 4096, 32_768, 40_000];
         let rounds = if cfg!(miri) { 40 } else { 3_000 };
         let mut blocks = Vec::new();
         let mut random = 12345u64;
@@ -636,7 +681,7 @@ mod tests {
         // On a thread of its own: the heap's other spans are out of the way.
         let check = || {
             let size = if cfg!(miri) { 30_000 } else { 4_000 };
-            let count = 6 * (SPAN_ROOM / size);
+            let count = 6 * (SPAN_BYTES / size);
             let mut blocks: Vec<NonNull<u8>> = (0..count).map(|_| alloc(size)).collect();
             let mut index = 0;
             blocks.retain(|&block| {

@@ -79,6 +79,13 @@ impl TimerWheel {
         self.place(tick) == self.place(other)
     }
 
+    /// Moves the buckets out of memory that is to be given back (`slab::start_draining`).
+    pub fn relocate(&mut self) {
+        for level in self.levels.iter_mut().flatten() {
+            level.buckets.iter_mut().for_each(Tags::relocate);
+        }
+    }
+
     /// A tick before which nothing is due; `None` when the wheel is empty.
     pub fn next_tick(&self) -> Option<u64> {
         self.next_bucket().map(|(_, _, start)| start)
@@ -182,21 +189,37 @@ impl Tags {
         let (len, mut capacity) = self.len_and_capacity();
         if len == capacity {
             // Whole slab blocks: eight bytes are four tags.
-            capacity = (len + len / 4 + 4) & !3;
-            let grown: NonNull<u16> = slab::alloc(Tags::block_bytes(capacity)).cast();
-            // SAFETY: the new block has room for the header and the tags there are.
-            unsafe {
-                grown.cast::<[u32; 2]>().write([len as u32, capacity as u32]);
-                let from = self.as_slice();
-                grown.add(TAGS_HEADER).copy_from_nonoverlapping(NonNull::from_ref(from).cast(), from.len());
-            }
-            drop(std::mem::replace(self, Tags(Some(grown))));
+            capacity = (len + len / 8 + 4) & !3;
+            self.move_to(capacity);
         }
         let block = self.0.expect("a block was just made sure of");
         // SAFETY: `len < capacity`, so the place is inside the block.
         unsafe {
             block.add(TAGS_HEADER + len).write(tag);
             block.cast::<u32>().write(len as u32 + 1);
+        }
+    }
+
+    /// Moves the tags to a block with room for `capacity`, at least as many as there are.
+    fn move_to(&mut self, capacity: usize) {
+        let from = self.as_slice();
+        let block: NonNull<u16> = slab::alloc(Tags::block_bytes(capacity)).cast();
+        // SAFETY: the new block has room for the header and the tags there are.
+        unsafe {
+            block.cast::<[u32; 2]>().write([from.len() as u32, capacity as u32]);
+            block.add(TAGS_HEADER).copy_from_nonoverlapping(NonNull::from_ref(from).cast(), from.len());
+        }
+        drop(std::mem::replace(self, Tags(Some(block))));
+    }
+
+    fn relocate(&mut self) {
+        let (_, capacity) = self.len_and_capacity();
+        let Some(block) = self.0 else { return };
+        // SAFETY: the block was allocated with this size.
+        if slab::may_be_draining(block.cast())
+            && unsafe { slab::is_draining(block.cast(), Tags::block_bytes(capacity)) }
+        {
+            self.move_to(capacity);
         }
     }
 

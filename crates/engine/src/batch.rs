@@ -7,6 +7,7 @@ use crate::errors::CmdError;
 use crate::table::Resolved;
 use tenon_store::hash::KeyHash;
 use tenon_wire::ArgSpans;
+use tenon_wire::memcache::Step;
 
 /// The lists that batches are parsed into, kept by the worker so that they are allocated once.
 #[derive(Debug, Default)]
@@ -15,6 +16,19 @@ pub struct BatchScratch {
     pub args: ArgSpans,
     /// The calls.
     pub calls: Vec<Call>,
+    /// A memcached client's requests.
+    pub requests: Vec<TextStep>,
+    /// The hashes of those requests' keys, in order.
+    pub hashes: Vec<KeyHash>,
+}
+
+/// A memcached client's request, parsed but not yet run.
+#[derive(Clone, Copy, Debug)]
+pub struct TextStep {
+    /// What the decoder made of it: a request, or why there is none.
+    pub step: Step,
+    /// Where its list of arguments ends in the batch's; it begins where the previous request's ends.
+    pub args_end: usize,
 }
 
 impl BatchScratch {
@@ -23,12 +37,17 @@ impl BatchScratch {
     pub fn clear(&mut self) {
         const ARGS_KEPT: usize = 64 * 1024;
         self.calls.clear();
+        self.requests.clear();
+        self.hashes.clear();
         self.args.clear();
         if self.args.spans.capacity() > ARGS_KEPT {
             self.args.spans = Vec::new();
         }
         if self.args.scratch.capacity() > ARGS_KEPT {
             self.args.scratch = Vec::new();
+        }
+        if self.hashes.capacity() > ARGS_KEPT {
+            self.hashes = Vec::new();
         }
     }
 }

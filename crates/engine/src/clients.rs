@@ -85,6 +85,8 @@ pub struct Client {
     pub protocol: AtomicU8,
     /// Commands queued by MULTI; `u32::MAX`: not in MULTI.
     pub queued: AtomicU32,
+    /// Bytes of memory that MULTI's queue takes.
+    pub queued_bytes: AtomicU64,
     /// Keys watched.
     pub watching: AtomicU32,
     /// Bytes of its input that are kept.
@@ -121,6 +123,7 @@ impl Client {
             database: AtomicU32::new(0),
             protocol: AtomicU8::new(2),
             queued: AtomicU32::new(u32::MAX),
+            queued_bytes: AtomicU64::new(0),
             watching: AtomicU32::new(0),
             input_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
@@ -180,7 +183,8 @@ impl Clients {
         self.all.lock().get(&id).cloned()
     }
 
-    /// Closes a client's connection soon.
+    /// Closes a client's connection soon: it runs no further command, and what it was not sent yet is lost. A session
+    /// that ends itself sets `closing` instead, so that its reply still leaves.
     pub fn kill(&self, client: &Client) {
         client.killed.store(true, Ordering::Release);
         self.tell(client.info.key, Message::Kill);

@@ -11,7 +11,7 @@ use tenon_ds::{memory, slab};
 /// Waste that is not worth packing, in bytes.
 const WASTE_MIN: usize = 1 << 20;
 /// Nor is less than this part of all memory.
-const WASTE_PART_MIN: usize = 128;
+const WASTE_PART_MIN: usize = 512;
 /// How long one step may take.
 const BUDGET: Duration = Duration::from_micros(500);
 /// How long packing rests when a pass is done, so that it costs little where it wins little.

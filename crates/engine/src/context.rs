@@ -4,6 +4,7 @@
 mod key;
 mod keys;
 mod server;
+mod string;
 
 pub use key::{Deadline, KeyCx};
 pub use keys::KeysCx;

@@ -3,9 +3,11 @@
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, now_us};
 use crate::command::Command;
-use crate::config::{Config, Setting};
+use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
+use crate::reaper::Reaper;
+use crate::config::{Config, Setting};
 use crate::rates::{Rates, Totals};
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
@@ -17,8 +19,11 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tenon_store::access::Noting;
+
+/// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
+pub(crate) const CLOCK_STALE: Duration = Duration::from_micros(500);
 
 /// How a shutdown is asked for.
 pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
@@ -38,6 +43,8 @@ pub struct Engine {
     pub clients: Clients,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Frees in the background.
+    pub reaper: Reaper,
     /// The slow log.
     pub slowlog: SlowLog,
     /// The latency monitor.
@@ -67,6 +74,8 @@ pub struct Engine {
     pub errors: Mutex<BTreeMap<String, u64>>,
     /// Every worker's statistics.
     pub worker_stats: Vec<Arc<WorkerStats>>,
+    /// When everything is to be flushed.
+    pub flush_schedule: FlushSchedule,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
@@ -97,6 +106,7 @@ impl Engine {
             commands,
             clients: Clients::default(),
             pause: Pause::default(),
+            reaper: Reaper::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
             started: Instant::now(),
@@ -107,6 +117,7 @@ impl Engine {
             peak_memory: AtomicU64::new(0),
             errors: Mutex::default(),
             worker_stats,
+            flush_schedule: FlushSchedule::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
@@ -142,13 +153,25 @@ impl Engine {
         worker.clock = Clock::read(self.noting());
     }
 
+    /// Notes that a batch which was not timed by command has ended: the next one is not charged for its time, and does
+    /// not run in the past when this one took long.
+    #[inline]
+    pub fn batch_ended(&self, worker: &mut Worker) {
+        let now = Instant::now();
+        if now.duration_since(worker.clock.instant) > CLOCK_STALE {
+            self.read_clock(worker);
+        } else {
+            worker.clock.instant = now;
+        }
+    }
+
     /// A CAS token that no item has had.
     pub fn next_cas(&self) -> u64 {
         self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// What a worker does now and then; gives the time until it wants to be called again.
-    pub fn tick(&self, worker: &mut Worker) -> std::time::Duration {
+    pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
         let next = self.expire_tick(worker);
         worker.sweep();
@@ -158,6 +181,7 @@ impl Engine {
             self.clients.tell(key, Message::Unpause);
         }
         if worker.index == 0 {
+            self.flush_if_due(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(worker.clock.instant, || self.totals());
             self.make_room(worker);

@@ -4,7 +4,7 @@ use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
 use crate::command::{Command, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
-use crate::engine::Engine;
+use crate::engine::{CLOCK_STALE, Engine};
 use crate::errors::CmdError;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
@@ -12,7 +12,7 @@ use crate::shards::Locked;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
@@ -21,8 +21,6 @@ use tenon_wire::{ArgSpans, OutBuf};
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// A slow log that wants commands below this many microseconds makes every command be timed by itself.
 const TIMED_ALONE_US: i64 = 1_000;
-/// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
-const CLOCK_STALE: Duration = Duration::from_micros(500);
 
 /// Why a batch ended before its last command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +89,9 @@ impl Engine {
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
         let timed_alone = (0..TIMED_ALONE_US).contains(&self.config.slowlog_log_slower_than());
+        if session.client.paused.load(Ordering::Relaxed) {
+            session.client.paused.store(false, Ordering::Relaxed);
+        }
         let mut ran = 0;
         let mut args_from = 0;
         let mut stopped = Stopped::No;
@@ -98,6 +99,11 @@ impl Engine {
         let mut stretch_from = 0;
         let mut stretch_started = worker.clock.instant;
         for at in 0..calls.len() {
+            if session.client.killed.load(Ordering::Relaxed) {
+                session.closing = true;
+                stopped = Stopped::Closing;
+                break;
+            }
             let call = &mut calls[at];
             let args = batch.of(args_from, call.args_end);
             let alone = timed_alone || !is_quick(&call.target);
@@ -106,8 +112,8 @@ impl Engine {
                     self.note_stretch(worker, session, batch, &calls[..at], stretch_from, stretch_started);
             }
             let call = &mut calls[at];
-            if !self.run_call(worker, session, call, &args, out) {
-                stopped = self.wait_for_pause(session);
+            if !self.run_or_wait(worker, session, call, &args, out) {
+                stopped = Stopped::Paused;
                 break;
             }
             args_from = call.args_end;
@@ -115,9 +121,9 @@ impl Engine {
             if alone {
                 stretch_started = self.note_stretch(worker, session, batch, &calls[..=at], at, stretch_started);
                 stretch_from = at + 1;
+                worker.secrets.clear();
             }
-            if session.closing || session.client.killed.load(Ordering::Relaxed) {
-                session.closing = true;
+            if session.closing {
                 stopped = Stopped::Closing;
                 break;
             }
@@ -154,9 +160,15 @@ impl Engine {
     ) -> Stopped {
         let mut call = Call { args_end: args.len(), input_end: 0, target };
         let started = Instant::now();
-        if !self.run_call(worker, session, &mut call, args, out) {
-            return self.wait_for_pause(session);
+        session.client.paused.store(false, Ordering::Relaxed);
+        if session.client.killed.load(Ordering::Relaxed) {
+            session.closing = true;
+            return Stopped::Closing;
         }
+        if !self.run_or_wait(worker, session, &mut call, args, out) {
+            return Stopped::Paused;
+        }
+        worker.secrets.clear();
         if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {
             worker.stats.commands[resolved.number as usize].ran(1, started.elapsed().as_nanos() as u64);
         }
@@ -165,11 +177,23 @@ impl Engine {
         if session.closing { Stopped::Closing } else { Stopped::No }
     }
 
-    /// Notes that the session waits for the end of a pause.
-    fn wait_for_pause(&self, session: &Session) -> Stopped {
-        session.client.paused.store(true, Ordering::Relaxed);
-        self.pause.wait(session.client.info.key);
-        Stopped::Paused
+    /// Runs one call; `false`: it waits for the end of a pause, and the connection will be told of that.
+    #[inline]
+    fn run_or_wait(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        call: &mut Call,
+        args: &Args<'_>,
+        out: &mut OutBuf,
+    ) -> bool {
+        while !self.run_call(worker, session, call, args, out) {
+            if self.pause.wait(session.client.info.key) {
+                session.client.paused.store(true, Ordering::Relaxed);
+                return false;
+            }
+        }
+        true
     }
 
     /// Notes the time of the calls `from..` of `calls`, which ran since `started`. Gives the present.
@@ -220,7 +244,7 @@ impl Engine {
             }
             let args = batch.of(if index == 0 { 0 } else { calls[index - 1].args_end }, call.args_end);
             let max_len = self.config.slowlog_max_len();
-            self.slowlog.add(worker.clock.now_ms, each_us, &args, &session.client, max_len);
+            self.slowlog.add(worker.clock.now_ms, each_us, &args, &worker.secrets, &session.client, max_len);
         }
     }
 
@@ -291,22 +315,21 @@ impl Engine {
         args: &Args<'_>,
         out: &mut OutBuf,
     ) -> bool {
-        let mut silent = OutBuf::new();
-        // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere.
-        let speaks = session.reply == ReplyMode::On || is_client_reply(args);
-        let mut reply = Reply::new(if speaks { out } else { &mut silent }, session.proto);
-        if session.reply == ReplyMode::SkipThis {
-            session.reply = ReplyMode::On;
-        }
+        // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence.
+        let silent = session.reply.is_silent();
+        let mut unheard = OutBuf::new();
+        let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
         let waits = match &mut call.target {
             Target::Refused(error, resolved) => {
                 if let Some(resolved) = resolved {
                     worker.stats.commands[resolved.number as usize].rejected.add(1);
                 }
-                let hidden = !session.authenticated && resolved.is_none_or(|r| !r.command.flags.any(Flags::NO_AUTH));
-                let error = if hidden { &CmdError::NoAuth } else { &**error };
+                let mut error = CmdError::clone(error);
+                if let Some(resolved) = resolved {
+                    error = self.refuse_exec(session, *resolved, error);
+                }
                 session.abort_transaction();
-                self.answer_error(worker, None, error, &mut reply);
+                self.answer_error(worker, None, &error, &mut reply);
                 false
             }
             Target::Key(resolved, _) | Target::Other(resolved) => {
@@ -333,12 +356,14 @@ impl Engine {
                 }
             }
         };
-        if session.reply == ReplyMode::SkipNext && !is_client_reply(args) {
-            session.reply = ReplyMode::On;
-        } else if session.reply == ReplyMode::SkipNext {
-            session.reply = ReplyMode::SkipThis;
+        if waits {
+            return false;
         }
-        !waits
+        if silent && session.reply == ReplyMode::On {
+            out.append(&mut unheard);
+        }
+        session.reply = session.reply.after_command();
+        true
     }
 
     /// What must hold before a command runs.
@@ -350,26 +375,29 @@ impl Engine {
         args: &Args<'_>,
     ) -> Result<Gate, CmdError> {
         let flags = resolved.command.flags;
-        if !session.authenticated && !flags.any(Flags::NO_AUTH) {
+        if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
             return Err(CmdError::NoAuth);
         }
-        if flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
+        // Within MULTI every command takes memory: its place in the queue.
+        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+        if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
-        if session.transaction.is_some() {
-            if flags.any(Flags::NO_MULTI) {
-                return Err(CmdError::NotInMulti);
-            }
-            if !flags.any(Flags::NOT_QUEUED) {
-                return Ok(Gate::Queue);
-            }
+        let in_transaction = session.transaction.is_some();
+        if in_transaction && flags.any(Flags::NO_MULTI) {
+            return Err(CmdError::NotInMulti);
         }
+        // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
+        // end of the pause, too, so that one begun with a wrong number stays; here it does not.
         let waits = match self.pause.mode(worker.clock.now_ms) {
             None => false,
-            Some(PauseMode::All) => !flags.any(Flags::ADMIN) && !is_client_command(resolved.command),
+            Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
             Some(PauseMode::Write) => flags.any(Flags::WRITE) || self.writes_when_run(session, resolved, args),
         };
-        Ok(if waits { Gate::Wait } else { Gate::Run })
+        if waits {
+            return Ok(Gate::Wait);
+        }
+        Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })
     }
 
     /// Runs one command that has passed its gate, locking what it needs.
@@ -463,15 +491,11 @@ impl Engine {
 #[inline]
 fn is_quick(target: &Target) -> bool {
     match target {
-        Target::Key(resolved, _) | Target::Other(resolved) => resolved.command.flags.any(Flags::FAST),
+        // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
+        Target::Key(resolved, _) | Target::Other(resolved) => {
+            let flags = resolved.command.flags;
+            flags.any(Flags::FAST) && !flags.any(Flags::NO_AUTH)
+        }
         Target::Refused(..) => true,
     }
-}
-
-fn is_client_command(command: &Command) -> bool {
-    command.name.starts_with("CLIENT ")
-}
-
-fn is_client_reply(args: &Args<'_>) -> bool {
-    args.is(0, "CLIENT") && args.len() > 1 && args.is(1, "REPLY")
 }

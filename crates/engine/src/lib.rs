@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod auth;
 pub mod batch;
 pub mod clients;
 pub mod clock;
@@ -13,15 +14,21 @@ pub mod engine;
 pub mod errors;
 pub mod execute;
 mod expire;
+pub mod flush;
+pub mod flush_schedule;
 pub mod info;
 pub mod latency;
+pub mod long_double;
 mod memory;
+mod natural;
 pub mod pause;
+pub mod reaper;
 pub mod rates;
 pub mod session;
 pub mod shards;
 pub mod slowlog;
 pub mod stats;
+pub mod string;
 pub mod table;
 pub mod transaction;
 pub mod version;

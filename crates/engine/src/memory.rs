@@ -4,12 +4,14 @@ use crate::config::MaxmemoryPolicy;
 use crate::engine::Engine;
 use crate::shards::ShardState;
 use crate::worker::Worker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tenon_ds::memory;
 use tenon_store::evict::{Policy, Sampling, victim};
 
 /// Keys evicted for one command at most: what is still over the limit then, the next ones take off.
 const EVICTIONS_MAX: usize = 64;
+/// How long a command that nothing can be evicted for waits for memory that is being freed in the background.
+const REAPER_WAIT: Duration = Duration::from_millis(50);
 
 impl Engine {
     /// The policy in force.
@@ -41,7 +43,7 @@ impl Engine {
             clock: worker.clock.access,
         };
         if how.policy == Policy::NoEviction {
-            return false;
+            return self.reaper.wait_until(|| memory::used() <= limit, REAPER_WAIT);
         }
         let started = Instant::now();
         let mut evicted = 0;
@@ -57,7 +59,7 @@ impl Engine {
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
         // With some room made the command may run: as in Redis the limit is then approached over several commands.
-        evicted > 0 || memory::used() <= limit
+        evicted > 0 || self.reaper.wait_until(|| memory::used() <= limit, REAPER_WAIT)
     }
 
     /// Evicts one key from a shard chosen at random, or from the next one that has a key to let go.

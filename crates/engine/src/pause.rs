@@ -56,9 +56,15 @@ impl Pause {
         self.state.lock().until.filter(|(until, _)| *until > now_ms).map(|(_, mode)| mode)
     }
 
-    /// Notes that a connection waits for the end.
-    pub fn wait(&self, key: ConnectionKey) {
-        self.state.lock().waiting.push(key);
+    /// Notes that a connection waits for the end; `false` when the end was a moment ago, on another thread: nobody
+    /// would wake it then.
+    pub fn wait(&self, key: ConnectionKey) -> bool {
+        let mut state = self.state.lock();
+        let paused = state.until.is_some();
+        if paused {
+            state.waiting.push(key);
+        }
+        paused
     }
 
     /// Ends the pause if its time has come; gives the connections that have waited.
@@ -97,10 +103,11 @@ mod tests {
         pause.start(50, PauseMode::Write, 10);
         assert_eq!(pause.mode(99), Some(PauseMode::All));
         let key = ConnectionKey { worker: 0, index: 1, generation: 2 };
-        pause.wait(key);
+        assert!(pause.wait(key));
         assert!(pause.end_if_due(99).is_empty());
         assert_eq!(pause.end_if_due(100), [key]);
         assert!(!pause.is_active());
+        assert!(!pause.wait(key), "a connection that comes too late is not left waiting");
         pause.start(200, PauseMode::Write, 150);
         assert_eq!(pause.mode(151), Some(PauseMode::Write));
         assert!(pause.end().is_empty());

@@ -22,6 +22,22 @@ pub enum ReplyMode {
     SkipThis,
 }
 
+impl ReplyMode {
+    /// Whether what is written now goes nowhere.
+    pub fn is_silent(self) -> bool {
+        matches!(self, ReplyMode::Off | ReplyMode::SkipThis)
+    }
+
+    /// The mode for the next command, once one has run.
+    pub fn after_command(self) -> ReplyMode {
+        match self {
+            ReplyMode::On | ReplyMode::SkipThis => ReplyMode::On,
+            ReplyMode::Off => ReplyMode::Off,
+            ReplyMode::SkipNext => ReplyMode::SkipThis,
+        }
+    }
+}
+
 /// Commands that MULTI has queued.
 #[derive(Debug, Default)]
 pub struct Transaction {
@@ -38,8 +54,6 @@ pub struct WatchedKey {
     pub database: usize,
     /// The key.
     pub key: Box<[u8]>,
-    /// Whether it was past its deadline, but not yet removed, when WATCH came: then its removal is no change.
-    pub was_expired: bool,
 }
 
 /// One client's state.
@@ -96,8 +110,19 @@ impl Session {
         self.client.database.store(database as u32, Ordering::Relaxed);
     }
 
+    /// Sets the RESP version of replies.
+    pub fn set_proto(&mut self, proto: Proto) {
+        let number = match proto {
+            Proto::Resp2 => 2,
+            Proto::Resp3 => 3,
+        };
+        self.proto = proto;
+        self.client.protocol.store(number, Ordering::Relaxed);
+    }
+
     /// Starts or ends MULTI.
     pub fn set_transaction(&mut self, transaction: Option<Box<Transaction>>) {
+        self.client.queued_bytes.store(0, Ordering::Relaxed);
         self.client.queued.store(if transaction.is_some() { 0 } else { u32::MAX }, Ordering::Relaxed);
         self.transaction = transaction;
     }

@@ -5,6 +5,7 @@ use crate::watch::Watched;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_store::hash::{KeyHash, KeyHasher};
+use tenon_store::keyspace::Keyspace;
 use tenon_store::shard::Shard;
 
 /// What a shard's lock protects.
@@ -76,6 +77,20 @@ impl Shards {
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         tenon_ds::hash_table::prefetch(std::ptr::from_ref(&self.cells[self.index(hash)]).cast());
+    }
+
+    /// Loads what looking up these keys of a database will read, all of it at once, while none waits for another.
+    pub fn prefetch_keys(&self, database: usize, hashes: &[KeyHash]) {
+        let visit = |hash: KeyHash, look: fn(&Keyspace, KeyHash)| {
+            // A shard that another worker holds is not waited for.
+            if let Some(state) = self.try_lock(self.index(hash))
+                && let Some(keyspace) = state.shard.database(database)
+            {
+                look(keyspace, hash);
+            }
+        };
+        hashes.iter().for_each(|&hash| visit(hash, Keyspace::prefetch_slot));
+        hashes.iter().for_each(|&hash| visit(hash, Keyspace::prefetch_entry));
     }
 
     /// Locks several shards, in the order of their indexes.

@@ -38,10 +38,19 @@ struct Log {
 pub struct SlowLog(Mutex<Log>);
 
 impl SlowLog {
-    /// Adds a command, keeping the last `max_len`.
-    pub fn add(&self, now_ms: u64, duration_us: u64, args: &Args<'_>, client: &Client, max_len: u64) {
+    /// Adds a command, keeping the last `max_len`. The arguments at `secrets` are not shown.
+    pub fn add(
+        &self,
+        now_ms: u64,
+        duration_us: u64,
+        args: &Args<'_>,
+        secrets: &[usize],
+        client: &Client,
+        max_len: u64,
+    ) {
         let shown = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
-        let mut words: Vec<Vec<u8>> = (0..shown).map(|index| shorten(args, index)).collect();
+        let show = |index| if secrets.contains(&index) { b"(redacted)".to_vec() } else { shorten(args, index) };
+        let mut words: Vec<Vec<u8>> = (0..shown).map(show).collect();
         if args.len() > ARGS_MAX {
             words.push(format!("... ({} more arguments)", args.len() - shown).into_bytes());
         }
@@ -92,4 +101,30 @@ fn shorten(args: &Args<'_>, index: usize) -> Vec<u8> {
     };
     word.extend_from_slice(format!("... ({} more bytes)", len - word.len()).as_bytes());
     word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::OwnedArgs;
+    use crate::clients::{ClientInfo, Clients, ConnectionKey, Dialect};
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let info = ClientInfo {
+            key: ConnectionKey { worker: 0, index: 0, generation: 0 },
+            dialect: Dialect::Resp,
+            remote: "127.0.0.1:5".to_owned(),
+            local: "127.0.0.1:6379".to_owned(),
+            fd: 3,
+            unix: false,
+        };
+        let client = Clients::default().add(info, 0);
+        let log = SlowLog::default();
+        let args = OwnedArgs::new(["HELLO", "3", "AUTH", "default", "s3cret"]);
+        // An index beyond the arguments is one of a command that ran within EXEC.
+        log.add(0, 1, &args.view(), &[3, 4, 9], &client, 10);
+        let shown = &log.last(1)[0].args;
+        assert_eq!(*shown, [&b"HELLO"[..], b"3", b"AUTH", b"(redacted)", b"(redacted)"]);
+    }
 }

@@ -110,6 +110,10 @@ counters! {
         mc_cas_badval,
         /// memcached: values refused as too large.
         mc_too_large,
+        /// memcached: values refused because memory was used up.
+        mc_no_memory,
+        /// memcached: storage commands that stored.
+        mc_stored,
     }
 }
 

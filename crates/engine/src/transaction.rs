@@ -1,30 +1,34 @@
 //! MULTI, EXEC and WATCH: queueing commands and running them as one. Knows no command by name.
 
-use crate::args::Args;
+use crate::args::{Args, OwnedArgs};
 use crate::command::{Flags, Run};
+use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
-use crate::session::{Session, Transaction, WatchedKey};
+use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
 use crate::table::Resolved;
 use crate::watch::DirtyFlag;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use tenon_store::keyspace::is_past;
+use tenon_wire::OutBuf;
 use tenon_wire::resp::Reply;
 
 impl Engine {
     /// Adds a command to MULTI's queue.
     pub(crate) fn queue(&self, session: &mut Session, resolved: Resolved, args: &Args<'_>) {
         let transaction = session.transaction.as_mut().expect("queueing happens within MULTI");
-        transaction.queue.push((resolved, args.to_owned()));
+        let args = args.to_owned();
+        let bytes = session.client.queued_bytes.load(Ordering::Relaxed) + args.memory() as u64;
+        transaction.queue.push((resolved, args));
+        session.client.queued_bytes.store(bytes, Ordering::Relaxed);
         session.client.queued.store(transaction.queue.len() as u32, Ordering::Relaxed);
     }
 
     /// Whether running this command, EXEC above all, would write.
     pub(crate) fn writes_when_run(&self, session: &Session, resolved: Resolved, _args: &Args<'_>) -> bool {
-        resolved.command.flags.any(Flags::NOT_QUEUED)
-            && resolved.command.name == "EXEC"
+        is_exec(resolved)
             && session.transaction.as_ref().is_some_and(|transaction| {
                 transaction.queue.iter().any(|(queued, _)| queued.command.flags.any(Flags::WRITE))
             })
@@ -45,6 +49,11 @@ impl Engine {
             self.unwatch(session);
             return Err(CmdError::text("EXECABORT Transaction discarded because of previous errors."));
         }
+        let needs_memory = |(queued, _): &(Resolved, OwnedArgs)| queued.command.flags.any(Flags::DENY_OOM);
+        if transaction.queue.iter().any(needs_memory) && !self.make_room(worker) {
+            self.unwatch(session);
+            return Err(exec_abort(&CmdError::OutOfMemory));
+        }
         let watched = std::mem::take(&mut session.watched);
         let whole = transaction.queue.iter().any(|(resolved, _)| matches!(resolved.command.run, Run::Server(_)));
         let mut held = if whole {
@@ -64,7 +73,7 @@ impl Engine {
             let slot = keyspace.and_then(|keyspace| Some((keyspace, keyspace.find(hash, &watch.key)?)));
             if let Some((keyspace, slot)) = slot {
                 let expired = is_past(keyspace.entry(slot).deadline_ms(), worker.clock.now_ms);
-                dirty |= expired && !watch.was_expired;
+                dirty |= expired;
             }
             if let Some(watchers) = &mut state.watched
                 && watchers.remove(watch.database, &watch.key, &session.dirty)
@@ -72,48 +81,72 @@ impl Engine {
                 state.watched = None;
             }
         }
-        session.dirty = DirtyFlag::default();
-        session.client.watching.store(0, Ordering::Relaxed);
+        if !watched.is_empty() {
+            session.dirty = DirtyFlag::default();
+            session.client.watching.store(0, Ordering::Relaxed);
+        }
         if dirty {
             reply.null_array();
             return Ok(());
         }
+        let silent = session.reply.is_silent();
         reply.array(transaction.queue.len());
         for (resolved, args) in &transaction.queue {
             let started = std::time::Instant::now();
-            // CONFIG SET proto and HELLO within MULTI change how the rest is written.
-            let mut reply = Reply::new(reply.out(), session.proto);
-            let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut reply);
-            worker.stats.commands[resolved.number as usize].ran(1, started.elapsed().as_nanos() as u64);
+            // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
+            let muted = session.closing || session.reply == ReplyMode::Off;
+            let mut unheard = OutBuf::new();
+            let out = if muted { &mut unheard } else { reply.out() };
+            let mut one = Reply::new(out, session.proto);
+            let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut one);
+            let elapsed = started.elapsed();
+            worker.stats.commands[resolved.number as usize].ran(1, elapsed.as_nanos() as u64);
             worker.stats.all.commands.add(1);
+            // EXEC itself is kept out of the slow log: what it ran is noted.
+            let elapsed_us = elapsed.as_micros() as u64;
+            let threshold_us = self.config.slowlog_log_slower_than();
+            let noted = threshold_us >= 0 && elapsed_us >= threshold_us as u64;
+            if noted && !resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
+                let max_len = self.config.slowlog_max_len();
+                let now_ms = worker.clock.now_ms;
+                self.slowlog.add(now_ms, elapsed_us, &args.view(), &worker.secrets, &session.client, max_len);
+            }
+            worker.secrets.clear();
             if let Err(error) = result {
-                self.answer_error(worker, Some(*resolved), &error, &mut reply);
+                self.answer_error(worker, Some(*resolved), &error, &mut one);
+            }
+            if muted && session.reply == ReplyMode::On && !session.closing {
+                // CLIENT REPLY ON. Where EXEC itself began in silence, so did its array.
+                if silent {
+                    reply.out().clear();
+                }
+                reply.out().append(&mut unheard);
             }
         }
         Ok(())
     }
 
     /// Watches a key of the session's database.
-    pub fn watch(&self, worker: &Worker, session: &mut Session, key: &[u8]) {
-        let database = session.database;
+    pub fn watch(&self, worker: &mut Worker, session: &mut Session, key: &[u8]) {
+        let (database, touches) = (session.database, session.touches);
         if session.watched.iter().any(|watch| watch.database == database && *watch.key == *key) {
             return;
         }
         let hash = self.shards.hash(key);
         let mut state = self.shards.lock(self.shards.index(hash));
-        let keyspace = state.shard.database(database);
-        let was_expired = keyspace.is_some_and(|keyspace| {
-            let slot = keyspace.find(hash, key);
-            slot.is_some_and(|slot| is_past(keyspace.entry(slot).deadline_ms(), worker.clock.now_ms))
-        });
+        // A key past its deadline is removed before it is watched: its removal must not count as a change later.
+        KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches }.find();
         state.watched.get_or_insert_default().add(database, key, &session.dirty);
         drop(state);
-        session.watched.push(WatchedKey { database, key: key.into(), was_expired });
+        session.watched.push(WatchedKey { database, key: key.into() });
         session.client.watching.store(session.watched.len() as u32, Ordering::Relaxed);
     }
 
     /// Watches nothing any more.
     pub fn unwatch(&self, session: &mut Session) {
+        if session.watched.is_empty() {
+            return;
+        }
         for watch in std::mem::take(&mut session.watched) {
             let hash = self.shards.hash(&watch.key);
             let mut state = self.shards.lock(self.shards.index(hash));
@@ -127,9 +160,40 @@ impl Engine {
         session.client.watching.store(0, Ordering::Relaxed);
     }
 
+    /// Ends MULTI without running its queue (DISCARD); tells whether there was one.
+    pub fn discard(&self, session: &mut Session) -> bool {
+        let was_in_multi = session.transaction.is_some();
+        if was_in_multi {
+            session.set_transaction(None);
+            self.unwatch(session);
+        }
+        was_in_multi
+    }
+
+    /// What a refusal of EXEC itself, for its arguments say, entails: MULTI is over too. Gives the error to answer;
+    /// that of any other command stays as it is.
+    pub(crate) fn refuse_exec(&self, session: &mut Session, resolved: Resolved, error: CmdError) -> CmdError {
+        if !is_exec(resolved) {
+            return error;
+        }
+        self.discard(session);
+        exec_abort(&error)
+    }
+
     /// Ends a session: nothing is watched for it any more, and it is not listed.
     pub fn end_session(&self, session: &mut Session) {
         self.unwatch(session);
         self.clients.remove(session.client.id);
     }
+}
+
+fn is_exec(resolved: Resolved) -> bool {
+    resolved.command.flags.any(Flags::NOT_QUEUED) && resolved.command.name == "EXEC"
+}
+
+/// What EXEC answers when it is refused itself: the reason without the code of a plain error.
+fn exec_abort(reason: &CmdError) -> CmdError {
+    let reason = reason.to_string();
+    let reason = reason.strip_prefix("ERR ").unwrap_or(&reason);
+    CmdError::new(format!("EXECABORT Transaction discarded because of: {reason}"))
 }

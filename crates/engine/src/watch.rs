@@ -61,6 +61,11 @@ impl Watched {
         }
     }
 
+    /// The watched keys of a database.
+    pub fn keys_of(&self, database: usize) -> impl Iterator<Item = &[u8]> {
+        self.keys.keys().filter(move |(watched, _)| *watched == database).map(|(_, key)| &**key)
+    }
+
     /// Tells the watchers of a database's keys that pass `changed` (all that the database held is going away).
     pub fn changed_if(&self, database: usize, changed: impl Fn(&[u8]) -> bool) {
         for ((watched, key), flags) in &self.keys {

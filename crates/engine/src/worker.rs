@@ -7,6 +7,7 @@ use crate::stats::WorkerStats;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
+use tenon_store::keyspace::Keyspace;
 
 /// A worker's own state. Never shared; the statistics in it may be read by others.
 pub struct Worker {
@@ -20,9 +21,13 @@ pub struct Worker {
     pub scratch: BatchScratch,
     /// How far packing this worker's memory has come.
     pub(crate) compaction: Compaction,
+    /// The arguments of the command that runs which the slow log must not show.
+    pub(crate) secrets: Vec<usize>,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
+    /// Whole databases, likewise.
+    garbage_keyspaces: Vec<Keyspace>,
 }
 
 impl Worker {
@@ -34,8 +39,10 @@ impl Worker {
             stats,
             scratch: BatchScratch::default(),
             compaction: Compaction::new(std::time::Instant::now()),
+            secrets: Vec::new(),
             random: seed | 1,
             garbage: Vec::new(),
+            garbage_keyspaces: Vec::new(),
         }
     }
 
@@ -57,11 +64,19 @@ impl Worker {
         }
     }
 
+    /// Frees keyspaces that were taken out, when no shard is locked.
+    pub fn discard_keyspaces(&mut self, keyspaces: Vec<Keyspace>) {
+        self.garbage_keyspaces.extend(keyspaces);
+    }
+
     /// Frees what was put off. No shard is locked.
     #[inline]
     pub fn sweep(&mut self) {
         if !self.garbage.is_empty() {
             self.garbage.clear();
+        }
+        if !self.garbage_keyspaces.is_empty() {
+            self.garbage_keyspaces.clear();
         }
     }
 }

@@ -1,21 +1,114 @@
-//! A memcached client's connection. Knows no socket.
+//! A memcached client's connection: bytes to requests of the text protocol, and their answers. Knows no socket, and of
+//! the verbs only which handler runs which request.
+//!
+//! Clients live in database 0. `requirepass` is the other front end's: memcached's text protocol has no place for it,
+//! so who may reach this port may use it.
 
 use crate::Flow;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tenon_commands::memcache::admin::{self, DATABASE};
+use tenon_commands::memcache::get::{self, Reading};
+use tenon_commands::memcache::store::{self, Data, Item};
+use tenon_commands::memcache::{Answer, arith, delete, stats, touch};
 use tenon_engine::Engine;
+use tenon_engine::args::BigArg;
+use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::clients::Client;
-use tenon_engine::wire::OutBuf;
+use tenon_engine::context::KeyCx;
+use tenon_engine::pause::PauseMode;
+use tenon_engine::store::hash::KeyHash;
+use tenon_engine::store::types::Rope;
+use tenon_engine::wire::memcache::{Fatal, Limits, Refusal, Request, RequestError, Step, StoreVerb, TextDecoder};
+use tenon_engine::wire::{OutBuf, Place, Span};
 use tenon_engine::worker::Worker;
 
-/// One client's state.
+/// Keys that are looked for side by side, and requests that are parsed before the first of them runs: enough for their
+/// memory to be loaded together, few enough for the first's to be still there when its turn comes.
+const BATCH_MAX: usize = 64;
+/// Unsent output at which requests wait until the client has read it, in bytes.
+const OUTPUT_PAUSE: usize = 1 << 20;
+/// Data blocks from this many bytes on are taken out of the stream into chunks when they are not wholly there.
+const BIG_MIN: usize = 64 * 1024;
+
+/// One client's connection.
 pub struct MemcacheConnection {
     client: Arc<Client>,
+    decoder: TextDecoder,
+    /// The bytes of requests that are not complete or could not run yet.
+    pending: Vec<u8>,
+    /// The data block that is being read, and how many of its bytes are missing.
+    filling: Option<(Rope, usize)>,
+    /// The data block of the request at the start of `pending`, when it was taken out of the stream.
+    big: Option<BigArg>,
+    /// How many keys of the read at the start of `pending` are answered: its client was to take those answers first.
+    answered: usize,
+}
+
+/// How far a buffer was worked off.
+enum Progress {
+    /// What is left from this position on is an incomplete request.
+    Incomplete { from: usize },
+    /// What is left from this position on is to be looked at when the flow allows it.
+    Stopped { from: usize, flow: Flow },
+    /// The request that starts at `from` continues with a data block at `at`, of this length.
+    Big { from: usize, at: usize, len: usize },
+    /// No more is to be read.
+    Ended(Flow),
+}
+
+/// Why parsing ended.
+enum Parsed {
+    /// The batch is full, or what comes next depends on what runs now.
+    Full,
+    /// The next request is not complete.
+    Incomplete,
+    /// The next request continues with a data block at this position, of this length.
+    Big { at: usize, len: usize },
+}
+
+/// Where a batch starts.
+struct Start {
+    /// In the buffer.
+    at: usize,
+    /// The decoder there.
+    decoder: TextDecoder,
+}
+
+/// What became of a request.
+enum Ran {
+    /// It is answered.
+    Wholly,
+    /// It is a read of which so many keys are answered; the client has much unsent output.
+    Partly(usize),
+    /// It ends the connection.
+    Closing,
+}
+
+/// Why a batch ended before its last request.
+enum Stopped {
+    /// It did not.
+    No,
+    /// The client has much unsent output: the rest is to run when it has read that.
+    Output,
+    /// The next request waits for the end of a CLIENT PAUSE.
+    Paused,
+    /// The connection is to be closed.
+    Closing,
 }
 
 impl MemcacheConnection {
     /// A connection at its start.
     pub fn new(_engine: &Engine, client: Arc<Client>) -> MemcacheConnection {
-        MemcacheConnection { client }
+        MemcacheConnection {
+            client,
+            decoder: TextDecoder::new(),
+            pending: Vec::new(),
+            filling: None,
+            big: None,
+            answered: 0,
+        }
     }
 
     /// What others may see of the client.
@@ -23,13 +116,451 @@ impl MemcacheConnection {
         &self.client
     }
 
-    /// Consumes all of `input`.
-    pub fn on_bytes(&mut self, _engine: &Engine, _worker: &mut Worker, _input: &[u8], _out: &mut OutBuf) -> Flow {
-        Flow::Close
+    /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
+    pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
+        worker.stats.all.input_bytes.add(input.len() as u64);
+        let before = out.len();
+        let mut scratch = std::mem::take(&mut worker.scratch);
+        let flow = self.work(engine, worker, &mut scratch, input, out);
+        scratch.clear();
+        worker.scratch = scratch;
+        worker.stats.all.output_bytes.add(out.len().saturating_sub(before) as u64);
+        worker.sweep();
+        engine.batch_ended(worker);
+        let client = &self.client;
+        let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
+        client.received_bytes.store(received, Ordering::Relaxed);
+        client.input_bytes.store(self.pending.len() as u64, Ordering::Relaxed);
+        flow
+    }
+
+    fn work(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &mut BatchScratch,
+        mut input: &[u8],
+        out: &mut OutBuf,
+    ) -> Flow {
+        if self.client.paused.load(Ordering::Relaxed) {
+            self.client.paused.store(false, Ordering::Relaxed);
+        }
+        if let Some((rope, missing)) = &mut self.filling {
+            let (now, rest) = input.split_at(input.len().min(*missing));
+            rope.append(now);
+            *missing -= now.len();
+            input = rest;
+            if *missing > 0 {
+                return Flow::Continue;
+            }
+            let (rope, _) = self.filling.take().expect("it was just there");
+            self.big = Some(BigArg::new(rope));
+            self.decoder.big_taken();
+        }
+        if self.pending.is_empty() {
+            let progress = self.run_buffer(engine, worker, scratch, input, out);
+            let (keep, flow) = self.settle(input, progress);
+            self.pending.extend_from_slice(&input[keep]);
+            flow
+        } else {
+            // What is left of earlier bytes has to lie before these.
+            let mut own = std::mem::take(&mut self.pending);
+            own.extend_from_slice(input);
+            let progress = self.run_buffer(engine, worker, scratch, &own, out);
+            let (keep, flow) = self.settle(&own, progress);
+            own.truncate(keep.end);
+            own.drain(..keep.start);
+            if !own.is_empty() {
+                self.pending = own;
+            }
+            flow
+        }
+    }
+
+    /// Which part of the buffer is to be kept, and what is to happen next.
+    fn settle(&mut self, buf: &[u8], progress: Progress) -> (Range<usize>, Flow) {
+        match progress {
+            Progress::Incomplete { from } => (from..buf.len(), Flow::Continue),
+            Progress::Stopped { from, flow } => (from..buf.len(), flow),
+            Progress::Ended(flow) => (0..0, flow),
+            Progress::Big { from, at, len } => {
+                let mut rope = Rope::new();
+                rope.append(&buf[at..]);
+                self.filling = Some((rope, len - (buf.len() - at)));
+                (from..at, Flow::Continue)
+            }
+        }
+    }
+
+    /// Runs all complete requests of `buf`, batch by batch.
+    fn run_buffer(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &mut BatchScratch,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Progress {
+        let mut at = 0;
+        loop {
+            scratch.clear();
+            let mut start = Start { at, decoder: self.decoder.clone() };
+            let parsed = self.parse(engine, scratch, buf, &mut at, &mut start);
+            if !scratch.requests.is_empty() {
+                let (ran, stopped) = self.run_batch(engine, worker, scratch, buf, out);
+                if ran > 0 {
+                    // Only the first request of a batch can have a data block beside the buffer.
+                    self.big = None;
+                }
+                let flow = match stopped {
+                    Stopped::No => None,
+                    Stopped::Closing => return Progress::Ended(Flow::CloseAfterFlush),
+                    Stopped::Output => Some(Flow::Drain),
+                    Stopped::Paused => Some(Flow::Park),
+                };
+                if let Some(flow) = flow {
+                    // What was parsed beyond is parsed again then.
+                    let from = match ran {
+                        0 => {
+                            self.decoder = start.decoder;
+                            start.at
+                        }
+                        _ => {
+                            self.decoder = TextDecoder::new();
+                            end_of(&scratch.requests[ran - 1].step)
+                        }
+                    };
+                    return Progress::Stopped { from, flow };
+                }
+            }
+            match parsed {
+                Ok(Parsed::Full) => {}
+                Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
+                Ok(Parsed::Big { at: data, len }) => return Progress::Big { from: at, at: data, len },
+                Err(fatal) => return Progress::Ended(self.give_up(fatal, out)),
+            }
+        }
+    }
+
+    /// Parses up to a batch of requests from `buf[*at..]` on; `*at` is then the start of the first one not parsed.
+    fn parse(
+        &mut self,
+        engine: &Engine,
+        scratch: &mut BatchScratch,
+        buf: &[u8],
+        at: &mut usize,
+        start: &mut Start,
+    ) -> Result<Parsed, Fatal> {
+        let limits =
+            Limits { value_max: engine.config.max_value_size() as usize, big_min: BIG_MIN, ..Limits::default() };
+        while scratch.requests.len() < BATCH_MAX && scratch.hashes.len() < BATCH_MAX {
+            if *at == buf.len() {
+                return Ok(Parsed::Incomplete);
+            }
+            let args_from = scratch.args.spans.len();
+            let step = self.decoder.next(buf, *at, &mut scratch.args, &limits)?;
+            let mut note = |key: Span| {
+                let hash = engine.shards.hash(bytes_of(key, buf));
+                engine.shards.prefetch(hash);
+                scratch.hashes.push(hash);
+            };
+            match step {
+                Step::Request { request, .. } => match request {
+                    Request::Get { .. } => scratch.args.spans[args_from..].iter().copied().for_each(note),
+                    Request::Store { key, .. }
+                    | Request::Arithmetic { key, .. }
+                    | Request::Delete { key, .. }
+                    | Request::Touch { key, .. } => note(key),
+                    _ => {}
+                },
+                Step::Refused { refusal, .. } => refusal.stale_key.into_iter().for_each(note),
+                Step::Skip { end } => {
+                    *at = end;
+                    if scratch.requests.is_empty() {
+                        *start = Start { at: end, decoder: self.decoder.clone() };
+                    }
+                    continue;
+                }
+                Step::Incomplete => return Ok(Parsed::Incomplete),
+                Step::Big { len, at: data } => return Ok(Parsed::Big { at: data, len }),
+            }
+            *at = end_of(&step);
+            scratch.requests.push(TextStep { step, args_end: scratch.args.spans.len() });
+            if self.decoder.is_inside_request() {
+                // A batch can stop only where a request ends.
+                break;
+            }
+        }
+        Ok(Parsed::Full)
+    }
+
+    /// Runs requests in order. Gives how many ran and why it stopped before the last, if it did.
+    fn run_batch(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &BatchScratch,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> (usize, Stopped) {
+        let mut keys = Keys { engine, hashes: &scratch.hashes, next: 0, loaded: 0 };
+        let mut args_from = 0;
+        let mut ran = 0;
+        let mut stopped = Stopped::No;
+        let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
+        for request in &scratch.requests {
+            if out.len() > OUTPUT_PAUSE {
+                stopped = Stopped::Output;
+                break;
+            }
+            if pause.is_some_and(|mode| waits(mode, &request.step)) {
+                self.client.paused.store(true, Ordering::Relaxed);
+                engine.pause.wait(self.client.info.key);
+                stopped = Stopped::Paused;
+                break;
+            }
+            let args = &scratch.args.spans[args_from..request.args_end];
+            args_from = request.args_end;
+            let outcome = match request.step {
+                Step::Request { request, .. } => self.run(engine, worker, request, args, &mut keys, buf, out),
+                Step::Refused { refusal, .. } => {
+                    refuse(worker, refusal, &mut keys, buf, out);
+                    Ran::Wholly
+                }
+                Step::Skip { .. } | Step::Incomplete | Step::Big { .. } => unreachable!("none of these is kept"),
+            };
+            self.answered = 0;
+            match outcome {
+                Ran::Wholly => ran += 1,
+                Ran::Partly(answered) => {
+                    self.answered = answered;
+                    stopped = Stopped::Output;
+                    break;
+                }
+                Ran::Closing => {
+                    ran += 1;
+                    stopped = Stopped::Closing;
+                    break;
+                }
+            }
+            if self.client.killed.load(Ordering::Relaxed) {
+                stopped = Stopped::Closing;
+                break;
+            }
+        }
+        worker.stats.all.commands.add(ran as u64);
+        let client = &self.client;
+        client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
+        (ran, stopped)
+    }
+
+    /// Runs one request, or what is left of it.
+    #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
+    #[inline]
+    fn run(
+        &self,
+        engine: &Engine,
+        worker: &mut Worker,
+        request: Request,
+        args: &[Span],
+        keys: &mut Keys<'_>,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Ran {
+        let (answer, noreply) = match request {
+            Request::Get { verb, exptime, last } => {
+                let reading = Reading::of(verb, exptime);
+                let (before, behind) = (keys.next, keys.next + args.len());
+                keys.skip_to(before + self.answered);
+                let mut failed = None;
+                for &key in &args[self.answered..] {
+                    if out.len() > OUTPUT_PAUSE {
+                        return Ran::Partly(keys.next - before);
+                    }
+                    if let Err(answer) = keys.visit(worker, bytes_of(key, buf), |cx| get::get(cx, reading, out)) {
+                        failed = Some(answer);
+                        break;
+                    }
+                }
+                keys.skip_to(behind);
+                match failed {
+                    Some(answer) => (answer, false),
+                    None => {
+                        if last {
+                            out.tail().extend_from_slice(b"END\r\n");
+                        }
+                        return Ran::Wholly;
+                    }
+                }
+            }
+            Request::Store { verb, key, flags, exptime, data, noreply } => {
+                let data = match data.resolve(buf, &[]) {
+                    Place::Bytes(bytes) => Data::Bytes(bytes),
+                    Place::Big(_) => Data::Big(self.big.as_ref().expect("the data block was taken out of the stream")),
+                };
+                let key = bytes_of(key, buf);
+                if engine.make_room(worker) {
+                    (keys.visit(worker, key, |cx| store::store(cx, verb, Item { flags, exptime, data })), noreply)
+                } else {
+                    worker.stats.all.mc_no_memory.add(1);
+                    keys.visit(worker, key, |cx| {
+                        if verb == StoreVerb::Set {
+                            delete::drop_stale(cx);
+                        }
+                    });
+                    (Answer::OutOfMemoryStoring, noreply)
+                }
+            }
+            Request::Arithmetic { verb, key, delta, noreply } => {
+                let key = bytes_of(key, buf);
+                if engine.make_room(worker) {
+                    (keys.visit(worker, key, |cx| arith::arithmetic(cx, verb, delta)), noreply)
+                } else {
+                    keys.skip_to(keys.next + 1);
+                    (Answer::OutOfMemory, noreply)
+                }
+            }
+            Request::Delete { key, noreply } => (keys.visit(worker, bytes_of(key, buf), delete::delete), noreply),
+            Request::Touch { key, exptime, noreply } => {
+                (keys.visit(worker, bytes_of(key, buf), |cx| touch::touch(cx, exptime)), noreply)
+            }
+            Request::FlushAll { exptime, noreply } => (admin::flush_all(engine, worker, exptime), noreply),
+            Request::Verbosity { level, noreply } => (admin::verbosity(engine, level), noreply),
+            Request::CacheMemlimit { megabytes, noreply } => {
+                (admin::cache_memlimit(engine, worker, megabytes), noreply)
+            }
+            Request::Shutdown => (Answer::ShutdownDisabled, false),
+            Request::Version => {
+                admin::version(out.tail());
+                return Ran::Wholly;
+            }
+            Request::Stats => {
+                let kind = args.first().map(|&word| bytes_of(word, buf));
+                stats::stats(engine, worker, &self.client, kind, out.tail());
+                return Ran::Wholly;
+            }
+            Request::Quit => return Ran::Closing,
+        };
+        if answer.is_error() {
+            worker.stats.all.errors.add(1);
+        }
+        if !noreply {
+            answer.write(out.tail());
+        }
+        Ran::Wholly
+    }
+
+    /// Ends a stream that cannot be followed any further.
+    #[cold]
+    fn give_up(&self, fatal: Fatal, out: &mut OutBuf) -> Flow {
+        match fatal.text() {
+            Some(text) => {
+                out.tail().extend_from_slice(text.as_bytes());
+                out.tail().extend_from_slice(b"\r\n");
+                Flow::CloseAfterFlush
+            }
+            None => {
+                tracing::warn!(client = self.client.id, "an HTTP request on the memcached port; closed");
+                Flow::Close
+            }
+        }
     }
 
     /// Ends the connection.
     pub fn closed(&mut self, engine: &Engine) {
         engine.clients.remove(self.client.id);
+    }
+}
+
+/// The keys of a batch, visited in order. The memory of the next `BATCH_MAX` is loaded before the first of them is.
+struct Keys<'a> {
+    engine: &'a Engine,
+    hashes: &'a [KeyHash],
+    /// The next key to visit.
+    next: usize,
+    /// Keys before this one are loaded.
+    loaded: usize,
+}
+
+impl Keys<'_> {
+    /// Visits the next key.
+    #[inline]
+    fn visit<R>(&mut self, worker: &mut Worker, key: &[u8], visit: impl FnOnce(&mut KeyCx<'_>) -> R) -> R {
+        if self.next == self.loaded {
+            self.load();
+        }
+        let hash = self.hashes[self.next];
+        self.next += 1;
+        self.engine.with_key(worker, DATABASE, hash, key, visit)
+    }
+
+    /// Leaves the keys before this one out.
+    #[inline]
+    fn skip_to(&mut self, next: usize) {
+        self.next = next;
+        self.loaded = self.loaded.max(next);
+    }
+
+    #[inline]
+    fn load(&mut self) {
+        let until = self.hashes.len().min(self.next + BATCH_MAX);
+        // A single key is looked for at once.
+        if until - self.next > 1 {
+            self.engine.shards.prefetch_keys(DATABASE, &self.hashes[self.next..until]);
+        }
+        self.loaded = until;
+    }
+}
+
+/// Answers a request that was refused as it was read.
+#[cold]
+fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8], out: &mut OutBuf) {
+    worker.stats.all.errors.add(1);
+    if refusal.error == RequestError::TooLarge {
+        worker.stats.all.mc_too_large.add(1);
+    }
+    if let Some(key) = refusal.stale_key {
+        keys.visit(worker, bytes_of(key, buf), delete::drop_stale);
+    }
+    if !refusal.noreply {
+        out.tail().extend_from_slice(refusal.error.text().as_bytes());
+        out.tail().extend_from_slice(b"\r\n");
+    }
+}
+
+/// Whether a request waits for the end of a pause.
+fn waits(mode: PauseMode, step: &Step) -> bool {
+    match (mode, step) {
+        (_, Step::Request { request: Request::Quit, .. }) => false,
+        (PauseMode::All, _) => true,
+        (PauseMode::Write, Step::Request { request, .. }) => match request {
+            Request::Get { exptime, .. } => exptime.is_some(),
+            Request::Store { .. }
+            | Request::Arithmetic { .. }
+            | Request::Delete { .. }
+            | Request::Touch { .. }
+            | Request::FlushAll { .. } => true,
+            _ => false,
+        },
+        (PauseMode::Write, Step::Refused { refusal, .. }) => refusal.stale_key.is_some(),
+        (PauseMode::Write, _) => false,
+    }
+}
+
+/// Where a request that is kept in a batch ends.
+fn end_of(step: &Step) -> usize {
+    match step {
+        Step::Request { end, .. } | Step::Refused { end, .. } | Step::Skip { end } => *end,
+        Step::Incomplete | Step::Big { .. } => unreachable!("a batch holds whole requests"),
+    }
+}
+
+/// A key or word, which is always in the buffer.
+#[inline]
+fn bytes_of(span: Span, buf: &[u8]) -> &[u8] {
+    match span.resolve(buf, &[]) {
+        Place::Bytes(bytes) => bytes,
+        Place::Big(_) => unreachable!("only data blocks are taken out of the stream"),
     }
 }

@@ -74,16 +74,19 @@ impl RespConnection {
     /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.all.input_bytes.add(input.len() as u64);
+        // Counted at once, so that CLIENT INFO in these bytes knows of them.
+        let client = &self.session.client;
+        let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
+        client.received_bytes.store(received, Ordering::Relaxed);
         let before = out.len();
         let mut scratch = std::mem::take(&mut worker.scratch);
         let flow = self.work(engine, worker, &mut scratch, input, out);
         scratch.clear();
         worker.scratch = scratch;
-        worker.stats.all.output_bytes.add(out.len().saturating_sub(before) as u64);
+        let answered = out.len().saturating_sub(before) as u64;
+        worker.stats.all.output_bytes.add(answered);
         let client = &self.session.client;
-        client
-            .received_bytes
-            .store(client.received_bytes.load(Ordering::Relaxed) + input.len() as u64, Ordering::Relaxed);
+        client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
         client.input_bytes.store(self.pending.len() as u64, Ordering::Relaxed);
         flow
     }

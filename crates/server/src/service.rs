@@ -66,7 +66,13 @@ impl Service for Tenon {
     }
 
     fn accept(&self, worker: &mut Worker, peer: Peer) -> Result<Connection, Cow<'static, [u8]>> {
-        Ok(Connection::open(&self.engine, worker, client_info(&peer)))
+        let info = client_info(&peer);
+        if let Some(line) = self.engine.refuses(&info) {
+            tracing::warn!(client = info.remote, "refused: protected mode");
+            self.engine.refused_connections.fetch_add(1, Ordering::Relaxed);
+            return Err(Cow::Borrowed(line.as_bytes()));
+        }
+        Ok(Connection::open(&self.engine, worker, info))
     }
 
     #[inline]

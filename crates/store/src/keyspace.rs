@@ -241,9 +241,12 @@ impl Keyspace {
         self.table.scan(from, count, |_, entry| visit(entry))
     }
 
-    /// Moves table and entries out of memory that is to be given back (`slab::start_draining`).
+    /// Moves table, index and entries out of memory that is to be given back (`slab::start_draining`).
     pub fn relocate(&mut self) {
         self.table.relocate(|entry| entry.is_draining(), Entry::moved);
+        if let Some(wheel) = &mut self.wheel {
+            wheel.relocate();
+        }
     }
 
     /// Some key, chosen by a random number.

@@ -63,6 +63,7 @@ impl Host {
     }
 
     fn open(&mut self, dialect: Dialect) -> u32 {
+        self.engine.read_clock(&mut self.worker);
         self.opened += 1;
         let index = self.opened;
         let info = ClientInfo {

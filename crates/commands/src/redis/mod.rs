@@ -1,17 +1,60 @@
 //! The commands of Redis, by family: an index.
 
 pub mod connection;
+mod database;
+pub mod generic;
 pub mod help;
 mod help_command;
 pub mod server;
 pub mod string;
+pub mod transactions;
 
 use tenon_engine::command::Command;
 
 /// Every command.
 pub static ALL: &[&Command] = &[
     // Connection.
+    &connection::auth::AUTH,
+    &connection::client::container::CLIENT,
+    &connection::ping::ECHO,
+    &connection::hello::HELLO,
     &connection::ping::PING,
+    &connection::leave::QUIT,
+    &connection::leave::RESET,
+    &connection::select::SELECT,
+    // Keys of any type and whole databases.
+    &generic::copy::COPY,
+    &generic::dbsize::DBSIZE,
+    &generic::delete::DEL,
+    &generic::delete::UNLINK,
+    &generic::exists::EXISTS,
+    &generic::exists::TOUCH,
+    &generic::expire::EXPIRE,
+    &generic::expire::EXPIREAT,
+    &generic::expire::PERSIST,
+    &generic::expire::PEXPIRE,
+    &generic::expire::PEXPIREAT,
+    &generic::flush::FLUSHALL,
+    &generic::flush::FLUSHDB,
+    &generic::keys::KEYS,
+    &generic::move_key::MOVE,
+    &generic::object::OBJECT,
+    &generic::randomkey::RANDOMKEY,
+    &generic::rename::RENAME,
+    &generic::rename::RENAMENX,
+    &generic::scan::SCAN,
+    &generic::swapdb::SWAPDB,
+    &generic::ttl::EXPIRETIME,
+    &generic::ttl::PEXPIRETIME,
+    &generic::ttl::PTTL,
+    &generic::ttl::TTL,
+    &generic::type_of::TYPE,
+    // Transactions.
+    &transactions::multi::DISCARD,
+    &transactions::multi::EXEC,
+    &transactions::multi::MULTI,
+    &transactions::watch::UNWATCH,
+    &transactions::watch::WATCH,
     // Server.
     &server::command::COMMAND,
     &server::config::CONFIG,
@@ -26,5 +69,29 @@ pub static ALL: &[&Command] = &[
     &server::time::LASTSAVE,
     &server::time::TIME,
     // Strings.
+    &string::append::APPEND,
+    &string::counter::DECR,
+    &string::counter::DECRBY,
+    &string::counter::INCR,
+    &string::counter::INCRBY,
+    &string::counter::INCRBYFLOAT,
+    &string::digest::DELEX,
+    &string::digest::DIGEST,
     &string::get::GET,
+    &string::get::GETDEL,
+    &string::get::GETEX,
+    &string::get::MGET,
+    &string::get::STRLEN,
+    &string::lcs::LCS,
+    &string::mset::MSET,
+    &string::mset::MSETEX,
+    &string::mset::MSETNX,
+    &string::range::GETRANGE,
+    &string::range::SETRANGE,
+    &string::range::SUBSTR,
+    &string::set::GETSET,
+    &string::set::PSETEX,
+    &string::set::SET,
+    &string::set::SETEX,
+    &string::set::SETNX,
 ];

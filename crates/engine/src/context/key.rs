@@ -35,6 +35,22 @@ pub struct KeyCx<'a> {
     pub(crate) touches: bool,
 }
 
+impl Engine {
+    /// Calls `visit` with one key of a database, its shard locked.
+    #[inline]
+    pub fn with_key<R>(
+        &self,
+        worker: &mut Worker,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+        visit: impl FnOnce(&mut KeyCx<'_>) -> R,
+    ) -> R {
+        let mut state = self.shards.lock(self.shards.index(hash));
+        visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true })
+    }
+}
+
 impl<'a> KeyCx<'a> {
     /// The server.
     pub fn engine(&self) -> &'a Engine {
@@ -226,11 +242,14 @@ impl<'a> KeyCx<'a> {
         self.changed();
     }
 
-    /// Stores an entry's value and meta data that came from another key (RENAME, COPY, MOVE).
+    /// Stores an entry's value that came from another key, with its deadline, flags and access bits (RENAME, COPY,
+    /// MOVE). A CAS token stays behind: this is another item.
     pub fn store_moved(&mut self, value: NewValue<'_>, meta: &Meta) {
         let deadline = meta.deadline_ms.map_or(Deadline::Clear, Deadline::At);
         let slot = self.find();
         self.store(slot, value, deadline, meta.flags, None);
+        let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
+        self.entry_mut(slot.expect("it was just stored")).set_access(meta.access);
     }
 
     /// Gives the key another value in place of an equal one of the same type: deadline and flags stay, a CAS token is

@@ -16,6 +16,13 @@ pub struct SessionCx<'a> {
     pub session: &'a mut Session,
 }
 
+impl SessionCx<'_> {
+    /// Keeps argument `index`, a password for example, out of the slow log.
+    pub fn keep_secret(&mut self, index: usize) {
+        self.worker.secrets.push(index);
+    }
+}
+
 /// The whole server: the session, and the data shard by shard.
 pub struct ServerCx<'a> {
     /// The server.
@@ -29,6 +36,11 @@ pub struct ServerCx<'a> {
 }
 
 impl ServerCx<'_> {
+    /// Keeps argument `index`, a password for example, out of the slow log.
+    pub fn keep_secret(&mut self, index: usize) {
+        self.worker.secrets.push(index);
+    }
+
     /// Calls `visit` with each shard, locked, in the order of indexes, until it answers `false`.
     ///
     /// Outside MULTI the shards are locked one after another, so other clients' writes may fall between; inside, the

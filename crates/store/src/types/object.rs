@@ -13,6 +13,14 @@ pub enum Object {
 }
 
 impl Object {
+    /// The same value once more; long strings are shared by reference as far as they can be.
+    pub fn share(&self) -> Object {
+        match self {
+            Object::Shared(bytes) => Object::Shared(bytes.clone()),
+            Object::Rope(rope) => Object::Rope(rope.share()),
+        }
+    }
+
     /// The object for a string: shared as it is, or in chunks when it is longer than one.
     pub fn string(bytes: &[u8]) -> Object {
         if bytes.len() <= CHUNK_LEN {
@@ -27,6 +35,17 @@ impl Object {
         match rope.take_single() {
             Some(bytes) => Object::Shared(bytes),
             None => Object::Rope(rope),
+        }
+    }
+
+    /// The string in chunks, made so if it was not; `None` when the object is no string.
+    pub fn as_rope(&mut self) -> Option<&mut Rope> {
+        if let Object::Shared(bytes) = self {
+            *self = Object::Rope(Rope::from(std::mem::take(bytes)));
+        }
+        match self {
+            Object::Rope(rope) => Some(rope),
+            Object::Shared(_) => None,
         }
     }
 

@@ -128,6 +128,12 @@ impl Rope {
         self.full.iter().map(|chunk| &chunk[..]).chain([&self.last[..]])
     }
 
+    /// The same string once more: full chunks are shared by reference until one of the two writes into them, the last
+    /// one is copied.
+    pub fn share(&self) -> Rope {
+        Rope { full: self.full.clone(), last: self.last.clone() }
+    }
+
     /// The only chunk, when there is no more than one; the rope is empty then.
     pub fn take_single(&mut self) -> Option<Bytes> {
         match (self.full.len(), self.last.is_empty()) {
@@ -146,9 +152,51 @@ impl From<&[u8]> for Rope {
     }
 }
 
+impl From<Bytes> for Rope {
+    /// Takes the bytes over without a copy when nobody else refers to them and they fit a chunk.
+    fn from(bytes: Bytes) -> Rope {
+        let mut rope = Rope::new();
+        if bytes.len() == CHUNK_LEN {
+            rope.full.push(bytes);
+            return rope;
+        }
+        if bytes.len() < CHUNK_LEN {
+            match bytes.try_into_mut() {
+                Ok(own) => rope.last = own,
+                Err(shared) => rope.append(&shared),
+            }
+            return rope;
+        }
+        rope.append(&bytes);
+        rope
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_rope_costs_no_chunk_and_changes_alone() {
+        let bytes = vec![b'a'; 3 * CHUNK_LEN + 5];
+        let mut first = Rope::from(&bytes[..]);
+        let mut second = first.share();
+        assert_eq!(second.to_vec(), bytes);
+        let addresses = |rope: &Rope| rope.slices().map(<[u8]>::as_ptr).collect::<Vec<_>>();
+        assert_eq!(addresses(&first)[..3], addresses(&second)[..3]);
+        assert_ne!(addresses(&first)[3], addresses(&second)[3]);
+        first.write_at(CHUNK_LEN + 1, b"x");
+        first.append(b"y");
+        second.write_at(3 * CHUNK_LEN, b"z");
+        let differ = |rope: &Rope| {
+            let now = rope.to_vec();
+            (0..now.len()).filter(|&at| bytes.get(at) != Some(&now[at])).collect::<Vec<_>>()
+        };
+        assert_eq!(differ(&first), [CHUNK_LEN + 1, bytes.len()]);
+        assert_eq!(differ(&second), [3 * CHUNK_LEN]);
+        assert_eq!(addresses(&first)[2], addresses(&second)[2]);
+        assert_ne!(addresses(&first)[1], addresses(&second)[1]);
+    }
 
     #[test]
     fn behaves_like_a_vec() {
@@ -187,6 +235,21 @@ mod tests {
         }
         assert_eq!(rope.to_vec(), model);
         assert_eq!(rope.slices().collect::<Vec<_>>().concat(), model);
+    }
+
+    #[test]
+    fn takes_over_bytes_of_any_length() {
+        for len in [0, 10, CHUNK_LEN - 1, CHUNK_LEN, CHUNK_LEN + 1] {
+            let bytes = Bytes::from(vec![1; len]);
+            let held = bytes.clone();
+            let mut rope = Rope::from(bytes);
+            rope.append(b"xy");
+            rope.write_at(0, b"z");
+            let mut expected = [&vec![1; len][..], b"xy"].concat();
+            expected[0] = b'z';
+            assert_eq!(rope.to_vec(), expected);
+            assert_eq!(held, vec![1; len], "what a reader holds does not change");
+        }
     }
 
     #[test]

@@ -91,7 +91,7 @@ enum State {
 ///   |                                         +----> Refused, RestOfLine --> Skip
 ///   +------------------------------------------------------------------
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TextDecoder {
     state: State,
 }

@@ -28,3 +28,22 @@ fn ping(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     }
     Ok(())
 }
+
+/// Says what it was told.
+pub static ECHO: Command = Command {
+    name: "ECHO",
+    group: Group::Connection,
+    syntax: "message",
+    summary: "Returns the given string.",
+    complexity: "O(1)",
+    since: "1.0.0",
+    arity: Arity::Exactly(2),
+    keys: Keys::None,
+    flags: Flags::FAST.or(Flags::LOADING).or(Flags::STALE),
+    run: Run::Session(echo),
+};
+
+fn echo(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply.bulk(args.get(1));
+    Ok(())
+}

@@ -1,4 +1,13 @@
 //! Strings and counters: an index.
 
+pub mod append;
+mod condition;
+pub mod counter;
+pub mod digest;
 pub mod get;
+pub mod lcs;
+pub mod mset;
+mod options;
+pub mod range;
+pub mod set;
 mod value;

@@ -1,5 +1,7 @@
-//! A string on its way to a client, and text on its way into the store. Knows no command.
+//! A string on its way to a client, whole or in part, and the limit of its length. Knows no command.
 
+use tenon_engine::Engine;
+use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::Object;
 use tenon_engine::wire::resp::Reply;
@@ -13,4 +15,32 @@ pub fn reply_string(value: ValueRef<'_>, reply: &mut Reply<'_>) {
         ValueRef::Object(Object::Shared(bytes)) => reply.bulk_shared(bytes),
         ValueRef::Object(Object::Rope(rope)) => reply.bulk_pieces(rope.len(), rope.range(0, rope.len())),
     }
+}
+
+/// Writes a stored string or null.
+#[inline]
+pub fn reply_optional(value: Option<ValueRef<'_>>, reply: &mut Reply<'_>) {
+    match value {
+        Some(value) => reply_string(value, reply),
+        None => reply.null(),
+    }
+}
+
+/// Writes the bytes `start..end` of a stored string, which lie inside it; a long part goes out by reference.
+pub fn reply_part(value: ValueRef<'_>, start: usize, end: usize, reply: &mut Reply<'_>) {
+    match value {
+        ValueRef::Bytes(bytes) => reply.bulk(&bytes[start..end]),
+        ValueRef::Int(int) => reply.bulk(&itoa::Buffer::new().format(int).as_bytes()[start..end]),
+        ValueRef::Object(Object::Shared(bytes)) => reply.bulk_shared(&bytes.slice(start..end)),
+        ValueRef::Object(Object::Rope(rope)) => reply.bulk_pieces(end - start, rope.range(start, end)),
+    }
+}
+
+/// Checks the length, in bytes, that a string would grow to by `more` bytes from byte `offset` on.
+///
+/// # Errors
+/// When it is over `proto-max-bulk-len`, or no number can hold it.
+pub fn check_length(engine: &Engine, offset: usize, more: usize) -> Result<(), CmdError> {
+    let fits = offset.checked_add(more).is_some_and(|len| len as u64 <= engine.config.proto_max_bulk_len());
+    if fits { Ok(()) } else { Err(CmdError::StringTooLong) }
 }

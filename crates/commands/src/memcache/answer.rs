@@ -1,0 +1,102 @@
+//! What a verb answers in one line, word for word as memcached says it. Sends nothing.
+
+use itoa::Buffer;
+
+/// An answer of one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The item is stored.
+    Stored,
+    /// The verb's condition does not hold.
+    NotStored,
+    /// Somebody has changed the item since its CAS token was given out.
+    Exists,
+    /// There is no such item.
+    NotFound,
+    /// The item is gone.
+    Deleted,
+    /// The item's expiry is set.
+    Touched,
+    /// Done.
+    Ok,
+    /// The statistics are back at 0.
+    Reset,
+    /// A counter's new value.
+    Number(u64),
+    /// A counter's value is no number.
+    NonNumeric,
+    /// The value is longer than `max-value-size`.
+    TooLarge,
+    /// Memory is used up, and nothing can be evicted.
+    OutOfMemoryStoring,
+    /// The same for a counter.
+    OutOfMemory,
+    /// The key holds another type than a string.
+    WrongType,
+    /// A memory limit that is too small to mean megabytes.
+    LimitTooSmall,
+    /// A memory limit that must be bytes, not megabytes.
+    LimitInBytes,
+    /// A memory limit that cannot be set.
+    LimitOutOfBounds,
+    /// `shutdown` is switched off.
+    ShutdownDisabled,
+    /// `stats cachedump` is switched off.
+    CachedumpDisabled,
+    /// No such statistics.
+    Unknown,
+}
+
+impl Answer {
+    /// The line, without CR LF; a number has none.
+    fn text(self) -> Option<&'static str> {
+        Some(match self {
+            Answer::Stored => "STORED",
+            Answer::NotStored => "NOT_STORED",
+            Answer::Exists => "EXISTS",
+            Answer::NotFound => "NOT_FOUND",
+            Answer::Deleted => "DELETED",
+            Answer::Touched => "TOUCHED",
+            Answer::Ok => "OK",
+            Answer::Reset => "RESET",
+            Answer::Number(_) => return None,
+            Answer::NonNumeric => "CLIENT_ERROR cannot increment or decrement non-numeric value",
+            Answer::TooLarge => "SERVER_ERROR object too large for cache",
+            Answer::OutOfMemoryStoring => "SERVER_ERROR out of memory storing object",
+            Answer::OutOfMemory => "SERVER_ERROR out of memory",
+            Answer::WrongType => "SERVER_ERROR the key holds a value of another type than string",
+            Answer::LimitTooSmall => "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m",
+            Answer::LimitInBytes => "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes",
+            Answer::LimitOutOfBounds => "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust",
+            Answer::ShutdownDisabled => "ERROR: shutdown not enabled",
+            Answer::CachedumpDisabled => "CLIENT_ERROR stats cachedump not allowed",
+            Answer::Unknown => "ERROR",
+        })
+    }
+
+    /// Whether it says that the request failed, and not only that its condition did not hold.
+    pub fn is_error(self) -> bool {
+        !matches!(
+            self,
+            Answer::Stored
+                | Answer::NotStored
+                | Answer::Exists
+                | Answer::NotFound
+                | Answer::Deleted
+                | Answer::Touched
+                | Answer::Ok
+                | Answer::Reset
+                | Answer::Number(_)
+        )
+    }
+
+    /// Writes the line.
+    #[inline]
+    pub fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Answer::Number(number) => out.extend_from_slice(Buffer::new().format(number).as_bytes()),
+            other => out.extend_from_slice(other.text().unwrap_or_default().as_bytes()),
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}

@@ -1,0 +1,153 @@
+//! incr, decr: counting in 64 bits without a sign, in the decimal text that the item is.
+
+use super::answer::Answer;
+use super::verb::TextCommand;
+use tenon_engine::context::KeyCx;
+use tenon_engine::store::Slot;
+use tenon_engine::store::entry::{NewValue, ValueRef};
+use tenon_engine::store::types::Object;
+use tenon_engine::wire::memcache::ArithmeticVerb;
+
+/// Counts up.
+pub static INCR: TextCommand = TextCommand {
+    name: "incr",
+    family: "arith",
+    syntax: "<key> <value> [noreply]",
+    summary: "Adds to the number that an item is; past 2^64 - 1 it begins again at 0.",
+};
+
+/// Counts down.
+pub static DECR: TextCommand = TextCommand {
+    name: "decr",
+    family: "arith",
+    syntax: "<key> <value> [noreply]",
+    summary: "Subtracts from the number that an item is; at 0 it stops.",
+};
+
+/// Changes a counter.
+pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answer {
+    let Some(slot) = cx.find_for_write() else {
+        let counters = &cx.worker().stats.all;
+        match verb {
+            ArithmeticVerb::Incr => counters.mc_incr_misses.add(1),
+            ArithmeticVerb::Decr => counters.mc_decr_misses.add(1),
+        }
+        return Answer::NotFound;
+    };
+    let (number, len) = match number_of(cx, slot) {
+        Ok(found) => found,
+        Err(answer) => return answer,
+    };
+    let counters = &cx.worker().stats.all;
+    let number = match verb {
+        ArithmeticVerb::Incr => {
+            counters.mc_incr_hits.add(1);
+            number.wrapping_add(delta)
+        }
+        ArithmeticVerb::Decr => {
+            counters.mc_decr_hits.add(1);
+            number.saturating_sub(delta)
+        }
+    };
+    put(cx, slot, number, len);
+    Answer::Number(number)
+}
+
+/// The number that an item is, and the length of its text.
+fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answer> {
+    let parsed = |text: &[u8]| Some((parse_counter(text)?, text.len()));
+    let found = match cx.string(slot).map_err(|_| Answer::WrongType)? {
+        ValueRef::Int(int) => u64::try_from(int).ok().map(|number| (number, decimal_len(number))),
+        ValueRef::Bytes(text) => parsed(text),
+        ValueRef::Object(Object::Shared(text)) => parsed(text),
+        // memcached does not count in values that it keeps in chunks, either.
+        ValueRef::Object(Object::Rope(_)) => None,
+    };
+    found.ok_or(Answer::NonNumeric)
+}
+
+/// Writes a number where a text of `len` bytes is. As in memcached a text never becomes shorter: blanks fill it up.
+fn put(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
+    let mut digits = itoa::Buffer::new();
+    let text = digits.format(number).as_bytes();
+    if text.len() >= len {
+        match i64::try_from(number) {
+            Ok(int) => cx.rewrite_int(slot, int),
+            Err(_) => cx.rewrite(slot, NewValue::Bytes(text)),
+        }
+        return;
+    }
+    let fill = |place: &mut [u8]| {
+        let (head, blanks) = place.split_at_mut(text.len());
+        head.copy_from_slice(text);
+        blanks.fill(b' ');
+    };
+    if !cx.change_inline(slot, fill) {
+        let mut padded = vec![0; len];
+        fill(&mut padded);
+        cx.rewrite(slot, NewValue::Bytes(&padded));
+    }
+}
+
+/// Digits of a number.
+fn decimal_len(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+/// What C's `isspace` takes.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// The number at the start of a text as memcached's `safe_strtoull` reads it: blanks and a sign may come before it, and
+/// whatever follows a blank or a NUL is not looked at. None below 0.
+fn parse_counter(text: &[u8]) -> Option<u64> {
+    let text = &text[text.iter().take_while(|&&byte| is_space(byte)).count()..];
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let len = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at(len);
+    if digits.is_empty() || rest.first().is_some_and(|&byte| byte != 0 && !is_space(byte)) {
+        return None;
+    }
+    let number =
+        digits.iter().try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')))?;
+    (!negative || number == 0).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_numbers_as_memcached_does() {
+        for (text, number) in [
+            ("0", 0),
+            ("007", 7),
+            ("+1", 1),
+            ("-0", 0),
+            (" 1", 1),
+            ("\t\x0b1", 1),
+            ("1   ", 1),
+            ("1 2", 1),
+            ("5\0a", 5),
+            ("18446744073709551615", u64::MAX),
+            ("000000000000000000000000000001", 1),
+        ] {
+            assert_eq!(parse_counter(text.as_bytes()), Some(number), "{text:?}");
+        }
+        for text in ["", " ", "-", "+", "a", "1a", "-1", "+-1", "0x1", "1.5", "18446744073709551616"] {
+            assert_eq!(parse_counter(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn counts_digits() {
+        for number in [0, 1, 9, 10, 99, 100, u64::MAX] {
+            assert_eq!(decimal_len(number), number.to_string().len());
+        }
+    }
+}

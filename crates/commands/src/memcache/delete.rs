@@ -1,0 +1,33 @@
+//! delete: removes an item.
+
+use super::answer::Answer;
+use super::verb::TextCommand;
+use tenon_engine::context::KeyCx;
+
+/// Removes an item.
+pub static DELETE: TextCommand =
+    TextCommand { name: "delete", family: "delete", syntax: "<key> [0] [noreply]", summary: "Removes an item." };
+
+/// Removes the item.
+pub fn delete(cx: &mut KeyCx<'_>) -> Answer {
+    let Some(slot) = cx.find() else {
+        cx.worker().stats.all.mc_delete_misses.add(1);
+        return Answer::NotFound;
+    };
+    if cx.string(slot).is_err() {
+        return Answer::WrongType;
+    }
+    cx.delete();
+    cx.worker().stats.all.mc_delete_hits.add(1);
+    Answer::Deleted
+}
+
+/// Removes the item that a `set` was to replace and could not: memcached's clients count on never reading the old data
+/// after that.
+pub fn drop_stale(cx: &mut KeyCx<'_>) {
+    if let Some(slot) = cx.find()
+        && cx.string(slot).is_ok()
+    {
+        cx.delete();
+    }
+}

@@ -1,0 +1,168 @@
+//! set, add, replace, append, prepend, cas: storing items, each under its own condition.
+
+use super::answer::Answer;
+use super::expiry::Expiry;
+pub use super::value::Data;
+use super::verb::TextCommand;
+use tenon_engine::context::{Deadline, KeyCx};
+use tenon_engine::store::Slot;
+use tenon_engine::store::entry::INLINE_LEN_MAX;
+use tenon_engine::store::types::Rope;
+use tenon_engine::string::{self, Text};
+use tenon_engine::wire::memcache::StoreVerb;
+
+/// Stores in any case.
+pub static SET: TextCommand = TextCommand {
+    name: "set",
+    family: "store",
+    syntax: "<key> <flags> <exptime> <bytes> [noreply]",
+    summary: "Stores an item, whether there is one or not.",
+};
+
+/// Stores where nothing is.
+pub static ADD: TextCommand = TextCommand {
+    name: "add",
+    family: "store",
+    syntax: "<key> <flags> <exptime> <bytes> [noreply]",
+    summary: "Stores an item only if there is none.",
+};
+
+/// Stores where something is.
+pub static REPLACE: TextCommand = TextCommand {
+    name: "replace",
+    family: "store",
+    syntax: "<key> <flags> <exptime> <bytes> [noreply]",
+    summary: "Stores an item only if there is one.",
+};
+
+/// Adds behind what is there.
+pub static APPEND: TextCommand = TextCommand {
+    name: "append",
+    family: "store",
+    syntax: "<key> <flags> <exptime> <bytes> [noreply]",
+    summary: "Adds data behind an item's; flags and expiry stay what they were.",
+};
+
+/// Adds before what is there.
+pub static PREPEND: TextCommand = TextCommand {
+    name: "prepend",
+    family: "store",
+    syntax: "<key> <flags> <exptime> <bytes> [noreply]",
+    summary: "Adds data before an item's; flags and expiry stay what they were.",
+};
+
+/// Stores what nobody has changed since.
+pub static CAS: TextCommand = TextCommand {
+    name: "cas",
+    family: "store",
+    syntax: "<key> <flags> <exptime> <bytes> <cas unique> [noreply]",
+    summary: "Stores an item only if nobody has changed it since its CAS token was given out.",
+};
+
+/// What is to be stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// The client's own.
+    pub flags: u32,
+    /// As the client gave it.
+    pub exptime: i64,
+    /// The data.
+    pub data: Data<'a>,
+}
+
+/// Stores an item if the verb's condition holds.
+#[inline]
+pub fn store(cx: &mut KeyCx<'_>, verb: StoreVerb, item: Item<'_>) -> Answer {
+    cx.worker().stats.all.mc_set.add(1);
+    let slot = cx.find();
+    if let Some(slot) = slot
+        && cx.string(slot).is_err()
+    {
+        return Answer::WrongType;
+    }
+    let answer = match (verb, slot) {
+        (StoreVerb::Set, _) | (StoreVerb::Add, None) | (StoreVerb::Replace, Some(_)) => put(cx, slot, item),
+        (StoreVerb::Add, Some(_)) | (StoreVerb::Replace | StoreVerb::Append | StoreVerb::Prepend, None) => {
+            Answer::NotStored
+        }
+        (StoreVerb::Append, Some(slot)) => append(cx, slot, item.data),
+        (StoreVerb::Prepend, Some(slot)) => prepend(cx, slot, item.data),
+        (StoreVerb::Cas(token), slot) => compare_and_store(cx, slot, token, item),
+    };
+    if answer == Answer::Stored {
+        cx.worker().stats.all.mc_stored.add(1);
+    }
+    answer
+}
+
+#[inline]
+fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, item: Item<'_>) -> Answer {
+    let deadline = match Expiry::of(item.exptime, cx.now_ms()) {
+        Expiry::Never => Deadline::Clear,
+        Expiry::At(ms) => Deadline::At(ms),
+        Expiry::Over => {
+            cx.delete();
+            return Answer::Stored;
+        }
+    };
+    cx.store(slot, item.data.take().into_value(), deadline, item.flags, None);
+    Answer::Stored
+}
+
+fn compare_and_store(cx: &mut KeyCx<'_>, slot: Option<Slot>, token: u64, item: Item<'_>) -> Answer {
+    let held = slot.map(|slot| cx.entry(slot).cas());
+    let counters = &cx.worker().stats.all;
+    match held {
+        None => {
+            counters.mc_cas_misses.add(1);
+            Answer::NotFound
+        }
+        Some(held) if held == Some(token) => {
+            counters.mc_cas_hits.add(1);
+            put(cx, slot, item)
+        }
+        Some(_) => {
+            counters.mc_cas_badval.add(1);
+            Answer::Exists
+        }
+    }
+}
+
+/// Whether the item's string may become longer by so many bytes.
+fn may_grow(cx: &KeyCx<'_>, slot: Slot, more: usize) -> bool {
+    let len = string::len(cx.entry(slot).value());
+    (len + more) as u64 <= cx.engine().config.max_value_size()
+}
+
+fn append(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
+    if !may_grow(cx, slot, data.len()) {
+        cx.worker().stats.all.mc_too_large.add(1);
+        return Answer::TooLarge;
+    }
+    cx.append(slot, data.take());
+    Answer::Stored
+}
+
+fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
+    if !may_grow(cx, slot, data.len()) {
+        cx.worker().stats.all.mc_too_large.add(1);
+        return Answer::TooLarge;
+    }
+    let value = cx.entry(slot).value();
+    match data.take() {
+        Text::Bytes(bytes) if bytes.len() + string::len(value) <= INLINE_LEN_MAX => {
+            let mut joined = bytes.to_vec();
+            string::for_each_slice(value, |slice| joined.extend_from_slice(slice));
+            cx.rewrite(slot, Text::Bytes(&joined).into_value());
+        }
+        text => {
+            let mut joined = match text {
+                Text::Bytes(bytes) => Rope::from(bytes),
+                Text::Rope(rope) => rope,
+            };
+            string::for_each_slice(value, |slice| joined.append(slice));
+            cx.rewrite(slot, Text::Rope(joined).into_value());
+        }
+    }
+    Answer::Stored
+}

@@ -1,0 +1,33 @@
+//! touch: sets when an item expires.
+
+use super::answer::Answer;
+use super::expiry::Expiry;
+use super::verb::TextCommand;
+use tenon_engine::context::KeyCx;
+
+/// Sets when an item expires.
+pub static TOUCH: TextCommand = TextCommand {
+    name: "touch",
+    family: "touch",
+    syntax: "<key> <exptime> [noreply]",
+    summary: "Sets when an item expires; its CAS token stays valid.",
+};
+
+/// Sets when the item expires, as the client gave it.
+pub fn touch(cx: &mut KeyCx<'_>, exptime: i64) -> Answer {
+    let slot = cx.find_for_write();
+    cx.worker().stats.all.mc_touch.add(1);
+    let Some(slot) = slot else { return Answer::NotFound };
+    if cx.string(slot).is_err() {
+        return Answer::WrongType;
+    }
+    cx.worker().stats.all.mc_touch_hits.add(1);
+    match Expiry::of(exptime, cx.now_ms()) {
+        Expiry::Never => cx.set_deadline(slot, None),
+        Expiry::At(ms) => cx.set_deadline(slot, Some(ms)),
+        Expiry::Over => {
+            cx.delete();
+        }
+    }
+    Answer::Touched
+}

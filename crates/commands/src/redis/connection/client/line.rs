@@ -1,0 +1,96 @@
+//! A client's line in CLIENT LIST and CLIENT INFO, in the form of Redis 8
+//! (<https://redis.io/docs/latest/commands/client-list/>).
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering::Relaxed;
+use tenon_engine::args::Args;
+use tenon_engine::clients::{Client, Dialect};
+use tenon_engine::command::Command;
+use tenon_engine::context::SessionCx;
+use tenon_engine::session::Session;
+
+/// Writes lines on behalf of the client that asked for them.
+pub(super) struct Lines<'a> {
+    cx: &'a SessionCx<'a>,
+    /// The command that asks: the last one of whoever asks.
+    asked_by: &'static Command,
+    /// Bytes of its arguments.
+    asked_bytes: usize,
+    /// The lines so far.
+    pub(super) text: String,
+}
+
+impl<'a> Lines<'a> {
+    /// No lines yet. `asked_by` is the command that runs, with these arguments.
+    pub(super) fn new(cx: &'a SessionCx<'a>, asked_by: &'static Command, args: &Args<'_>) -> Lines<'a> {
+        let asked_bytes = (0..args.len()).map(|index| args.len_of(index)).sum();
+        Lines { cx, asked_by, asked_bytes, text: String::new() }
+    }
+
+    /// Adds a client's line.
+    pub(super) fn push(&mut self, client: &Client) {
+        let session = &*self.cx.session;
+        let is_me = client.id == session.client.id;
+        let now_ms = self.cx.worker.clock.now_ms;
+        // What a client has done of late is noted when its batch is over: the one that asks is in the middle of it.
+        let active_ms = if is_me { now_ms } else { client.active_ms.load(Relaxed) };
+        let last_command = match client.last_command.load(Relaxed) {
+            _ if is_me => self.asked_by.full_name(),
+            u32::MAX => "NULL".to_owned(),
+            number => self.cx.engine.commands.all()[number as usize].full_name(),
+        };
+        let commands = client.commands.load(Relaxed);
+        let input = client.input_bytes.load(Relaxed);
+        let output = client.output_bytes.load(Relaxed);
+        let arguments = if is_me { self.asked_bytes as u64 } else { 0 };
+        let queued = client.queued.load(Relaxed);
+        let queued_bytes = client.queued_bytes.load(Relaxed);
+        let (library, library_version) = client.library.lock().clone();
+        let info = &client.info;
+        // A string takes no error.
+        let _ = writeln!(
+            self.text,
+            "id={id} addr={addr} laddr={laddr} fd={fd} name={name} age={age} idle={idle} flags={flags} db={db} sub=0 \
+             psub=0 ssub=0 multi={multi} watch={watch} qbuf={input} qbuf-free=0 argv-mem={arguments} \
+             multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} oll=0 omem={output} tot-mem={total} events={events} \
+             cmd={last_command} user={user} redir=-1 resp={resp} lib-name={library} lib-ver={library_version} \
+             io-thread={thread} tot-net-in={received} tot-net-out={sent} tot-cmds={commands}",
+            id = client.id,
+            addr = info.remote,
+            laddr = info.local,
+            fd = info.fd,
+            name = client.name.lock(),
+            age = now_ms.saturating_sub(client.since_ms) / 1_000,
+            idle = now_ms.saturating_sub(active_ms) / 1_000,
+            flags = flags(client, is_me.then_some(session)),
+            db = client.database.load(Relaxed),
+            multi = if queued == u32::MAX { -1 } else { i64::from(queued) },
+            watch = client.watching.load(Relaxed),
+            total = (size_of::<Client>() + size_of::<Session>()) as u64 + input + output + arguments + queued_bytes,
+            events = if output > 0 { "rw" } else { "r" },
+            user = client.user.lock(),
+            // A memcached client speaks no version of RESP.
+            resp = if info.dialect == Dialect::Resp { client.protocol.load(Relaxed) } else { 0 },
+            thread = info.key.worker,
+            received = client.received_bytes.load(Relaxed),
+            sent = client.sent_bytes.load(Relaxed),
+        );
+    }
+}
+
+/// The flags, in Redis's order. `session` is the client's where it may be looked at: of others it is not known whether
+/// a key that they watch has changed.
+fn flags(client: &Client, session: Option<&Session>) -> String {
+    let known = [
+        (client.queued.load(Relaxed) != u32::MAX, 'x'),
+        (client.paused.load(Relaxed), 'b'),
+        (session.is_some_and(|session| session.dirty.is_set()), 'd'),
+        (session.is_some_and(|session| session.closing), 'c'),
+        (client.killed.load(Relaxed), 'A'),
+        (client.info.unix, 'U'),
+        (client.no_evict.load(Relaxed), 'e'),
+        (client.no_touch.load(Relaxed), 'T'),
+    ];
+    let set: String = known.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| letter).collect();
+    if set.is_empty() { "N".to_owned() } else { set }
+}

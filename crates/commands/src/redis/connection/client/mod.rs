@@ -1,0 +1,10 @@
+//! CLIENT: an index.
+
+pub mod container;
+pub mod identity;
+pub mod kill;
+mod kind;
+mod line;
+pub mod list;
+pub mod mode;
+pub mod pause;

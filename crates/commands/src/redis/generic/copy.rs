@@ -1,0 +1,67 @@
+//! COPY: a value once more under another key, in this database or another, with its expiry.
+
+use crate::redis::database::parse_database;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::context::KeysCx;
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::entry::{Meta, NewValue, ValueRef};
+use tenon_engine::wire::resp::Reply;
+
+/// Copies a value.
+pub static COPY: Command = Command {
+    name: "COPY",
+    group: Group::Generic,
+    syntax: "source destination [DB destination-db] [REPLACE]",
+    summary: "Copies the value of a key to a new key.",
+    complexity: "O(N) worst case for collections, where N is the number of nested items. O(1) for string values.",
+    since: "6.2.0",
+    arity: Arity::AtLeast(3),
+    keys: Keys::TWO,
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Keys(copy),
+};
+
+fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let (from, to) = (args.get(1), args.get(2));
+    let mut database = cx.database();
+    let mut replace = false;
+    let mut at = 3;
+    while at < args.len() {
+        if args.is(at, "REPLACE") {
+            replace = true;
+        } else if args.is(at, "DB") && at + 1 < args.len() {
+            at += 1;
+            database = parse_database(cx.engine(), args.get(at))?;
+        } else {
+            return Err(CmdError::Syntax);
+        }
+        at += 1;
+    }
+    if database == cx.database() && from == to {
+        return Err(CmdError::SameObject);
+    }
+    let is_there = cx.key(from).find_for_read().is_some();
+    if !is_there || cx.key_in(database, to).find().is_some() && !replace {
+        reply.int(0);
+        return Ok(Effect::Unchanged);
+    }
+    let mut source = cx.key(from);
+    let slot = source.find().expect("it was there at this instant");
+    let entry = source.entry(slot);
+    let meta = entry.meta();
+    // A short string lies inside the entry of its key, which the new entry may displace.
+    let bytes;
+    let value = match entry.value() {
+        ValueRef::Bytes(short) => {
+            bytes = short.to_vec();
+            NewValue::Bytes(&bytes)
+        }
+        ValueRef::Int(int) => NewValue::Int(int),
+        ValueRef::Object(object) => NewValue::Object(Box::new(object.share())),
+    };
+    let access = cx.worker().clock.access.created();
+    cx.key_in(database, to).store_moved(value, &Meta { access, ..meta });
+    reply.int(1);
+    Ok(Effect::Changed)
+}

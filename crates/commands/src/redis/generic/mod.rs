@@ -1,0 +1,18 @@
+//! Commands for keys of any type and for whole databases: an index.
+
+pub mod copy;
+pub mod dbsize;
+pub mod delete;
+pub mod exists;
+pub mod expire;
+pub mod flush;
+pub mod keys;
+pub mod move_key;
+mod moved;
+pub mod object;
+pub mod randomkey;
+pub mod rename;
+pub mod scan;
+pub mod swapdb;
+pub mod ttl;
+pub mod type_of;

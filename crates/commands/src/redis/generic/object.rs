@@ -1,0 +1,168 @@
+//! OBJECT: how a value is kept, and how it was used.
+
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::context::{KeyCx, SessionCx};
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::entry::ValueRef;
+use tenon_engine::store::types::Object;
+use tenon_engine::wire::resp::Reply;
+
+/// Looks at a value from outside.
+pub static OBJECT: Command = Command {
+    name: "OBJECT",
+    group: Group::Generic,
+    syntax: "",
+    summary: "A container for object introspection commands.",
+    complexity: "Depends on subcommand.",
+    since: "2.2.3",
+    arity: Arity::AtLeast(2),
+    keys: Keys::None,
+    flags: Flags::NONE,
+    run: Run::Container(&[&OBJECT_ENCODING, &OBJECT_FREQ, &OBJECT_HELP, &OBJECT_IDLETIME, &OBJECT_REFCOUNT]),
+};
+
+static OBJECT_ENCODING: Command = Command {
+    name: "OBJECT ENCODING",
+    group: Group::Generic,
+    syntax: "key",
+    summary: "Returns the internal encoding of a Redis object.",
+    complexity: "O(1)",
+    since: "2.2.3",
+    arity: Arity::Exactly(3),
+    keys: Keys::SUBCOMMAND,
+    flags: Flags::READONLY,
+    run: Run::Key(encoding),
+};
+
+static OBJECT_FREQ: Command = Command {
+    name: "OBJECT FREQ",
+    group: Group::Generic,
+    syntax: "key",
+    summary: "Returns the logarithmic access frequency counter of a Redis object.",
+    complexity: "O(1)",
+    since: "4.0.0",
+    arity: Arity::Exactly(3),
+    keys: Keys::SUBCOMMAND,
+    flags: Flags::READONLY,
+    run: Run::Key(freq),
+};
+
+static OBJECT_HELP: Command = Command {
+    name: "OBJECT HELP",
+    group: Group::Generic,
+    syntax: "",
+    summary: "Returns helpful text about the different subcommands.",
+    complexity: "O(1)",
+    since: "6.2.0",
+    arity: Arity::Exactly(2),
+    keys: Keys::None,
+    flags: Flags::LOADING.or(Flags::STALE),
+    run: Run::Session(help),
+};
+
+static OBJECT_IDLETIME: Command = Command {
+    name: "OBJECT IDLETIME",
+    group: Group::Generic,
+    syntax: "key",
+    summary: "Returns the time since the last access to a Redis object.",
+    complexity: "O(1)",
+    since: "2.2.3",
+    arity: Arity::Exactly(3),
+    keys: Keys::SUBCOMMAND,
+    flags: Flags::READONLY,
+    run: Run::Key(idletime),
+};
+
+static OBJECT_REFCOUNT: Command = Command {
+    name: "OBJECT REFCOUNT",
+    group: Group::Generic,
+    syntax: "key",
+    summary: "Returns the reference count of a value of a key.",
+    complexity: "O(1)",
+    since: "2.2.3",
+    arity: Arity::Exactly(3),
+    keys: Keys::SUBCOMMAND,
+    flags: Flags::READONLY,
+    run: Run::Key(refcount),
+};
+
+/// The longest string that Redis keeps in one allocation with its object (`OBJ_ENCODING_EMBSTR_SIZE_LIMIT`).
+const EMBSTR_LEN_MAX: usize = 44;
+
+const FREQ_UNKNOWN: CmdError = CmdError::text(
+    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+);
+const IDLE_UNKNOWN: CmdError = CmdError::text(
+    "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+);
+
+const HELP: [&str; 15] = [
+    "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "ENCODING <key>",
+    "    Return the kind of internal representation used in order to store the value",
+    "    associated with a <key>.",
+    "FREQ <key>",
+    "    Return the access frequency index of the <key>. The returned integer is",
+    "    proportional to the logarithm of the recent access frequency of the key.",
+    "IDLETIME <key>",
+    "    Return the idle time of the <key>, that is the approximated number of",
+    "    seconds elapsed since the last access to the key.",
+    "REFCOUNT <key>",
+    "    Return the number of references of the value associated with the specified",
+    "    <key>.",
+    "HELP",
+    "    Prints this help.",
+];
+
+/// The name of the encoding that Redis would have for a freshly set value of this kind.
+fn encoding_name(value: ValueRef<'_>) -> &'static str {
+    match value {
+        ValueRef::Int(_) => "int",
+        ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX => "embstr",
+        ValueRef::Bytes(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "raw",
+    }
+}
+
+fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    match cx.peek() {
+        Some(entry) => reply.bulk(encoding_name(entry.value()).as_bytes()),
+        None => reply.null(),
+    }
+    Ok(Effect::Unchanged)
+}
+
+fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let clock = cx.worker().clock.access;
+    match cx.peek().map(|entry| entry.access()) {
+        None => reply.null(),
+        Some(_) if !clock.notes_frequency() => return Err(FREQ_UNKNOWN),
+        Some(access) => reply.int(clock.frequency(access).into()),
+    }
+    Ok(Effect::Unchanged)
+}
+
+fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let clock = cx.worker().clock.access;
+    match cx.peek().map(|entry| entry.access()) {
+        None => reply.null(),
+        Some(_) if clock.notes_frequency() => return Err(IDLE_UNKNOWN),
+        Some(access) => reply.int(clock.idle_seconds(access).into()),
+    }
+    Ok(Effect::Unchanged)
+}
+
+/// A value belongs to its key alone; there are no integers that all keys share, for which Redis says 2^31 - 1.
+fn refcount(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    match cx.peek() {
+        Some(_) => reply.int(1),
+        None => reply.null(),
+    }
+    Ok(Effect::Unchanged)
+}
+
+fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply.array(HELP.len());
+    HELP.iter().for_each(|line| reply.simple(line));
+    Ok(())
+}

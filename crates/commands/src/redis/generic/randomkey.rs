@@ -1,0 +1,98 @@
+//! RANDOMKEY: some key, each as likely as any other.
+
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
+use tenon_engine::context::ServerCx;
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::keyspace::{Keyspace, is_past};
+use tenon_engine::wire::resp::Reply;
+
+/// Gives some key.
+pub static RANDOMKEY: Command = Command {
+    name: "RANDOMKEY",
+    group: Group::Generic,
+    syntax: "",
+    summary: "Returns a random key name from the database.",
+    complexity: "O(1)",
+    since: "1.0.0",
+    arity: Arity::Exactly(1),
+    keys: Keys::None,
+    flags: Flags::READONLY.or(Flags::WHOLE_KEYSPACE),
+    run: Run::Server(randomkey),
+};
+
+/// Throws at random places before every key is looked at. They are enough wherever a shard has a key or more on
+/// average, as a throw then hits one time in ten or so.
+const THROWS_MAX: usize = 128;
+
+fn randomkey(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    match throw(cx).or_else(|| draw(cx)) {
+        Some(key) => reply.bulk(&key),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+/// Throws at a random place of a random shard until a live key is hit. The places are numbered up to a bound that no
+/// shard seen so far exceeds, and a throw beyond a shard's last key misses: so keys in full shards are as likely to be
+/// hit as those in others.
+fn throw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
+    let database = cx.session.database;
+    let now_ms = cx.worker.clock.now_ms;
+    let shards = cx.engine.shards.count();
+    let mut bound = 2;
+    for _ in 0..THROWS_MAX {
+        let index = cx.worker.random() as usize % shards;
+        let place = cx.worker.random() as usize % bound;
+        let mut hit = None;
+        cx.one_shard(index, |_, state| {
+            let Some(keyspace) = state.shard.database(database) else { return };
+            if keyspace.len() > bound {
+                bound = keyspace.len() * 2;
+            } else {
+                hit = nth_live(keyspace, place, now_ms);
+            }
+        });
+        if hit.is_some() {
+            return hit;
+        }
+    }
+    None
+}
+
+/// The key at a place in the order of the table, if it is past the last one or its deadline: nothing.
+fn nth_live(keyspace: &Keyspace, place: usize, now_ms: u64) -> Option<Vec<u8>> {
+    let mut at = 0;
+    let mut key = None;
+    keyspace.scan(0, place + 1, |entry| {
+        if at == place && !is_past(entry.deadline_ms(), now_ms) {
+            key = Some(entry.key().to_vec());
+        }
+        at += 1;
+    });
+    key
+}
+
+/// Looks at every key and keeps one of the live ones (reservoir sampling: the n-th replaces the one before with a
+/// chance of 1 in n).
+fn draw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
+    let database = cx.session.database;
+    let now_ms = cx.worker.clock.now_ms;
+    let mut drawn = None;
+    let mut live = 0;
+    cx.each_shard(|_, worker, _, state| {
+        if let Some(keyspace) = state.shard.database(database) {
+            keyspace.scan(0, usize::MAX, |entry| {
+                if is_past(entry.deadline_ms(), now_ms) {
+                    return;
+                }
+                live += 1;
+                if (worker.random() as usize).is_multiple_of(live) {
+                    drawn = Some(entry.key().to_vec());
+                }
+            });
+        }
+        true
+    });
+    drawn
+}

@@ -1,0 +1,181 @@
+//! SCAN: all keys, a page at a time.
+//!
+//! A cursor is a place: the shard above sixteen bits of tag. Within a shard keys are visited in the order of their
+//! tags, which are part of the key's hash, so a key that is there from the first page to the last is given exactly
+//! once, however the tables grow or shrink meanwhile. The server keeps nothing between pages.
+
+use super::type_of::type_name;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
+use tenon_engine::context::ServerCx;
+use tenon_engine::ds::glob::{Case, glob};
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::entry::EntryRef;
+use tenon_engine::store::keyspace::is_past;
+use tenon_engine::wire::OutBuf;
+use tenon_engine::wire::resp::Reply;
+use tenon_engine::wire::resp::number::parse_i64;
+
+/// Lists keys page by page.
+pub static SCAN: Command = Command {
+    name: "SCAN",
+    group: Group::Generic,
+    syntax: "cursor [MATCH pattern] [COUNT count] [TYPE type]",
+    summary: "Iterates over the key names in the database.",
+    complexity: "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
+    since: "2.8.0",
+    arity: Arity::AtLeast(2),
+    keys: Keys::None,
+    flags: Flags::READONLY.or(Flags::WHOLE_KEYSPACE),
+    run: Run::Server(scan),
+};
+
+/// Keys that a page visits when the client does not say.
+const COUNT_DEFAULT: usize = 10;
+
+/// How far a scan has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    shard: usize,
+    tag: u16,
+}
+
+impl Place {
+    /// The place that a cursor says; nothing behind the last shard.
+    fn of(cursor: u64, shards: usize) -> Option<Place> {
+        let shard = usize::try_from(cursor >> 16).ok().filter(|&shard| shard < shards)?;
+        Some(Place { shard, tag: cursor as u16 })
+    }
+
+    /// The cursor to go on from here; 0 behind the last shard, which is the end.
+    fn cursor(self, shards: usize) -> u64 {
+        if self.shard >= shards { 0 } else { (self.shard as u64) << 16 | u64::from(self.tag) }
+    }
+}
+
+/// Which keys a page gives, of those that it visits.
+struct Options<'a> {
+    pattern: Option<&'a [u8]>,
+    count: usize,
+    type_wanted: Option<&'a [u8]>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(args: &Args<'a>) -> Result<Options<'a>, CmdError> {
+        let mut options = Options { pattern: None, count: COUNT_DEFAULT, type_wanted: None };
+        for at in (2..args.len()).step_by(2) {
+            let value = args.try_get(at + 1).ok_or(CmdError::Syntax)?;
+            if args.is(at, "COUNT") {
+                let count = parse_i64(value).ok_or(CmdError::NotInteger)?;
+                options.count = usize::try_from(count).ok().filter(|&count| count > 0).ok_or(CmdError::Syntax)?;
+            } else if args.is(at, "MATCH") {
+                options.pattern = (value != b"*").then_some(value);
+            } else if args.is(at, "TYPE") {
+                options.type_wanted = Some(value);
+            } else {
+                return Err(CmdError::Syntax);
+            }
+        }
+        Ok(options)
+    }
+
+    fn accept(&self, entry: EntryRef<'_>, now_ms: u64) -> bool {
+        !is_past(entry.deadline_ms(), now_ms)
+            && self.type_wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(type_name(entry.value()).as_bytes()))
+            && self.pattern.is_none_or(|pattern| glob(pattern, entry.key(), Case::Sensitive))
+    }
+}
+
+/// A cursor as C's `strtoul` reads it, which is what Redis 7 does: signs are taken, a negative number counts from
+/// 2^64 down, an empty text is 0.
+fn parse_cursor(text: &[u8]) -> Option<u64> {
+    let (negative, digits) = match text {
+        [] => return Some(0),
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let number = digits.iter().try_fold(0u64, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })?;
+    Some(if negative { number.wrapping_neg() } else { number })
+}
+
+fn scan(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    let cursor = parse_cursor(args.get(1)).ok_or(CmdError::text("ERR invalid cursor"))?;
+    let options = Options::parse(args)?;
+    let mut keys = OutBuf::new();
+    let mut page = Reply::new(&mut keys, reply.proto());
+    let (cursor, given) = visit(cx, cursor, &options, |key| page.bulk(key));
+    reply.array(2);
+    reply.bulk(cursor.to_string().as_bytes());
+    reply.array(given);
+    reply.raw(keys.contiguous().expect("keys are copied, so they lie in one piece"));
+    Ok(())
+}
+
+/// Visits about `options.count` keys from a cursor on and hands the accepted ones to `give`. Gives the next cursor and
+/// how many were accepted. A cursor that no page gave out may lie behind the last shard: nothing is there.
+fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: impl FnMut(&[u8])) -> (u64, usize) {
+    let database = cx.session.database;
+    let now_ms = cx.worker.clock.now_ms;
+    let shards = cx.engine.shards.count();
+    let Some(mut place) = Place::of(cursor, shards) else { return (0, 0) };
+    let mut left = options.count;
+    let mut given = 0;
+    while place.shard < shards && left > 0 {
+        let next = cx.one_shard(place.shard, |_, state| {
+            state.shard.database(database)?.scan(place.tag, left, |entry| {
+                left = left.saturating_sub(1);
+                if options.accept(entry, now_ms) {
+                    give(entry.key());
+                    given += 1;
+                }
+            })
+        });
+        place = match next {
+            Some(tag) => Place { tag, ..place },
+            None => Place { shard: place.shard + 1, tag: 0 },
+        };
+    }
+    (place.cursor(shards), given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_are_read_like_c() {
+        for (text, cursor) in [
+            ("", Some(0)),
+            ("0", Some(0)),
+            ("+007", Some(7)),
+            ("-1", Some(u64::MAX)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("-", None),
+            (" 1", None),
+            ("1 ", None),
+            ("0x1", None),
+            ("x", None),
+        ] {
+            assert_eq!(parse_cursor(text.as_bytes()), cursor, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn cursors_are_places() {
+        assert_eq!(Place::of(0, 4), Some(Place { shard: 0, tag: 0 }));
+        assert_eq!(Place::of((3 << 16) + 65_535, 4), Some(Place { shard: 3, tag: 65_535 }));
+        assert_eq!(Place::of(4 << 16, 4), None);
+        assert_eq!(Place::of(u64::MAX, 4), None);
+        for cursor in [0, 1, 65_535, 65_536, (4 << 16) - 1] {
+            assert_eq!(Place::of(cursor, 4).unwrap().cursor(4), cursor);
+        }
+        assert_eq!(Place { shard: 4, tag: 0 }.cursor(4), 0);
+    }
+}

@@ -1,0 +1,66 @@
+//! DIGEST and DELEX: a string's digest, and removing a key if its value is the expected one.
+
+use super::condition::{Comparison, Condition, digest};
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::context::KeyCx;
+use tenon_engine::errors::CmdError;
+use tenon_engine::wire::resp::Reply;
+
+/// Tells a string's digest.
+pub static DIGEST: Command = Command {
+    name: "DIGEST",
+    group: Group::String,
+    syntax: "key",
+    summary: "Returns the XXH3 hash of a string value.",
+    complexity: "O(N) where N is the length of the string value.",
+    since: "8.4.0",
+    arity: Arity::Exactly(2),
+    keys: Keys::ONE,
+    flags: Flags::READONLY.or(Flags::FAST),
+    run: Run::Key(run_digest),
+};
+
+fn run_digest(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    match cx.read_string()? {
+        Some(value) => reply.bulk(digest(value).as_bytes()),
+        None => reply.null(),
+    }
+    Ok(Effect::Unchanged)
+}
+
+/// Removes a key if its value, or its digest, is or is not the given one.
+pub static DELEX: Command = Command {
+    name: "DELEX",
+    group: Group::String,
+    syntax: "key [IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest]",
+    summary: "Conditionally removes the specified key based on value or digest comparison.",
+    complexity: "O(1) for IFEQ/IFNE, O(N) for IFDEQ/IFDNE where N is the length of the string value.",
+    since: "8.4.0",
+    arity: Arity::AtLeast(2),
+    keys: Keys::ONE,
+    flags: Flags::WRITE.or(Flags::FAST),
+    run: Run::Key(delex),
+};
+
+fn delex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    if !matches!(args.len(), 2 | 4) {
+        return Err(CmdError::Arity("delex".to_owned()));
+    }
+    // Redis looks for the key first: where there is none, no condition is wrong.
+    let holds = match cx.find() {
+        None => false,
+        Some(_) if args.len() == 2 => true,
+        Some(slot) => {
+            let value = cx.string(slot);
+            let value =
+                value.map_err(|_| CmdError::text("ERR Key should be of string type if conditions are specified"))?;
+            let comparison = Comparison::named(args.get(2))
+                .ok_or(CmdError::text("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"))?;
+            Condition::new(comparison, args.get(3))?.holds(Some(value))
+        }
+    };
+    let removed = holds && cx.delete();
+    reply.int(removed.into());
+    Ok(Effect::when(removed))
+}

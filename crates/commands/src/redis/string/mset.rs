@@ -1,0 +1,115 @@
+//! MSET, MSETNX and MSETEX: storing several strings as one.
+
+use super::options::{Accepts, Options, When};
+use super::set::store;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::context::{Deadline, KeysCx};
+use tenon_engine::errors::CmdError;
+use tenon_engine::string::Text;
+use tenon_engine::wire::resp::Reply;
+use tenon_engine::wire::resp::number::parse_i64;
+
+/// Stores strings.
+pub static MSET: Command = Command {
+    name: "MSET",
+    group: Group::String,
+    syntax: "key value [key value ...]",
+    summary: "Atomically creates or modifies the string values of one or more keys.",
+    complexity: "O(N) where N is the number of keys to set.",
+    since: "1.0.1",
+    arity: Arity::AtLeast(3),
+    keys: Keys::PAIRS,
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Keys(mset),
+};
+
+fn mset(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    check_pairs(args, "mset")?;
+    store_pairs(cx, args, 1..args.len(), Deadline::Clear);
+    reply.simple("OK");
+    Ok(Effect::Changed)
+}
+
+/// Stores strings if none of the keys is there.
+pub static MSETNX: Command = Command {
+    name: "MSETNX",
+    group: Group::String,
+    syntax: "key value [key value ...]",
+    summary: "Atomically modifies the string values of one or more keys only when all keys don't exist.",
+    complexity: "O(N) where N is the number of keys to set.",
+    since: "1.0.1",
+    arity: Arity::AtLeast(3),
+    keys: Keys::PAIRS,
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Keys(msetnx),
+};
+
+fn msetnx(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    check_pairs(args, "msetnx")?;
+    Ok(store_pairs_when(cx, args, 1..args.len(), When::Absent, Deadline::Clear, reply))
+}
+
+/// Stores strings with conditions and an expiry for all of them.
+pub static MSETEX: Command = Command {
+    name: "MSETEX",
+    group: Group::String,
+    syntax: "numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | \
+             PXAT unix-time-milliseconds | KEEPTTL]",
+    summary: "Atomically sets multiple string keys with a shared expiration in a single operation.",
+    complexity: "O(N) where N is the number of keys to set.",
+    since: "8.4.0",
+    arity: Arity::AtLeast(4),
+    keys: Keys::Counted { count: 1, step: 2 },
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::MOVABLE_KEYS),
+    run: Run::Keys(msetex),
+};
+
+fn msetex(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    const FIRST: usize = 2;
+    const COUNT_MAX: i64 = i32::MAX as i64;
+    let count = parse_i64(args.get(1)).filter(|count| (1..=COUNT_MAX).contains(count));
+    let count = count.ok_or(CmdError::text("ERR invalid numkeys value"))? as usize;
+    let end = FIRST + 2 * count;
+    if end > args.len() {
+        return Err(CmdError::text("ERR wrong number of key-value pairs"));
+    }
+    let options = Options::parse(args, end, Accepts::MSetEx)?;
+    let deadline = options.expire.deadline(cx.now_ms(), "msetex")?;
+    Ok(store_pairs_when(cx, args, FIRST..end, options.when, deadline, reply))
+}
+
+fn check_pairs(args: &Args<'_>, command: &str) -> Result<(), CmdError> {
+    if args.len() % 2 == 1 { Ok(()) } else { Err(CmdError::Arity(command.to_owned())) }
+}
+
+/// Stores the pairs if all or none of their keys are there, as `when` says, and answers whether it did.
+fn store_pairs_when(
+    cx: &mut KeysCx<'_>,
+    args: &Args<'_>,
+    pairs: std::ops::Range<usize>,
+    when: When<'_>,
+    deadline: Deadline,
+    reply: &mut Reply<'_>,
+) -> Effect {
+    let wanted = match when {
+        When::Always | When::If(_) => None,
+        When::Absent => Some(false),
+        When::Present => Some(true),
+    };
+    let holds =
+        wanted.is_none_or(|wanted| pairs.clone().step_by(2).all(|at| cx.key(args.get(at)).find().is_some() == wanted));
+    if holds {
+        store_pairs(cx, args, pairs, deadline);
+    }
+    reply.int(holds.into());
+    Effect::when(holds)
+}
+
+fn store_pairs(cx: &mut KeysCx<'_>, args: &Args<'_>, pairs: std::ops::Range<usize>, deadline: Deadline) {
+    for at in pairs.step_by(2) {
+        let mut cx = cx.key(args.get(at));
+        let slot = cx.find();
+        let _ = store(&mut cx, slot, Text::of_arg(args, at + 1), deadline);
+    }
+}

@@ -1,0 +1,164 @@
+//! SET and its kin: storing one string, with or without conditions and an expiry.
+
+use super::options::{Accepts, Expire, Expiry, Options, TimeUnit, When};
+use super::value::reply_optional;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::context::{Deadline, KeyCx};
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::Slot;
+use tenon_engine::store::keyspace::is_past;
+use tenon_engine::string::Text;
+use tenon_engine::wire::resp::Reply;
+
+/// Stores a string.
+pub static SET: Command = Command {
+    name: "SET",
+    group: Group::String,
+    syntax: "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest] [GET] \
+             [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+    summary: "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.",
+    complexity: "O(1)",
+    since: "1.0.0",
+    arity: Arity::AtLeast(3),
+    keys: Keys::ONE,
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Key(set),
+};
+
+fn set(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    if args.len() > 3 {
+        return set_with_options(cx, args, reply);
+    }
+    cx.set(Text::of_arg(args, 2).into_value(), Deadline::Clear);
+    reply.simple("OK");
+    Ok(Effect::Changed)
+}
+
+fn set_with_options(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let options = Options::parse(args, 3, Accepts::Set)?;
+    let deadline = options.expire.deadline(cx.now_ms(), "set")?;
+    let slot = if options.get { cx.find_for_read() } else { cx.find() };
+    let mut before = None;
+    if options.get || matches!(options.when, When::If(_)) {
+        before = slot.map(|slot| cx.string(slot)).transpose()?;
+    }
+    let holds = match options.when {
+        When::Always => true,
+        When::Absent => slot.is_none(),
+        When::Present => slot.is_some(),
+        When::If(condition) => condition.holds(before),
+    };
+    match (options.get, holds) {
+        (true, _) => reply_optional(before, reply),
+        (false, true) => reply.simple("OK"),
+        (false, false) => reply.null(),
+    }
+    Ok(if holds { store(cx, slot, Text::of_arg(args, 2), deadline) } else { Effect::Unchanged })
+}
+
+/// Stores a string in a slot that was just found, or as a new key; one whose time has passed already is removed.
+pub(super) fn store(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, deadline: Deadline) -> Effect {
+    if let Deadline::At(ms) = deadline
+        && is_past(Some(ms), cx.now_ms())
+    {
+        return Effect::when(cx.delete());
+    }
+    cx.store(slot, text.into_value(), deadline, 0, None);
+    Effect::Changed
+}
+
+/// Stores a string if the key is not there.
+pub static SETNX: Command = Command {
+    name: "SETNX",
+    group: Group::String,
+    syntax: "key value",
+    summary: "Set the string value of a key only when the key doesn't exist.",
+    complexity: "O(1)",
+    since: "1.0.0",
+    arity: Arity::Exactly(3),
+    keys: Keys::ONE,
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    run: Run::Key(setnx),
+};
+
+fn setnx(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    if cx.find().is_some() {
+        reply.int(0);
+        return Ok(Effect::Unchanged);
+    }
+    reply.int(1);
+    Ok(store(cx, None, Text::of_arg(args, 2), Deadline::Clear))
+}
+
+/// Stores a string with an expiry in seconds.
+pub static SETEX: Command = Command {
+    name: "SETEX",
+    group: Group::String,
+    syntax: "key seconds value",
+    summary: "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.",
+    complexity: "O(1)",
+    since: "2.0.0",
+    arity: Arity::Exactly(4),
+    keys: Keys::ONE,
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Key(setex),
+};
+
+fn setex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    set_for(cx, args, reply, TimeUnit::Seconds, "setex")
+}
+
+/// Stores a string with an expiry in milliseconds.
+pub static PSETEX: Command = Command {
+    name: "PSETEX",
+    group: Group::String,
+    syntax: "key milliseconds value",
+    summary: "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't \
+              exist.",
+    complexity: "O(1)",
+    since: "2.6.0",
+    arity: Arity::Exactly(4),
+    keys: Keys::ONE,
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Key(psetex),
+};
+
+fn psetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    set_for(cx, args, reply, TimeUnit::Milliseconds, "psetex")
+}
+
+fn set_for(
+    cx: &mut KeyCx<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    unit: TimeUnit,
+    command: &'static str,
+) -> Result<Effect, CmdError> {
+    let expire = Expire::After(Expiry { unit, amount: args.get(2) });
+    let deadline = expire.deadline(cx.now_ms(), command)?;
+    let slot = cx.find();
+    reply.simple("OK");
+    Ok(store(cx, slot, Text::of_arg(args, 3), deadline))
+}
+
+/// Stores a string and answers the one before.
+pub static GETSET: Command = Command {
+    name: "GETSET",
+    group: Group::String,
+    syntax: "key value",
+    summary: "Returns the previous string value of a key after setting it to a new value.",
+    complexity: "O(1)",
+    since: "1.0.0",
+    arity: Arity::Exactly(3),
+    keys: Keys::ONE,
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    run: Run::Key(getset),
+};
+
+fn getset(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let slot = cx.find_for_read();
+    let before = slot.map(|slot| cx.string(slot)).transpose()?;
+    reply_optional(before, reply);
+    Ok(store(cx, slot, Text::of_arg(args, 2), Deadline::Clear))
+}

@@ -1,0 +1,4 @@
+//! MULTI and its kin: an index.
+
+pub mod multi;
+pub mod watch;

@@ -1,0 +1,451 @@
+//! Clients on threads of their own against one engine in process: what must be atomic is, and nothing locks up.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+use tenon_engine::Engine;
+use tenon_engine::args::OwnedArgs;
+use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect};
+use tenon_engine::config::{Loader, Machine, Origin};
+use tenon_engine::session::Session;
+use tenon_engine::wire::OutBuf;
+use tenon_engine::worker::Worker;
+
+/// After so long a test that should have ended is taken for locked up.
+const LOCKED_UP: Duration = Duration::from_secs(120);
+/// Workers, one for each client.
+const CLIENTS: usize = 8;
+
+fn engine() -> Arc<Engine> {
+    let mut loader = Loader::new(Machine::detect());
+    for (name, value) in [("workers", CLIENTS.to_string()), ("shards", "64".to_owned())] {
+        loader.apply(name, &[value], &Origin::CommandLine).expect("a setting");
+    }
+    Arc::new(Engine::new(loader.finish().expect("settings"), tenon_commands::ALL, 0x5EED))
+}
+
+/// A client on its own worker.
+struct Client {
+    engine: Arc<Engine>,
+    worker: Worker,
+    session: Session,
+}
+
+impl Client {
+    fn new(engine: &Arc<Engine>, index: usize) -> Client {
+        let info = ClientInfo {
+            key: ConnectionKey { worker: index as u32, index: 0, generation: 0 },
+            dialect: Dialect::Resp,
+            remote: String::new(),
+            local: String::new(),
+            fd: 0,
+            unix: false,
+        };
+        let session = Session::new(engine.clients.add(info, 0), true);
+        Client { engine: Arc::clone(engine), worker: engine.worker(index), session }
+    }
+
+    /// Runs a command of words without blanks; gives the reply's bytes as text.
+    fn run(&mut self, command: &str) -> String {
+        self.engine.read_clock(&mut self.worker);
+        let args = OwnedArgs::new(command.split(' '));
+        let target = self.engine.resolve(&args.view());
+        let mut out = OutBuf::new();
+        self.engine.run_alone(&mut self.worker, &mut self.session, target, &args.view(), &mut out);
+        String::from_utf8_lossy(out.contiguous().expect("short replies are one piece")).into_owned()
+    }
+
+    /// Runs a command that is answered `OK`.
+    fn ok(&mut self, command: &str) {
+        assert_eq!(self.run(command), "+OK\r\n", "{command}");
+    }
+
+    /// Queues commands between MULTI and EXEC; gives EXEC's reply.
+    fn transaction(&mut self, commands: &[&str]) -> String {
+        self.ok("MULTI");
+        for command in commands {
+            assert_eq!(self.run(command), "+QUEUED\r\n", "{command}");
+        }
+        self.run("EXEC")
+    }
+
+    /// What EXEC says of an empty MULTI: whether a watched key has changed.
+    fn is_dirty(&mut self) -> bool {
+        match self.transaction(&["PING"]).as_str() {
+            "*-1\r\n" => true,
+            "*1\r\n+PONG\r\n" => false,
+            other => panic!("EXEC answered {other:?}"),
+        }
+    }
+
+    /// Removes keys that are past their deadline.
+    fn tick(&mut self) {
+        self.engine.tick(&mut self.worker);
+    }
+
+    /// A number below `limit`.
+    fn random(&mut self, limit: u32) -> u32 {
+        self.worker.random() % limit
+    }
+}
+
+/// The bulk strings of a reply.
+fn bulks(reply: &str) -> Vec<&str> {
+    let mut lines = reply.split("\r\n");
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.starts_with('$') && line != "$-1" {
+            found.push(lines.next().expect("a length is followed by as many bytes"));
+        }
+    }
+    found
+}
+
+/// Runs the clients' parts on threads of their own until all have ended.
+fn together(engine: &Arc<Engine>, parts: Vec<Box<dyn FnOnce(Client) + Send>>) {
+    assert!(parts.len() <= CLIENTS, "each client has a worker of its own");
+    let (ended, wait) = channel();
+    let threads: Vec<_> = parts
+        .into_iter()
+        .enumerate()
+        .map(|(index, part)| {
+            let (engine, ended) = (Arc::clone(engine), ended.clone());
+            thread::spawn(move || {
+                let result = catch_unwind(AssertUnwindSafe(|| part(Client::new(&engine, index))));
+                let _ = ended.send(result.is_ok());
+            })
+        })
+        .collect();
+    for _ in 0..threads.len() {
+        // After a failure the others are not waited for: they may go on for ever.
+        assert!(wait.recv_timeout(LOCKED_UP).expect("the clients have locked each other up"), "a client has failed");
+    }
+    for thread in threads {
+        thread.join().expect("it has ended without a panic");
+    }
+}
+
+#[test]
+fn exec_is_atomic_across_shards() {
+    const ACCOUNTS: u32 = 16;
+    const ROUNDS: usize = 3_000;
+    let engine = engine();
+    let mut first = Client::new(&engine, 0);
+    (0..ACCOUNTS).for_each(|account| first.ok(&format!("SET account:{account} 100")));
+    let writer = |mut client: Client| {
+        for _ in 0..ROUNDS {
+            let (from, to) = (client.random(ACCOUNTS), client.random(ACCOUNTS));
+            let amount = client.random(10);
+            let (take, give) = (format!("DECRBY account:{from} {amount}"), format!("INCRBY account:{to} {amount}"));
+            let reply = client.transaction(&[&take, &give]);
+            assert!(reply.starts_with("*2\r\n:"), "{reply:?}");
+        }
+    };
+    let keys: Vec<String> = (0..ACCOUNTS).map(|account| format!("account:{account}")).collect();
+    let mget = format!("MGET {}", keys.join(" "));
+    let gets: Vec<String> = keys.iter().rev().map(|key| format!("GET {key}")).collect();
+    let total = |reply: &str| {
+        let balances = bulks(reply);
+        assert_eq!(balances.len(), ACCOUNTS as usize, "{reply:?}");
+        balances.iter().map(|balance| balance.parse::<i64>().expect("a balance")).sum::<i64>()
+    };
+    let one_command = move |mut client: Client| {
+        for _ in 0..ROUNDS {
+            assert_eq!(total(&client.run(&mget)), 100 * i64::from(ACCOUNTS));
+        }
+    };
+    let many_commands = move |mut client: Client| {
+        let gets: Vec<&str> = gets.iter().map(String::as_str).collect();
+        for _ in 0..ROUNDS / 4 {
+            assert_eq!(total(&client.transaction(&gets)), 100 * i64::from(ACCOUNTS));
+        }
+    };
+    let parts: Vec<Box<dyn FnOnce(Client) + Send>> =
+        vec![Box::new(writer), Box::new(writer), Box::new(writer), Box::new(one_command), Box::new(many_commands)];
+    together(&engine, parts);
+}
+
+#[test]
+fn watch_makes_a_compare_and_set() {
+    const ROUNDS: usize = 1_000;
+    let engine = engine();
+    Client::new(&engine, 0).ok("SET counter 0");
+    let part = |mut client: Client| {
+        for _ in 0..ROUNDS {
+            loop {
+                client.ok("WATCH counter other");
+                let reply = client.run("GET counter");
+                let count: usize = bulks(&reply)[0].parse().expect("a count");
+                match client.transaction(&[&format!("SET counter {}", count + 1)]).as_str() {
+                    "*1\r\n+OK\r\n" => break,
+                    "*-1\r\n" => {}
+                    other => panic!("EXEC answered {other:?}"),
+                }
+            }
+        }
+    };
+    together(&engine, (0..4).map(|_| Box::new(part) as Box<dyn FnOnce(Client) + Send>).collect());
+    let reply = Client::new(&engine, 0).run("GET counter");
+    assert_eq!(bulks(&reply), [(4 * ROUNDS).to_string()]);
+}
+
+#[test]
+fn opposite_orders_never_lock_up() {
+    const ROUNDS: usize = 2_000;
+    let engine = engine();
+    let renames = |from: &'static str, to: &'static str| {
+        move |mut client: Client| {
+            for _ in 0..ROUNDS {
+                let reply = client.run(&format!("RENAME {from} {to}"));
+                assert!(reply == "+OK\r\n" || reply == "-ERR no such key\r\n", "{reply:?}");
+                client.ok(&format!("SET {from} 1"));
+            }
+        }
+    };
+    let sets = |keys: [&'static str; 3]| {
+        move |mut client: Client| {
+            let [a, b, c] = keys;
+            for _ in 0..ROUNDS {
+                client.ok(&format!("MSET {a} 1 {b} 2 {c} 3"));
+                client.ok(&format!("WATCH {b} {a}"));
+                let reply = client.transaction(&[
+                    &format!("INCRBY {a} 1"),
+                    &format!("COPY {a} {c} REPLACE"),
+                    &format!("DEL {b} {c}"),
+                    "UNWATCH",
+                ]);
+                assert!(reply == "*-1\r\n" || reply.starts_with("*4\r\n"), "{reply:?}");
+            }
+        }
+    };
+    let whole = |mut client: Client| {
+        for round in 0..ROUNDS / 8 {
+            client.ok("FLUSHALL");
+            client.ok("SWAPDB 0 1");
+            client.run(&format!("MOVE a {}", 1 + round % 3));
+            client.run("DBSIZE");
+            client.run("KEYS *");
+            client.run("RANDOMKEY");
+            client.tick();
+        }
+    };
+    let whole_in_exec = |mut client: Client| {
+        for _ in 0..ROUNDS / 8 {
+            client.ok("WATCH c");
+            let reply =
+                client.transaction(&["SET b 1", "FLUSHDB ASYNC", "SET a 1", "DBSIZE", "SWAPDB 2 0", "RANDOMKEY"]);
+            assert!(reply == "*-1\r\n" || reply.starts_with("*6\r\n+OK\r\n+OK\r\n+OK\r\n:1\r\n+OK\r\n"), "{reply:?}");
+        }
+    };
+    together(
+        &engine,
+        vec![
+            Box::new(renames("a", "b")),
+            Box::new(renames("b", "a")),
+            Box::new(sets(["a", "b", "c"])),
+            Box::new(sets(["c", "b", "a"])),
+            Box::new(whole),
+            Box::new(whole_in_exec),
+        ],
+    );
+}
+
+#[test]
+fn whole_databases_change_at_one_moment() {
+    const KEYS: usize = 40;
+    const ROUNDS: usize = 1_000;
+    let engine = engine();
+    let names: Vec<String> = (0..KEYS).map(|number| format!("key:{number}")).collect();
+    let mset = |value: usize| {
+        format!("MSET {}", names.iter().map(|name| format!("{name} {value}")).collect::<Vec<_>>().join(" "))
+    };
+    let mut first = Client::new(&engine, 0);
+    for database in 0..2 {
+        first.ok(&format!("SELECT {database}"));
+        first.ok(&mset(database));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let mget = format!("MGET {}", names.join(" "));
+    let all_or_none = {
+        let stop = Arc::clone(&stop);
+        move |mut client: Client| {
+            let mut seen = BTreeMap::new();
+            while !stop.load(Ordering::Relaxed) {
+                let reply = client.run(&mget);
+                let values = bulks(&reply);
+                assert!(values.is_empty() || values.len() == KEYS, "some of the keys were there: {values:?}");
+                assert!(values.iter().all(|value| *value == values[0]), "values of two databases: {values:?}");
+                *seen.entry(values.first().map(|value| (*value).to_owned())).or_insert(0) += 1;
+            }
+            assert!(!seen.is_empty());
+        }
+    };
+    let swaps = |mut client: Client| {
+        for _ in 0..ROUNDS {
+            client.ok("SWAPDB 0 1");
+            // What was there at first is there again after both.
+            client.ok("SWAPDB 1 0");
+        }
+    };
+    let again = [mset(0), mset(1)];
+    let flushes = move |mut client: Client| {
+        for round in 0..ROUNDS {
+            client.ok(["FLUSHDB", "FLUSHALL", "FLUSHALL ASYNC", "FLUSHDB SYNC"][round % 4]);
+            client.ok(&again[round % 2]);
+        }
+        stop.store(true, Ordering::Relaxed);
+    };
+    together(&engine, vec![Box::new(all_or_none.clone()), Box::new(all_or_none), Box::new(swaps), Box::new(flushes)]);
+}
+
+#[test]
+fn expiry_is_a_change_unless_the_key_was_gone_before() {
+    let engine = engine();
+    let (mut a, mut b) = (Client::new(&engine, 0), Client::new(&engine, 1));
+    let wait = || thread::sleep(Duration::from_millis(40));
+
+    // Noticed by nobody, by another client, by the tick.
+    for noticed in 0..3 {
+        a.ok("SET k v PX 20");
+        a.ok("WATCH k");
+        wait();
+        match noticed {
+            0 => {}
+            1 => assert_eq!(b.run("GET k"), "$-1\r\n"),
+            _ => (0..CLIENTS).for_each(|index| Client::new(&engine, index).tick()),
+        }
+        assert!(a.is_dirty(), "{noticed}");
+    }
+
+    // Gone already, though still in memory: what removes it is no change, what makes it anew is one.
+    for (change, dirty) in
+        [("PING", false), ("GET k", false), ("FLUSHALL", false), ("SWAPDB 0 1", false), ("SET k w", true)]
+    {
+        a.ok("SET k v PX 1");
+        wait();
+        a.ok("WATCH k");
+        b.run(change);
+        (0..CLIENTS).for_each(|index| Client::new(&engine, index).tick());
+        assert_eq!(a.is_dirty(), dirty, "{change}");
+    }
+
+    // A key that comes with SWAPDB and is past its deadline does not come.
+    b.ok("FLUSHALL");
+    b.ok("SELECT 1");
+    b.ok("SET k v PX 1");
+    wait();
+    a.ok("WATCH k");
+    b.ok("SWAPDB 1 0");
+    (0..CLIENTS).for_each(|index| Client::new(&engine, index).tick());
+    assert!(!a.is_dirty());
+    b.ok("SET k v");
+    a.ok("WATCH k");
+    b.ok("SWAPDB 1 0");
+    assert!(a.is_dirty());
+}
+
+#[test]
+fn an_ended_session_leaves_no_watch_behind() {
+    let engine = engine();
+    let mut a = Client::new(&engine, 0);
+    a.ok("WATCH k l");
+    let watched = |engine: &Engine| (0..engine.shards.count()).any(|index| engine.shards.lock(index).watched.is_some());
+    assert!(watched(&engine));
+    let Client { engine: _, session, .. } = &mut a;
+    engine.end_session(session);
+    assert!(!watched(&engine));
+    for ends in ["UNWATCH", "DISCARD", "EXEC", "EXEC now"] {
+        a.ok("WATCH k l");
+        a.ok("MULTI");
+        assert!(watched(&engine));
+        if ends == "UNWATCH" {
+            a.ok("DISCARD");
+            a.ok("WATCH k");
+        }
+        a.run(ends);
+        assert!(!watched(&engine), "{ends}");
+    }
+}
+
+#[test]
+fn a_scan_gives_every_lasting_key_once_whatever_comes_and_goes() {
+    const LASTING: usize = 3_000;
+    let engine = engine();
+    let mut first = Client::new(&engine, 0);
+    (0..LASTING).for_each(|number| first.ok(&format!("SET lasting:{number} v")));
+    let stop = Arc::new(AtomicBool::new(false));
+    // Tables grow and shrink, over and over.
+    let tides = |number: usize| {
+        let stop = Arc::clone(&stop);
+        move |mut client: Client| {
+            while !stop.load(Ordering::Relaxed) {
+                (0..10_000).for_each(|key| client.ok(&format!("SET passing:{number}:{key} v")));
+                (0..10_000).for_each(|key| assert_eq!(client.run(&format!("DEL passing:{number}:{key}")), ":1\r\n"));
+            }
+        }
+    };
+    let scans = {
+        let stop = Arc::clone(&stop);
+        move |mut client: Client| {
+            for count in [1, 7, 10, 100, 1_000] {
+                let mut seen = BTreeMap::new();
+                let mut cursor = "0".to_owned();
+                loop {
+                    let reply = client.run(&format!("SCAN {cursor} COUNT {count} MATCH lasting:*"));
+                    let mut found = bulks(&reply).into_iter().map(str::to_owned);
+                    cursor = found.next().expect("a cursor");
+                    found.for_each(|key| *seen.entry(key).or_insert(0) += 1);
+                    if cursor == "0" {
+                        break;
+                    }
+                }
+                assert_eq!(seen.len(), LASTING, "COUNT {count}");
+                assert!(seen.values().all(|&times| times == 1), "COUNT {count}");
+            }
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    together(&engine, vec![Box::new(tides(0)), Box::new(tides(1)), Box::new(scans)]);
+}
+
+#[test]
+fn randomkey_is_fair_and_gives_no_key_past_its_deadline() {
+    // Fewer keys than shards, about as many, and many more.
+    for keys in [3, 60, 3_000] {
+        let engine = engine();
+        let mut client = Client::new(&engine, 0);
+        (0..keys).for_each(|number| client.ok(&format!("SET key:{number} v")));
+        (0..keys).for_each(|number| client.ok(&format!("SET gone:{number} v PX 1")));
+        thread::sleep(Duration::from_millis(10));
+        let mut drawn: BTreeMap<String, usize> = BTreeMap::new();
+        const EACH: usize = 60;
+        for _ in 0..keys * EACH {
+            let reply = client.run("RANDOMKEY");
+            *drawn.entry(bulks(&reply)[0].to_owned()).or_default() += 1;
+        }
+        assert!(drawn.keys().all(|key| key.starts_with("key:")), "a key past its deadline was drawn");
+        assert_eq!(drawn.len(), keys, "every key is drawn now and then");
+        // A standard deviation is about 8: a fair draw stays within six of them.
+        assert!(drawn.values().all(|times| (EACH / 5..EACH * 2).contains(times)), "{keys}: {drawn:?}");
+    }
+}
+
+#[test]
+fn flushing_many_keys_frees_them_all() {
+    let engine = engine();
+    let mut client = Client::new(&engine, 0);
+    for flush in ["FLUSHALL", "FLUSHDB", "FLUSHALL ASYNC"] {
+        for number in 0..12_000 {
+            client.ok(&format!("SET key:{number} v EX 1000"));
+        }
+        client.ok(flush);
+        assert_eq!(client.run("DBSIZE"), ":0\r\n");
+        assert!(engine.reaper.wait_until(|| engine.reaper.is_idle(), LOCKED_UP), "{flush}");
+        client.tick();
+        assert!((0..engine.shards.count()).all(|index| engine.shards.due_ms(index) == u64::MAX));
+    }
+}

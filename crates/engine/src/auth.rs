@@ -1,0 +1,130 @@
+//! Who may come in: the password, and protected mode. Knows no command and no socket.
+
+use crate::clients::{ClientInfo, Dialect};
+use crate::engine::Engine;
+use crate::session::Session;
+
+/// The only user there is.
+pub const DEFAULT_USER: &str = "default";
+
+/// What a RESP client from another machine is told in protected mode. Redis's text with Tenon's names.
+const DENIED_RESP: &str = "-DENIED Tenon is running in protected mode because protected mode is enabled and no \
+    password is set for the default user. In this mode connections are only accepted from the loopback interface. If \
+    you want to connect from external computers to Tenon you may adopt one of the following solutions: 1) Just \
+    disable protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by \
+    connecting to Tenon from the same host the server is running, however MAKE SURE Tenon is not publicly accessible \
+    from internet if you do so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just \
+    disable the protected mode by editing the configuration file, and setting the protected mode option to 'no', and \
+    then restarting the server. 3) If you started the server manually just for testing, restart it with the \
+    '--protected-mode no' option. 4) Set up an authentication password for the default user. NOTE: You only need to \
+    do one of the above things in order for the server to start accepting connections from the outside.\r\n";
+
+/// What a memcached client from another machine is told: no password would help, as it could not give it.
+const DENIED_MEMCACHED: &str = "SERVER_ERROR Tenon is running in protected mode: memcached clients are only accepted \
+    from the loopback interface. If nobody from outside can reach this port, let others in with '--protected-mode no' \
+    or, over the RESP port, 'CONFIG SET protected-mode no'\r\n";
+
+impl Engine {
+    /// Whether this user may come in with this password. With no `requirepass` set any password will do.
+    pub fn admits(&self, user: &[u8], password: &[u8]) -> bool {
+        let expected = self.config.requirepass();
+        user == DEFAULT_USER.as_bytes() && (expected.is_empty() || same_secret(expected.as_bytes(), password))
+    }
+
+    /// Whether clients get in without a password.
+    pub fn is_open(&self) -> bool {
+        self.config.requirepass().is_empty()
+    }
+
+    /// Whether the session has to authenticate before it may run just any command.
+    pub(crate) fn wants_password(&self, session: &Session) -> bool {
+        !session.authenticated && !self.is_open()
+    }
+
+    /// Whether a new client is turned away by protected mode, and then the line that it is sent before it is closed.
+    ///
+    /// Memcached clients cannot give a password: for them, setting one does not end the protection.
+    pub fn refuses(&self, info: &ClientInfo) -> Option<&'static str> {
+        let protected = self.config.protected_mode() && !info.is_local();
+        match info.dialect {
+            Dialect::Resp => (protected && self.is_open()).then_some(DENIED_RESP),
+            Dialect::Memcached => protected.then_some(DENIED_MEMCACHED),
+        }
+    }
+}
+
+/// Whether two secrets are the same, in a time that depends on nothing but the length of `given`.
+fn same_secret(expected: &[u8], given: &[u8]) -> bool {
+    if expected.is_empty() {
+        return given.is_empty();
+    }
+    let mut different = u8::from(expected.len() != given.len());
+    for (at, byte) in given.iter().enumerate() {
+        different |= byte ^ expected[at % expected.len()];
+    }
+    // Hides from the optimiser that the first difference decides already.
+    std::hint::black_box(different) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::ConnectionKey;
+    use crate::config::{Caller, Config, Machine};
+
+    fn engine(settings: &[(&str, &str)]) -> Engine {
+        let config = Config::new(Machine::detect());
+        let pairs: Vec<_> = settings.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+        config.set(&pairs, Caller::Local).expect("settings that are right");
+        Engine::new(config, &[], 1)
+    }
+
+    fn client(dialect: Dialect, remote: &str, unix: bool) -> ClientInfo {
+        let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
+        ClientInfo { key, dialect, remote: remote.to_owned(), local: "10.0.0.1:6379".to_owned(), fd: 3, unix }
+    }
+
+    #[test]
+    fn secrets_are_the_same_only_byte_for_byte() {
+        for given in ["", "a", "abcabc", "abd", "ab", "abcd"] {
+            assert!(!same_secret(b"abc", given.as_bytes()), "{given}");
+        }
+        assert!(same_secret(b"abc", b"abc"));
+        assert!(same_secret(b"", b"") && !same_secret(b"", b"x"));
+    }
+
+    #[test]
+    fn only_the_default_user_comes_in_and_only_with_the_password() {
+        let open = engine(&[]);
+        assert!(open.admits(b"default", b"whatever") && !open.admits(b"other", b"whatever"));
+        let closed = engine(&[("requirepass", "secret")]);
+        assert!(closed.admits(b"default", b"secret"));
+        assert!(!closed.admits(b"default", b"") && !closed.admits(b"DEFAULT", b"secret"));
+    }
+
+    #[test]
+    fn protected_mode_turns_away_who_comes_from_elsewhere_without_need_of_a_password() {
+        let open = engine(&[]);
+        for (remote, unix) in [
+            ("127.0.0.1:5", false),
+            ("127.8.0.1:5", false),
+            ("[::1]:5", false),
+            ("[::ffff:127.0.0.1]:5", false),
+            ("/run/tenon.sock:0", true),
+        ] {
+            assert_eq!(open.refuses(&client(Dialect::Resp, remote, unix)), None, "{remote}");
+            assert_eq!(open.refuses(&client(Dialect::Memcached, remote, unix)), None, "{remote}");
+        }
+        let outside = |dialect| client(dialect, "10.0.0.7:5", false);
+        let denied = open.refuses(&outside(Dialect::Resp)).expect("is refused");
+        assert!(denied.starts_with("-DENIED ") && denied.ends_with(".\r\n") && denied.lines().count() == 1);
+        assert!(!denied.contains("  "), "the pieces of the text join with one blank");
+        let sealed = engine(&[("requirepass", "secret")]);
+        assert_eq!(sealed.refuses(&outside(Dialect::Resp)), None);
+        let denied = sealed.refuses(&outside(Dialect::Memcached)).expect("is refused");
+        assert!(denied.starts_with("SERVER_ERROR ") && denied.lines().count() == 1 && !denied.contains("  "));
+        let free = engine(&[("protected-mode", "no")]);
+        assert_eq!(free.refuses(&outside(Dialect::Resp)), None);
+        assert_eq!(free.refuses(&outside(Dialect::Memcached)), None);
+    }
+}

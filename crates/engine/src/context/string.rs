@@ -1,0 +1,85 @@
+//! Changing a string where it is: growing it and writing into it. Knows no command and no limit of its length.
+
+use super::KeyCx;
+use crate::string::{self, Text};
+use tenon_store::Slot;
+use tenon_store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
+use tenon_store::types::{Object, Rope};
+
+impl KeyCx<'_> {
+    /// Adds text at the end of the string in a slot; deadline and flags stay. A long string's bytes are not moved.
+    ///
+    /// # Panics
+    /// When the key holds no string: [`KeyCx::string`] tells.
+    pub fn append(&mut self, slot: Slot, tail: Text<'_>) {
+        let value = self.string(slot).expect("the key holds a string");
+        if let ValueRef::Object(_) = value {
+            self.change_object(slot, |object| {
+                let rope = object.as_rope().expect("the object is a string");
+                tail.for_each_slice(|slice| rope.append(slice));
+            });
+            return;
+        }
+        let len = string::len(value) + tail.len();
+        if len <= INLINE_LEN_MAX {
+            let mut joined = Vec::with_capacity(len);
+            string::for_each_slice(value, |slice| joined.extend_from_slice(slice));
+            tail.for_each_slice(|slice| joined.extend_from_slice(slice));
+            self.rewrite(slot, NewValue::Bytes(&joined));
+        } else {
+            let mut rope = Rope::new();
+            string::for_each_slice(value, |slice| rope.append(slice));
+            tail.for_each_slice(|slice| rope.append(slice));
+            self.rewrite(slot, NewValue::Object(Box::new(Object::Rope(rope))));
+        }
+    }
+
+    /// Writes text into the string in a slot from byte `offset` on, which grows with zero bytes as far as needed;
+    /// deadline and flags stay. Gives the new length in bytes.
+    ///
+    /// # Panics
+    /// When the key holds no string: [`KeyCx::string`] tells.
+    pub fn write_at(&mut self, slot: Slot, offset: usize, text: Text<'_>) -> usize {
+        let value = self.string(slot).expect("the key holds a string");
+        let before = string::len(value);
+        let len = before.max(offset + text.len());
+        match (value, text) {
+            (ValueRef::Bytes(_), Text::Bytes(bytes)) if len == before => {
+                let end = offset + bytes.len();
+                let done = self.change_inline(slot, |place| place[offset..end].copy_from_slice(bytes));
+                debug_assert!(done, "the value is a short string");
+            }
+            (ValueRef::Object(_), text) => self.change_object(slot, |object| {
+                let was_shared = matches!(object, Object::Shared(_));
+                let rope = object.as_rope().expect("the object is a string");
+                write_into(rope, offset, &text);
+                if was_shared {
+                    // Still in one chunk, it can go on leaving the lock as a reference.
+                    *object = Object::from_rope(std::mem::take(rope));
+                }
+            }),
+            (_, Text::Bytes(bytes)) if len <= INLINE_LEN_MAX => {
+                let mut whole = string::to_vec(value);
+                whole.resize(len, 0);
+                whole[offset..offset + bytes.len()].copy_from_slice(bytes);
+                self.rewrite(slot, NewValue::Bytes(&whole));
+            }
+            (_, text) => {
+                let mut rope = Rope::new();
+                string::for_each_slice(value, |slice| rope.append(slice));
+                write_into(&mut rope, offset, &text);
+                self.rewrite(slot, NewValue::Object(Box::new(Object::from_rope(rope))));
+            }
+        }
+        len
+    }
+}
+
+/// Writes text into a rope from byte `offset` on.
+fn write_into(rope: &mut Rope, offset: usize, text: &Text<'_>) {
+    let mut at = offset;
+    text.for_each_slice(|slice| {
+        rope.write_at(at, slice);
+        at += slice.len();
+    });
+}

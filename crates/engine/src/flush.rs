@@ -1,0 +1,139 @@
+//! Emptying and exchanging whole databases: all shards at one moment, watchers told, memory freed off the locks. Knows
+//! no command.
+
+use crate::context::{KeyCx, ServerCx};
+use crate::engine::Engine;
+use crate::shards::{Locked, ShardState};
+use crate::worker::Worker;
+use tenon_store::keyspace::Keyspace;
+
+/// Keys that a worker frees by itself; more go to the reaper.
+const FREED_HERE_MAX: usize = 10_000;
+
+/// Which databases are emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emptied {
+    /// One.
+    One(usize),
+    /// All.
+    All,
+}
+
+/// Who frees what was taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freeing {
+    /// The reaper.
+    Background,
+    /// The worker before it goes on, unless that would take too long.
+    Here,
+}
+
+impl ServerCx<'_> {
+    /// Takes all keys of these databases out, at one moment for all clients.
+    pub fn empty(&mut self, databases: Emptied, freeing: Freeing) {
+        let mut taken = Vec::new();
+        let mut keys = 0;
+        self.all_shards(|engine, _worker, held| {
+            held.each(&mut |index, state| {
+                let range = match databases {
+                    Emptied::One(database) => database..database + 1,
+                    Emptied::All => 0..state.shard.databases(),
+                };
+                for database in range {
+                    if let Some(keyspace) = take(engine, state, database) {
+                        keys += keyspace.len();
+                        taken.push(keyspace);
+                    }
+                }
+                engine.shards.set_due(index, state.shard.next_due_ms());
+                true
+            });
+        });
+        self.worker.stats.all.changes.add(keys as u64);
+        if taken.is_empty() {
+            return;
+        }
+        if freeing == Freeing::Background || keys > FREED_HERE_MAX {
+            self.engine.reaper.free(taken);
+        } else if self.held.is_some() {
+            self.worker.discard_keyspaces(taken);
+        }
+    }
+
+    /// Exchanges the keys of two databases, at one moment for all clients.
+    pub fn swap(&mut self, a: usize, b: usize) {
+        if a == b {
+            return;
+        }
+        let touches = self.session.touches;
+        self.all_shards(|engine, worker, held| {
+            held.each(&mut |_index, state| {
+                let has_keys = |database| state.shard.database(database).is_some_and(|keyspace| !keyspace.is_empty());
+                if has_keys(a) || has_keys(b) {
+                    tell_watchers_of_swap(engine, worker, state, (a, b), touches);
+                    state.shard.swap(a, b);
+                }
+                true
+            });
+        });
+    }
+}
+
+impl Engine {
+    /// Takes all keys of a database out, at one moment for all clients. No shard is locked.
+    pub fn empty_database(&self, worker: &mut Worker, database: usize) {
+        let mut taken = Vec::new();
+        let mut keys = 0;
+        let mut held = self.shards.lock_everything();
+        held.each(&mut |index, state| {
+            if let Some(keyspace) = take(self, state, database) {
+                keys += keyspace.len();
+                taken.push(keyspace);
+                self.shards.set_due(index, state.shard.next_due_ms());
+            }
+            true
+        });
+        drop(held);
+        worker.stats.all.changes.add(keys as u64);
+        if keys > FREED_HERE_MAX {
+            self.reaper.free(taken);
+        }
+    }
+}
+
+/// Takes the keys of a database out of a shard and tells their watchers; nothing when there are none.
+fn take(engine: &Engine, state: &mut ShardState, database: usize) -> Option<Keyspace> {
+    // A database that was never used is not made for this.
+    if state.shard.database(database)?.is_empty() {
+        return None;
+    }
+    let taken = state.shard.take(database);
+    if let Some(watched) = &state.watched {
+        watched.changed_if(database, |key| taken.find(engine.shards.hash(key), key).is_some());
+    }
+    Some(taken)
+}
+
+/// Tells the watchers of keys that are there before or after the exchange, as Redis does: whether the two values are
+/// equal is not looked at.
+fn tell_watchers_of_swap(
+    engine: &Engine,
+    worker: &mut Worker,
+    state: &mut ShardState,
+    (a, b): (usize, usize),
+    touches: bool,
+) {
+    let Some(watched) = &state.watched else { return };
+    let keys: Vec<Box<[u8]>> = watched.keys_of(a).chain(watched.keys_of(b)).map(Box::from).collect();
+    for key in &keys {
+        let hash = engine.shards.hash(key);
+        // Keys past their deadline go first: neither is their removal from the other database a change for those who
+        // watch the key here, nor is it later, when they are removed ahead of access.
+        let mut cx = KeyCx { engine, worker, state, database: a, hash, key, touches };
+        let there = cx.find().is_some() | cx.in_database(b).find().is_some();
+        if there && let Some(watched) = &state.watched {
+            watched.changed(a, key);
+            watched.changed(b, key);
+        }
+    }
+}

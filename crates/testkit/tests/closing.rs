@@ -1,0 +1,75 @@
+//! Closes clients of a running server by their addresses, over TCP and a UNIX socket, on all workers. What a transcript
+//! cannot say, as it does not know the addresses.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+use tenon_client::{Address, Resp, Value};
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(20));
+
+fn connect(address: &Address) -> Resp {
+    Resp::connect_to(address, TIMEOUT).expect("the server listens")
+}
+
+/// A field of the client's line in CLIENT LIST.
+fn field(client: &mut Resp, name: &str) -> String {
+    let Ok(Value::Bulk(line)) = client.call(&[b"CLIENT", b"INFO"]) else { panic!("CLIENT INFO gives a line") };
+    let line = String::from_utf8(line).expect("the line is text");
+    let mut fields = line.split_whitespace().filter_map(|field| field.split_once('='));
+    fields.find(|(known, _)| *known == name).unwrap_or_else(|| panic!("{line} has {name}")).1.to_owned()
+}
+
+fn is_closed(client: &mut Resp) -> bool {
+    matches!(client.receive(), Err(error) if error.kind() != ErrorKind::WouldBlock && error.kind() != ErrorKind::TimedOut)
+}
+
+fn ok() -> Value {
+    Value::Simple(b"OK".to_vec())
+}
+
+#[test]
+fn clients_are_closed_by_either_end_s_address() {
+    let server = Server::tenon(&[("workers", "2")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let mut me = connect(address);
+    let mut others: Vec<Resp> = (0..8).map(|_| connect(address)).collect();
+    let workers: Vec<String> = others.iter_mut().map(|client| field(client, "io-thread")).collect();
+    assert!(workers.iter().any(|worker| *worker != workers[0]), "clients of both workers: {workers:?}");
+
+    // The first form, for another and for oneself.
+    let mut first = others.remove(0);
+    let remote = field(&mut first, "addr");
+    assert_eq!(me.call(&[b"CLIENT", b"KILL", remote.as_bytes()]).expect("a reply"), ok());
+    assert!(is_closed(&mut first));
+    let mut oneself = others.remove(0);
+    let remote = field(&mut oneself, "addr");
+    assert_eq!(oneself.call(&[b"CLIENT", b"KILL", remote.as_bytes()]).expect("the reply comes first"), ok());
+    assert!(is_closed(&mut oneself));
+
+    let mut second = others.remove(0);
+    let remote = field(&mut second, "addr");
+    assert_eq!(me.call(&[b"CLIENT", b"KILL", b"ADDR", remote.as_bytes()]).expect("a reply"), Value::Int(1));
+    assert!(is_closed(&mut second));
+
+    let local = field(&mut me, "laddr");
+    let count = Value::Int(others.len() as i64);
+    assert_eq!(me.call(&[b"CLIENT", b"KILL", b"LADDR", local.as_bytes()]).expect("a reply"), count);
+    assert!(others.iter_mut().all(is_closed));
+    assert_eq!(me.call(&[b"PING"]).expect("the caller is spared"), Value::Simple(b"PONG".to_vec()));
+}
+
+#[test]
+fn clients_of_the_unix_socket_have_its_path_for_an_address() {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let socket = server.unix().expect("the server has a UNIX socket");
+    let Address::Unix(path) = socket else { panic!("it is one") };
+    let name = format!("{}:0", path.display());
+    let mut client = connect(socket);
+    assert_eq!(field(&mut client, "flags"), "U");
+    assert_eq!((field(&mut client, "addr"), field(&mut client, "laddr")), (name.clone(), name.clone()));
+    let mut me = connect(server.address(Dialect::Redis).expect("RESP is spoken"));
+    assert_eq!(me.call(&[b"CLIENT", b"KILL", name.as_bytes()]).expect("a reply"), ok());
+    assert!(is_closed(&mut client));
+}
