@@ -1,6 +1,7 @@
 //! The configuration as its users meet it: files, flags, CONFIG GET, SET and REWRITE, help and docs. Texts of errors
 //! that Redis has too were recorded from redis-server 7.0.15.
 
+use std::io::Write as _;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -279,7 +280,7 @@ fn debians_redis_conf() {
     let path = "/etc/redis/redis.conf";
     let text = fs::read_to_string(path).unwrap_or_default();
     if !text.lines().any(|line| line == "daemonize yes") {
-        eprintln!("skipped: {path} is not there, not readable or not Debian's (package redis-server)");
+        let _ = writeln!(std::io::stderr(), "skipped: {path} is not there, not readable or not Debian's (package redis-server)");
         return;
     }
     let refused = run(&[path]).unwrap_err();
