@@ -3,7 +3,7 @@
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, now_us};
 use crate::command::Command;
-use crate::config::{Config, Setting};
+use crate::config::{Caller, Config, SetError, Setting};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
@@ -207,11 +207,18 @@ impl Engine {
         assert!(self.config_hook.set(hook).is_ok(), "who is told of settings is said once");
     }
 
-    /// Tells that a setting has changed.
-    pub fn config_changed(&self, setting: &Setting) {
+    /// Changes settings, all of the pairs or none, and tells whoever is concerned.
+    ///
+    /// A lower `maxmemory` is reached by the next tick's eviction: within EXEC the caller holds shards.
+    ///
+    /// # Errors
+    /// When a pair is not one that this caller may set; then nothing has changed.
+    pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
+        let changed = self.config.set(pairs, caller)?;
         if let Some(hook) = self.config_hook.get() {
-            hook(setting);
+            changed.into_iter().for_each(hook);
         }
+        Ok(())
     }
 
     /// Changes of keys since the start.
