@@ -94,7 +94,7 @@ impl Engine {
         let own = RandomState::new();
         let mut run_id: String = (0..3).map(|part| format!("{:016x}", own.hash_one(part))).collect();
         run_id.truncate(40);
-        let shards = Shards::new(config.shards(), seed);
+        let shards = Shards::new(config.shards(), seed, workers);
         Engine {
             startup_memory: tenon_ds::memory::used() as u64,
             rates: Rates::default(),

@@ -1,6 +1,6 @@
 //! The table of commands and the search for a name in it.
 
-use crate::command::Command;
+use crate::command::{Arity, Command, Keys, Run};
 
 /// A command found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,10 @@ pub struct Resolved {
 /// Slots of the name index: a power of two, several times the number of commands.
 const SLOTS: usize = 1024;
 
-/// The first eight letters of a name in lower case, and its length: nearly always all there is to compare.
+/// Names up to this long are compared by their letters in one word alone.
+const WORD: usize = 8;
+
+/// The first eight letters of a name, and its length: nearly always all there is to compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Folded {
     letters: u64,
@@ -37,12 +40,18 @@ impl Folded {
             4..8 => half(0) | half(name.len() - 4) << 32,
             _ => half(0) | half(4) << 32,
         };
-        Folded { letters: letters | 0x2020_2020_2020_2020, len: name.len().min(u8::MAX as usize) as u8 }
+        Folded { letters, len: name.len().min(u8::MAX as usize) as u8 }
+    }
+
+    /// The letters in lower case. Some bytes that are no letters become alike.
+    #[inline]
+    fn lower(self) -> u64 {
+        self.letters | 0x2020_2020_2020_2020
     }
 
     #[inline]
     fn slot(self) -> usize {
-        let mixed = (self.letters ^ u64::from(self.len)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.lower() ^ u64::from(self.len)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (mixed >> 54) as usize % SLOTS
     }
 }
@@ -60,6 +69,31 @@ pub struct CommandTable {
     /// How many of `all` are no subcommands; they come first.
     top: usize,
     index: Box<[Indexed; SLOTS]>,
+    /// By number: what is to be known of a command on one key before it is called.
+    single: Box<[SingleKey]>,
+}
+
+/// A command on one key, in one cache line with its neighbours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SingleKey {
+    /// Fewest and most arguments; none at all for a command of another kind.
+    least: u32,
+    most: u32,
+    /// Which argument is the key.
+    key: u32,
+}
+
+impl SingleKey {
+    fn of(command: &Command) -> SingleKey {
+        let (Run::Key(_), Keys::Range { first, .. }) = (command.run, command.keys) else {
+            return SingleKey { least: u32::MAX, most: 0, key: 0 };
+        };
+        let (least, most) = match command.arity {
+            Arity::Exactly(count) => (count as u32, count as u32),
+            Arity::AtLeast(count) => (count as u32, u32::MAX),
+        };
+        SingleKey { least, most, key: first as u32 }
+    }
 }
 
 impl CommandTable {
@@ -72,7 +106,8 @@ impl CommandTable {
         for command in commands {
             all.extend(command.subcommands());
         }
-        let mut table = CommandTable { all, top: commands.len(), index: Box::new([Indexed::default(); SLOTS]) };
+        let single = all.iter().map(|command| SingleKey::of(command)).collect();
+        let mut table = CommandTable { all, top: commands.len(), index: Box::new([Indexed::default(); SLOTS]), single };
         for number in 0..table.top {
             let name = table.all[number].name.as_bytes();
             assert!(table.find(name).is_none(), "{} is declared twice", table.all[number].name);
@@ -96,15 +131,24 @@ impl CommandTable {
             if indexed.folded.len == 0 {
                 return None;
             }
-            if indexed.folded == folded {
+            if indexed.folded.len == folded.len && indexed.folded.lower() == folded.lower() {
                 let command = self.all[indexed.number as usize];
-                // Folding also makes some other bytes alike, and long names have more letters.
-                if command.name.as_bytes().eq_ignore_ascii_case(name) {
+                // Clients write names in capitals, as they are declared, or in small letters.
+                let letters = folded.letters;
+                let is_usual = letters == indexed.folded.letters || letters == indexed.folded.lower();
+                if is_usual && name.len() <= WORD || command.name.as_bytes().eq_ignore_ascii_case(name) {
                     return Some(Resolved { command, number: indexed.number });
                 }
             }
             slot = (slot + 1) % SLOTS;
         }
+    }
+
+    /// Which argument is the key, when the command is one on one key and takes so many arguments.
+    #[inline]
+    pub(crate) fn single_key(&self, number: u16, args: usize) -> Option<usize> {
+        let single = self.single[number as usize];
+        (single.least as usize <= args && args <= single.most as usize).then_some(single.key as usize)
     }
 
     /// The subcommand of a container, in any case.
