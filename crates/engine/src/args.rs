@@ -39,6 +39,8 @@ impl BigArg {
     }
 
     /// The bytes in one piece, which costs a copy the first time.
+    #[cold]
+    #[inline(never)]
     fn flat(&self) -> &[u8] {
         self.flat.get_or_init(|| self.rope.take().to_vec())
     }
@@ -70,7 +72,7 @@ impl<'a> Args<'a> {
     ///
     /// # Panics
     /// When there are not so many; the arity check of a command says how many there are at least.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, index: usize) -> &'a [u8] {
         let span = self.spans[index];
         match span.input_range() {

@@ -218,16 +218,24 @@ impl Engine {
         let now = Instant::now();
         let count = (calls.len() - from) as u64;
         let each_ns = now.duration_since(started).as_nanos() as u64 / count;
-        if let Some(last) = calls.last() {
-            session.client.last_command.store(last.target.number().map_or(u32::MAX, u32::from), Ordering::Relaxed);
-        }
         // Batches are mostly of one command: calls of it in a row are counted together.
         let mut all = 0;
-        for alike in calls[from..].chunk_by(|a, b| a.target.ran_number() == b.target.ran_number()) {
-            if let Some(number) = alike[0].target.ran_number() {
-                worker.stats.commands[number as usize].ran(alike.len() as u64, each_ns);
-                all += alike.len() as u64;
+        let mut at = from;
+        while at < calls.len() {
+            let number = calls[at].target.ran_number();
+            let alike_from = at;
+            at += 1;
+            while at < calls.len() && calls[at].target.ran_number() == number {
+                at += 1;
             }
+            if let Some(number) = number {
+                let alike = (at - alike_from) as u64;
+                worker.stats.commands[number as usize].ran(alike, each_ns);
+                all += alike;
+            }
+        }
+        if let Some(last) = calls.last() {
+            session.client.last_command.store(last.target.number().map_or(u32::MAX, u32::from), Ordering::Relaxed);
         }
         worker.stats.all.commands.add(all);
         if all == 0 {
@@ -239,7 +247,8 @@ impl Engine {
         }
         let threshold_ms = self.config.latency_monitor_threshold();
         if threshold_ms > 0 && each_ns / 1_000_000 >= threshold_ms {
-            let event = if is_quick(&calls[from].target) { "fast-command" } else { "command" };
+            let is_fast = matches!(&calls[from].target, Target::Key(it, _) | Target::Other(it) if it.command.flags.any(Flags::FAST));
+            let event = if is_fast { "fast-command" } else { "command" };
             self.latency.note(event, each_ns / 1_000_000, threshold_ms, worker.clock.now_ms);
         }
         now
@@ -515,7 +524,7 @@ fn is_quick(target: &Target) -> bool {
         // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
         Target::Key(resolved, _) | Target::Other(resolved) => {
             let flags = resolved.command.flags;
-            flags.any(Flags::FAST) && !flags.any(Flags::NO_AUTH)
+            flags.any(Flags::FAST.or(Flags::BRIEF)) && !flags.any(Flags::NO_AUTH)
         }
         Target::Refused(..) | Target::Settled(_) => true,
     }
