@@ -19,7 +19,7 @@ pub struct Worker {
     /// What this worker counts.
     pub stats: Arc<WorkerStats>,
     /// Where batches are parsed into; taken out while one is.
-    pub scratch: BatchScratch,
+    scratch: Option<Box<BatchScratch>>,
     /// How far packing this worker's memory has come.
     pub(crate) compaction: Compaction,
     /// What this worker may allocate before it looks again how much memory is in use.
@@ -40,7 +40,7 @@ impl Worker {
             index,
             clock: Clock::read(Noting::Clock),
             stats,
-            scratch: BatchScratch::default(),
+            scratch: None,
             compaction: Compaction::new(std::time::Instant::now()),
             room: Room::default(),
             secrets: Vec::new(),
@@ -48,6 +48,19 @@ impl Worker {
             garbage: Vec::new(),
             garbage_keyspaces: Vec::new(),
         }
+    }
+
+    /// Takes out the lists that batches are parsed into; they are empty.
+    #[inline]
+    pub fn take_scratch(&mut self) -> Box<BatchScratch> {
+        self.scratch.take().unwrap_or_default()
+    }
+
+    /// Empties the lists and keeps them for the next batches.
+    #[inline]
+    pub fn put_scratch(&mut self, mut scratch: Box<BatchScratch>) {
+        scratch.clear();
+        self.scratch = Some(scratch);
     }
 
     /// A random number; fast, not for secrets.

@@ -80,10 +80,9 @@ impl RespConnection {
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
         client.received_bytes.store(received, Ordering::Relaxed);
         let before = out.len();
-        let mut scratch = std::mem::take(&mut worker.scratch);
+        let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
-        scratch.clear();
-        worker.scratch = scratch;
+        worker.put_scratch(scratch);
         let answered = out.len().saturating_sub(before) as u64;
         worker.stats.all.output_bytes.add(answered);
         let client = &self.session.client;
@@ -179,7 +178,6 @@ impl RespConnection {
     ) -> Progress {
         let mut at = 0;
         loop {
-            scratch.clear();
             let start = at;
             let parsed = self.parse(engine, scratch, buf, &mut at);
             if scratch.calls.len() > 1 {
@@ -208,7 +206,7 @@ impl RespConnection {
                 }
             }
             match parsed {
-                Ok(Parsed::Full) => {}
+                Ok(Parsed::Full) => scratch.clear(),
                 Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
                 Ok(Parsed::Big { at: body, len }) => return Progress::Big { from: at, at: body, len },
                 Ok(Parsed::Http) => {
