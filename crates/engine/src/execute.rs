@@ -315,10 +315,7 @@ impl Engine {
             return Err(CmdError::OutOfMemory);
         }
         let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
-        let crate::command::Keys::Range { first, .. } = command.keys else {
-            unreachable!("such a command has one key")
-        };
-        let key = args.get(first);
+        let key = args.get(usize::from(resolved.key));
         let mut state = self.shards.lock(self.shards.index(hash));
         let mut cx = KeyCx {
             engine: self,

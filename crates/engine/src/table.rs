@@ -9,6 +9,8 @@ pub struct Resolved {
     pub command: &'static Command,
     /// Its number, by which statistics are kept.
     pub number: u16,
+    /// Which argument is the key, where it is a command on one key.
+    pub key: u16,
 }
 
 /// Slots of the name index: a power of two, several times the number of commands.
@@ -80,7 +82,7 @@ pub(crate) struct SingleKey {
     least: u32,
     most: u32,
     /// Which argument is the key.
-    key: u32,
+    key: u16,
 }
 
 impl SingleKey {
@@ -92,7 +94,7 @@ impl SingleKey {
             Arity::Exactly(count) => (count as u32, count as u32),
             Arity::AtLeast(count) => (count as u32, u32::MAX),
         };
-        SingleKey { least, most, key: first as u32 }
+        SingleKey { least, most, key: first as u16 }
     }
 }
 
@@ -137,7 +139,8 @@ impl CommandTable {
                 let letters = folded.letters;
                 let is_usual = letters == indexed.folded.letters || letters == indexed.folded.lower();
                 if is_usual && name.len() <= WORD || command.name.as_bytes().eq_ignore_ascii_case(name) {
-                    return Some(Resolved { command, number: indexed.number });
+                    let key = self.single[indexed.number as usize].key;
+                    return Some(Resolved { command, number: indexed.number, key });
                 }
             }
             slot = (slot + 1) % SLOTS;
@@ -148,7 +151,7 @@ impl CommandTable {
     #[inline]
     pub(crate) fn single_key(&self, number: u16, args: usize) -> Option<usize> {
         let single = self.single[number as usize];
-        (single.least as usize <= args && args <= single.most as usize).then_some(single.key as usize)
+        (single.least as usize <= args && args <= single.most as usize).then_some(usize::from(single.key))
     }
 
     /// The subcommand of a container, in any case.
@@ -157,7 +160,7 @@ impl CommandTable {
         let command =
             container.subcommands().iter().find(|sub| sub.name.as_bytes()[behind..].eq_ignore_ascii_case(name))?;
         let number = self.all.iter().position(|other| std::ptr::eq(*other, *command))? as u16;
-        Some(Resolved { command, number })
+        Some(Resolved { command, number, key: self.single[number as usize].key })
     }
 
     /// Every command that is no subcommand.

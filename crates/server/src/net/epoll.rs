@@ -233,18 +233,7 @@ fn send_some(fd: &OwnedFd, out: &mut OutBuf) -> Result<StoppedBy, Errno> {
         }
         let (asked, result) = match out.contiguous() {
             Some(bytes) => send_piece(fd, bytes, turn_left),
-            None => {
-                let mut slices = [IoSlice::new(&[]); PIECES_PER_SEND];
-                let filled = out.io_slices(&mut slices);
-                let fitting = fitting(&slices[..filled], turn_left);
-                if fitting.is_empty() {
-                    send_piece(fd, &slices[0], turn_left)
-                } else {
-                    let asked = fitting.iter().map(|slice| slice.len()).sum();
-                    let result = sendmsg(fd, fitting, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL);
-                    (asked, result)
-                }
-            }
+            None => send_pieces(fd, out, turn_left),
         };
         let sent = match result {
             Ok(sent) => sent,
@@ -266,6 +255,20 @@ fn send_some(fd: &OwnedFd, out: &mut OutBuf) -> Result<StoppedBy, Errno> {
 fn send_piece(fd: &OwnedFd, bytes: &[u8], bytes_max: usize) -> (usize, Result<usize, Errno>) {
     let bytes = &bytes[..bytes.len().min(bytes_max)];
     (bytes.len(), send(fd, bytes, SendFlags::NOSIGNAL))
+}
+
+/// Sends several pieces at once, as many as may still be sent; also tells how many bytes that were. Apart from the usual
+/// case, which need not make room for a list of pieces.
+#[inline(never)]
+fn send_pieces(fd: &OwnedFd, out: &OutBuf, bytes_max: usize) -> (usize, Result<usize, Errno>) {
+    let mut slices = [IoSlice::new(&[]); PIECES_PER_SEND];
+    let filled = out.io_slices(&mut slices);
+    let fitting = fitting(&slices[..filled], bytes_max);
+    if fitting.is_empty() {
+        return send_piece(fd, &slices[0], bytes_max);
+    }
+    let asked = fitting.iter().map(|slice| slice.len()).sum();
+    (asked, sendmsg(fd, fitting, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL))
 }
 
 /// The leading slices that together are within `bytes_max`.
