@@ -1,5 +1,6 @@
-//! The present, read once a batch and passed down.
+//! The present, read once for many commands and passed down.
 
+use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tenon_store::access::{AccessClock, Noting};
 
@@ -8,22 +9,67 @@ use tenon_store::access::{AccessClock, Noting};
 pub struct Clock {
     /// Milliseconds since the UNIX epoch.
     pub now_ms: u64,
-    /// The same instant on the monotonic clock.
-    pub instant: Instant,
+    /// The same instant on the monotonic clock, in nanoseconds.
+    pub now_ns: u64,
     /// The same instant for noting accesses.
     pub access: AccessClock,
+    /// What the system's clock said, in milliseconds, when the monotonic one said `anchor_ns`.
+    anchor_ms: u64,
+    anchor_ns: u64,
 }
 
 impl Clock {
-    /// The present.
+    /// The present, by both clocks.
     pub fn read(noting: Noting) -> Clock {
-        let now_ms = now_us() / 1_000;
-        Clock { now_ms, instant: Instant::now(), access: AccessClock::new(noting, now_ms) }
+        let (now_ms, now_ns) = (now_us() / 1_000, monotonic_ns());
+        let access = AccessClock::new(noting, now_ms);
+        Clock { now_ms, now_ns, access, anchor_ms: now_ms, anchor_ns: now_ns }
     }
+
+    /// Moves on to the present by the monotonic clock alone. Whoever ticks reads both now and then, so a change of the
+    /// system's time is seen soon.
+    #[inline]
+    pub fn advance(&mut self) {
+        self.now_ns = monotonic_ns();
+        let now_ms = self.anchor_ms + (self.now_ns - self.anchor_ns) / 1_000_000;
+        if now_ms != self.now_ms {
+            self.now_ms = now_ms;
+            self.access = self.access.at(now_ms);
+        }
+    }
+}
+
+/// Where `monotonic_ns` counts from: some instant before its first use.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Nanoseconds of the monotonic clock.
+#[inline]
+pub fn monotonic_ns() -> u64 {
+    let start = *START;
+    let elapsed = Instant::now().saturating_duration_since(start);
+    elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())
 }
 
 /// Microseconds since the UNIX epoch.
 pub fn now_us() -> u64 {
     // A system clock before 1970 is taken for 1970.
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advancing_follows_the_system_clock() {
+        let mut clock = Clock::read(Noting::Clock);
+        for _ in 0..5 {
+            std::thread::sleep(std::time::Duration::from_millis(3));
+            let before = clock;
+            clock.advance();
+            assert!(clock.now_ns >= before.now_ns + 3_000_000);
+            assert!(clock.now_ms >= before.now_ms + 2);
+            assert!(clock.now_ms <= now_us() / 1_000 + 1);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
 use crate::clients::{Clients, Message};
-use crate::clock::{Clock, now_us};
+use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
 use crate::config::{Caller, Config, SetError, Setting};
 use crate::flush_schedule::FlushSchedule;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tenon_store::access::Noting;
 
 /// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
-pub(crate) const CLOCK_STALE: Duration = Duration::from_micros(500);
+pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
 
 /// How a shutdown is asked for.
 pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
@@ -153,15 +153,12 @@ impl Engine {
         worker.clock = Clock::read(self.noting());
     }
 
-    /// Notes that a batch which was not timed by command has ended: the next one is not charged for its time, and does
-    /// not run in the past when this one took long.
+    /// Notes that a batch which was not timed by command has ended: the next one does not run in the past when this one
+    /// took long.
     #[inline]
     pub fn batch_ended(&self, worker: &mut Worker) {
-        let now = Instant::now();
-        if now.duration_since(worker.clock.instant) > CLOCK_STALE {
-            self.read_clock(worker);
-        } else {
-            worker.clock.instant = now;
+        if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
+            worker.clock.advance();
         }
     }
 
@@ -183,7 +180,7 @@ impl Engine {
         if worker.index == 0 {
             self.flush_if_due(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
-            self.rates.note(worker.clock.instant, || self.totals());
+            self.rates.note(Instant::now(), || self.totals());
         }
         if self.evict_ahead(worker) {
             next = Duration::ZERO;

@@ -2,9 +2,10 @@
 
 use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
+use crate::clock::monotonic_ns;
 use crate::command::{Command, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
-use crate::engine::{CLOCK_STALE, Engine};
+use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
@@ -107,12 +108,24 @@ impl Engine {
         let mut stopped = Stopped::No;
         // Quick commands share the time of their stretch; the clock is read where a stretch ends.
         let mut stretch_from = 0;
-        let mut stretch_started = worker.clock.instant;
-        for at in 0..calls.len() {
+        let mut stretch_started = monotonic_ns();
+        // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
+        let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
+        while ran < calls.len() {
+            let at = ran;
             if session.client.killed.load(Ordering::Relaxed) {
                 session.closing = true;
                 stopped = Stopped::Closing;
                 break;
+            }
+            if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
+                ran += free;
+                args_from = calls[ran - 1].args_end;
+                if out.len() > OUTPUT_PAUSE && ran < calls.len() {
+                    stopped = Stopped::Output;
+                    break;
+                }
+                continue;
             }
             let call = &mut calls[at];
             let args = batch.of(args_from, call.args_end);
@@ -148,14 +161,43 @@ impl Engine {
         let client = &session.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
-        if stretch_started.duration_since(worker.clock.instant) > CLOCK_STALE {
-            self.read_clock(worker);
-        } else {
-            // The next batch's first stretch begins here.
-            worker.clock.instant = stretch_started;
+        if stretch_started - worker.clock.now_ns > CLOCK_STALE_NS {
+            worker.clock.advance();
         }
         worker.sweep();
         (ran, stopped)
+    }
+
+    /// Runs the quick commands on one key that `calls` starts with, as far as the output has room; gives how many, if
+    /// any. The session is plain and nothing is paused.
+    #[inline]
+    fn run_freely(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        batch: BatchArgs<'_>,
+        calls: &[Call],
+        mut args_from: usize,
+        out: &mut OutBuf,
+    ) -> Option<usize> {
+        let mut ran = 0;
+        for call in calls {
+            let Target::Key(resolved, hash) = &call.target else { break };
+            if !is_quick(&call.target) {
+                break;
+            }
+            let args = batch.of(args_from, call.args_end);
+            let mut reply = Reply::new(out, session.proto);
+            if let Err(error) = self.run_key(worker, session, *resolved, *hash, &args, &mut reply) {
+                self.answer_error(worker, Some(*resolved), &error, &mut reply);
+            }
+            args_from = call.args_end;
+            ran += 1;
+            if out.len() > OUTPUT_PAUSE {
+                break;
+            }
+        }
+        (ran > 0).then_some(ran)
     }
 
     /// Runs one command whose arguments are in no buffer.
@@ -205,7 +247,7 @@ impl Engine {
         true
     }
 
-    /// Notes the time of the calls `from..` of `calls`, which ran since `started`. Gives the present.
+    /// Notes the time of the calls `from..` of `calls`, which ran since `started_ns`. Gives the present.
     fn note_stretch(
         &self,
         worker: &Worker,
@@ -213,11 +255,11 @@ impl Engine {
         batch: BatchArgs<'_>,
         calls: &[Call],
         from: usize,
-        started: Instant,
-    ) -> Instant {
-        let now = Instant::now();
+        started_ns: u64,
+    ) -> u64 {
+        let now_ns = monotonic_ns();
         let count = (calls.len() - from) as u64;
-        let each_ns = now.duration_since(started).as_nanos() as u64 / count;
+        let each_ns = now_ns.saturating_sub(started_ns) / count;
         // Batches are mostly of one command: calls of it in a row are counted together.
         let mut all = 0;
         let mut at = from;
@@ -239,7 +281,7 @@ impl Engine {
         }
         worker.stats.all.commands.add(all);
         if all == 0 {
-            return now;
+            return now_ns;
         }
         let threshold_us = self.config.slowlog_log_slower_than();
         if threshold_us >= 0 && each_ns / 1_000 >= threshold_us as u64 {
@@ -251,7 +293,7 @@ impl Engine {
             let event = if is_fast { "fast-command" } else { "command" };
             self.latency.note(event, each_ns / 1_000_000, threshold_ms, worker.clock.now_ms);
         }
-        now
+        now_ns
     }
 
     #[cold]

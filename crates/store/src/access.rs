@@ -35,6 +35,12 @@ impl AccessClock {
         AccessClock { noting, seconds: seconds as u32 & CLOCK_MASK, minutes: (seconds / 60) as u16 }
     }
 
+    /// The same way of noting at another time.
+    #[inline]
+    pub fn at(&self, now_ms: u64) -> AccessClock {
+        AccessClock::new(self.noting, now_ms)
+    }
+
     /// Whether frequencies are kept.
     pub fn notes_frequency(&self) -> bool {
         self.noting != Noting::Clock
