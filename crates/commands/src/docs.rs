@@ -1,5 +1,6 @@
-//! docs/commands.md, written from the table of commands. Knows no command.
+//! docs/commands.md, written from the tables of both front ends. Knows no command.
 
+use crate::memcache::VERBS;
 use crate::redis::ALL;
 use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
@@ -17,7 +18,7 @@ const GROUPS: [(Group, &str); 5] = [
 pub fn docs() -> String {
     let mut page = String::from(
         "# Commands\n\n\
-         Made from the table of commands; to change a line, change the command's declaration and run\n\
+         Made from the tables of commands; to change a line, change the command's declaration and run\n\
          `TENON_BLESS=1 cargo test -p tenon-commands commands_doc_is_up_to_date`.\n\n\
          \"Since\" is the version of Redis that a command first came with. `COMMAND DOCS name` says the same.\n",
     );
@@ -37,6 +38,11 @@ pub fn docs() -> String {
             subcommands.sort_unstable_by_key(|command| command.name);
             subcommands.into_iter().for_each(|subcommand| row(&mut page, subcommand));
         }
+    }
+    page.push_str("\n## Memcached\n\nIn the classic text protocol.\n\n| verb | what it does |\n| --- | --- |\n");
+    for verb in VERBS {
+        let form = format!("{} {}", verb.name, verb.syntax);
+        let _ = writeln!(page, "| `{}` | {} |", escaped(form.trim_end()), escaped(verb.summary));
     }
     page
 }

@@ -26,9 +26,7 @@ thread_local! {
 /// Adds `bytes` (negative: freed) to what this thread has allocated.
 #[inline]
 pub fn count(bytes: isize) {
-    // An access while the thread is torn down falls to the shared cell.
-    let index =
-        CELL.try_with(|cell| if cell.get() == UNASSIGNED { assign(cell) } else { cell.get() }).unwrap_or(CELLS - 1);
+    let index = own_cell();
     let count = &COUNTS[index].0;
     if index < CELLS - 1 {
         // Only this thread writes this cell: no read-modify-write is needed.
@@ -36,6 +34,20 @@ pub fn count(bytes: isize) {
     } else {
         count.fetch_add(bytes, Ordering::Relaxed);
     }
+}
+
+/// The cell of this thread.
+#[inline]
+fn own_cell() -> usize {
+    // An access while the thread is torn down falls to the shared cell.
+    CELL.try_with(|cell| if cell.get() == UNASSIGNED { assign(cell) } else { cell.get() }).unwrap_or(CELLS - 1)
+}
+
+/// What this thread's cell says. It may be below zero; only the difference between two moments has a meaning: how much
+/// more this thread has allocated than freed between them.
+#[inline]
+pub fn counted_here() -> isize {
+    COUNTS[own_cell()].0.load(Ordering::Relaxed)
 }
 
 #[cold]
@@ -98,6 +110,10 @@ mod tests {
         const BIG: isize = 1 << 50;
         count(BIG);
         std::thread::spawn(|| count(BIG)).join().unwrap();
+        let here = counted_here();
+        count(BIG);
+        assert_eq!((counted_here() - here + BIG / 2) / BIG, 1);
+        count(-BIG);
         assert_eq!((used() as isize + (BIG / 2)) / BIG, 2);
         std::thread::spawn(|| count(-2 * BIG)).join().unwrap();
         assert_eq!((used() as isize + (BIG / 2)) / BIG, 0);

@@ -39,6 +39,8 @@ impl BigArg {
     }
 
     /// The bytes in one piece, which costs a copy the first time.
+    #[cold]
+    #[inline(never)]
     fn flat(&self) -> &[u8] {
         self.flat.get_or_init(|| self.rope.take().to_vec())
     }
@@ -70,9 +72,19 @@ impl<'a> Args<'a> {
     ///
     /// # Panics
     /// When there are not so many; the arity check of a command says how many there are at least.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, index: usize) -> &'a [u8] {
-        match self.spans[index].resolve(self.input, self.scratch) {
+        let span = self.spans[index];
+        match span.input_range() {
+            Some(range) => &self.input[range],
+            None => self.get_elsewhere(span),
+        }
+    }
+
+    /// An argument that does not lie in the client's bytes.
+    #[cold]
+    fn get_elsewhere(&self, span: Span) -> &'a [u8] {
+        match span.resolve(self.input, self.scratch) {
             Place::Bytes(bytes) => bytes,
             Place::Big(number) => self.bigs[number as usize].flat(),
         }

@@ -72,16 +72,45 @@ pub enum Target {
     Other(Resolved),
     /// Nothing: there is no such command, or the arguments are too few or too many.
     Refused(Box<CmdError>, Option<Resolved>),
+    /// Nothing any more: MULTI has queued the command, or it was refused just before it would have run.
+    Settled(Resolved),
+}
+
+impl Target {
+    /// The number of the command, if there is such a command.
+    #[inline]
+    pub(crate) fn number(&self) -> Option<u16> {
+        match self {
+            Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) => Some(resolved.number),
+            Target::Refused(_, resolved) => resolved.map(|resolved| resolved.number),
+        }
+    }
+
+    /// The number of the command, once the call is over, if it ran.
+    #[inline]
+    pub(crate) fn ran_number(&self) -> Option<u16> {
+        match self {
+            Target::Key(resolved, _) | Target::Other(resolved) => Some(resolved.number),
+            Target::Settled(_) | Target::Refused(..) => None,
+        }
+    }
 }
 
 impl Engine {
     /// Finds the command of these arguments, checks how many there are, and hashes its key.
     #[inline]
     pub fn resolve(&self, args: &Args<'_>) -> Target {
-        let name = args.get(0);
-        let Some(mut resolved) = self.commands.find(name) else {
-            return Target::Refused(Box::new(unknown_command(args)), None);
-        };
+        match self.commands.find(args.get(0)) {
+            Some(resolved) => match self.commands.single_key(resolved.number, args.len()) {
+                Some(key) => Target::Key(resolved, self.shards.hash(args.get(key))),
+                None => self.resolve_other(resolved, args),
+            },
+            None => Target::Refused(Box::new(unknown_command(args)), None),
+        }
+    }
+
+    /// What a command is that is not one on one key with as many arguments as it takes.
+    fn resolve_other(&self, mut resolved: Resolved, args: &Args<'_>) -> Target {
         let needs_subcommand = match resolved.command.run {
             Run::Container(_) => true,
             Run::Alone(..) => args.len() > 1,
@@ -97,12 +126,9 @@ impl Engine {
             let error = CmdError::Arity(resolved.command.full_name());
             return Target::Refused(Box::new(error), Some(resolved));
         }
-        match (resolved.command.run, resolved.command.keys) {
-            (Run::Key(_), crate::command::Keys::Range { first, .. }) => {
-                let hash = self.shards.hash(args.get(first));
-                Target::Key(resolved, hash)
-            }
-            _ => Target::Other(resolved),
+        match self.commands.single_key(resolved.number, args.len()) {
+            Some(key) => Target::Key(resolved, self.shards.hash(args.get(key))),
+            None => Target::Other(resolved),
         }
     }
 

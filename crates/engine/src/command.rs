@@ -231,6 +231,9 @@ impl Flags {
     pub const IN_CONNECTION: Flags = Flags(1 << 18);
     /// In the ACL categories `admin` and `dangerous` although anybody's to run.
     pub const IN_ADMIN: Flags = Flags(1 << 19);
+    /// Takes no longer than a fast command, although Redis does not list it as one: where many follow one another they
+    /// are timed together.
+    pub const BRIEF: Flags = Flags(1 << 20);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {

@@ -3,12 +3,12 @@
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, now_us};
 use crate::command::Command;
+use crate::config::{Caller, Config, SetError, Setting};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
-use crate::reaper::Reaper;
-use crate::config::{Config, Setting};
 use crate::rates::{Rates, Totals};
+use crate::reaper::Reaper;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
@@ -94,7 +94,7 @@ impl Engine {
         let own = RandomState::new();
         let mut run_id: String = (0..3).map(|part| format!("{:016x}", own.hash_one(part))).collect();
         run_id.truncate(40);
-        let shards = Shards::new(config.shards(), seed);
+        let shards = Shards::new(config.shards(), seed, workers);
         Engine {
             startup_memory: tenon_ds::memory::used() as u64,
             rates: Rates::default(),
@@ -173,7 +173,7 @@ impl Engine {
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
-        let next = self.expire_tick(worker);
+        let mut next = self.expire_tick(worker);
         worker.sweep();
         tenon_ds::slab::collect();
         self.compact_tick(worker);
@@ -184,7 +184,9 @@ impl Engine {
             self.flush_if_due(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(worker.clock.instant, || self.totals());
-            self.make_room(worker);
+        }
+        if self.evict_ahead(worker) {
+            next = Duration::ZERO;
         }
         next
     }
@@ -205,11 +207,18 @@ impl Engine {
         assert!(self.config_hook.set(hook).is_ok(), "who is told of settings is said once");
     }
 
-    /// Tells that a setting has changed.
-    pub fn config_changed(&self, setting: &Setting) {
+    /// Changes settings, all of the pairs or none, and tells whoever is concerned.
+    ///
+    /// A lower `maxmemory` is reached by the next tick's eviction: within EXEC the caller holds shards.
+    ///
+    /// # Errors
+    /// When a pair is not one that this caller may set; then nothing has changed.
+    pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
+        let changed = self.config.set(pairs, caller)?;
         if let Some(hook) = self.config_hook.get() {
-            hook(setting);
+            changed.into_iter().for_each(hook);
         }
+        Ok(())
     }
 
     /// Changes of keys since the start.

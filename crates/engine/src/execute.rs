@@ -54,6 +54,16 @@ impl<'a> BatchArgs<'a> {
     }
 }
 
+/// What became of a call.
+enum Fate {
+    /// It ran, or was refused already when it was read.
+    Done,
+    /// It did not run: MULTI has queued it, or it was refused.
+    Settled(Resolved),
+    /// It has to wait.
+    Waits,
+}
+
 /// What a gate says of a command.
 enum Gate {
     Run,
@@ -135,7 +145,6 @@ impl Engine {
         if stretch_from < ran {
             stretch_started = self.note_stretch(worker, session, batch, &calls[..ran], stretch_from, stretch_started);
         }
-        worker.stats.all.commands.add(ran as u64);
         let client = &session.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
@@ -171,8 +180,8 @@ impl Engine {
         worker.secrets.clear();
         if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {
             worker.stats.commands[resolved.number as usize].ran(1, started.elapsed().as_nanos() as u64);
+            worker.stats.all.commands.add(1);
         }
-        worker.stats.all.commands.add(1);
         worker.sweep();
         if session.closing { Stopped::Closing } else { Stopped::No }
     }
@@ -209,11 +218,28 @@ impl Engine {
         let now = Instant::now();
         let count = (calls.len() - from) as u64;
         let each_ns = now.duration_since(started).as_nanos() as u64 / count;
-        for call in &calls[from..] {
-            if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {
-                worker.stats.commands[resolved.number as usize].ran(1, each_ns);
-                session.client.last_command.store(u32::from(resolved.number), Ordering::Relaxed);
+        // Batches are mostly of one command: calls of it in a row are counted together.
+        let mut all = 0;
+        let mut at = from;
+        while at < calls.len() {
+            let number = calls[at].target.ran_number();
+            let alike_from = at;
+            at += 1;
+            while at < calls.len() && calls[at].target.ran_number() == number {
+                at += 1;
             }
+            if let Some(number) = number {
+                let alike = (at - alike_from) as u64;
+                worker.stats.commands[number as usize].ran(alike, each_ns);
+                all += alike;
+            }
+        }
+        if let Some(last) = calls.last() {
+            session.client.last_command.store(last.target.number().map_or(u32::MAX, u32::from), Ordering::Relaxed);
+        }
+        worker.stats.all.commands.add(all);
+        if all == 0 {
+            return now;
         }
         let threshold_us = self.config.slowlog_log_slower_than();
         if threshold_us >= 0 && each_ns / 1_000 >= threshold_us as u64 {
@@ -221,7 +247,8 @@ impl Engine {
         }
         let threshold_ms = self.config.latency_monitor_threshold();
         if threshold_ms > 0 && each_ns / 1_000_000 >= threshold_ms {
-            let event = if is_quick(&calls[from].target) { "fast-command" } else { "command" };
+            let is_fast = matches!(&calls[from].target, Target::Key(it, _) | Target::Other(it) if it.command.flags.any(Flags::FAST));
+            let event = if is_fast { "fast-command" } else { "command" };
             self.latency.note(event, each_ns / 1_000_000, threshold_ms, worker.clock.now_ms);
         }
         now
@@ -319,7 +346,7 @@ impl Engine {
         let silent = session.reply.is_silent();
         let mut unheard = OutBuf::new();
         let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
-        let waits = match &mut call.target {
+        let fate = match &call.target {
             Target::Refused(error, resolved) => {
                 if let Some(resolved) = resolved {
                     worker.stats.commands[resolved.number as usize].rejected.add(1);
@@ -330,8 +357,9 @@ impl Engine {
                 }
                 session.abort_transaction();
                 self.answer_error(worker, None, &error, &mut reply);
-                false
+                Fate::Done
             }
+            Target::Settled(_) => unreachable!("a call is run once"),
             Target::Key(resolved, _) | Target::Other(resolved) => {
                 let resolved = *resolved;
                 match self.gate(worker, session, resolved, args) {
@@ -340,25 +368,27 @@ impl Engine {
                         let error = self.refuse_exec(session, resolved, error);
                         session.abort_transaction();
                         self.answer_error(worker, None, &error, &mut reply);
-                        false
+                        Fate::Settled(resolved)
                     }
-                    Ok(Gate::Wait) => true,
+                    Ok(Gate::Wait) => Fate::Waits,
                     Ok(Gate::Queue) => {
                         self.queue(session, resolved, args);
                         reply.simple("QUEUED");
-                        false
+                        Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
                         if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
                             self.answer_error(worker, Some(resolved), &error, &mut reply);
                         }
-                        false
+                        Fate::Done
                     }
                 }
             }
         };
-        if waits {
-            return false;
+        match fate {
+            Fate::Done => {}
+            Fate::Settled(resolved) => call.target = Target::Settled(resolved),
+            Fate::Waits => return false,
         }
         if silent && session.reply == ReplyMode::On {
             out.append(&mut unheard);
@@ -495,8 +525,8 @@ fn is_quick(target: &Target) -> bool {
         // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
         Target::Key(resolved, _) | Target::Other(resolved) => {
             let flags = resolved.command.flags;
-            flags.any(Flags::FAST) && !flags.any(Flags::NO_AUTH)
+            flags.any(Flags::FAST.or(Flags::BRIEF)) && !flags.any(Flags::NO_AUTH)
         }
-        Target::Refused(..) => true,
+        Target::Refused(..) | Target::Settled(_) => true,
     }
 }

@@ -18,29 +18,31 @@ impl Engine {
         if !self.active_expiry.load(Ordering::Relaxed) {
             return PERIOD;
         }
-        let started = Instant::now();
         let now_ms = worker.clock.now_ms;
-        let mut expired_any = false;
-        for index in (worker.index..self.shards.count()).step_by(self.workers()) {
-            while self.shards.due_ms(index) <= now_ms {
-                expired_any = true;
-                if !self.expire_shard(worker, index, now_ms) && started.elapsed() > BUDGET {
-                    return Duration::ZERO;
+        let part = worker.index;
+        if !self.shards.take_part_due(part, now_ms) {
+            return PERIOD;
+        }
+        let started = Instant::now();
+        let mut first_due_ms = u64::MAX;
+        let mut next = PERIOD;
+        for index in (part..self.shards.count()).step_by(self.workers()) {
+            while self.shards.due_ms(index) <= now_ms && next > Duration::ZERO {
+                self.expire_shard(worker, index, now_ms);
+                if started.elapsed() > BUDGET {
+                    next = Duration::ZERO;
                 }
             }
-            if expired_any && started.elapsed() > BUDGET {
-                return Duration::ZERO;
-            }
+            first_due_ms = first_due_ms.min(self.shards.due_ms(index));
         }
-        if expired_any {
-            let threshold_ms = self.config.latency_monitor_threshold();
-            self.latency.note("expire-cycle", started.elapsed().as_millis() as u64, threshold_ms, now_ms);
-        }
-        PERIOD
+        self.shards.set_first_due(part, first_due_ms);
+        let threshold_ms = self.config.latency_monitor_threshold();
+        self.latency.note("expire-cycle", started.elapsed().as_millis() as u64, threshold_ms, now_ms);
+        next
     }
 
-    /// Removes some of the due keys of one shard; tells whether all are gone.
-    fn expire_shard(&self, worker: &mut Worker, index: usize, now_ms: u64) -> bool {
+    /// Removes some of the due keys of one shard.
+    fn expire_shard(&self, worker: &mut Worker, index: usize, now_ms: u64) {
         let mut state = self.shards.lock(index);
         let state = &mut *state;
         let mut done = true;
@@ -56,6 +58,5 @@ impl Engine {
             });
         }
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
-        done
     }
 }

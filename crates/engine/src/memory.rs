@@ -8,10 +8,29 @@ use std::time::{Duration, Instant};
 use tenon_ds::memory;
 use tenon_store::evict::{Policy, Sampling, victim};
 
-/// Keys evicted for one command at most: what is still over the limit then, the next ones take off.
-const EVICTIONS_MAX: usize = 64;
+/// Keys evicted for one command without a look at the clock.
+const EVICTIONS_UNTIMED: usize = 64;
+/// How long one command may evict: what is still over the limit then, the next ones and the ticks take off. Redis's
+/// time at its default `maxmemory-eviction-tenacity`.
+const EVICTING_MAX: Duration = Duration::from_micros(500);
 /// How long a command that nothing can be evicted for waits for memory that is being freed in the background.
 const REAPER_WAIT: Duration = Duration::from_millis(50);
+/// What a worker may allocate at most between two looks at how much memory is in use, in bytes.
+const ROOM_MAX: usize = 64 * 1024;
+
+/// What a worker may allocate before it looks again how much memory is in use.
+///
+/// A look reads every thread's count, which the other workers change all the time: made for every write it would cost
+/// a cache miss for each of them. So a worker that has seen room takes a share of it and watches its own count only.
+/// All shares together are no more than half of what was left; a share is void when the limit changes, and with the
+/// next tick, so that a worker with little to do does not live on what it saw long ago.
+#[derive(Debug, Default)]
+pub struct Room {
+    /// The limit that the share was taken of; 0: there is no share.
+    limit: usize,
+    /// What `counted_here` may say.
+    until: isize,
+}
 
 impl Engine {
     /// The policy in force.
@@ -32,25 +51,51 @@ impl Engine {
     #[inline]
     pub fn make_room(&self, worker: &mut Worker) -> bool {
         let limit = self.config.maxmemory() as usize;
-        limit == 0 || memory::used() <= limit || self.evict(worker, limit)
+        limit == 0
+            || worker.room.limit == limit && memory::counted_here() < worker.room.until
+            || self.look(worker, limit)
+    }
+
+    /// Takes a share of the room there is, or makes some.
+    #[inline(never)]
+    fn look(&self, worker: &mut Worker, limit: usize) -> bool {
+        let Some(left) = limit.checked_sub(memory::used()) else { return self.evict_or_wait(worker, limit) };
+        // One more for whatever is no worker.
+        let share = (left / 2 / (self.workers() + 1)).min(ROOM_MAX);
+        worker.room = Room { limit, until: memory::counted_here() + share as isize };
+        true
     }
 
     #[cold]
-    fn evict(&self, worker: &mut Worker, limit: usize) -> bool {
+    fn evict_or_wait(&self, worker: &mut Worker, limit: usize) -> bool {
+        // With some room made the command may run: as in Redis the limit is then approached over several commands.
+        self.evict(worker, limit) > 0 || self.reaper.wait_until(|| memory::used() <= limit, REAPER_WAIT)
+    }
+
+    /// What a tick does: evicts what commands have left over the limit. Tells whether there is more to do.
+    pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
+        worker.room = Room::default();
+        let limit = self.config.maxmemory() as usize;
+        let is_over = || limit > 0 && memory::used() > limit;
+        worker.index == 0 && is_over() && self.evict(worker, limit) > 0 && is_over()
+    }
+
+    /// Evicts until the limit is kept, for a bounded time; gives how many keys went.
+    fn evict(&self, worker: &mut Worker, limit: usize) -> usize {
         let how = Sampling {
             policy: self.policy(),
             samples: self.config.maxmemory_samples() as usize,
             clock: worker.clock.access,
         };
         if how.policy == Policy::NoEviction {
-            return self.reaper.wait_until(|| memory::used() <= limit, REAPER_WAIT);
+            return 0;
         }
         let started = Instant::now();
         let mut evicted = 0;
-        while evicted < EVICTIONS_MAX && memory::used() > limit {
-            if !self.evict_one(worker, &how) {
-                break;
-            }
+        while memory::used() > limit
+            && (evicted % EVICTIONS_UNTIMED != 0 || evicted == 0 || started.elapsed() < EVICTING_MAX)
+            && self.evict_one(worker, &how)
+        {
             evicted += 1;
         }
         let elapsed = started.elapsed();
@@ -58,8 +103,7 @@ impl Engine {
         worker.stats.all.eviction_us.add(elapsed.as_micros() as u64);
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
-        // With some room made the command may run: as in Redis the limit is then approached over several commands.
-        evicted > 0 || self.reaper.wait_until(|| memory::used() <= limit, REAPER_WAIT)
+        evicted
     }
 
     /// Evicts one key from a shard chosen at random, or from the next one that has a key to let go.

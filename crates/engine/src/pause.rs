@@ -58,6 +58,7 @@ impl Pause {
 
     /// Notes that a connection waits for the end; `false` when the end was a moment ago, on another thread: nobody
     /// would wake it then.
+    #[must_use = "whoever waits although there is no pause is never woken"]
     pub fn wait(&self, key: ConnectionKey) -> bool {
         let mut state = self.state.lock();
         let paused = state.until.is_some();

@@ -30,16 +30,24 @@ pub struct Shards {
     /// For each shard a time before which none of its keys is due, in milliseconds; `u64::MAX`: none has a deadline.
     /// Lowered under the shard's lock; read without it by the ticks.
     due_ms: Box<[AtomicU64]>,
+    /// For each part of the shards (one a worker: every so manieth shard) a time before which nothing in it is due, so
+    /// that a tick with nothing to do looks at one word.
+    parts: Box<[FirstDue]>,
 }
 
+/// Read by the ticks of one worker, lowered by any: on a cache line of its own.
+#[repr(align(64))]
+struct FirstDue(AtomicU64);
+
 impl Shards {
-    /// `count` empty shards (a power of two) whose hash starts from `seed`.
-    pub fn new(count: usize, seed: u64) -> Shards {
+    /// `count` empty shards (a power of two) whose hash starts from `seed`, expired in `parts` parts.
+    pub fn new(count: usize, seed: u64, parts: usize) -> Shards {
         assert!(count.is_power_of_two(), "the shard is chosen by the hash's low bits");
         Shards {
             hasher: KeyHasher::new(seed),
             cells: (0..count).map(|_| Cell(Mutex::default())).collect(),
             due_ms: (0..count).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            parts: (0..parts).map(|_| FirstDue(AtomicU64::new(u64::MAX))).collect(),
         }
     }
 
@@ -112,7 +120,21 @@ impl Shards {
         let due = &self.due_ms[index];
         if deadline_ms < due.load(Ordering::Relaxed) {
             due.store(deadline_ms, Ordering::Relaxed);
+            // Released, so that a tick that has taken this sees the shard's time too.
+            self.parts[index % self.parts.len()].0.fetch_min(deadline_ms, Ordering::Release);
         }
+    }
+
+    /// Whether anything in a part may be due at `now_ms`. The caller then looks at all of the part's shards and says
+    /// what it found with `set_first_due`.
+    pub fn take_part_due(&self, part: usize, now_ms: u64) -> bool {
+        let first = &self.parts[part].0;
+        first.load(Ordering::Relaxed) <= now_ms && first.swap(u64::MAX, Ordering::Acquire) <= now_ms
+    }
+
+    /// Says when the first key of a part is due, as far as the caller has seen.
+    pub fn set_first_due(&self, part: usize, due_ms: u64) {
+        self.parts[part].0.fetch_min(due_ms, Ordering::Relaxed);
     }
 
     /// Sets when the first key of the shard is due. The caller holds the shard's lock.

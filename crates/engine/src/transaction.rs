@@ -129,16 +129,16 @@ impl Engine {
     /// Watches a key of the session's database.
     pub fn watch(&self, worker: &mut Worker, session: &mut Session, key: &[u8]) {
         let (database, touches) = (session.database, session.touches);
-        if session.watched.iter().any(|watch| watch.database == database && *watch.key == *key) {
-            return;
-        }
         let hash = self.shards.hash(key);
         let mut state = self.shards.lock(self.shards.index(hash));
         // A key past its deadline is removed before it is watched: its removal must not count as a change later.
         KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches }.find();
-        state.watched.get_or_insert_default().add(database, key, &session.dirty);
+        let is_new = state.watched.get_or_insert_default().add(database, key, &session.dirty);
         drop(state);
-        session.watched.push(WatchedKey { database, key: key.into() });
+        // The shard knows it at once; a look through the session's list would take the longer the more it watches.
+        if is_new {
+            session.watched.push(WatchedKey { database, key: key.into() });
+        }
         session.client.watching.store(session.watched.len() as u32, Ordering::Relaxed);
     }
 

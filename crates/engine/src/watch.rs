@@ -34,12 +34,14 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Adds a watcher of a key.
-    pub fn add(&mut self, database: usize, key: &[u8], flag: &DirtyFlag) {
+    /// Adds a watcher of a key; tells whether it did not watch the key before.
+    pub fn add(&mut self, database: usize, key: &[u8], flag: &DirtyFlag) -> bool {
         let flags = self.keys.entry((database, key.into())).or_default();
-        if !flags.iter().any(|other| other.is(flag)) {
+        let is_new = !flags.iter().any(|other| other.is(flag));
+        if is_new {
             flags.push(flag.clone());
         }
+        is_new
     }
 
     /// Takes a watcher of a key away; tells whether nobody watches anything here any more.
@@ -84,9 +86,9 @@ mod tests {
     fn only_watchers_of_the_key_are_told() {
         let (a, b) = (DirtyFlag::default(), DirtyFlag::default());
         let mut watched = Watched::default();
-        watched.add(0, b"k", &a);
-        watched.add(0, b"k", &a);
-        watched.add(1, b"k", &b);
+        assert!(watched.add(0, b"k", &a));
+        assert!(!watched.add(0, b"k", &a));
+        assert!(watched.add(1, b"k", &b));
         watched.changed(0, b"other");
         assert!(!a.is_set() && !b.is_set());
         watched.changed(0, b"k");

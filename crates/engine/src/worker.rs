@@ -3,6 +3,7 @@
 use crate::batch::BatchScratch;
 use crate::clock::Clock;
 use crate::compact::Compaction;
+use crate::memory::Room;
 use crate::stats::WorkerStats;
 use std::sync::Arc;
 use tenon_store::access::Noting;
@@ -18,9 +19,11 @@ pub struct Worker {
     /// What this worker counts.
     pub stats: Arc<WorkerStats>,
     /// Where batches are parsed into; taken out while one is.
-    pub scratch: BatchScratch,
+    scratch: Option<Box<BatchScratch>>,
     /// How far packing this worker's memory has come.
     pub(crate) compaction: Compaction,
+    /// What this worker may allocate before it looks again how much memory is in use.
+    pub(crate) room: Room,
     /// The arguments of the command that runs which the slow log must not show.
     pub(crate) secrets: Vec<usize>,
     random: u64,
@@ -37,13 +40,27 @@ impl Worker {
             index,
             clock: Clock::read(Noting::Clock),
             stats,
-            scratch: BatchScratch::default(),
+            scratch: None,
             compaction: Compaction::new(std::time::Instant::now()),
+            room: Room::default(),
             secrets: Vec::new(),
             random: seed | 1,
             garbage: Vec::new(),
             garbage_keyspaces: Vec::new(),
         }
+    }
+
+    /// Takes out the lists that batches are parsed into; they are empty.
+    #[inline]
+    pub fn take_scratch(&mut self) -> Box<BatchScratch> {
+        self.scratch.take().unwrap_or_default()
+    }
+
+    /// Empties the lists and keeps them for the next batches.
+    #[inline]
+    pub fn put_scratch(&mut self, mut scratch: Box<BatchScratch>) {
+        scratch.clear();
+        self.scratch = Some(scratch);
     }
 
     /// A random number; fast, not for secrets.

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -279,7 +280,10 @@ fn debians_redis_conf() {
     let path = "/etc/redis/redis.conf";
     let text = fs::read_to_string(path).unwrap_or_default();
     if !text.lines().any(|line| line == "daemonize yes") {
-        eprintln!("skipped: {path} is not there, not readable or not Debian's (package redis-server)");
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: {path} is not there, not readable or not Debian's (package redis-server)"
+        );
         return;
     }
     let refused = run(&[path]).unwrap_err();

@@ -5,6 +5,7 @@
 //! so who may reach this port may use it.
 
 use crate::Flow;
+use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -120,10 +121,9 @@ impl MemcacheConnection {
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.all.input_bytes.add(input.len() as u64);
         let before = out.len();
-        let mut scratch = std::mem::take(&mut worker.scratch);
+        let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
-        scratch.clear();
-        worker.scratch = scratch;
+        worker.put_scratch(scratch);
         worker.stats.all.output_bytes.add(out.len().saturating_sub(before) as u64);
         worker.sweep();
         engine.batch_ended(worker);
@@ -168,11 +168,7 @@ impl MemcacheConnection {
             own.extend_from_slice(input);
             let progress = self.run_buffer(engine, worker, scratch, &own, out);
             let (keep, flow) = self.settle(&own, progress);
-            own.truncate(keep.end);
-            own.drain(..keep.start);
-            if !own.is_empty() {
-                self.pending = own;
-            }
+            self.pending = pending::cut(own, keep);
             flow
         }
     }
@@ -203,7 +199,6 @@ impl MemcacheConnection {
     ) -> Progress {
         let mut at = 0;
         loop {
-            scratch.clear();
             let mut start = Start { at, decoder: self.decoder.clone() };
             let parsed = self.parse(engine, scratch, buf, &mut at, &mut start);
             if !scratch.requests.is_empty() {
@@ -234,7 +229,7 @@ impl MemcacheConnection {
                 }
             }
             match parsed {
-                Ok(Parsed::Full) => {}
+                Ok(Parsed::Full) => scratch.clear(),
                 Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
                 Ok(Parsed::Big { at: data, len }) => return Progress::Big { from: at, at: data, len },
                 Err(fatal) => return Progress::Ended(self.give_up(fatal, out)),
@@ -313,9 +308,9 @@ impl MemcacheConnection {
                 stopped = Stopped::Output;
                 break;
             }
-            if pause.is_some_and(|mode| waits(mode, &request.step)) {
+            // A pause that has ended since, on another thread, would never wake this connection: it does not wait then.
+            if pause.is_some_and(|mode| waits(mode, &request.step)) && engine.pause.wait(self.client.info.key) {
                 self.client.paused.store(true, Ordering::Relaxed);
-                engine.pause.wait(self.client.info.key);
                 stopped = Stopped::Paused;
                 break;
             }

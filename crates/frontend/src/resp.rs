@@ -1,6 +1,7 @@
 //! A RESP client's connection: bytes to batches of commands, and their replies. Knows no socket and no command.
 
 use crate::Flow;
+use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -79,10 +80,9 @@ impl RespConnection {
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
         client.received_bytes.store(received, Ordering::Relaxed);
         let before = out.len();
-        let mut scratch = std::mem::take(&mut worker.scratch);
+        let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
-        scratch.clear();
-        worker.scratch = scratch;
+        worker.put_scratch(scratch);
         let answered = out.len().saturating_sub(before) as u64;
         worker.stats.all.output_bytes.add(answered);
         let client = &self.session.client;
@@ -125,11 +125,7 @@ impl RespConnection {
             own.extend_from_slice(input);
             let progress = self.run_buffer(engine, worker, scratch, &own, out);
             let (keep, flow) = self.settle(engine, &own, progress);
-            own.truncate(keep.end);
-            own.drain(..keep.start);
-            if !own.is_empty() {
-                self.pending = own;
-            }
+            self.pending = pending::cut(own, keep);
             flow
         }
     }
@@ -197,7 +193,6 @@ impl RespConnection {
     ) -> Progress {
         let mut at = 0;
         loop {
-            scratch.clear();
             let start = at;
             let parsed = self.parse(engine, scratch, buf, &mut at);
             if scratch.calls.len() > 1 {
@@ -226,7 +221,7 @@ impl RespConnection {
                 }
             }
             match parsed {
-                Ok(Parsed::Full) => {}
+                Ok(Parsed::Full) => scratch.clear(),
                 Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
                 Ok(Parsed::Big { at: body, len }) => return Progress::Big { from: at, at: body, len },
                 Ok(Parsed::Http) => {
@@ -276,7 +271,7 @@ impl RespConnection {
                         Target::Refused(_, None) if args.is(0, "POST") || args.is(0, "HOST:") => {
                             return Ok(Parsed::Http);
                         }
-                        Target::Refused(..) | Target::Other(_) => {}
+                        Target::Refused(..) | Target::Other(_) | Target::Settled(_) => {}
                     }
                     scratch.calls.push(Call { args_end: scratch.args.spans.len(), input_end: end, target });
                 }

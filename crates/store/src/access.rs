@@ -56,8 +56,9 @@ impl AccessClock {
             Noting::Clock => self.seconds,
             Noting::Frequency { log_factor, .. } => {
                 let counter = self.frequency(access);
-                let above = u32::from(counter.saturating_sub(LFU_INITIAL));
-                let grows = counter < u8::MAX && u64::from(random) * u64::from(above * log_factor + 1) < 1 << 32;
+                let above = u64::from(counter.saturating_sub(LFU_INITIAL));
+                let odds_against = above * u64::from(log_factor) + 1;
+                let grows = counter < u8::MAX && u64::from(random).saturating_mul(odds_against) < 1 << 32;
                 u32::from(self.minutes) << 8 | u32::from(counter + u8::from(grows))
             }
         }
@@ -123,5 +124,15 @@ mod tests {
         let later = AccessClock::new(noting, 1_000_000 + 100 * 60_000);
         assert_eq!(later.frequency(access), clock.frequency(access) - 100);
         assert_eq!(later.frequency(clock.created()), 0);
+    }
+
+    #[test]
+    fn the_largest_factor_nearly_stops_the_counter() {
+        let noting = Noting::Frequency { log_factor: i32::MAX as u32, decay_minutes: 0 };
+        let clock = AccessClock::new(noting, 1_000_000);
+        let full = clock.with_frequency(254);
+        assert_eq!(clock.frequency(clock.touched(full, 1_000)), 254);
+        assert_eq!(clock.frequency(clock.touched(full, u32::MAX)), 254);
+        assert_eq!(clock.frequency(clock.touched(full, 0)), 255);
     }
 }

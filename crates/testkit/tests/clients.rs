@@ -1,6 +1,7 @@
 //! The client crate against the original servers, over TCP and a UNIX socket. Knows nothing of transcripts.
 
 use std::io::ErrorKind;
+use std::io::Write as _;
 use std::time::Duration;
 use tenon_client::memcache::{Direction, StoreVerb, Stored};
 use tenon_client::resp::Version;
@@ -16,7 +17,7 @@ fn started(server: Result<Server, StartError>) -> Option<Server> {
         Ok(server) => Some(server),
         Err(StartError::Missing(what)) => {
             assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
-            eprintln!("skipped: {what}");
+            let _ = writeln!(std::io::stderr(), "skipped: {what}");
             None
         }
         Err(other) => panic!("{other}"),

@@ -1,6 +1,7 @@
 //! Plays the transcripts against the original servers, and shows that wrong ones fail. Knows no command.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use tenon_testkit::target::{Demand, Dialect, NotReady, Oracles, Target};
 use tenon_testkit::transcripts::check::{Report, check, folder, run_in_mode};
@@ -33,7 +34,7 @@ impl Sample {
             Ok(()) => Some(run_in_mode(&mut target, &self.root, None, mode)),
             Err(NotReady::Skip(reason)) => {
                 assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{reason}");
-                eprintln!("skipped: {reason}");
+                let _ = writeln!(std::io::stderr(), "skipped: {reason}");
                 None
             }
             Err(NotReady::Fail(reason)) => panic!("{reason}"),

@@ -58,6 +58,12 @@ impl Span {
         self.len == BIG
     }
 
+    /// Where in the input buffer the argument lies, if it does.
+    #[inline]
+    pub const fn input_range(self) -> Option<std::ops::Range<usize>> {
+        if self.len < SCRATCH { Some(self.start as usize..self.start as usize + self.len as usize) } else { None }
+    }
+
     /// The argument, given the buffer it was read from and the scratch buffer of its [`ArgSpans`].
     ///
     /// # Panics

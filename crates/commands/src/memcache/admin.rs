@@ -89,7 +89,7 @@ pub fn verbosity(engine: &Engine, level: u64) -> Answer {
         1 => b"verbose",
         _ => b"debug",
     };
-    match engine.config.set(&[(b"loglevel", level)], Caller::Local) {
+    match engine.set_config(&[(b"loglevel", level)], Caller::Local) {
         Ok(_) => Answer::Ok,
         Err(_) => unreachable!("the level is one of the table's, and may change at run time"),
     }
@@ -103,7 +103,7 @@ pub fn cache_memlimit(engine: &Engine, worker: &mut Worker, megabytes: u64) -> A
         _ => {}
     }
     let bytes = (megabytes << 20).to_string();
-    match engine.config.set(&[(b"maxmemory", bytes.as_bytes())], Caller::Local) {
+    match engine.set_config(&[(b"maxmemory", bytes.as_bytes())], Caller::Local) {
         Ok(_) => {
             engine.make_room(worker);
             Answer::Ok

@@ -86,18 +86,18 @@ impl<'a> KeyCx<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn keyspace(&self) -> Option<&Keyspace> {
         self.state.shard.database(self.database)
     }
 
-    #[inline]
+    #[inline(always)]
     fn keyspace_mut(&mut self) -> &mut Keyspace {
         self.state.shard.database_mut(self.database)
     }
 
     /// Where the key is. A key past its deadline is removed and counts as absent. Neither an access nor a statistic.
-    #[inline]
+    #[inline(always)]
     pub fn find(&mut self) -> Option<Slot> {
         let slot = self.keyspace()?.find(self.hash, self.key)?;
         let deadline_ms = self.entry(slot).deadline_ms();
@@ -118,7 +118,7 @@ impl<'a> KeyCx<'a> {
     }
 
     /// The entry in a slot.
-    #[inline]
+    #[inline(always)]
     pub fn entry(&self, slot: Slot) -> EntryRef<'_> {
         self.keyspace().expect("a slot is of a database that is there").entry(slot)
     }
@@ -138,7 +138,7 @@ impl<'a> KeyCx<'a> {
     }
 
     /// Where the key is, noted as an access and counted as a hit or a miss.
-    #[inline]
+    #[inline(always)]
     pub fn find_for_read(&mut self) -> Option<Slot> {
         let slot = self.find();
         self.worker.stats.looked_up(slot.is_some());
@@ -166,7 +166,7 @@ impl<'a> KeyCx<'a> {
     ///
     /// # Errors
     /// When the key holds another type.
-    #[inline]
+    #[inline(always)]
     pub fn read_string(&mut self) -> Result<Option<ValueRef<'_>>, CmdError> {
         match self.find_for_read() {
             Some(slot) => self.string(slot).map(Some),
@@ -178,7 +178,7 @@ impl<'a> KeyCx<'a> {
     ///
     /// # Errors
     /// When it holds another type.
-    #[inline]
+    #[inline(always)]
     pub fn string(&self, slot: Slot) -> Result<ValueRef<'_>, CmdError> {
         let value = self.entry(slot).value();
         match value {
@@ -186,22 +186,31 @@ impl<'a> KeyCx<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn touch(&mut self, slot: Slot) {
         if !self.touches {
             return;
         }
         let clock = self.worker.clock.access;
-        let random = if clock.notes_frequency() { self.worker.random() } else { 0 };
+        if clock.notes_frequency() {
+            return self.touch_frequency(slot);
+        }
         let mut entry = self.entry_mut(slot);
-        let before = entry.view().access();
-        let after = clock.touched(before, random);
-        if before != after {
-            entry.set_access(after);
+        // The clock counts seconds: most accesses of a busy key find it set.
+        if entry.view().access() != clock.created() {
+            entry.set_access(clock.created());
         }
     }
 
-    #[inline]
+    fn touch_frequency(&mut self, slot: Slot) {
+        let clock = self.worker.clock.access;
+        let random = self.worker.random();
+        let mut entry = self.entry_mut(slot);
+        let access = clock.touched(entry.view().access(), random);
+        entry.set_access(access);
+    }
+
+    #[inline(always)]
     fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
         self.keyspace_mut().entry_mut(slot)
     }

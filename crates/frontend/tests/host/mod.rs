@@ -35,6 +35,7 @@ impl Host {
     }
 
     /// Lets time pass for whatever runs next; the real clock stays.
+    #[allow(dead_code, reason = "not every test program lets time pass")]
     pub fn pass(&mut self, ms: u64) {
         self.engine.read_clock(&mut self.worker);
         self.worker.clock.now_ms += ms;
@@ -54,6 +55,7 @@ impl Host {
         Client { connection, out: OutBuf::new(), flow: Flow::Continue }
     }
 
+    #[allow(dead_code, reason = "not every test program speaks memcached's protocol")]
     pub fn memcached(&mut self) -> Client {
         self.connect(Dialect::Memcached)
     }

@@ -227,7 +227,7 @@ fn a_unix_socket_serves_has_its_permissions_and_replaces_only_a_dead_one() {
 fn ipv6_has_its_own_listener_on_the_same_port() {
     let server = Server::start_with(1, vec![tcp(FrontEnd::Resp, "-::1"), tcp(FrontEnd::Memcached, "127.0.0.1")]);
     if server.running().bound().len() < 2 {
-        eprintln!("skipped: this machine has no IPv6 loopback");
+        let _ = writeln!(std::io::stderr(), "skipped: this machine has no IPv6 loopback");
         return;
     }
     let mut client = server.connect();

@@ -116,7 +116,7 @@ const HELP: [&str; 15] = [
 ];
 
 /// The name of the encoding that Redis would have for a freshly set value of this kind.
-fn encoding_name(value: ValueRef<'_>) -> &'static str {
+pub(crate) fn encoding_name(value: ValueRef<'_>) -> &'static str {
     match value {
         ValueRef::Int(_) => "int",
         ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX => "embstr",

@@ -69,10 +69,7 @@ fn set(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let (pairs, []) = words.as_chunks::<2>() else { return Err(CmdError::Syntax) };
     let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|&[name, value]| (name, value)).collect();
     let caller = if cx.session.client.info.is_local() { Caller::Local } else { Caller::Remote };
-    let changed = cx.engine.config.set(&pairs, caller).map_err(|error| CmdError::new(format!("ERR {error}")))?;
-    // Nearly all settings are read where they are used; a lower `maxmemory` is reached by the next tick's eviction,
-    // as within EXEC shards are held here.
-    changed.into_iter().for_each(|setting| cx.engine.config_changed(setting));
+    cx.engine.set_config(&pairs, caller).map_err(|error| CmdError::new(format!("ERR {error}")))?;
     reply.simple("OK");
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::debug_protocol::reply_type;
 use super::digest::Digest;
+use crate::redis::generic::object::encoding_name;
 use crate::redis::help::{reply_help, wrong_form};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tenon_engine::context::{Deadline, ServerCx};
 use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::ds::memory;
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::entry::{NewValue, ValueRef};
+use tenon_engine::store::entry::NewValue;
 use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -186,23 +187,12 @@ fn object(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
         Ok::<_, CmdError>(format!(
             "Value at:{:p} refcount:1 encoding:{} lru:{} lru_seconds_idle:{idle_seconds}",
             entry.key().as_ptr(),
-            encoding(entry.value()),
+            encoding_name(entry.value()),
             entry.access(),
         ))
     })?;
     reply.simple(&line);
     Ok(())
-}
-
-/// The name that Redis has for how such a string is stored.
-fn encoding(value: ValueRef<'_>) -> &'static str {
-    /// The longest string that Redis allocates together with its object.
-    const EMBEDDED_MAX: usize = 44;
-    match value {
-        ValueRef::Int(_) => "int",
-        ValueRef::Bytes(bytes) if bytes.len() <= EMBEDDED_MAX => "embstr",
-        ValueRef::Bytes(_) | ValueRef::Object(_) => "raw",
-    }
 }
 
 fn set_active_expire(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {

@@ -99,20 +99,21 @@ pub fn reply_key_specs(command: &Command, reply: &mut Reply<'_>) {
         }
         reply.bulk(b"flags");
         reply_flags(spec.flags, reply);
-        let (begin, find): (usize, (&str, [(&str, i64); 3])) = match spec.keys {
+        let (begin, kind, find) = match spec.keys {
             Keys::Range { first, last, step } => {
+                // Counted from the first key, or from the end of the arguments when negative.
                 let last = if last < 0 { last as i64 } else { last as i64 - first as i64 };
-                (first, ("range", [("lastkey", last), ("keystep", step as i64), ("limit", 0)]))
+                (first, "range", [("lastkey", last), ("keystep", step as i64), ("limit", 0)])
             }
             Keys::Counted { count, step } => {
-                (count, ("keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", step as i64)]))
+                (count, "keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", step as i64)])
             }
             Keys::None => unreachable!("a row has keys"),
         };
         reply.bulk(b"begin_search");
         reply_search("index", &[("index", begin as i64)], reply);
         reply.bulk(b"find_keys");
-        reply_search(find.0, &find.1, reply);
+        reply_search(kind, &find, reply);
     }
 }
 

@@ -22,7 +22,7 @@ pub static SET: Command = Command {
     since: "1.0.0",
     arity: Arity::AtLeast(3),
     keys: Keys::ONE,
-    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::BRIEF),
     run: Run::Key(set),
 };
 
@@ -101,7 +101,7 @@ pub static SETEX: Command = Command {
     since: "2.0.0",
     arity: Arity::Exactly(4),
     keys: Keys::ONE,
-    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::BRIEF),
     run: Run::Key(setex),
 };
 
@@ -120,7 +120,7 @@ pub static PSETEX: Command = Command {
     since: "2.6.0",
     arity: Arity::Exactly(4),
     keys: Keys::ONE,
-    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::BRIEF),
     run: Run::Key(psetex),
 };
 

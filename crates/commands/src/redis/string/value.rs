@@ -7,7 +7,7 @@ use tenon_engine::store::types::Object;
 use tenon_engine::wire::resp::Reply;
 
 /// Writes a stored string as a bulk string; a long one goes out by reference.
-#[inline]
+#[inline(always)]
 pub fn reply_string(value: ValueRef<'_>, reply: &mut Reply<'_>) {
     match value {
         ValueRef::Bytes(bytes) => reply.bulk(bytes),

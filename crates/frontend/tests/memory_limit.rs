@@ -1,0 +1,67 @@
+//! `maxmemory` seen from several workers and over time. Memory is counted for the whole process, so the tests here take
+//! turns.
+
+mod host;
+
+use host::{Client, Host, take};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tenon_engine::clients::Dialect;
+use tenon_engine::ds::memory;
+
+static TURNS: Mutex<()> = Mutex::new(());
+
+/// Stores so many keys of about 50 bytes; gives the answers.
+fn store(host: &mut Host, client: &mut Client, keys: std::ops::Range<u32>) -> String {
+    let requests: String = keys.map(|key| format!("SET key:{key:09} {key:032}\r\n")).collect();
+    host.says(client, &requests)
+}
+
+#[test]
+fn no_worker_goes_on_when_another_has_used_memory_up() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host = Host::new();
+    host.set("maxmemory-policy", "noeviction");
+    let mut client = host.connect(Dialect::Resp);
+    store(&mut host, &mut client, 0..1);
+    let limit = memory::used() + (4 << 20);
+    host.set("maxmemory", &limit.to_string());
+
+    // Another worker sees room, and takes a share of it.
+    let mut other = host.engine.worker(1);
+    let mut out = tenon_wire::OutBuf::new();
+    client.connection.on_bytes(&host.engine, &mut other, b"SET other 1\r\n", &mut out);
+    assert_eq!(take(&mut out), b"+OK\r\n");
+
+    let answers = store(&mut host, &mut client, 0..200_000);
+    let stored = answers.matches("+OK").count();
+    assert!(answers.ends_with("-OOM command not allowed when used memory > 'maxmemory'.\r\n"));
+    assert_eq!(answers.matches("-OOM").count() + stored, 200_000);
+    // What one command needs may go over the limit, a table that doubles its size for example, but not more.
+    assert!(memory::used() <= limit + (64 << 10), "{} bytes over", memory::used() - limit);
+    assert!(stored * 100 > 3 << 20, "only {stored} were stored");
+
+    // After its next tick at the latest the other one sees that there is none left, even if it needs no more itself.
+    host.engine.tick(&mut other);
+    client.connection.on_bytes(&host.engine, &mut other, b"SET other 2\r\nGET other\r\n", &mut out);
+    let expected = "-OOM command not allowed when used memory > 'maxmemory'.\r\n$1\r\n1\r\n";
+    assert_eq!(String::from_utf8_lossy(&take(&mut out)), expected);
+}
+
+#[test]
+fn ticks_evict_what_is_over_the_limit_until_it_is_kept() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    host.set("maxmemory-policy", "allkeys-lru");
+    assert_eq!(store(&mut host, &mut client, 0..50_000).matches("+OK").count(), 50_000);
+    let limit = memory::used() - (2 << 20);
+    host.set("maxmemory", &limit.to_string());
+    while memory::used() > limit {
+        let evicted = host.worker.stats.all.evicted.get();
+        let next = host.engine.tick(&mut host.worker);
+        assert!(host.worker.stats.all.evicted.get() > evicted, "nothing was evicted");
+        assert!(next == Duration::ZERO || memory::used() <= limit, "there is more to evict, but not before {next:?}");
+    }
+    assert!(host.worker.stats.all.evicted.get() < 50_000);
+}

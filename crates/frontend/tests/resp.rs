@@ -1,0 +1,49 @@
+//! RESP's front end where a transcript cannot look: what is counted and logged, and what a connection keeps.
+
+mod host;
+
+use host::Host;
+use tenon_engine::clients::Dialect;
+
+/// How often a command was counted as run, and how often as refused.
+fn counted(host: &Host, name: &str) -> (u64, u64) {
+    let number = host.engine.commands.find(name.as_bytes()).expect("a command").number;
+    let counters = &host.worker.stats.commands[number as usize];
+    (counters.calls.get(), counters.rejected.get())
+}
+
+#[test]
+fn what_is_queued_or_refused_is_no_call() {
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    assert_eq!(
+        host.says(&mut client, "MULTI\r\nSET a 1\r\nSET b 2\r\nGET a\r\n"),
+        "+OK\r\n".to_owned() + &"+QUEUED\r\n".repeat(3)
+    );
+    assert_eq!((counted(&host, "SET"), counted(&host, "GET")), ((0, 0), (0, 0)));
+    assert_eq!(host.says(&mut client, "EXEC\r\n"), "*3\r\n+OK\r\n+OK\r\n$1\r\n1\r\n");
+    assert_eq!((counted(&host, "SET"), counted(&host, "GET"), counted(&host, "EXEC")), ((2, 0), (1, 0), (1, 0)));
+    host.says(&mut client, "GET a\r\nGET a\r\nSET a 3\r\nGET\r\nGET a\r\nnone\r\n");
+    assert_eq!((counted(&host, "SET"), counted(&host, "GET")), ((3, 0), (4, 1)));
+    // MULTI, EXEC with its three commands, and four of the last six.
+    assert_eq!(host.worker.stats.all.commands.get(), 2 + 3 + 4);
+
+    host.set("requirepass", "s3cret");
+    let mut stranger = host.connect(Dialect::Resp);
+    assert_eq!(host.says(&mut stranger, "GET a\r\n"), "-NOAUTH Authentication required.\r\n");
+    assert_eq!(counted(&host, "GET"), (4, 2));
+}
+
+#[test]
+fn the_slow_log_shows_no_password_that_was_queued() {
+    let mut host = Host::new();
+    host.set("slowlog-log-slower-than", "0");
+    host.set("requirepass", "s3cret");
+    let mut client = host.connect(Dialect::Resp);
+    host.says(&mut client, "AUTH s3cret\r\nMULTI\r\nAUTH s3cret\r\nSET k v\r\n");
+    assert_eq!(host.says(&mut client, "EXEC\r\n"), "*2\r\n+OK\r\n+OK\r\n");
+    let log = host.engine.slowlog.last(100);
+    let lines: Vec<String> =
+        log.iter().rev().map(|slow| String::from_utf8_lossy(&slow.args.join(&b' ')).into_owned()).collect();
+    assert_eq!(lines, ["AUTH (redacted)", "MULTI", "AUTH (redacted)", "SET k v"]);
+}
