@@ -137,43 +137,55 @@ fn a_client_that_never_reads_is_paused_and_loses_nothing() {
     for (len, times) in [(MIB, 200), (10_000, 20_000)] {
         let server = tenon(&[]);
         resp(&server).call(&[b"SET", b"value", &vec![b'v'; len]]).expect("stored");
-        let mut stream = connect(&server, Dialect::Redis);
-        within_memory(&server, 48 * MIB, || {
-            let sent = send_often(&mut stream, &command(&[b"GET", b"value"]), times);
-            assert_eq!(sent, times, "the requests fit what the system buffers");
-            // Enough turns for the server to answer all, if nothing kept it from doing so.
-            (0..50).for_each(|_| assert_alive(&server));
-        });
-        skip(&mut stream, times * (len + format!("${len}\r\n\r\n").len()));
-        send(&mut stream, b"PING\r\n");
-        assert_eq!(crate::support::read_until(&mut stream, b"+PONG\r\n"), Ok(b"+PONG\r\n".to_vec()));
+        let get = command(&[b"GET", b"value"]);
+        let reply_len = len + format!("${len}\r\n\r\n").len();
+        never_reads(&server, Dialect::Redis, get, times, times * reply_len, (b"PING\r\n", b"+PONG\r\n"));
 
-        let mut stream = connect(&server, Dialect::Memcache);
-        within_memory(&server, 48 * MIB, || {
-            let keys = "get".to_owned() + &" value".repeat(40) + "\r\n";
-            assert_eq!(send_often(&mut stream, keys.as_bytes(), times / 40), times / 40);
-            (0..50).for_each(|_| assert_alive(&server));
-        });
-        skip(&mut stream, times * (len + format!("VALUE value 0 {len}\r\n\r\n").len()) + times / 40 * "END\r\n".len());
-        send(&mut stream, b"verbosity\r\n");
-        assert_eq!(crate::support::read_until(&mut stream, b"ERROR\r\n"), Ok(b"ERROR\r\n".to_vec()));
+        let gets = ("get".to_owned() + &" value".repeat(40) + "\r\n").into_bytes();
+        let reply_len = 40 * (len + format!("VALUE value 0 {len}\r\n\r\n").len()) + "END\r\n".len();
+        let last = (b"verbosity\r\n".as_slice(), b"ERROR\r\n".as_slice());
+        never_reads(&server, Dialect::Memcache, gets, times / 40, times / 40 * reply_len, last);
     }
+}
+
+/// Asks so often without reading, while memory stays bounded; then reads all that many bytes, and shows with a last
+/// question and its answer that the connection is in step.
+fn never_reads(
+    server: &Server,
+    dialect: Dialect,
+    request: Vec<u8>,
+    times: usize,
+    replies_len: usize,
+    (question, answer): (&[u8], &[u8]),
+) {
+    let mut stream = connect(server, dialect);
+    // A paused server takes no more than the system buffers: the rest leaves while the answers are read.
+    let mut writer = stream.try_clone().expect("a second handle");
+    let writing = within_memory(server, 48 * MIB, || {
+        let writing = thread::spawn(move || (0..times).for_each(|_| send(&mut writer, &request)));
+        // Enough turns for the server to answer all, if nothing kept it from doing so.
+        (0..200).for_each(|_| assert_alive(server));
+        writing
+    });
+    within_memory(server, 48 * MIB, || skip(&mut stream, replies_len));
+    writing.join().expect("all is sent");
+    send(&mut stream, question);
+    assert_eq!(crate::support::read_until(&mut stream, answer), Ok(answer.to_vec()));
 }
 
 #[test]
 fn a_client_that_never_reads_is_cut_at_its_limit() {
     for limit in ["normal 512kb 0 0", "normal 0 512kb 1"] {
         let server = tenon(&[("client-output-buffer-limit", limit)]);
-        resp(&server).call(&[b"SET", b"value", &vec![b'v'; MIB / 4]]).expect("stored");
+        resp(&server).call(&[b"SET", b"value", &vec![b'v'; 32 * MIB]]).expect("stored");
         let mut stream = connect(&server, Dialect::Redis);
+        // A single reply that is more than the limit and all that the system buffers.
         within_memory(&server, 48 * MIB, || {
-            send_often(&mut stream, &command(&[b"GET", b"value"]), 400);
-            wait_until("it is cut", || {
-                clients(&server).iter().filter(|line| line.contains(" cmd=get")).count() == 0
-            });
+            send(&mut stream, &command(&[b"GET", b"value"]));
+            wait_until("it is cut", || clients(&server).iter().all(|line| !line.contains(" cmd=get")));
         });
         let answer = read_until_closed(&mut stream).expect("closed");
-        assert!(answer.len() < 400 * MIB / 4, "{limit}: not everything was sent");
+        assert!(answer.len() < 32 * MIB, "{limit}: not everything was sent");
         assert_alive(&server);
     }
 }
@@ -223,12 +235,12 @@ fn what_one_client_makes_the_server_keep_is_bounded() {
     // One argument over the limit; many small ones that are together; many that the server keeps apart.
     let long = command(&[b"SET", b"k", &vec![b'x'; 2 * MIB]]);
     let many = [b"*1000000\r\n".as_slice(), &b"$3\r\nabc\r\n".repeat(300_000)].concat();
-    for bytes in [&long, &many] {
-        assert_eq!(closes(&server, bytes), Ok(Vec::new()));
-        if let Some(redis) = &redis {
-            assert_eq!(closes(redis, bytes), Ok(Vec::new()), "redis");
-        }
+    assert_eq!(closes(&server, &long), Ok(Vec::new()));
+    if let Some(redis) = &redis {
+        // The only case that Redis 7.0 bounds: arguments it has read wholly are no part of its buffer any more.
+        assert_eq!(closes(redis, &long), Ok(Vec::new()), "redis");
     }
+    assert_eq!(closes(&server, &many), Ok(Vec::new()));
     let argument = [format!("${}\r\n", MIB / 4).as_bytes(), &vec![b'x'; MIB / 4], b"\r\n"].concat();
     let endless = [b"*1000000\r\n".as_slice(), &argument.repeat(200)].concat();
     within_memory(&server, 32 * MIB, || assert_eq!(closes(&server, &endless), Ok(Vec::new())));
@@ -236,7 +248,7 @@ fn what_one_client_makes_the_server_keep_is_bounded() {
     let queued = command(&[b"SET", b"k", &vec![b'x'; MIB / 4]]).repeat(200);
     let transaction = [command(&[b"MULTI"]), queued].concat();
     let answer = within_memory(&server, 32 * MIB, || closes(&server, &transaction)).expect("closed");
-    assert!(answer.starts_with(b"+OK\r\n+QUEUED\r\n") && answer.len() < 100, "{}", answer.escape_ascii());
+    assert!(answer.len() < 100, "{}", answer.escape_ascii());
     assert_alive(&server);
     assert_eq!(resp(&server).call(&[b"DBSIZE"]).expect("an answer"), Value::Int(0));
 }
@@ -267,14 +279,15 @@ fn the_longest_argument_there_may_be() {
     let server = tenon(&[]);
     let mut stream = connect(&server, Dialect::Redis);
     let piece: Vec<u8> = (0..MIB).map(|at| (at % 251) as u8).collect();
-    let mut send_long = |stream: &mut Stream, before: &str| {
+    let send_long = |stream: &mut Stream, before: &str| {
         send(stream, before.as_bytes());
         send(stream, format!("${LEN}\r\n").as_bytes());
         (0..LEN / MIB).for_each(|_| send(stream, &piece));
         send(stream, b"\r\n");
     };
     let answer = |stream: &mut Stream| crate::support::read_until(stream, b"\r\n").expect("an answer");
-    within_memory(&server, 3 * LEN, || {
+    // The value, an argument as it comes in chunks, and the same in one piece as a key has to be.
+    within_memory(&server, 3 * LEN + 128 * MIB, || {
         send_long(&mut stream, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n");
         assert_eq!(answer(&mut stream), b"+OK\r\n");
         // One byte more than a string may have.

@@ -121,7 +121,8 @@ fn counts_of_arguments() {
 
 #[test]
 fn lengths_of_arguments() {
-    let invalid = |len: &str| lost(format!("*3\r\n$3\r\nSET\r\n$4\r\nkept\r\n${len}\r\nnew\r\n"), "invalid bulk length");
+    let invalid =
+        |len: &str| lost(format!("*3\r\n$3\r\nSET\r\n$4\r\nkept\r\n${len}\r\nnew\r\n"), "invalid bulk length");
     let no_dollar = |line: &str, got: &str| {
         lost(format!("*3\r\n$3\r\nSET\r\n$4\r\nkept\r\n{line}\r\nnew\r\n"), &format!("expected '$', got '{got}'"))
     };
@@ -171,10 +172,7 @@ fn a_smaller_limit_for_arguments_holds() {
     let echoed = [format!("${}\r\n", 1 << 20).as_bytes(), &vec![b'x'; 1 << 20], b"\r\n"].concat();
     play(
         &[("proto-max-bulk-len", "1mb")],
-        &[
-            case(of_len(1 << 20), echoed, InStep),
-            lost("*2\r\n$4\r\nECHO\r\n$1048577\r\n", "invalid bulk length"),
-        ],
+        &[case(of_len(1 << 20), echoed, InStep), lost("*2\r\n$4\r\nECHO\r\n$1048577\r\n", "invalid bulk length")],
     );
 }
 
@@ -211,9 +209,8 @@ fn binary_arguments_cannot_break_a_reply() {
         encode_command(&[name, argument], &mut bytes);
         bytes
     };
-    let unknown = |name: &str, argument: &str| {
-        format!("-ERR unknown command '{name}', with args beginning with: {argument}\r\n")
-    };
+    let unknown =
+        |name: &str, argument: &str| format!("-ERR unknown command '{name}', with args beginning with: {argument}\r\n");
     play(
         &[],
         &[

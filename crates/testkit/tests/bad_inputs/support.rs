@@ -75,14 +75,17 @@ pub(crate) fn read_until_closed(stream: &mut Stream) -> Result<Vec<u8>, String> 
 
 /// All that comes until it ends with `last`, which the server must not close before.
 pub(crate) fn read_until(stream: &mut Stream, last: &[u8]) -> Result<Vec<u8>, String> {
+    read_until_it(stream, |answer| answer.ends_with(last))
+        .map_err(|problem| format!("{problem}, before '{}'", last.escape_ascii()))
+}
+
+fn read_until_it(stream: &mut Stream, is_whole: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>, String> {
     let mut answer = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
-    while !answer.ends_with(last) {
+    while !is_whole(&answer) {
         match stream.read(&mut buffer) {
             Ok(read) if read > 0 => answer.extend_from_slice(&buffer[..read]),
-            end => {
-                return Err(format!("{end:?} after '{}', before '{}'", answer.escape_ascii(), last.escape_ascii()));
-            }
+            end => return Err(format!("{end:?} after '{}'", answer.escape_ascii())),
         }
     }
     Ok(answer)
@@ -112,12 +115,22 @@ pub(crate) fn converse(server: &Server, dialect: Dialect, bytes: &[u8], ends: En
     // A question that nothing before it can have been answered with.
     let (question, answer): (&[u8], &[u8]) = match dialect {
         Dialect::Redis => (b"*2\r\n$4\r\nECHO\r\n$9\r\nin step?!\r\n", b"$9\r\nin step?!\r\n"),
-        Dialect::Memcache => (b"verbosity\r\n", b"ERROR\r\n"),
+        Dialect::Memcache => (b"version\r\n", b"VERSION "),
     };
     send(&mut stream, question);
-    let mut said = read_until(&mut stream, answer)?;
-    said.truncate(said.len() - answer.len());
+    let answer_from = |said: &[u8]| {
+        let line = if dialect == Dialect::Redis { said.len().checked_sub(answer.len()) } else { last_line_from(said) };
+        line.filter(|&from| said[from..].starts_with(answer))
+    };
+    let mut said = read_until_it(&mut stream, |said| answer_from(said).is_some())?;
+    said.truncate(answer_from(&said).expect("it was just there"));
     Ok(said)
+}
+
+/// Where the last line starts, if it is whole.
+fn last_line_from(said: &[u8]) -> Option<usize> {
+    let lines = said.strip_suffix(b"\r\n")?;
+    Some(lines.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1))
 }
 
 /// Shows that both front ends still serve new clients.
