@@ -1,6 +1,7 @@
 //! Doors that stay shut: passwords, what only an operator may, who comes from elsewhere. Knows no handler.
 
 use crate::support::{PATIENCE, assert_alive, oracle, read_until_closed, resp, tenon};
+use std::io::Write;
 use std::net::{IpAddr, UdpSocket};
 use tenon_client::{Address, Resp, Stream, Value};
 use tenon_testkit::server::Server;
@@ -91,7 +92,7 @@ fn port(server: &Server, dialect: Dialect) -> u16 {
 #[test]
 fn protected_mode_turns_away_who_comes_from_elsewhere() {
     let Some(address) = outer_address() else {
-        eprintln!("skipped: this machine has no address but loopback");
+        let _ = writeln!(std::io::stderr(), "skipped: this machine has no address but loopback");
         return;
     };
     // The later --bind counts.
