@@ -404,6 +404,7 @@ impl Engine {
                 match self.gate(worker, session, resolved, args) {
                     Err(error) => {
                         worker.stats.commands[resolved.number as usize].rejected.add(1);
+                        let error = self.refuse_exec(session, resolved, error);
                         session.abort_transaction();
                         self.answer_error(worker, None, &error, &mut reply);
                         Fate::Settled(resolved)

@@ -170,8 +170,8 @@ impl Engine {
         was_in_multi
     }
 
-    /// What a refusal of EXEC itself, for its arguments say, entails: MULTI is over too. Gives the error to answer;
-    /// that of any other command stays as it is.
+    /// What a refusal of EXEC itself, for its arguments or a missing password say, entails: MULTI is over too. Gives the
+    /// error to answer; that of any other command stays as it is.
     pub(crate) fn refuse_exec(&self, session: &mut Session, resolved: Resolved, error: CmdError) -> CmdError {
         if !is_exec(resolved) {
             return error;

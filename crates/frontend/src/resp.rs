@@ -134,8 +134,7 @@ impl RespConnection {
     fn settle(&mut self, engine: &Engine, buf: &[u8], progress: Progress) -> (Range<usize>, Flow) {
         match progress {
             Progress::Incomplete { from } => {
-                if (buf.len() - from) as u64 > engine.config.client_query_buffer_limit() {
-                    tracing::warn!(client = self.session.client.id, "query buffer limit reached, connection closed");
+                if self.holds_too_much(engine, buf.len() - from) {
                     return (0..0, Flow::Close);
                 }
                 (from..buf.len(), Flow::Continue)
@@ -143,12 +142,28 @@ impl RespConnection {
             Progress::Stopped { from, flow } => (from..buf.len(), flow),
             Progress::Ended(flow) => (0..0, flow),
             Progress::Big { from, at, len } => {
+                // Its length is known: what can't fit is not collected first.
+                if self.holds_too_much(engine, at - from + len) {
+                    return (0..0, Flow::Close);
+                }
                 let mut rope = Rope::new();
                 rope.append(&buf[at..]);
                 self.filling = Some((rope, len - (buf.len() - at)));
                 (from..at, Flow::Continue)
             }
         }
+    }
+
+    /// Whether the client makes the server keep more than `client-query-buffer-limit`: these bytes of a command that is
+    /// not complete, its long arguments beside them, and what MULTI has queued.
+    fn holds_too_much(&self, engine: &Engine, bytes: usize) -> bool {
+        let beside: usize = self.bigs.iter().map(BigArg::len).sum();
+        let queued = self.session.client.queued_bytes.load(Ordering::Relaxed);
+        let too_much = (bytes + beside) as u64 + queued > engine.config.client_query_buffer_limit();
+        if too_much {
+            tracing::warn!(client = self.session.client.id, "query buffer limit reached, connection closed");
+        }
+        too_much
     }
 
     /// Runs the command that waited for the end of a pause, if there is one; gives a flow when it has to wait on.

@@ -1,0 +1,10 @@
+//! Inputs no well-behaved client sends, against the real binary over TCP. Knows no handler.
+#![forbid(unsafe_code)]
+
+mod access;
+mod complexity;
+mod load;
+mod memcache;
+mod numbers;
+mod resp;
+mod support;

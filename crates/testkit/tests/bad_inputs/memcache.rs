@@ -1,0 +1,175 @@
+//! Requests that are no memcached text, or that nobody should send: memcached's words. Knows no verb's work.
+
+use crate::support::Ends::{self, Closed, InStep};
+use crate::support::{assert_alive, converse, data, oracle, resp, tenon};
+use std::collections::BTreeSet;
+use tenon_testkit::target::Dialect;
+
+const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format\r\n";
+
+/// Tries one request against Tenon, and against memcached where `alike`.
+struct Trial {
+    tenon: tenon_testkit::server::Server,
+    memcached: Option<tenon_testkit::server::Server>,
+    failures: Vec<String>,
+}
+
+impl Trial {
+    fn new() -> Trial {
+        let trial = Trial { tenon: tenon(&[]), memcached: oracle(Dialect::Memcache, &[]), failures: Vec::new() };
+        resp(&trial.tenon).call(&[b"SET", b"kept", b"10"]).expect("stored");
+        if let Some(memcached) = &trial.memcached {
+            let stored = converse(memcached, Dialect::Memcache, b"set kept 0 0 2\r\n10\r\n", InStep);
+            assert_eq!(stored, Ok(b"STORED\r\n".to_vec()));
+        }
+        trial
+    }
+
+    fn tries(&mut self, bytes: impl AsRef<[u8]>, answer: impl AsRef<[u8]>, ends: Ends, alike: bool) {
+        let (bytes, expected) = (bytes.as_ref(), Ok(answer.as_ref().to_vec()));
+        let shown = bytes[..bytes.len().min(200)].escape_ascii();
+        let show = |answer: &Result<Vec<u8>, String>| match answer {
+            Ok(bytes) => bytes[..bytes.len().min(300)].escape_ascii().to_string(),
+            Err(problem) => problem.clone(),
+        };
+        let servers = [(Some(&self.tenon), "tenon"), (self.memcached.as_ref().filter(|_| alike), "memcached")];
+        for (server, name) in servers {
+            let Some(server) = server else { continue };
+            let answer = converse(server, Dialect::Memcache, bytes, ends);
+            if answer != expected {
+                self.failures.push(format!("{name} to '{shown}': '{}', not '{}'", show(&answer), show(&expected)));
+            }
+        }
+        let left = data(&self.tenon);
+        let kept = left.get(b"kept".as_slice());
+        if left.len() != 1 || kept != Some(&tenon_client::Value::Bulk(b"10".to_vec())) {
+            self.failures.push(format!("'{shown}' changed the data: {left:?}"));
+        }
+    }
+
+    fn in_step(&mut self, bytes: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) {
+        self.tries(bytes, answer, InStep, true);
+    }
+
+    fn end(self) {
+        assert!(self.failures.is_empty(), "{}", self.failures.join("\n"));
+        assert_alive(&self.tenon);
+    }
+}
+
+#[test]
+fn keys_that_are_none() {
+    let mut trial = Trial::new();
+    let long = "k".repeat(251);
+    for verb in ["get", "gets"] {
+        trial.in_step(format!("{verb} {long}\r\n"), BAD_FORMAT);
+        trial.in_step(format!("{verb}\r\n"), "ERROR\r\n");
+        trial.in_step(format!("{verb} \r\n"), "ERROR\r\n");
+    }
+    for line in ["incr # 1", "decr # 1", "touch # 0", "delete #"] {
+        trial.in_step(format!("{}\r\n", line.replace('#', &long)), BAD_FORMAT);
+        trial.in_step(format!("{}\r\n", line.replace('#', "")), "ERROR\r\n");
+    }
+    for verb in ["set", "add", "replace", "append", "prepend"] {
+        trial.in_step(format!("{verb} {long} 0 0 2\r\nxx\r\n"), format!("{BAD_FORMAT}ERROR\r\n"));
+        trial.in_step(format!("{verb}  0 0 2\r\n"), "ERROR\r\n");
+    }
+    // Control characters end no key and break no answer.
+    trial.in_step("get a\tb\x01\x7f\r\n", "END\r\n");
+    trial.end();
+}
+
+#[test]
+fn blocks_that_are_not_as_said() {
+    let mut trial = Trial::new();
+    trial.in_step("set new 0 0 3\r\nabcdef\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n");
+    for len in ["-1", "-2147483648", "x", "1x", "9223372036854775808", "99999999999999999999"] {
+        trial.in_step(format!("set new 0 0 {len}\r\n"), BAD_FORMAT);
+    }
+    for flags in ["-1", "x", "1x", "99999999999999999999"] {
+        trial.in_step(format!("set new {flags} 0 1\r\n"), BAD_FORMAT);
+    }
+    // memcached waits for as many bytes as are left of the number when its upper half is cut off.
+    trial.tries("set new 0 0 4294967296\r\n", BAD_FORMAT, InStep, false);
+    trial.tries("set new 4294967296 0 1\r\n", BAD_FORMAT, InStep, false);
+    for exptime in ["x", "1x", "9223372036854775808", "99999999999999999999"] {
+        trial.in_step(format!("set new 0 {exptime} 1\r\n"), BAD_FORMAT);
+    }
+    // The block that follows what is refused as it is read is not taken for requests where its length is known.
+    trial.in_step("cas kept 0 0 1\r\n", "ERROR\r\n");
+    trial.in_step("cas kept 0 0 1 x\r\n", BAD_FORMAT);
+    trial.end();
+}
+
+#[test]
+fn deltas_and_times_that_are_no_numbers() {
+    let mut trial = Trial::new();
+    for delta in ["-1", "x", "1x", "1.0", "0x5", "18446744073709551616", "99999999999999999999999"] {
+        for verb in ["incr", "decr"] {
+            trial.in_step(format!("{verb} kept {delta}\r\n"), "CLIENT_ERROR invalid numeric delta argument\r\n");
+            trial.in_step(format!("{verb} kept {delta} noreply\r\n"), "");
+        }
+    }
+    for exptime in ["x", "1x", "99999999999999999999"] {
+        trial.in_step(format!("touch kept {exptime}\r\n"), "CLIENT_ERROR invalid exptime argument\r\n");
+        trial.in_step(format!("gat {exptime} kept\r\n"), "CLIENT_ERROR invalid exptime argument\r\n");
+        trial.in_step(format!("flush_all {exptime}\r\n"), "CLIENT_ERROR invalid exptime argument\r\n");
+    }
+    trial.end();
+}
+
+#[test]
+fn lines_and_protocols_that_lead_nowhere() {
+    let mut trial = Trial::new();
+    let too_long = "CLIENT_ERROR line too long\r\n";
+    // memcached hangs up without a word.
+    trial.tries(" ".repeat(9_000), too_long, Closed, false);
+    trial.tries("x".repeat(9_000), too_long, Closed, false);
+    trial.tries(format!("set {} 0 0 1\r\n", "x".repeat(9_000)), too_long, Closed, false);
+    // HTTP: a browser must not be made to send requests in its body.
+    trial.tries("POST / HTTP/1.1\r\nHost: x\r\n\r\nset kept 0 0 3\r\nnew\r\n", "", Closed, false);
+    trial.in_step("\x16\x03\x01\x02\r\n", "ERROR\r\n");
+    trial.in_step("*1\r\n$4\r\nPING\r\n", "ERROR\r\nERROR\r\nERROR\r\n");
+    trial.in_step("\r\n\r\n\r\n", "ERROR\r\nERROR\r\nERROR\r\n");
+    trial.end();
+}
+
+#[test]
+fn counters_wrap_at_the_top_and_stop_at_the_bottom() {
+    let server = tenon(&[]);
+    let memcached = oracle(Dialect::Memcache, &[]);
+    let requests = "set n 0 0 20\r\n18446744073709551615\r\nincr n 0\r\nincr n 1\r\nincr n 18446744073709551615\r\n\
+        incr n 18446744073709551615\r\ndecr n 18446744073709551615\r\ndecr n 1\r\nset n 0 0 20\r\n\
+        18446744073709551616\r\nincr n 1\r\nset n 0 0 2\r\n-1\r\nincr n 1\r\ndecr n 1\r\nset n 0 0 0\r\n\r\nincr n 1\r\n";
+    let not_number = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+    let answers = format!(
+        "STORED\r\n18446744073709551615\r\n0\r\n18446744073709551615\r\n18446744073709551614\r\n0\r\n0\r\n\
+        STORED\r\n{not_number}STORED\r\n{not_number}{not_number}STORED\r\n{not_number}"
+    );
+    for server in [Some(&server), memcached.as_ref()].into_iter().flatten() {
+        let answer = converse(server, Dialect::Memcache, requests.as_bytes(), InStep).expect("answers");
+        assert_eq!(String::from_utf8_lossy(&answer), answers);
+    }
+    assert_alive(&server);
+}
+
+#[test]
+fn the_words_of_refusals_are_few() {
+    // Whatever word comes where, the answer is one line that a client knows, and the next request is understood.
+    let server = tenon(&[]);
+    let words = ["set", "get", "incr", "k", "-1", "", "\0", "18446744073709551616", "noreply", "\u{7f}"];
+    let mut seen = BTreeSet::new();
+    for first in words {
+        for second in words {
+            for third in words {
+                let line = format!("{first} {second} {third}\r\n");
+                let answer = converse(&server, Dialect::Memcache, line.as_bytes(), InStep).expect(&line);
+                seen.insert(String::from_utf8_lossy(&answer).into_owned());
+            }
+        }
+    }
+    for answer in &seen {
+        let known = ["", "END\r\n", "ERROR\r\n", "NOT_FOUND\r\n"].contains(&answer.as_str());
+        assert!(known || answer.starts_with("CLIENT_ERROR "), "{answer:?} is no refusal");
+    }
+}
