@@ -162,6 +162,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a long table of safe code")]
     fn agrees_with_redis() {
         let bytes = |hex: &str| -> Vec<u8> {
             let digits = hex.trim_start_matches('-').as_bytes();

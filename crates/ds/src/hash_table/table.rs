@@ -1,73 +1,10 @@
-//! A table of tagged pointers, ordered by tag, that grows in small steps. Knows nothing of what it points to.
-//!
-//! A slot is one word: 48 bits of pointer and, above them, a 16-bit tag taken from the hash of the key.
-//!
-//! ```text
-//! 63            48 47                                   0
-//! +---------------+-------------------------------------+
-//! | tag           | address of the element, 0 = empty    |
-//! +---------------+-------------------------------------+
-//! ```
-//!
-//! The home of a tag is `tag * homes / 65536`, which keeps the order: the elements lie in the order of their tags,
-//! each at its home or behind it with no gap between (linear probing that stays sorted). From that follow
-//!
-//! - a search for what is not there ends at the first larger tag, so a high load stays cheap;
-//! - growing to any size needs only the tags, not the elements: a pass over words that lie in order, so the table
-//!   grows in steps of an eighth or so and wastes little;
-//! - a scan in the order of tags meets every element that stays in the table exactly once, however often the table
-//!   grows or shrinks between its steps.
-//!
-//! The last slots are slack for the elements that are pushed past the last home, and the very last is always empty,
-//! so no search has to look for the end.
+//! The table. Knows nothing of what its elements hold.
 
+use super::pointer::{ADDRESS_MASK, Pointer, TAG_SHIFT, address_of, prefetch, tag_of};
+use super::size::{CAPACITY_MIN, grown, load_max, slack};
 use crate::slab;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-
-const TAG_SHIFT: u32 = 48;
-const ADDRESS_MASK: usize = (1 << TAG_SHIFT) - 1;
-
-/// A pointer-sized owner of one element, which a `TagTable` can keep as a bare address.
-///
-/// # Safety
-/// `into_raw` gives an address below 2^48 that is unique among live elements, `from_raw` gives back the same owner,
-/// and `as_ref` and `as_mut` are valid while the owner is in the table and not moved out.
-pub unsafe trait Pointer {
-    /// A shared view of the element.
-    type Ref<'a>
-    where
-        Self: 'a;
-    /// An exclusive view of the element.
-    type Mut<'a>
-    where
-        Self: 'a;
-
-    /// Gives the element up as an address.
-    fn into_raw(self) -> NonNull<u8>;
-
-    /// Takes the element back.
-    ///
-    /// # Safety
-    /// `raw` came from `into_raw`, and nobody else takes it back.
-    unsafe fn from_raw(raw: NonNull<u8>) -> Self;
-
-    /// Views the element where it is.
-    ///
-    /// # Safety
-    /// `raw` came from `into_raw`, and for `'a` nobody takes it back or has an exclusive view.
-    unsafe fn as_ref<'a>(raw: NonNull<u8>) -> Self::Ref<'a>
-    where
-        Self: 'a;
-
-    /// Views the element where it is, exclusively.
-    ///
-    /// # Safety
-    /// `raw` came from `into_raw`, and for `'a` nobody takes it back or has another view.
-    unsafe fn as_mut<'a>(raw: NonNull<u8>) -> Self::Mut<'a>
-    where
-        Self: 'a;
-}
 
 /// Where an element lies now. Any insertion or removal makes it stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,36 +32,6 @@ struct EmptySlot(*mut u8);
 
 // SAFETY: the slot is null and never written.
 unsafe impl Sync for EmptySlot {}
-
-/// The smallest table: seven homes' worth of one cache line.
-const CAPACITY_MIN: u32 = 8;
-
-/// Slots behind the last home, the always-empty one included.
-const fn slack(capacity: u32) -> u32 {
-    // At a load of 7/8 an element lies 3.5 slots behind its home on average, with a geometric tail.
-    if capacity <= CAPACITY_MIN { 4 } else { 8 + capacity / 64 }
-}
-
-/// How many elements a table of `homes` takes before it grows.
-const fn load_max(homes: u32) -> u32 {
-    homes - homes / 8
-}
-
-/// The capacity that follows `capacity` when it is full.
-///
-/// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth. Larger ones take the
-/// sizes that general allocators have, four to a doubling.
-const fn grown(capacity: u32) -> u32 {
-    if capacity < 64 {
-        let next = capacity + capacity / 4 + 2;
-        return (next + 7) & !7;
-    }
-    if capacity < (slab::SLAB_MAX / 8) as u32 {
-        return (capacity + capacity / 8 + 7) & !7;
-    }
-    let eighth = (capacity + 1).next_power_of_two() / 8;
-    (capacity / eighth + 1) * eighth
-}
 
 impl<P: Pointer> TagTable<P> {
     /// An empty table.
@@ -455,31 +362,6 @@ impl<P: Pointer> Drop for TagTable<P> {
         }
         self.release();
     }
-}
-
-#[inline]
-fn tag_of(word: *mut u8) -> u16 {
-    (word.addr() >> TAG_SHIFT) as u16
-}
-
-/// # Safety
-/// `word` is an occupied slot.
-#[inline]
-unsafe fn address_of(word: *mut u8) -> NonNull<u8> {
-    // SAFETY: an occupied slot's address is not null.
-    unsafe { NonNull::new_unchecked(word.map_addr(|a| a & ADDRESS_MASK)) }
-}
-
-/// Asks the processor to load the cache line at `address`; any address will do.
-#[inline]
-pub fn prefetch(address: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch reads nothing that the program can see and never faults.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = address;
 }
 
 #[cfg(test)]
