@@ -22,6 +22,7 @@
 //! so no search has to look for the end.
 
 mod pointer;
+mod relocate;
 mod size;
 mod table;
 

@@ -12,9 +12,9 @@ pub struct Slot(u32);
 
 /// The table. An empty one has no memory of its own.
 pub struct TagTable<P: Pointer> {
-    slots: NonNull<*mut u8>,
+    pub(super) slots: NonNull<*mut u8>,
     /// Slots, the slack and the last, empty one included; 0 while nothing is allocated.
-    capacity: u32,
+    pub(super) capacity: u32,
     /// How many slots are homes.
     homes: u32,
     len: u32,
@@ -67,14 +67,14 @@ impl<P: Pointer> TagTable<P> {
     }
 
     #[inline]
-    fn read(&self, index: u32) -> *mut u8 {
+    pub(super) fn read(&self, index: u32) -> *mut u8 {
         debug_assert!(index < self.capacity.max(1));
         // SAFETY: the index is below the capacity (1 for the static empty slot).
         unsafe { *self.slots.as_ptr().add(index as usize) }
     }
 
     #[inline]
-    fn write(&mut self, index: u32, word: *mut u8) {
+    pub(super) fn write(&mut self, index: u32, word: *mut u8) {
         assert!(index < self.capacity, "only allocated slots are written");
         // SAFETY: the index is below the capacity, so the slot is allocated and not the static one.
         unsafe { *self.slots.as_ptr().add(index as usize) = word }
@@ -200,17 +200,7 @@ impl<P: Pointer> TagTable<P> {
     /// Takes an element out.
     pub fn remove(&mut self, slot: Slot) -> P {
         let word = self.occupied(slot);
-        let mut end = slot.0 + 1;
-        while !self.read(end).is_null() && self.home(tag_of(self.read(end))) < end {
-            end += 1;
-        }
-        // SAFETY: `slot < end <= capacity - 1`: both ranges lie inside the slots.
-        unsafe {
-            let to = self.slots.as_ptr().add(slot.0 as usize);
-            ptr::copy(to.add(1), to, (end - slot.0 - 1) as usize);
-        }
-        self.write(end - 1, ptr::null_mut());
-        self.len -= 1;
+        self.close(slot.0);
         if self.len == 0 {
             self.release();
         } else if self.capacity > CAPACITY_MIN && self.len < self.homes / 4 {
@@ -218,6 +208,22 @@ impl<P: Pointer> TagTable<P> {
         }
         // SAFETY: the element has left the table, so this is its only owner.
         unsafe { P::from_raw(address_of(word)) }
+    }
+
+    /// Drops the word in a slot and moves up what lies behind it and not at its home.
+    #[inline]
+    pub(super) fn close(&mut self, index: u32) {
+        let mut end = index + 1;
+        while !self.read(end).is_null() && self.home(tag_of(self.read(end))) < end {
+            end += 1;
+        }
+        // SAFETY: `index < end <= capacity - 1`: both ranges lie inside the slots.
+        unsafe {
+            let to = self.slots.as_ptr().add(index as usize);
+            ptr::copy(to.add(1), to, (end - index - 1) as usize);
+        }
+        self.write(end - 1, ptr::null_mut());
+        self.len -= 1;
     }
 
     /// Calls `visit` for the elements with tags from `from` on, in the order of tags, until at least `count` are
@@ -261,33 +267,8 @@ impl<P: Pointer> TagTable<P> {
         (start..self.capacity).chain(0..start).find(|&index| !self.read(index).is_null()).map(Slot)
     }
 
-    /// Moves the slots, and the elements that `should_move` names, out of memory that is to be given back.
-    pub fn relocate(&mut self, mut should_move: impl FnMut(P::Ref<'_>) -> bool, mut moved: impl FnMut(P) -> P) {
-        let bytes = self.capacity as usize * size_of::<*mut u8>();
-        // SAFETY: the slots are a block of this size when there are any.
-        if self.capacity > 0 && unsafe { slab::is_draining(self.slots.cast(), bytes) } {
-            self.resize(self.capacity);
-        }
-        for index in 0..self.capacity {
-            let word = self.read(index);
-            // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
-            let stays = word.is_null()
-                || unsafe { !slab::may_be_draining(address_of(word)) || !should_move(P::as_ref(address_of(word))) };
-            if stays {
-                continue;
-            }
-            // Should `moved` panic, the element is lost to the table but is not freed twice.
-            self.write(index, ptr::null_mut());
-            // SAFETY: the slot no longer holds the element, so this is its only owner.
-            let element = moved(unsafe { P::from_raw(address_of(word)) });
-            let address = element.into_raw().as_ptr();
-            assert!(address.addr() <= ADDRESS_MASK, "user addresses have 47 bits");
-            self.write(index, address.map_addr(|a| a | word.addr() & !ADDRESS_MASK));
-        }
-    }
-
     /// Moves the elements into a table of `capacity` slots, or of more if they do not fit.
-    fn resize(&mut self, mut capacity: u32) {
+    pub(super) fn resize(&mut self, mut capacity: u32) {
         loop {
             if let Some(mut table) = self.rebuilt(capacity) {
                 std::mem::swap(self, &mut table);

@@ -1,7 +1,7 @@
 //! Giving out blocks and taking them back. Knows not how heaps keep their spans.
 
 use super::classes::{SLAB_MAX, class_of};
-use super::lease::{HEAP, own_heap};
+use super::lease::{HEAP, collect_idle, own_heap};
 use super::span::span_of;
 use crate::memory;
 use std::alloc::{Layout, handle_alloc_error};
@@ -53,10 +53,12 @@ pub unsafe fn free(block: NonNull<u8>, size: usize) {
     }
 }
 
-/// Takes back what other threads have freed of this thread's blocks, so that empty spans can be reused or released.
+/// Takes back what other threads have freed of this thread's blocks and of ended threads', so that empty spans can be
+/// reused or released.
 pub fn collect() {
     // SAFETY: this thread owns its heap.
     unsafe { own_heap().drain_remote() }
+    collect_idle();
 }
 
 fn layout_of(size: usize) -> Layout {
@@ -148,5 +150,25 @@ mod tests {
                 unsafe { free(block, 4000) };
             }
         }
+    }
+    #[test]
+    fn blocks_of_an_ended_thread_come_back() {
+        struct Block(NonNull<u8>);
+        // SAFETY: the block is plain memory that nobody else refers to.
+        unsafe impl Send for Block {}
+        let block = std::thread::spawn(|| Block(alloc(20_000))).join().unwrap().0;
+        // SAFETY: the block lies in a live span, and heaps are leaked.
+        let heap = unsafe { &*(*span_of(block.as_ptr())).heap };
+        // SAFETY: the block is live and freed once.
+        unsafe { free(block, 20_000) };
+        // Another test's thread may have the heap now, but ends some time.
+        for _ in 0..10_000 {
+            collect();
+            if !heap.has_remote() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        panic!("the block still waits for its thread, which has ended");
     }
 }

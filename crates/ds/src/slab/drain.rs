@@ -5,13 +5,14 @@ use super::heap::Heap;
 use super::lease::own_heap;
 use super::span::{HEADERS_BYTES, SPAN_BYTES, Span, first_block, link, span_of, start_of, unlink};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 /// Which spans may be draining: a bit for each, by its address. Bits of spans that no longer are stay set until no
 /// heap drains any; whoever finds one asks `is_draining`.
 static MAY_DRAIN: [AtomicU64; FILTER_WORDS] = [const { AtomicU64::new(0) }; FILTER_WORDS];
-/// Heaps that have draining spans.
-static DRAINING_HEAPS: AtomicUsize = AtomicUsize::new(0);
+/// Heaps that have draining spans. Held while bits are set and while all are cleared, so that none is lost.
+static DRAINING_HEAPS: Mutex<usize> = Mutex::new(0);
 /// As many bits as there are spans in 4 GiB: two spans share a bit only when they lie so far apart.
 const FILTER_WORDS: usize = 256;
 
@@ -22,12 +23,16 @@ fn filter_bit(address: usize) -> (usize, u64) {
     (span / 64 % FILTER_WORDS, 1 << (span % 64))
 }
 
+fn draining_heaps() -> MutexGuard<'static, usize> {
+    DRAINING_HEAPS.lock().expect("no code panics while it holds the count")
+}
+
 impl Heap {
-    /// Marks the little-used spans of a class; tells whether there are any.
+    /// Marks the little-used spans of a class.
     ///
     /// # Safety
-    /// The caller owns the heap.
-    unsafe fn drain_class(&self, class: usize) -> bool {
+    /// The caller owns the heap and holds `DRAINING_HEAPS`.
+    unsafe fn drain_class(&self, class: usize) {
         let is_sparse = |span: *mut Span| {
             // SAFETY: only live spans of this heap are passed.
             let (used, bump, block) =
@@ -48,7 +53,7 @@ impl Heap {
             // At least a span must be won when the blocks are packed anew.
             let needed = blocks.div_ceil((SPAN_BYTES - HEADERS_BYTES) / class_size(class));
             if spans <= needed {
-                return false;
+                return;
             }
             let mut span = (*self.bins.get())[class];
             while !span.is_null() {
@@ -62,7 +67,32 @@ impl Heap {
                 }
                 span = next;
             }
-            true
+        }
+    }
+
+    /// Lets the spans that are being emptied give out blocks again.
+    ///
+    /// # Safety
+    /// The caller owns the heap.
+    pub(super) unsafe fn stop_draining(&self) {
+        if !self.drains.replace(false) {
+            return;
+        }
+        // SAFETY: the caller owns the heap, and the spans in its lists are live. A span that gave out no blocks since
+        // some of its were freed has room.
+        unsafe {
+            self.drain_remote();
+            while !(*self.draining.get()).is_null() {
+                let span = *self.draining.get();
+                unlink(self.draining.get(), span);
+                (*span).draining.store(false, Ordering::Relaxed);
+                self.list(span);
+            }
+        }
+        let mut heaps = draining_heaps();
+        *heaps -= 1;
+        if *heaps == 0 {
+            MAY_DRAIN.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         }
     }
 }
@@ -79,33 +109,25 @@ pub fn start_draining() -> bool {
     // SAFETY: this thread owns its heap.
     unsafe {
         heap.drain_remote();
-        DRAINING_HEAPS.fetch_add(1, Ordering::Relaxed);
-        // Every class is to be looked at, so no short-circuiting.
-        let any = (0..CLASSES).filter(|&class| heap.drain_class(class)).count() > 0;
+        let mut heaps = draining_heaps();
+        if !heap.drains.replace(true) {
+            *heaps += 1;
+        }
+        (0..CLASSES).for_each(|class| heap.drain_class(class));
+        drop(heaps);
+        let any = !(*heap.draining.get()).is_null();
         if !any {
-            DRAINING_HEAPS.fetch_sub(1, Ordering::Relaxed);
+            heap.stop_draining();
         }
         any
     }
 }
 
-/// Ends what `start_draining` has started: spans that are still not empty give out blocks again.
+/// Ends what `start_draining` has started: spans that are still not empty give out blocks again. The end of a thread
+/// does the same.
 pub fn stop_draining() {
-    let heap = own_heap();
-    // SAFETY: this thread owns its heap, and the spans in its lists are live.
-    unsafe {
-        heap.drain_remote();
-        while !(*heap.draining.get()).is_null() {
-            let span = *heap.draining.get();
-            unlink(heap.draining.get(), span);
-            (*span).draining.store(false, Ordering::Relaxed);
-            heap.list(span);
-        }
-    }
-    if DRAINING_HEAPS.fetch_sub(1, Ordering::Relaxed) == 1 {
-        // A heap that starts just now may lose a bit: what it would have won then waits for its next turn.
-        MAY_DRAIN.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-    }
+    // SAFETY: this thread owns its heap.
+    unsafe { own_heap().stop_draining() };
 }
 
 /// Whether the block at this address may have to be moved: a look that reads neither block nor span.
@@ -194,6 +216,59 @@ mod tests {
             assert!(waste() < before, "the spans give out blocks again");
             for block in stay.into_iter().map(|(_, block)| block).chain(again) {
                 // SAFETY: as above.
+                unsafe { free(block, size) };
+            }
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
+    /// Blocks in six spans, of which every fourth stays.
+    fn leave_every_fourth(size: usize) -> Vec<NonNull<u8>> {
+        let blocks: Vec<NonNull<u8>> = (0..6 * (SPAN_BYTES / size)).map(|_| alloc(size)).collect();
+        let (stay, go): (Vec<_>, Vec<_>) = blocks.into_iter().enumerate().partition(|(index, _)| index % 4 == 0);
+        for (_, block) in go {
+            // SAFETY: the block is live and freed once.
+            unsafe { free(block, size) };
+        }
+        stay.into_iter().map(|(_, block)| block).collect()
+    }
+
+    #[test]
+    fn draining_ends_with_its_thread() {
+        struct Blocks(Vec<NonNull<u8>>);
+        // SAFETY: the blocks are plain memory that nobody else refers to.
+        unsafe impl Send for Blocks {}
+        let size = 30_000;
+        let start = move || {
+            let blocks = leave_every_fourth(size);
+            assert!(start_draining());
+            assert!(start_draining(), "it still drains");
+            // SAFETY: the blocks are live.
+            assert!(blocks.iter().any(|&block| unsafe { is_draining(block, size) }));
+            Blocks(blocks)
+        };
+        for block in std::thread::spawn(start).join().unwrap().0 {
+            // SAFETY: the block is live until it is freed, once.
+            unsafe {
+                assert!(!is_draining(block, size));
+                free(block, size);
+            }
+        }
+    }
+
+    #[test]
+    fn stopping_what_was_not_started_changes_nothing() {
+        let check = || {
+            let size = 30_000;
+            let blocks = leave_every_fourth(size);
+            assert!(start_draining());
+            assert!(own_heap().drains.get() && *draining_heaps() > 0);
+            for _ in 0..3 {
+                stop_draining();
+                assert!(!own_heap().drains.get());
+                assert!(*draining_heaps() < usize::MAX / 2, "the count has not wrapped");
+            }
+            for block in blocks {
+                // SAFETY: the block is live and freed once.
                 unsafe { free(block, size) };
             }
         };

@@ -13,6 +13,8 @@ pub(super) struct Heap {
     pub(super) bins: UnsafeCell<[*mut Span; CLASSES]>,
     /// Spans that are to be emptied. Touched by the owning thread only.
     pub(super) draining: UnsafeCell<*mut Span>,
+    /// Whether spans were marked to be emptied. Touched by the owning thread only.
+    pub(super) drains: Cell<bool>,
     /// Bytes of blocks that are free but were in use before: they take memory for nothing. Owning thread only.
     pub(super) waste: Cell<usize>,
     /// Blocks that other threads have freed.
@@ -21,7 +23,7 @@ pub(super) struct Heap {
     owned: AtomicBool,
 }
 
-// SAFETY: `bins`, `draining` and `waste` are touched only by the thread that has set `owned`; `remote` is atomic.
+// SAFETY: `bins`, `draining`, `drains` and `waste` are touched only by the thread that has set `owned`; `remote` is atomic.
 unsafe impl Sync for Heap {}
 // SAFETY: a heap has no tie to the thread that made it; ownership is handed on through `owned`.
 unsafe impl Send for Heap {}
@@ -32,6 +34,7 @@ impl Heap {
         Heap {
             bins: UnsafeCell::new([ptr::null_mut(); CLASSES]),
             draining: UnsafeCell::new(ptr::null_mut()),
+            drains: Cell::new(false),
             waste: Cell::new(0),
             remote: AtomicPtr::new(ptr::null_mut()),
             owned: AtomicBool::new(true),
@@ -96,11 +99,12 @@ impl Heap {
                 let head = if draining { self.draining.get() } else { self.bin(span) };
                 unlink(head, span);
                 self.waste.set(self.waste.get() - ((*span).bump as usize - first_block(span)));
-                retire_span(span);
+                retire_span(NonNull::new_unchecked(span));
             }
         }
     }
 
+    /// Hands a free block of one of this heap's spans to whoever owns the heap.
     pub(super) fn push_remote(&self, block: *mut u8) {
         let mut head = self.remote.load(Ordering::Relaxed);
         loop {
@@ -113,10 +117,17 @@ impl Heap {
         }
     }
 
+    /// Whether other threads have freed blocks that the heap has not taken back yet.
+    pub(super) fn has_remote(&self) -> bool {
+        !self.remote.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Takes back what other threads have freed.
+    ///
     /// # Safety
     /// The caller owns the heap.
     pub(super) unsafe fn drain_remote(&self) {
-        if self.remote.load(Ordering::Relaxed).is_null() {
+        if !self.has_remote() {
             return;
         }
         let mut block = self.remote.swap(ptr::null_mut(), Ordering::Acquire);

@@ -20,8 +20,11 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let heap = HEAP.replace(ptr::null());
         if !heap.is_null() {
-            // SAFETY: heaps are leaked, so the pointer stays valid.
-            unsafe { (*heap).disown() };
+            // SAFETY: heaps are leaked, so the pointer stays valid; until it is disowned, the heap is this thread's.
+            unsafe {
+                (*heap).stop_draining();
+                (*heap).disown();
+            }
         }
     }
 }
@@ -46,4 +49,18 @@ fn lease_heap() -> &'static Heap {
     // While the thread is torn down the lease is gone; such a heap then stays leased for good, which is harmless.
     let _ = LEASE.try_with(|_| ());
     heap
+}
+
+/// Takes back what was freed of the blocks of threads that have ended; no thread may come for a long time that would
+/// do so for its own heap.
+pub(super) fn collect_idle() {
+    // Whoever holds the lock leases a heap, or collects already.
+    let Ok(heaps) = HEAPS.try_lock() else { return };
+    for heap in heaps.iter().filter(|heap| heap.has_remote()) {
+        if heap.try_own() {
+            // SAFETY: this thread owns the heap for the moment.
+            unsafe { heap.drain_remote() };
+            heap.disown();
+        }
+    }
 }
