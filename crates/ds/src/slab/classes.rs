@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn classes_hold_their_sizes() {
-        for size in 1..=SLAB_MAX {
+        // Under Miri a few: there is no unsafe code here.
+        for size in (1..=SLAB_MAX).step_by(if cfg!(miri) { 61 } else { 1 }) {
             let class = class_of(size);
             let room = class_size(class);
             assert!(room >= size, "{size} in a block of {room}");
