@@ -631,7 +631,7 @@ mod tests {
     #[test]
     fn overwrites_in_place_only_what_fits() {
         for meta in metas() {
-            let step = if cfg!(miri) { 5 } else { 1 };
+            let step = if cfg!(miri) { 7 } else { 1 };
             for before in (0..40).step_by(step) {
                 for after in (0..40).step_by(step) {
                     let mut entry = Entry::new(b"key", NewValue::Bytes(&vec![b'a'; before]), &meta);

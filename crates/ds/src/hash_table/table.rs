@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn behaves_like_a_map() {
-        let rounds = if cfg!(miri) { 300 } else { 60_000 };
+        let rounds = if cfg!(miri) { 200 } else { 60_000 };
         // Few tags force long runs of equal ones; many are the usual case.
         for tags in [1, 7, 500, 65_536u64] {
             let mut table: TagTable<Boxed> = TagTable::new();
