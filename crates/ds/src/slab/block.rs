@@ -151,24 +151,4 @@ mod tests {
             }
         }
     }
-    #[test]
-    fn blocks_of_an_ended_thread_come_back() {
-        struct Block(NonNull<u8>);
-        // SAFETY: the block is plain memory that nobody else refers to.
-        unsafe impl Send for Block {}
-        let block = std::thread::spawn(|| Block(alloc(20_000))).join().unwrap().0;
-        // SAFETY: the block lies in a live span, and heaps are leaked.
-        let heap = unsafe { &*(*span_of(block.as_ptr())).heap };
-        // SAFETY: the block is live and freed once.
-        unsafe { free(block, 20_000) };
-        // Another test's thread may have the heap now, but ends some time.
-        for _ in 0..10_000 {
-            collect();
-            if !heap.has_remote() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        panic!("the block still waits for its thread, which has ended");
-    }
 }
