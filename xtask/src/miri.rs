@@ -25,12 +25,22 @@ pub fn run(workspace: &Workspace) -> Result<Outcome> {
             return Ok(Outcome::Skipped(format!("Miri is not available for this nightly toolchain: {error:#}")));
         }
     }
-    let mut command = process::nightly(workspace, "cargo");
     // Property tests read their seed file and the clock; a few cases are what Miri's speed allows.
-    command.env("MIRIFLAGS", "-Zmiri-disable-isolation").env("PROPTEST_CASES", "4");
-    command.args(["miri", "test", "--package", "tenon-ds", "--package", "tenon-store"]);
-    process::run(&mut command)?;
+    const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-strict-provenance";
+    miri(workspace, FLAGS, &["--package", "tenon-ds", "--package", "tenon-store"])?;
+    // Each seed is another interleaving of the slab's threads, and other places for weak memory to show.
+    let seeds = format!("{FLAGS} -Zmiri-many-seeds=1..{SEEDS_END}");
+    miri(workspace, &seeds, &["--package", "tenon-ds", "--test", "slab_threads"])?;
     Ok(Outcome::Done)
+}
+
+/// Seeds up to here, exclusive, beside the usual 0.
+const SEEDS_END: u32 = 9;
+
+fn miri(workspace: &Workspace, flags: &str, tests: &[&str]) -> Result<()> {
+    let mut command = process::nightly(workspace, "cargo");
+    command.env("MIRIFLAGS", flags).env("PROPTEST_CASES", "4");
+    process::run(command.args(["miri", "test"]).args(tests))
 }
 
 fn has_components() -> Result<bool> {

@@ -148,7 +148,8 @@ mod tests {
     fn agrees_with_the_naive_matcher() {
         let mut random = Random(0x7e40_1e5d);
         let mut matches = 0;
-        for round in 0..200_000 {
+        // Under Miri a few rounds: there is no unsafe code here.
+        for round in 0..if cfg!(miri) { 200 } else { 200_000 } {
             let pattern = random.bytes(b"aabB**??[]^-\\\xff", 9);
             let text = random.bytes(b"aaabbAB-]^\\\xff", 9);
             let case = if round % 2 == 0 { Case::Sensitive } else { Case::Insensitive };
@@ -157,10 +158,11 @@ mod tests {
             assert_eq!(glob(&pattern, &text, case), expected, "{pattern:x?} {text:x?} {case:?}");
             matches += usize::from(expected);
         }
-        assert!(matches > 5_000, "the inputs must exercise matches too, got {matches}");
+        assert!(cfg!(miri) || matches > 5_000, "the inputs must exercise matches too, got {matches}");
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a long table of safe code")]
     fn agrees_with_redis() {
         let bytes = |hex: &str| -> Vec<u8> {
             let digits = hex.trim_start_matches('-').as_bytes();
@@ -186,6 +188,7 @@ mod tests {
 
     /// With exponential matching this test would not end.
     #[test]
+    #[cfg_attr(miri, ignore = "tens of millions of steps of safe code")]
     fn many_stars_stay_quick() {
         let pattern = [b"a*".repeat(1_000), b"b".to_vec()].concat();
         let text = b"a".repeat(20_000);

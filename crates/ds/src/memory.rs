@@ -73,16 +73,14 @@ pub struct Counting<A>(pub A);
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
         // SAFETY: the caller upholds `GlobalAlloc::alloc`'s contract.
-        unsafe { self.0.alloc(layout) }
+        counted(unsafe { self.0.alloc(layout) }, layout.size() as isize)
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
         // SAFETY: the caller upholds `GlobalAlloc::alloc_zeroed`'s contract.
-        unsafe { self.0.alloc_zeroed(layout) }
+        counted(unsafe { self.0.alloc_zeroed(layout) }, layout.size() as isize)
     }
 
     #[inline]
@@ -94,10 +92,18 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
 
     #[inline]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as isize - layout.size() as isize);
         // SAFETY: the caller upholds `GlobalAlloc::realloc`'s contract.
-        unsafe { self.0.realloc(pointer, layout, size) }
+        counted(unsafe { self.0.realloc(pointer, layout, size) }, size as isize - layout.size() as isize)
     }
+}
+
+/// Counts an allocation if there was one: what `try_reserve` asks for in vain must not count as used for good.
+#[inline]
+fn counted(pointer: *mut u8, bytes: isize) -> *mut u8 {
+    if !pointer.is_null() {
+        count(bytes);
+    }
+    pointer
 }
 
 #[cfg(test)]
@@ -117,5 +123,36 @@ mod tests {
         assert_eq!((used() as isize + (BIG / 2)) / BIG, 2);
         std::thread::spawn(|| count(-2 * BIG)).join().unwrap();
         assert_eq!((used() as isize + (BIG / 2)) / BIG, 0);
+    }
+    /// An allocator that never has anything.
+    struct Exhausted;
+
+    // SAFETY: null says that there was nothing to give, so nothing comes back.
+    unsafe impl GlobalAlloc for Exhausted {
+        unsafe fn alloc(&self, _: Layout) -> *mut u8 {
+            std::ptr::null_mut()
+        }
+        unsafe fn dealloc(&self, _: *mut u8, _: Layout) {
+            unreachable!("nothing was given out")
+        }
+        unsafe fn realloc(&self, _: *mut u8, _: Layout, _: usize) -> *mut u8 {
+            std::ptr::null_mut()
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_allocated_is_not_counted() {
+        // Larger than what other tests count meanwhile.
+        const HUGE: usize = 1 << 55;
+        let layout = Layout::from_size_align(HUGE, 8).unwrap();
+        let mut byte = 0u8;
+        let before = used();
+        // SAFETY: the layout has a size, and `Exhausted` does not look at what it is given.
+        unsafe {
+            assert!(Counting(Exhausted).alloc(layout).is_null());
+            assert!(Counting(Exhausted).alloc_zeroed(layout).is_null());
+            assert!(Counting(Exhausted).realloc(&raw mut byte, Layout::new::<u8>(), HUGE).is_null());
+        }
+        assert!(used().abs_diff(before) < HUGE / 2);
     }
 }

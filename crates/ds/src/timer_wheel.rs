@@ -216,9 +216,8 @@ impl Tags {
         let (_, capacity) = self.len_and_capacity();
         let Some(block) = self.0 else { return };
         // SAFETY: the block was allocated with this size.
-        if slab::may_be_draining(block.cast())
-            && unsafe { slab::is_draining(block.cast(), Tags::block_bytes(capacity)) }
-        {
+        let should_move = || unsafe { slab::is_draining(block.cast(), Tags::block_bytes(capacity)) };
+        if slab::may_be_draining(block.cast()) && should_move() {
             self.move_to(capacity);
         }
     }

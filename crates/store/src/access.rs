@@ -111,6 +111,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a million steps of safe code")]
     fn the_counter_grows_logarithmically_and_decays() {
         let noting = Noting::Frequency { log_factor: 10, decay_minutes: 1 };
         let clock = AccessClock::new(noting, 1_000_000);

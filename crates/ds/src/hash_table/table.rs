@@ -1,73 +1,10 @@
-//! A table of tagged pointers, ordered by tag, that grows in small steps. Knows nothing of what it points to.
-//!
-//! A slot is one word: 48 bits of pointer and, above them, a 16-bit tag taken from the hash of the key.
-//!
-//! ```text
-//! 63            48 47                                   0
-//! +---------------+-------------------------------------+
-//! | tag           | address of the element, 0 = empty    |
-//! +---------------+-------------------------------------+
-//! ```
-//!
-//! The home of a tag is `tag * homes / 65536`, which keeps the order: the elements lie in the order of their tags,
-//! each at its home or behind it with no gap between (linear probing that stays sorted). From that follow
-//!
-//! - a search for what is not there ends at the first larger tag, so a high load stays cheap;
-//! - growing to any size needs only the tags, not the elements: a pass over words that lie in order, so the table
-//!   grows in steps of an eighth or so and wastes little;
-//! - a scan in the order of tags meets every element that stays in the table exactly once, however often the table
-//!   grows or shrinks between its steps.
-//!
-//! The last slots are slack for the elements that are pushed past the last home, and the very last is always empty,
-//! so no search has to look for the end.
+//! The table. Knows nothing of what its elements hold.
 
+use super::pointer::{ADDRESS_MASK, Pointer, TAG_SHIFT, address_of, prefetch, tag_of};
+use super::size::{CAPACITY_MIN, grown, load_max, slack};
 use crate::slab;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-
-const TAG_SHIFT: u32 = 48;
-const ADDRESS_MASK: usize = (1 << TAG_SHIFT) - 1;
-
-/// A pointer-sized owner of one element, which a `TagTable` can keep as a bare address.
-///
-/// # Safety
-/// `into_raw` gives an address below 2^48 that is unique among live elements, `from_raw` gives back the same owner,
-/// and `as_ref` and `as_mut` are valid while the owner is in the table and not moved out.
-pub unsafe trait Pointer {
-    /// A shared view of the element.
-    type Ref<'a>
-    where
-        Self: 'a;
-    /// An exclusive view of the element.
-    type Mut<'a>
-    where
-        Self: 'a;
-
-    /// Gives the element up as an address.
-    fn into_raw(self) -> NonNull<u8>;
-
-    /// Takes the element back.
-    ///
-    /// # Safety
-    /// `raw` came from `into_raw`, and nobody else takes it back.
-    unsafe fn from_raw(raw: NonNull<u8>) -> Self;
-
-    /// Views the element where it is.
-    ///
-    /// # Safety
-    /// `raw` came from `into_raw`, and for `'a` nobody takes it back or has an exclusive view.
-    unsafe fn as_ref<'a>(raw: NonNull<u8>) -> Self::Ref<'a>
-    where
-        Self: 'a;
-
-    /// Views the element where it is, exclusively.
-    ///
-    /// # Safety
-    /// `raw` came from `into_raw`, and for `'a` nobody takes it back or has another view.
-    unsafe fn as_mut<'a>(raw: NonNull<u8>) -> Self::Mut<'a>
-    where
-        Self: 'a;
-}
 
 /// Where an element lies now. Any insertion or removal makes it stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +12,9 @@ pub struct Slot(u32);
 
 /// The table. An empty one has no memory of its own.
 pub struct TagTable<P: Pointer> {
-    slots: NonNull<*mut u8>,
+    pub(super) slots: NonNull<*mut u8>,
     /// Slots, the slack and the last, empty one included; 0 while nothing is allocated.
-    capacity: u32,
+    pub(super) capacity: u32,
     /// How many slots are homes.
     homes: u32,
     len: u32,
@@ -95,36 +32,6 @@ struct EmptySlot(*mut u8);
 
 // SAFETY: the slot is null and never written.
 unsafe impl Sync for EmptySlot {}
-
-/// The smallest table: seven homes' worth of one cache line.
-const CAPACITY_MIN: u32 = 8;
-
-/// Slots behind the last home, the always-empty one included.
-const fn slack(capacity: u32) -> u32 {
-    // At a load of 7/8 an element lies 3.5 slots behind its home on average, with a geometric tail.
-    if capacity <= CAPACITY_MIN { 4 } else { 8 + capacity / 64 }
-}
-
-/// How many elements a table of `homes` takes before it grows.
-const fn load_max(homes: u32) -> u32 {
-    homes - homes / 8
-}
-
-/// The capacity that follows `capacity` when it is full.
-///
-/// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth. Larger ones take the
-/// sizes that general allocators have, four to a doubling.
-const fn grown(capacity: u32) -> u32 {
-    if capacity < 64 {
-        let next = capacity + capacity / 4 + 2;
-        return (next + 7) & !7;
-    }
-    if capacity < (slab::SLAB_MAX / 8) as u32 {
-        return (capacity + capacity / 8 + 7) & !7;
-    }
-    let eighth = (capacity + 1).next_power_of_two() / 8;
-    (capacity / eighth + 1) * eighth
-}
 
 impl<P: Pointer> TagTable<P> {
     /// An empty table.
@@ -160,14 +67,14 @@ impl<P: Pointer> TagTable<P> {
     }
 
     #[inline]
-    fn read(&self, index: u32) -> *mut u8 {
+    pub(super) fn read(&self, index: u32) -> *mut u8 {
         debug_assert!(index < self.capacity.max(1));
         // SAFETY: the index is below the capacity (1 for the static empty slot).
         unsafe { *self.slots.as_ptr().add(index as usize) }
     }
 
     #[inline]
-    fn write(&mut self, index: u32, word: *mut u8) {
+    pub(super) fn write(&mut self, index: u32, word: *mut u8) {
         assert!(index < self.capacity, "only allocated slots are written");
         // SAFETY: the index is below the capacity, so the slot is allocated and not the static one.
         unsafe { *self.slots.as_ptr().add(index as usize) = word }
@@ -293,17 +200,7 @@ impl<P: Pointer> TagTable<P> {
     /// Takes an element out.
     pub fn remove(&mut self, slot: Slot) -> P {
         let word = self.occupied(slot);
-        let mut end = slot.0 + 1;
-        while !self.read(end).is_null() && self.home(tag_of(self.read(end))) < end {
-            end += 1;
-        }
-        // SAFETY: `slot < end <= capacity - 1`: both ranges lie inside the slots.
-        unsafe {
-            let to = self.slots.as_ptr().add(slot.0 as usize);
-            ptr::copy(to.add(1), to, (end - slot.0 - 1) as usize);
-        }
-        self.write(end - 1, ptr::null_mut());
-        self.len -= 1;
+        self.close(slot.0);
         if self.len == 0 {
             self.release();
         } else if self.capacity > CAPACITY_MIN && self.len < self.homes / 4 {
@@ -311,6 +208,22 @@ impl<P: Pointer> TagTable<P> {
         }
         // SAFETY: the element has left the table, so this is its only owner.
         unsafe { P::from_raw(address_of(word)) }
+    }
+
+    /// Drops the word in a slot and moves up what lies behind it and not at its home.
+    #[inline]
+    pub(super) fn close(&mut self, index: u32) {
+        let mut end = index + 1;
+        while !self.read(end).is_null() && self.home(tag_of(self.read(end))) < end {
+            end += 1;
+        }
+        // SAFETY: `index < end <= capacity - 1`: both ranges lie inside the slots.
+        unsafe {
+            let to = self.slots.as_ptr().add(index as usize);
+            ptr::copy(to.add(1), to, (end - index - 1) as usize);
+        }
+        self.write(end - 1, ptr::null_mut());
+        self.len -= 1;
     }
 
     /// Calls `visit` for the elements with tags from `from` on, in the order of tags, until at least `count` are
@@ -354,33 +267,8 @@ impl<P: Pointer> TagTable<P> {
         (start..self.capacity).chain(0..start).find(|&index| !self.read(index).is_null()).map(Slot)
     }
 
-    /// Moves the slots, and the elements that `should_move` names, out of memory that is to be given back.
-    pub fn relocate(&mut self, mut should_move: impl FnMut(P::Ref<'_>) -> bool, mut moved: impl FnMut(P) -> P) {
-        let bytes = self.capacity as usize * size_of::<*mut u8>();
-        // SAFETY: the slots are a block of this size when there are any.
-        if self.capacity > 0 && unsafe { slab::is_draining(self.slots.cast(), bytes) } {
-            self.resize(self.capacity);
-        }
-        for index in 0..self.capacity {
-            let word = self.read(index);
-            // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
-            let stays = word.is_null()
-                || unsafe { !slab::may_be_draining(address_of(word)) || !should_move(P::as_ref(address_of(word))) };
-            if stays {
-                continue;
-            }
-            // Should `moved` panic, the element is lost to the table but is not freed twice.
-            self.write(index, ptr::null_mut());
-            // SAFETY: the slot no longer holds the element, so this is its only owner.
-            let element = moved(unsafe { P::from_raw(address_of(word)) });
-            let address = element.into_raw().as_ptr();
-            assert!(address.addr() <= ADDRESS_MASK, "user addresses have 47 bits");
-            self.write(index, address.map_addr(|a| a | word.addr() & !ADDRESS_MASK));
-        }
-    }
-
     /// Moves the elements into a table of `capacity` slots, or of more if they do not fit.
-    fn resize(&mut self, mut capacity: u32) {
+    pub(super) fn resize(&mut self, mut capacity: u32) {
         loop {
             if let Some(mut table) = self.rebuilt(capacity) {
                 std::mem::swap(self, &mut table);
@@ -457,31 +345,6 @@ impl<P: Pointer> Drop for TagTable<P> {
     }
 }
 
-#[inline]
-fn tag_of(word: *mut u8) -> u16 {
-    (word.addr() >> TAG_SHIFT) as u16
-}
-
-/// # Safety
-/// `word` is an occupied slot.
-#[inline]
-unsafe fn address_of(word: *mut u8) -> NonNull<u8> {
-    // SAFETY: an occupied slot's address is not null.
-    unsafe { NonNull::new_unchecked(word.map_addr(|a| a & ADDRESS_MASK)) }
-}
-
-/// Asks the processor to load the cache line at `address`; any address will do.
-#[inline]
-pub fn prefetch(address: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch reads nothing that the program can see and never faults.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = address;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -535,7 +398,7 @@ mod tests {
 
     #[test]
     fn behaves_like_a_map() {
-        let rounds = if cfg!(miri) { 300 } else { 60_000 };
+        let rounds = if cfg!(miri) { 200 } else { 60_000 };
         // Few tags force long runs of equal ones; many are the usual case.
         for tags in [1, 7, 500, 65_536u64] {
             let mut table: TagTable<Boxed> = TagTable::new();

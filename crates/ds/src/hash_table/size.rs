@@ -1,0 +1,33 @@
+//! How large a table is for so many elements. Knows no slots.
+
+use crate::slab;
+
+/// The smallest table: seven homes' worth of one cache line.
+pub(super) const CAPACITY_MIN: u32 = 8;
+
+/// Slots behind the last home, the always-empty one included.
+pub(super) const fn slack(capacity: u32) -> u32 {
+    // At a load of 7/8 an element lies 3.5 slots behind its home on average, with a geometric tail.
+    if capacity <= CAPACITY_MIN { 4 } else { 8 + capacity / 64 }
+}
+
+/// How many elements a table of `homes` takes before it grows.
+pub(super) const fn load_max(homes: u32) -> u32 {
+    homes - homes / 8
+}
+
+/// The capacity that follows `capacity` when it is full.
+///
+/// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth. Larger ones take the
+/// sizes that general allocators have, four to a doubling.
+pub(super) const fn grown(capacity: u32) -> u32 {
+    if capacity < 64 {
+        let next = capacity + capacity / 4 + 2;
+        return (next + 7) & !7;
+    }
+    if capacity < (slab::SLAB_MAX / 8) as u32 {
+        return (capacity + capacity / 8 + 7) & !7;
+    }
+    let eighth = (capacity + 1).next_power_of_two() / 8;
+    (capacity / eighth + 1) * eighth
+}

@@ -1,0 +1,277 @@
+//! Emptying spans of which little is used. Knows not who owns the blocks, which moves them.
+
+use super::classes::{CLASSES, SLAB_MAX, class_size};
+use super::heap::Heap;
+use super::lease::own_heap;
+use super::span::{HEADERS_BYTES, SPAN_BYTES, Span, first_block, link, span_of, start_of, unlink};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+/// Which spans may be draining: a bit for each, by its address. Bits of spans that no longer are stay set until no
+/// heap drains any; whoever finds one asks `is_draining`.
+static MAY_DRAIN: [AtomicU64; FILTER_WORDS] = [const { AtomicU64::new(0) }; FILTER_WORDS];
+/// Heaps that have draining spans. Held while bits are set and while all are cleared, so that none is lost.
+static DRAINING_HEAPS: Mutex<usize> = Mutex::new(0);
+/// As many bits as there are spans in 4 GiB: two spans share a bit only when they lie so far apart.
+const FILTER_WORDS: usize = 256;
+
+/// The word and bit of the filter for the span that an address lies in.
+#[inline]
+fn filter_bit(address: usize) -> (usize, u64) {
+    let span = address / SPAN_BYTES;
+    (span / 64 % FILTER_WORDS, 1 << (span % 64))
+}
+
+fn draining_heaps() -> MutexGuard<'static, usize> {
+    DRAINING_HEAPS.lock().expect("no code panics while it holds the count")
+}
+
+impl Heap {
+    /// Marks the little-used spans of a class.
+    ///
+    /// # Safety
+    /// The caller owns the heap and holds `DRAINING_HEAPS`.
+    unsafe fn drain_class(&self, class: usize) {
+        let is_sparse = |span: *mut Span| {
+            // SAFETY: only live spans of this heap are passed.
+            let (used, bump, block) =
+                unsafe { ((*span).used as usize, (*span).bump as usize, (*span).block_bytes as usize) };
+            used * block * 8 <= (bump - first_block(span)) * 7 && bump + block > SPAN_BYTES
+        };
+        // SAFETY: the caller owns the heap; spans in its lists are live.
+        unsafe {
+            let (mut spans, mut blocks) = (0, 0);
+            let mut span = (*self.bins.get())[class];
+            while !span.is_null() {
+                if is_sparse(span) {
+                    spans += 1;
+                    blocks += (*span).used as usize;
+                }
+                span = (*span).next;
+            }
+            // At least a span must be won when the blocks are packed anew.
+            let needed = blocks.div_ceil((SPAN_BYTES - HEADERS_BYTES) / class_size(class));
+            if spans <= needed {
+                return;
+            }
+            let mut span = (*self.bins.get())[class];
+            while !span.is_null() {
+                let next = (*span).next;
+                if is_sparse(span) {
+                    self.unlist(span);
+                    link(self.draining.get(), span);
+                    (*span).draining.store(true, Ordering::Relaxed);
+                    let (word, bit) = filter_bit(start_of(span).addr());
+                    MAY_DRAIN[word].fetch_or(bit, Ordering::Relaxed);
+                }
+                span = next;
+            }
+        }
+    }
+
+    /// Lets the spans that are being emptied give out blocks again.
+    ///
+    /// # Safety
+    /// The caller owns the heap.
+    pub(super) unsafe fn stop_draining(&self) {
+        if !self.drains.replace(false) {
+            return;
+        }
+        // SAFETY: the caller owns the heap, and the spans in its lists are live. A span that gave out no blocks since
+        // some of its were freed has room.
+        unsafe {
+            self.drain_remote();
+            while !(*self.draining.get()).is_null() {
+                let span = *self.draining.get();
+                unlink(self.draining.get(), span);
+                (*span).draining.store(false, Ordering::Relaxed);
+                self.list(span);
+            }
+        }
+        let mut heaps = draining_heaps();
+        *heaps -= 1;
+        if *heaps == 0 {
+            MAY_DRAIN.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        }
+    }
+}
+
+/// Bytes of this thread's freed blocks whose memory is still taken.
+pub fn waste() -> usize {
+    own_heap().waste.get()
+}
+
+/// Marks this thread's spans of which little is used, so that they give out no more blocks; tells whether there are
+/// any. Their blocks should then be moved by whoever owns them.
+pub fn start_draining() -> bool {
+    let heap = own_heap();
+    // SAFETY: this thread owns its heap.
+    unsafe {
+        heap.drain_remote();
+        let mut heaps = draining_heaps();
+        if !heap.drains.replace(true) {
+            *heaps += 1;
+        }
+        (0..CLASSES).for_each(|class| heap.drain_class(class));
+        drop(heaps);
+        let any = !(*heap.draining.get()).is_null();
+        if !any {
+            heap.stop_draining();
+        }
+        any
+    }
+}
+
+/// Ends what `start_draining` has started: spans that are still not empty give out blocks again. The end of a thread
+/// does the same.
+pub fn stop_draining() {
+    // SAFETY: this thread owns its heap.
+    unsafe { own_heap().stop_draining() };
+}
+
+/// Whether the block at this address may have to be moved: a look that reads neither block nor span.
+#[inline]
+pub fn may_be_draining(block: NonNull<u8>) -> bool {
+    let (word, bit) = filter_bit(block.addr().get());
+    MAY_DRAIN[word].load(Ordering::Relaxed) & bit != 0
+}
+
+/// Whether a block should be moved: to a new one that is filled and used instead, so that this one can be freed.
+///
+/// # Safety
+/// `block` came from `alloc` with the same `size`, is in use, and its provenance covers its whole span.
+#[inline]
+pub unsafe fn is_draining(block: NonNull<u8>, size: usize) -> bool {
+    if size > SLAB_MAX {
+        return false;
+    }
+    let span = span_of(block.as_ptr());
+    // SAFETY: the block lies in a live span; the flag is atomic.
+    unsafe { (*span).draining.load(Ordering::Relaxed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::{alloc, free};
+    use super::*;
+
+    #[test]
+    fn sparse_spans_can_be_emptied() {
+        // On a thread of its own: the heap's other spans are out of the way.
+        let check = || {
+            let size = if cfg!(miri) { 30_000 } else { 4_000 };
+            let count = 6 * (SPAN_BYTES / size);
+            let mut blocks: Vec<NonNull<u8>> = (0..count).map(|_| alloc(size)).collect();
+            let mut index = 0;
+            blocks.retain(|&block| {
+                index += 1;
+                let keep = index % 4 == 0;
+                if !keep {
+                    // SAFETY: the block is live and freed once.
+                    unsafe { free(block, size) };
+                }
+                keep
+            });
+            let before = waste();
+            assert!(before > count / 2 * size, "{before}");
+            assert!(start_draining());
+            for block in &mut blocks {
+                // SAFETY: the block is live; the old one is freed once and not used after.
+                unsafe {
+                    if is_draining(*block, size) {
+                        let moved = alloc(size);
+                        assert!(!is_draining(moved, size), "a span that is emptied gives out no blocks");
+                        free(*block, size);
+                        *block = moved;
+                    }
+                }
+            }
+            stop_draining();
+            assert_eq!(waste(), 0);
+            assert!(!start_draining(), "nothing is left to win");
+            for block in blocks {
+                // SAFETY: as above.
+                unsafe { free(block, size) };
+            }
+            assert_eq!(waste(), 0);
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
+
+    #[test]
+    fn spans_that_stay_in_use_are_used_again() {
+        let check = || {
+            let size = 30_000;
+            let blocks: Vec<NonNull<u8>> = (0..24).map(|_| alloc(size)).collect();
+            let (stay, go): (Vec<_>, Vec<_>) = blocks.into_iter().enumerate().partition(|(index, _)| index % 4 == 0);
+            for (_, block) in go {
+                // SAFETY: the block is live and freed once.
+                unsafe { free(block, size) };
+            }
+            assert!(start_draining());
+            stop_draining();
+            let before = waste();
+            let again: Vec<NonNull<u8>> = (0..18).map(|_| alloc(size)).collect();
+            assert!(waste() < before, "the spans give out blocks again");
+            for block in stay.into_iter().map(|(_, block)| block).chain(again) {
+                // SAFETY: as above.
+                unsafe { free(block, size) };
+            }
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
+    /// Blocks in six spans, of which every fourth stays.
+    fn leave_every_fourth(size: usize) -> Vec<NonNull<u8>> {
+        let blocks: Vec<NonNull<u8>> = (0..6 * (SPAN_BYTES / size)).map(|_| alloc(size)).collect();
+        let (stay, go): (Vec<_>, Vec<_>) = blocks.into_iter().enumerate().partition(|(index, _)| index % 4 == 0);
+        for (_, block) in go {
+            // SAFETY: the block is live and freed once.
+            unsafe { free(block, size) };
+        }
+        stay.into_iter().map(|(_, block)| block).collect()
+    }
+
+    #[test]
+    fn draining_ends_with_its_thread() {
+        struct Blocks(Vec<NonNull<u8>>);
+        // SAFETY: the blocks are plain memory that nobody else refers to.
+        unsafe impl Send for Blocks {}
+        let size = 30_000;
+        let start = move || {
+            let blocks = leave_every_fourth(size);
+            assert!(start_draining());
+            assert!(start_draining(), "it still drains");
+            // SAFETY: the blocks are live.
+            assert!(blocks.iter().any(|&block| unsafe { is_draining(block, size) }));
+            Blocks(blocks)
+        };
+        for block in std::thread::spawn(start).join().unwrap().0 {
+            // SAFETY: the block is live until it is freed, once.
+            unsafe {
+                assert!(!is_draining(block, size));
+                free(block, size);
+            }
+        }
+    }
+
+    #[test]
+    fn stopping_what_was_not_started_changes_nothing() {
+        let check = || {
+            let size = 30_000;
+            let blocks = leave_every_fourth(size);
+            assert!(start_draining());
+            assert!(own_heap().drains.get() && *draining_heaps() > 0);
+            for _ in 0..3 {
+                stop_draining();
+                assert!(!own_heap().drains.get());
+                assert!(*draining_heaps() < usize::MAX / 2, "the count has not wrapped");
+            }
+            for block in blocks {
+                // SAFETY: the block is live and freed once.
+                unsafe { free(block, size) };
+            }
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
+}

@@ -1,0 +1,101 @@
+//! A span: its header, the way from a block to it, and the lists that it and its blocks are in. Knows no thread.
+
+use super::heap::Heap;
+use std::ptr;
+use std::sync::atomic::AtomicBool;
+
+pub(super) const SPAN_BYTES: usize = 256 * 1024;
+pub(super) const CHUNK_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const HEADER_BYTES: usize = 64;
+pub(super) const SPANS_PER_CHUNK: usize = CHUNK_BYTES / SPAN_BYTES;
+/// What the headers take of a chunk's first span.
+pub(super) const HEADERS_BYTES: usize = SPANS_PER_CHUNK * HEADER_BYTES;
+
+const _: () = assert!(size_of::<Span>() <= HEADER_BYTES);
+
+/// The next of a list of free blocks, whose address is written at the start of each.
+///
+/// # Safety
+/// The block is free and in a list.
+#[inline]
+pub(super) unsafe fn next_of(block: *mut u8) -> *mut u8 {
+    // SAFETY: a free block holds the next one's address; blocks need not be aligned to eight.
+    unsafe { block.cast::<*mut u8>().read_unaligned() }
+}
+
+/// # Safety
+/// The block is free and the caller's.
+#[inline]
+pub(super) unsafe fn set_next(block: *mut u8, next: *mut u8) {
+    // SAFETY: a block has room for an address; blocks need not be aligned to eight.
+    unsafe { block.cast::<*mut u8>().write_unaligned(next) }
+}
+
+pub(super) struct Span {
+    pub(super) heap: *const Heap,
+    pub(super) free: *mut u8,
+    pub(super) next: *mut Span,
+    pub(super) prev: *mut Span,
+    pub(super) block_bytes: u32,
+    pub(super) class: u16,
+    pub(super) used: u16,
+    /// Where the never-used part starts, in bytes from the span's start.
+    pub(super) bump: u32,
+    /// Whether the span is in its heap's list of spans with room.
+    pub(super) listed: bool,
+    /// Whether the span is in its heap's list of spans to be emptied. Any thread may ask.
+    pub(super) draining: AtomicBool,
+}
+
+/// The header of the span that a block is in.
+#[inline]
+pub(super) fn span_of(block: *mut u8) -> *mut Span {
+    let header = |a: usize| (a & !(CHUNK_BYTES - 1)) + a % CHUNK_BYTES / SPAN_BYTES * HEADER_BYTES;
+    block.map_addr(header).cast()
+}
+
+/// Where a span's memory starts.
+#[inline]
+pub(super) fn start_of(span: *mut Span) -> *mut u8 {
+    let start = |a: usize| (a & !(CHUNK_BYTES - 1)) + a % CHUNK_BYTES / HEADER_BYTES * SPAN_BYTES;
+    span.cast::<u8>().map_addr(start)
+}
+
+/// Where a span's first block lies, in bytes from its start.
+#[inline]
+pub(super) fn first_block(span: *mut Span) -> usize {
+    if span.addr().is_multiple_of(CHUNK_BYTES) { HEADERS_BYTES } else { 0 }
+}
+
+/// # Safety
+/// The list and the span, which is in no list, are the caller's.
+pub(super) unsafe fn link(head: *mut *mut Span, span: *mut Span) {
+    // SAFETY: as the function's contract says; spans in a list are live.
+    unsafe {
+        (*span).prev = ptr::null_mut();
+        (*span).next = *head;
+        if !(*head).is_null() {
+            (**head).prev = span;
+        }
+        *head = span;
+    }
+}
+
+/// # Safety
+/// The list and the span, which is in it, are the caller's.
+pub(super) unsafe fn unlink(head: *mut *mut Span, span: *mut Span) {
+    // SAFETY: as the function's contract says; neighbours in the list are live.
+    unsafe {
+        let (prev, next) = ((*span).prev, (*span).next);
+        if prev.is_null() {
+            *head = next;
+        } else {
+            (*prev).next = next;
+        }
+        if !next.is_null() {
+            (*next).prev = prev;
+        }
+        (*span).next = ptr::null_mut();
+        (*span).prev = ptr::null_mut();
+    }
+}

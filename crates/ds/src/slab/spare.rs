@@ -1,0 +1,90 @@
+//! Spans that belong to nobody: where heaps get theirs from and where empty ones go. Knows no classes.
+
+use super::span::{CHUNK_BYTES, HEADER_BYTES, SPAN_BYTES, SPANS_PER_CHUNK, Span, first_block, start_of};
+use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard};
+
+static SPARE_SPANS: Mutex<SpareSpans> = Mutex::new(SpareSpans { ready: None, without_pages: Vec::new() });
+
+struct SpareSpans {
+    /// One that was in use is kept with its pages, for what is freed and allocated in turn.
+    ready: Option<NonNull<Span>>,
+    /// Of these the system has the pages: again, or still.
+    without_pages: Vec<NonNull<Span>>,
+}
+
+fn spare_spans() -> MutexGuard<'static, SpareSpans> {
+    SPARE_SPANS.lock().expect("no code panics while it holds the spare spans")
+}
+
+// SAFETY: spare spans belong to nobody; the mutex hands each to one taker.
+unsafe impl Send for SpareSpans {}
+
+/// A span that belongs to nobody, from the spare ones or from a new chunk.
+pub(super) fn fresh_span() -> NonNull<Span> {
+    let mut spare = spare_spans();
+    if let Some(span) = spare.ready.take().or_else(|| spare.without_pages.pop()) {
+        return span;
+    }
+    let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).expect("both are powers of two");
+    // SAFETY: the layout's size is not zero. The chunk is never given back whole; its spans are reused for good.
+    let chunk = unsafe { System.alloc(layout) };
+    let Some(chunk) = NonNull::new(chunk) else { handle_alloc_error(layout) };
+    // Pushed last to first, so that spans are taken in address order.
+    for index in (1..SPANS_PER_CHUNK).rev() {
+        // SAFETY: the offset lies inside the chunk.
+        spare.without_pages.push(unsafe { chunk.add(index * HEADER_BYTES) }.cast());
+    }
+    chunk.cast()
+}
+
+/// Gives an empty span back for reuse by any heap and class.
+pub(super) fn retire_span(span: NonNull<Span>) {
+    // Of two empty spans the pages of one go, outside the lock, as the system takes a while over it.
+    let further = spare_spans().ready.replace(span);
+    if let Some(further) = further {
+        release_pages(further.as_ptr());
+        spare_spans().without_pages.push(further);
+    }
+}
+
+/// Tells the system that a span's contents are not needed. Headers stay.
+fn release_pages(span: *mut Span) {
+    const PAGE: usize = 4096;
+    let keep = first_block(span).next_multiple_of(PAGE);
+    #[cfg(all(target_os = "linux", not(miri)))]
+    // SAFETY: this part of the span is memory of ours that holds nothing; it reads as zeros afterwards.
+    unsafe {
+        libc::madvise(start_of(span).add(keep).cast(), SPAN_BYTES - keep, libc::MADV_DONTNEED);
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = keep;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::{alloc, free};
+    use super::super::span::span_of;
+
+    #[test]
+    fn the_last_empty_span_keeps_its_pages() {
+        const MARK: u64 = 0x7e40_0000_1234_5678;
+        // Other tests' threads take and give spans meanwhile, so not every round shows it.
+        let kept = || {
+            let block = alloc(26_000);
+            // SAFETY: the block is live until it is freed, once; a block has room for both words.
+            unsafe { block.cast::<u64>().add(1_000).write(MARK) };
+            let span = span_of(block.as_ptr());
+            // SAFETY: as above.
+            unsafe { free(block, 26_000) };
+            let again = alloc(26_000);
+            // SAFETY: as above; the memory was written before and is the same, if the span is.
+            let kept = span_of(again.as_ptr()) == span && unsafe { again.cast::<u64>().add(1_000).read() } == MARK;
+            // SAFETY: as above.
+            unsafe { free(again, 26_000) };
+            kept
+        };
+        assert!(std::thread::spawn(move || (0..1_000).any(|_| kept())).join().unwrap());
+    }
+}
