@@ -97,8 +97,15 @@ impl<'a> Args<'a> {
     }
 
     /// Argument `index` as it was taken out of the stream, if it is a long one.
+    #[inline]
     pub fn big(&self, index: usize) -> Option<&'a BigArg> {
-        match self.spans[index].resolve(self.input, self.scratch) {
+        let span = self.spans[index];
+        if span.is_big() { self.big_of(span) } else { None }
+    }
+
+    #[cold]
+    fn big_of(&self, span: Span) -> Option<&'a BigArg> {
+        match span.resolve(self.input, self.scratch) {
             Place::Bytes(_) => None,
             Place::Big(number) => Some(&self.bigs[number as usize]),
         }

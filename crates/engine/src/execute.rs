@@ -75,19 +75,8 @@ enum Gate {
 impl Engine {
     /// Loads what the calls of a batch will read, all of them at once, while none waits for another.
     pub fn prefetch(&self, session: &Session, calls: &[Call]) {
-        let hashes =
-            || calls.iter().filter_map(|call| if let Target::Key(_, hash) = call.target { Some(hash) } else { None });
-        let database = session.database;
-        let visit = |hash: KeyHash, look: fn(&tenon_store::keyspace::Keyspace, KeyHash)| {
-            // A shard that another worker holds is not waited for.
-            if let Some(state) = self.shards.try_lock(self.shards.index(hash))
-                && let Some(keyspace) = state.shard.database(database)
-            {
-                look(keyspace, hash);
-            }
-        };
-        hashes().for_each(|hash| visit(hash, |keyspace, hash| keyspace.prefetch_slot(hash)));
-        hashes().for_each(|hash| visit(hash, |keyspace, hash| keyspace.prefetch_entry(hash)));
+        let hash = |call: &Call| if let Target::Key(_, hash) = call.target { Some(hash) } else { None };
+        self.shards.prefetch_entries(session.database, calls.iter().filter_map(hash));
     }
 
     /// Runs calls in order. Gives how many ran and why it stopped before the last, if it did.

@@ -3,9 +3,9 @@
 
 use crate::watch::Watched;
 use parking_lot::{Mutex, MutexGuard};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use tenon_ds::hash_table::Place;
 use tenon_store::hash::{KeyHash, KeyHasher};
-use tenon_store::keyspace::Keyspace;
 use tenon_store::shard::Shard;
 
 /// What a shard's lock protects.
@@ -27,12 +27,36 @@ const _: () = assert!(size_of::<Cell>() == 64);
 pub struct Shards {
     hasher: KeyHasher,
     cells: Box<[Cell]>,
+    /// For each shard, where the slots of database 0 were when a batch last looked.
+    places: Box<[LastPlace]>,
     /// For each shard a time before which none of its keys is due, in milliseconds; `u64::MAX`: none has a deadline.
     /// Lowered under the shard's lock; read without it by the ticks.
     due_ms: Box<[AtomicU64]>,
     /// For each part of the shards (one a worker: every so manieth shard) a time before which nothing in it is due, so
     /// that a tick with nothing to do looks at one word.
     parts: Box<[FirstDue]>,
+}
+
+/// Where a table was. The two parts may be of different times: then a prefetch goes astray, as it does when both are old.
+#[derive(Default)]
+struct LastPlace {
+    address: AtomicUsize,
+    homes: AtomicU32,
+}
+
+impl LastPlace {
+    #[inline]
+    fn last(&self) -> Place {
+        Place { address: self.address.load(Ordering::Relaxed), homes: self.homes.load(Ordering::Relaxed) }
+    }
+
+    #[inline]
+    fn note(&self, place: Place) {
+        if self.last() != place {
+            self.address.store(place.address, Ordering::Relaxed);
+            self.homes.store(place.homes, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Read by the ticks of one worker, lowered by any: on a cache line of its own.
@@ -46,6 +70,7 @@ impl Shards {
         Shards {
             hasher: KeyHasher::new(seed),
             cells: (0..count).map(|_| Cell(Mutex::default())).collect(),
+            places: (0..count).map(|_| LastPlace::default()).collect(),
             due_ms: (0..count).map(|_| AtomicU64::new(u64::MAX)).collect(),
             parts: (0..parts).map(|_| FirstDue(AtomicU64::new(u64::MAX))).collect(),
         }
@@ -81,24 +106,29 @@ impl Shards {
         self.cells[index].0.try_lock()
     }
 
-    /// Starts loading the shard's lock and table header.
+    /// Starts loading the shard's lock and table header, and the slots of database 0 where they were last.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
-        tenon_ds::hash_table::prefetch(std::ptr::from_ref(&self.cells[self.index(hash)]).cast());
+        let index = self.index(hash);
+        tenon_ds::hash_table::prefetch(std::ptr::from_ref(&self.cells[index]).cast());
+        self.places[index].last().prefetch(hash.tag());
     }
 
-    /// Loads what looking up these keys of a database will read, all of it at once, while none waits for another.
-    pub fn prefetch_keys(&self, database: usize, hashes: &[KeyHash]) {
-        let visit = |hash: KeyHash, look: fn(&Keyspace, KeyHash)| {
+    /// Loads the entries of these keys of a database, all at once, while none waits for another. `prefetch` was called
+    /// for each key before.
+    pub fn prefetch_entries(&self, database: usize, hashes: impl Iterator<Item = KeyHash>) {
+        for hash in hashes {
+            let index = self.index(hash);
             // A shard that another worker holds is not waited for.
-            if let Some(state) = self.try_lock(self.index(hash))
+            if let Some(state) = self.try_lock(index)
                 && let Some(keyspace) = state.shard.database(database)
             {
-                look(keyspace, hash);
+                keyspace.prefetch_entry(hash);
+                if database == 0 {
+                    self.places[index].note(keyspace.place());
+                }
             }
-        };
-        hashes.iter().for_each(|&hash| visit(hash, Keyspace::prefetch_slot));
-        hashes.iter().for_each(|&hash| visit(hash, Keyspace::prefetch_entry));
+        }
     }
 
     /// Locks several shards, in the order of their indexes.

@@ -3,7 +3,7 @@
 
 use crate::entry::{Entry, EntryMut, EntryRef, Meta, NewValue, ValueRef};
 use crate::hash::KeyHash;
-use tenon_ds::hash_table::{Slot, TagTable};
+use tenon_ds::hash_table::{Place, Slot, TagTable};
 use tenon_ds::timer_wheel::TimerWheel;
 
 /// Milliseconds to a tick of the expiry index: how much later than due a key may be found, beside the caller's pace.
@@ -66,10 +66,10 @@ impl Keyspace {
         self.table.capacity()
     }
 
-    /// Starts loading what a search for the key reads first.
+    /// Where the table's slots are now, for prefetching them without a lock.
     #[inline]
-    pub fn prefetch_slot(&self, hash: KeyHash) {
-        self.table.prefetch(hash.tag());
+    pub fn place(&self) -> Place {
+        self.table.place()
     }
 
     /// Starts loading the entry that a search for the key will most likely compare.

@@ -27,4 +27,4 @@ mod size;
 mod table;
 
 pub use pointer::{Pointer, prefetch};
-pub use table::{Slot, TagTable};
+pub use table::{Place, Slot, TagTable};

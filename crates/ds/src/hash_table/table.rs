@@ -10,6 +10,25 @@ use std::ptr::{self, NonNull};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u32);
 
+/// Where a table's slots were when it was asked: good for prefetching without a look at the table itself. When they have
+/// moved since, the prefetch is wasted and nothing worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The address of the first slot.
+    pub address: usize,
+    /// How many slots are homes.
+    pub homes: u32,
+}
+
+impl Place {
+    /// Starts loading the memory that a search for `tag` looks at first.
+    #[inline]
+    pub fn prefetch(self, tag: u16) {
+        let home = (u64::from(tag) * u64::from(self.homes)) >> 16;
+        prefetch(ptr::without_provenance(self.address.wrapping_add(home as usize * size_of::<*mut u8>())));
+    }
+}
+
 /// The table. An empty one has no memory of its own.
 pub struct TagTable<P: Pointer> {
     pub(super) slots: NonNull<*mut u8>,
@@ -80,11 +99,10 @@ impl<P: Pointer> TagTable<P> {
         unsafe { *self.slots.as_ptr().add(index as usize) = word }
     }
 
-    /// Starts loading the memory that a search for `tag` looks at first.
+    /// Where the slots are now.
     #[inline]
-    pub fn prefetch(&self, tag: u16) {
-        // SAFETY: the home lies inside the table.
-        prefetch(unsafe { self.slots.as_ptr().add(self.home(tag) as usize) }.cast());
+    pub fn place(&self) -> Place {
+        Place { address: self.slots.addr().get(), homes: self.homes }
     }
 
     /// Starts loading the first element that has `tag`; to be called when the slots have had time to arrive.
@@ -157,7 +175,7 @@ impl<P: Pointer> TagTable<P> {
         assert!(word.addr() <= ADDRESS_MASK, "user addresses have 47 bits");
         let word = word.map_addr(|a| a | usize::from(tag) << TAG_SHIFT);
         loop {
-            if let Some(index) = self.place(tag, word) {
+            if let Some(index) = self.put(tag, word) {
                 self.len += 1;
                 return Slot(index);
             }
@@ -166,7 +184,7 @@ impl<P: Pointer> TagTable<P> {
     }
 
     /// Puts a word where the order wants it; `None` when the slack is used up.
-    fn place(&mut self, tag: u16, word: *mut u8) -> Option<u32> {
+    fn put(&mut self, tag: u16, word: *mut u8) -> Option<u32> {
         let mut at = self.home(tag);
         while !self.read(at).is_null() && tag_of(self.read(at)) <= tag {
             at += 1;
