@@ -53,13 +53,14 @@ pub(super) fn retire_span(span: NonNull<Span>) {
 fn release_pages(span: *mut Span) {
     const PAGE: usize = 4096;
     let keep = first_block(span).next_multiple_of(PAGE);
+    let (start, len) = (start_of(span).wrapping_add(keep), SPAN_BYTES - keep);
     #[cfg(all(target_os = "linux", not(miri)))]
     // SAFETY: this part of the span is memory of ours that holds nothing; it reads as zeros afterwards.
     unsafe {
-        libc::madvise(start_of(span).add(keep).cast(), SPAN_BYTES - keep, libc::MADV_DONTNEED);
+        libc::madvise(start.cast(), len, libc::MADV_DONTNEED);
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
-    let _ = keep;
+    let _ = (start, len);
 }
 
 #[cfg(test)]

@@ -177,6 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "a million steps of safe code")]
     fn a_shared_rope_costs_no_chunk_and_changes_alone() {
         let bytes = vec![b'a'; 3 * CHUNK_LEN + 5];
         let mut first = Rope::from(&bytes[..]);
