@@ -18,6 +18,8 @@ pub struct Args<'a> {
 /// An argument so long that it was taken out of the client's stream in chunks.
 #[derive(Debug, Default)]
 pub struct BigArg {
+    /// As it came; taking the bytes does not change it, so the slow log can tell how long the argument was.
+    len: usize,
     rope: RefCell<Rope>,
     flat: OnceCell<Vec<u8>>,
 }
@@ -25,12 +27,12 @@ pub struct BigArg {
 impl BigArg {
     /// The argument made of these bytes.
     pub fn new(rope: Rope) -> BigArg {
-        BigArg { rope: RefCell::new(rope), flat: OnceCell::new() }
+        BigArg { len: rope.len(), rope: RefCell::new(rope), flat: OnceCell::new() }
     }
 
     /// Length in bytes.
     pub fn len(&self) -> usize {
-        self.flat.get().map_or_else(|| self.rope.borrow().len(), Vec::len)
+        self.len
     }
 
     /// Whether there is no byte.

@@ -98,8 +98,6 @@ impl Engine {
         // Quick commands share the time of their stretch; the clock is read where a stretch ends.
         let mut stretch_from = 0;
         let mut stretch_started = monotonic_ns();
-        // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
-        let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
         while ran < calls.len() {
             let at = ran;
             if session.client.killed.load(Ordering::Relaxed) {
@@ -107,6 +105,8 @@ impl Engine {
                 stopped = Stopped::Closing;
                 break;
             }
+            // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
+            let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
                 ran += free;
                 args_from = calls[ran - 1].args_end;
