@@ -29,12 +29,12 @@ impl Clock {
     /// Moves on to the present by the monotonic clock alone. Whoever ticks reads both now and then, so a change of the
     /// system's time is seen soon.
     #[inline]
-    pub fn advance(&mut self) {
+    pub(crate) fn advance(&mut self, noting: Noting) {
         self.now_ns = monotonic_ns();
         let now_ms = self.anchor_ms + (self.now_ns - self.anchor_ns) / 1_000_000;
-        if now_ms != self.now_ms {
+        if now_ms != self.now_ms || !self.access.notes(noting) {
             self.now_ms = now_ms;
-            self.access = self.access.at(now_ms);
+            self.access = AccessClock::new(noting, now_ms);
         }
     }
 }
@@ -66,7 +66,7 @@ mod tests {
         for _ in 0..5 {
             std::thread::sleep(std::time::Duration::from_millis(3));
             let before = clock;
-            clock.advance();
+            clock.advance(Noting::Clock);
             assert!(clock.now_ns >= before.now_ns + 3_000_000);
             assert!(clock.now_ms >= before.now_ms + 2);
             assert!(clock.now_ms <= now_us() / 1_000 + 1);

@@ -158,8 +158,14 @@ impl Engine {
     #[inline]
     pub fn batch_ended(&self, worker: &mut Worker) {
         if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
-            worker.clock.advance();
+            self.advance_clock(worker);
         }
+    }
+
+    /// Moves a worker's clock on to the present, quicker than reading it anew.
+    #[inline]
+    pub fn advance_clock(&self, worker: &mut Worker) {
+        worker.clock.advance(self.noting());
     }
 
     /// A CAS token that no item has had.

@@ -151,7 +151,7 @@ impl Engine {
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
         if stretch_started - worker.clock.now_ns > CLOCK_STALE_NS {
-            worker.clock.advance();
+            self.advance_clock(worker);
         }
         worker.sweep();
         (ran, stopped)

@@ -91,7 +91,7 @@ impl Service for Tenon {
     fn on_worker_message(&self, _worker: &mut Worker, _message: Message) {}
 
     fn begin_turn(&self, worker: &mut Worker, _now: Instant) {
-        worker.clock.advance();
+        self.engine.advance_clock(worker);
     }
 
     fn tick(&self, worker: &mut Worker, _now: Instant) -> Duration {

@@ -35,10 +35,10 @@ impl AccessClock {
         AccessClock { noting, seconds: seconds as u32 & CLOCK_MASK, minutes: (seconds / 60) as u16 }
     }
 
-    /// The same way of noting at another time.
+    /// Whether accesses are noted this way.
     #[inline]
-    pub fn at(&self, now_ms: u64) -> AccessClock {
-        AccessClock::new(self.noting, now_ms)
+    pub fn notes(&self, noting: Noting) -> bool {
+        self.noting == noting
     }
 
     /// Whether frequencies are kept.
