@@ -176,10 +176,7 @@ impl Engine {
                 break;
             }
             let args = batch.of(args_from, call.args_end);
-            let mut reply = Reply::new(out, session.proto);
-            if let Err(error) = self.run_key(worker, session, *resolved, *hash, &args, &mut reply) {
-                self.answer_error(worker, Some(*resolved), &error, &mut reply);
-            }
+            self.answer_key(worker, session, *resolved, *hash, &args, out);
             args_from = call.args_end;
             ran += 1;
             if out.len() > OUTPUT_PAUSE {
@@ -320,14 +317,27 @@ impl Engine {
             && session.is_plain()
             && !self.pause.is_active()
         {
-            let mut reply = Reply::new(out, session.proto);
-            let result = self.run_key(worker, session, *resolved, *hash, args, &mut reply);
-            if let Err(error) = result {
-                self.answer_error(worker, Some(*resolved), &error, &mut reply);
-            }
+            self.answer_key(worker, session, *resolved, *hash, args, out);
             return true;
         }
         self.run_slowly(worker, session, call, args, out)
+    }
+
+    /// Runs a command on one key that may run at once, and writes its error if it fails.
+    #[inline]
+    fn answer_key(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        hash: KeyHash,
+        args: &Args<'_>,
+        out: &mut OutBuf,
+    ) {
+        let mut reply = Reply::new(out, session.proto);
+        if let Err(error) = self.run_key(worker, session, resolved, hash, args, &mut reply) {
+            self.answer_error(worker, Some(resolved), &error, &mut reply);
+        }
     }
 
     /// Runs a command on one key that may run at once.

@@ -1,6 +1,5 @@
 //! Keeping below `maxmemory`: evicting, or refusing. Knows no command.
 
-use crate::config::MaxmemoryPolicy;
 use crate::engine::Engine;
 use crate::shards::ShardState;
 use crate::worker::Worker;
@@ -35,16 +34,7 @@ pub struct Room {
 impl Engine {
     /// The policy in force.
     pub fn policy(&self) -> Policy {
-        match self.config.maxmemory_policy() {
-            MaxmemoryPolicy::VolatileLru => Policy::VolatileLru,
-            MaxmemoryPolicy::VolatileLfu => Policy::VolatileLfu,
-            MaxmemoryPolicy::VolatileRandom => Policy::VolatileRandom,
-            MaxmemoryPolicy::VolatileTtl => Policy::VolatileTtl,
-            MaxmemoryPolicy::AllkeysLru => Policy::AllKeysLru,
-            MaxmemoryPolicy::AllkeysLfu => Policy::AllKeysLfu,
-            MaxmemoryPolicy::AllkeysRandom => Policy::AllKeysRandom,
-            MaxmemoryPolicy::NoEviction => Policy::NoEviction,
-        }
+        self.config.maxmemory_policy()
     }
 
     /// Whether a command that needs memory may run, after evicting what the policy lets go. No shard is locked.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon_engine::config::{
-    ACCEPTED_AT_DEFAULT, Caller, ClientClass, Config, Initial, Invocation, LogLevel, Machine, MaxmemoryPolicy,
-    NotifyFlags, SETTINGS, SetError, docs, help, parse,
+    ACCEPTED_AT_DEFAULT, Caller, ClientClass, Config, Initial, Invocation, LogLevel, Machine, NotifyFlags, Policy,
+    SETTINGS, SetError, docs, help, parse,
 };
 
 fn machine() -> Machine {
@@ -126,7 +126,7 @@ fn defaults_of_the_machine() {
     assert_eq!((config.workers(), config.maxmemory(), config.shards()), (3, 800_000, 4096));
     assert_eq!((config.port(), config.memcached_port()), (6379, 11211));
     assert_eq!(config.bind(), ["127.0.0.1"]);
-    assert_eq!(config.maxmemory_policy(), MaxmemoryPolicy::NoEviction);
+    assert_eq!(config.maxmemory_policy(), Policy::NoEviction);
     let unknown = Config::new(Machine { memory_bytes: None, ..machine() });
     assert_eq!(unknown.maxmemory(), 0);
 }

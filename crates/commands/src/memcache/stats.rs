@@ -7,7 +7,7 @@ use std::fmt::{Display, Write};
 use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
 use tenon_engine::clients::{Client, Dialect};
-use tenon_engine::config::{LogLevel, MaxmemoryPolicy};
+use tenon_engine::config::{LogLevel, Policy};
 use tenon_engine::ds::memory;
 use tenon_engine::stats::{Counter, Counters};
 use tenon_engine::store::keyspace::Keyspace;
@@ -136,7 +136,7 @@ fn settings(engine: &Engine, lines: &mut Lines) {
             _ => 0,
         },
     );
-    lines.stat("evictions", if config.maxmemory_policy() == MaxmemoryPolicy::NoEviction { "off" } else { "on" });
+    lines.stat("evictions", if config.maxmemory_policy() == Policy::NoEviction { "off" } else { "on" });
     lines.stat("domain_socket", if socket.is_empty() { "NULL" } else { &socket });
     lines.stat("shutdown_command", yes_no(false));
     lines.stat("num_threads", engine.workers());

@@ -1,5 +1,7 @@
 //! The settings that are one of a few names, as enums; it knows nothing of what the choices bring about.
 
+use tenon_store::evict::Policy;
+
 /// An enum whose variants have the names of a `Kind::Choice`, in the same order.
 pub trait Choice: Copy + 'static {
     /// The names, by index.
@@ -8,55 +10,9 @@ pub trait Choice: Copy + 'static {
     const ALL: &'static [Self];
 }
 
-/// What goes when `maxmemory` is reached: Redis's eight policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MaxmemoryPolicy {
-    /// Of the keys with an expiry, one not used for long.
-    VolatileLru,
-    /// Of the keys with an expiry, one seldom used.
-    VolatileLfu,
-    /// Of the keys with an expiry, any.
-    VolatileRandom,
-    /// Of the keys with an expiry, one that is due soon.
-    VolatileTtl,
-    /// One not used for long.
-    AllkeysLru,
-    /// One seldom used.
-    AllkeysLfu,
-    /// Any.
-    AllkeysRandom,
-    /// None: writes fail.
-    NoEviction,
-}
-
-impl Choice for MaxmemoryPolicy {
-    const NAMES: &'static [&'static str] = &[
-        "volatile-lru",
-        "volatile-lfu",
-        "volatile-random",
-        "volatile-ttl",
-        "allkeys-lru",
-        "allkeys-lfu",
-        "allkeys-random",
-        "noeviction",
-    ];
-    const ALL: &'static [Self] = &[
-        Self::VolatileLru,
-        Self::VolatileLfu,
-        Self::VolatileRandom,
-        Self::VolatileTtl,
-        Self::AllkeysLru,
-        Self::AllkeysLfu,
-        Self::AllkeysRandom,
-        Self::NoEviction,
-    ];
-}
-
-impl MaxmemoryPolicy {
-    /// The name in files and CONFIG.
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
+impl Choice for Policy {
+    const NAMES: &'static [&'static str] = &Policy::NAMES;
+    const ALL: &'static [Self] = &Policy::ALL;
 }
 
 /// How much is logged; each level includes those after it.

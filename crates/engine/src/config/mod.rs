@@ -16,7 +16,7 @@ mod table;
 mod unsupported;
 mod value;
 
-pub use choices::{Access, Choice, LogFormat, LogLevel, MaxmemoryPolicy, Supervisor};
+pub use choices::{Access, Choice, LogFormat, LogLevel, Supervisor};
 pub use cli::{Invocation, parse};
 pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};
@@ -25,5 +25,6 @@ pub use loader::{Loader, Origin, Warning};
 pub use machine::Machine;
 pub use setting::{At, Group, Guard, Initial, Kind, Setting, Support};
 pub use table::{SETTINGS, SettingId};
+pub use tenon_store::evict::Policy;
 pub use unsupported::{ACCEPTED_AT_DEFAULT, Fixed};
 pub use value::{ClientClass, NotifyFlags, OutputBufferLimit, OutputBufferLimits, SavePoint, Value};

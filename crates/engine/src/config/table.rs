@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::choices::{Access, Choice, LogFormat, LogLevel, MaxmemoryPolicy, Supervisor};
+use super::choices::{Access, Choice, LogFormat, LogLevel, Supervisor};
 use super::live::{Config, Read};
 use super::setting::{
     At, Group, Guard,
@@ -15,6 +15,7 @@ use super::setting::{
     Kind, Setting, Support,
 };
 use super::value::{NotifyFlags, OutputBufferLimits, SavePoint};
+use tenon_store::evict::Policy;
 
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $id:ident: $type:ty { $($field:tt)* })*) => {
@@ -92,8 +93,8 @@ settings! {
         }
     }
     /// What goes when maxmemory is reached.
-    maxmemory_policy: MaxmemoryPolicy {
-        name: "maxmemory-policy", kind: Kind::Choice(MaxmemoryPolicy::NAMES), initial: Is("noeviction"),
+    maxmemory_policy: Policy {
+        name: "maxmemory-policy", kind: Kind::Choice(&Policy::NAMES), initial: Is("noeviction"),
         group: Group::Memory
     }
     /// Keys looked at to find one worth evicting; more finds better ones and takes longer.

@@ -4,7 +4,6 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::shards::ShardState;
 use crate::worker::Worker;
-use bytes::Bytes;
 use tenon_store::Slot;
 use tenon_store::entry::{Entry, EntryMut, EntryRef, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHash;
@@ -342,14 +341,6 @@ impl<'a> KeyCx<'a> {
         let meta = Meta { cas: Some(token), ..self.entry(slot).meta() };
         self.set_meta(slot, &meta);
         token
-    }
-
-    /// A reference to the string's bytes when it is long enough to leave the lock as one.
-    pub fn shared(&self, slot: Slot) -> Option<Bytes> {
-        match self.entry(slot).value() {
-            ValueRef::Object(Object::Shared(bytes)) => Some(bytes.clone()),
-            _ => None,
-        }
     }
 
     #[inline]

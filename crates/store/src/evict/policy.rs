@@ -1,17 +1,8 @@
 //! The names of the eviction policies (<https://redis.io/docs/latest/develop/reference/eviction/>).
 
-/// What is evicted when `maxmemory` is reached.
+/// What is evicted when `maxmemory` is reached; in the order in which Redis lists them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// Nothing: commands that need memory are refused.
-    #[default]
-    NoEviction,
-    /// The key not accessed for longest.
-    AllKeysLru,
-    /// The key accessed least often.
-    AllKeysLfu,
-    /// Any key.
-    AllKeysRandom,
     /// Of the keys with a deadline, the one not accessed for longest.
     VolatileLru,
     /// Of the keys with a deadline, the one accessed least often.
@@ -20,29 +11,51 @@ pub enum Policy {
     VolatileRandom,
     /// Of the keys with a deadline, the one that is due first.
     VolatileTtl,
+    /// The key not accessed for longest.
+    AllKeysLru,
+    /// The key accessed least often.
+    AllKeysLfu,
+    /// Any key.
+    AllKeysRandom,
+    /// Nothing: commands that need memory are refused.
+    #[default]
+    NoEviction,
 }
 
 impl Policy {
-    /// Every policy, with the name that `maxmemory-policy` knows it by.
-    pub const ALL: [(Policy, &'static str); 8] = [
-        (Policy::NoEviction, "noeviction"),
-        (Policy::AllKeysLru, "allkeys-lru"),
-        (Policy::AllKeysLfu, "allkeys-lfu"),
-        (Policy::AllKeysRandom, "allkeys-random"),
-        (Policy::VolatileLru, "volatile-lru"),
-        (Policy::VolatileLfu, "volatile-lfu"),
-        (Policy::VolatileRandom, "volatile-random"),
-        (Policy::VolatileTtl, "volatile-ttl"),
+    /// Every policy.
+    pub const ALL: [Policy; 8] = [
+        Policy::VolatileLru,
+        Policy::VolatileLfu,
+        Policy::VolatileRandom,
+        Policy::VolatileTtl,
+        Policy::AllKeysLru,
+        Policy::AllKeysLfu,
+        Policy::AllKeysRandom,
+        Policy::NoEviction,
+    ];
+
+    /// The names that `maxmemory-policy` knows them by.
+    pub const NAMES: [&'static str; 8] = [
+        "volatile-lru",
+        "volatile-lfu",
+        "volatile-random",
+        "volatile-ttl",
+        "allkeys-lru",
+        "allkeys-lfu",
+        "allkeys-random",
+        "noeviction",
     ];
 
     /// The name.
     pub fn name(self) -> &'static str {
-        Policy::ALL[self as usize].1
+        Policy::NAMES[self as usize]
     }
 
     /// The policy of a name.
     pub fn from_name(name: &str) -> Option<Policy> {
-        Policy::ALL.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(policy, _)| *policy)
+        let index = Policy::NAMES.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+        Some(Policy::ALL[index])
     }
 
     /// Whether only keys with a deadline may go.
@@ -62,7 +75,7 @@ mod tests {
 
     #[test]
     fn names_and_policies_agree() {
-        for (index, (policy, name)) in Policy::ALL.into_iter().enumerate() {
+        for (index, (policy, name)) in Policy::ALL.into_iter().zip(Policy::NAMES).enumerate() {
             assert_eq!(policy as usize, index);
             assert_eq!(policy.name(), name);
             assert_eq!(Policy::from_name(name), Some(policy));
