@@ -26,6 +26,8 @@ pub struct Worker {
     pub(crate) room: Room,
     /// The arguments of the command that runs which the slow log must not show.
     pub(crate) secrets: Vec<usize>,
+    /// Where packed collections are changed.
+    pub(crate) packed_scratch: Vec<u8>,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
@@ -44,6 +46,7 @@ impl Worker {
             compaction: Compaction::new(std::time::Instant::now()),
             room: Room::default(),
             secrets: Vec::new(),
+            packed_scratch: Vec::new(),
             random: seed | 1,
             garbage: Vec::new(),
             garbage_keyspaces: Vec::new(),

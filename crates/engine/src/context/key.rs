@@ -87,12 +87,12 @@ impl<'a> KeyCx<'a> {
     }
 
     #[inline(always)]
-    fn keyspace(&self) -> Option<&Keyspace> {
+    pub(super) fn keyspace(&self) -> Option<&Keyspace> {
         self.state.shard.database(self.database)
     }
 
     #[inline(always)]
-    fn keyspace_mut(&mut self) -> &mut Keyspace {
+    pub(super) fn keyspace_mut(&mut self) -> &mut Keyspace {
         self.state.shard.database_mut(self.database)
     }
 
@@ -199,6 +199,7 @@ impl<'a> KeyCx<'a> {
         let value = self.entry(slot).value();
         match value {
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => Ok(value),
+            ValueRef::Packed(..) | ValueRef::Object(_) => Err(CmdError::WrongType),
         }
     }
 
@@ -227,7 +228,7 @@ impl<'a> KeyCx<'a> {
     }
 
     #[inline(always)]
-    fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
+    pub(super) fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
         self.keyspace_mut().entry_mut(slot)
     }
 
@@ -372,7 +373,7 @@ impl<'a> KeyCx<'a> {
 
     /// What every change of a key entails beside the change.
     #[inline]
-    fn changed(&mut self) {
+    pub(super) fn changed(&mut self) {
         self.worker.stats.changed();
         self.tell_watchers();
     }

@@ -50,7 +50,7 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let slot = source.find().expect("it was there at this instant");
     let entry = source.entry(slot);
     let meta = entry.meta();
-    // A short string lies inside the entry of its key, which the new entry may displace.
+    // A short string or small collection lies inside the entry of its key, which the new entry may displace.
     let bytes;
     let value = match entry.value() {
         ValueRef::Bytes(short) => {
@@ -58,6 +58,10 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
             NewValue::Bytes(&bytes)
         }
         ValueRef::Int(int) => NewValue::Int(int),
+        ValueRef::Packed(form, elements) => {
+            bytes = elements.to_vec();
+            NewValue::Packed(form, &bytes)
+        }
         ValueRef::Object(object) => NewValue::Object(Box::new(object.share())),
     };
     let access = cx.worker().clock.access.created();

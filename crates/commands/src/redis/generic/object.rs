@@ -5,7 +5,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
-use tenon_engine::store::types::Object;
+use tenon_engine::store::types::{Object, PackedKind};
 use tenon_engine::wire::resp::Reply;
 
 /// Looks at a value from outside.
@@ -121,6 +121,9 @@ pub(crate) fn encoding_name(value: ValueRef<'_>) -> &'static str {
         ValueRef::Int(_) => "int",
         ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX => "embstr",
         ValueRef::Bytes(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "raw",
+        ValueRef::Packed(PackedKind::IntSet, _) => "intset",
+        ValueRef::Packed(..) => "listpack",
+        ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
     }
 }
 

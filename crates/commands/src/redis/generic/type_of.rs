@@ -4,8 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::entry::ValueRef;
-use tenon_engine::store::types::Object;
+use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::resp::Reply;
 
 /// Names the type of a value.
@@ -23,13 +22,6 @@ pub static TYPE: Command = Command {
 };
 
 fn type_of(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    reply.simple(cx.peek().map_or("none", |entry| type_name(entry.value())));
+    reply.simple(cx.peek().map_or("none", |entry| ValueType::of(entry.value()).name()));
     Ok(Effect::Unchanged)
-}
-
-/// The name of a value's type, as TYPE gives it and SCAN takes it.
-pub(super) fn type_name(value: ValueRef<'_>) -> &'static str {
-    match value {
-        ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "string",
-    }
 }
