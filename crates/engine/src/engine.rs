@@ -7,6 +7,7 @@ use crate::config::{Caller, Config, SetError, Setting};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
+use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
 use crate::shards::Shards;
@@ -41,6 +42,8 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// Everybody's subscriptions.
+    pub pubsub: PubSub,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Frees in the background.
@@ -105,6 +108,7 @@ impl Engine {
             config,
             commands,
             clients: Clients::default(),
+            pubsub: PubSub::default(),
             pause: Pause::default(),
             reaper: Arc::default(),
             slowlog: SlowLog::default(),

@@ -431,6 +431,10 @@ impl Engine {
         if silent && session.reply == ReplyMode::On {
             out.append(&mut unheard);
         }
+        // What the command has brought upon its own client comes right behind its reply.
+        if session.client.outbox.is_waiting() {
+            session.client.outbox.take(out);
+        }
         session.reply = session.reply.after_command();
         true
     }

@@ -128,7 +128,7 @@ pub(crate) fn encoding_name(value: ValueRef<'_>) -> &'static str {
 }
 
 fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.peek() {
+    match cx.inspect() {
         Some(entry) => reply.bulk(encoding_name(entry.value()).as_bytes()),
         None => reply.null(),
     }
@@ -137,7 +137,7 @@ fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 
 fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let clock = cx.worker().clock.access;
-    match cx.peek().map(|entry| entry.access()) {
+    match cx.inspect().map(|entry| entry.access()) {
         None => reply.null(),
         Some(_) if !clock.notes_frequency() => return Err(FREQ_UNKNOWN),
         Some(access) => reply.int(clock.frequency(access).into()),
@@ -147,7 +147,7 @@ fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
 
 fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let clock = cx.worker().clock.access;
-    match cx.peek().map(|entry| entry.access()) {
+    match cx.inspect().map(|entry| entry.access()) {
         None => reply.null(),
         Some(_) if clock.notes_frequency() => return Err(IDLE_UNKNOWN),
         Some(access) => reply.int(clock.idle_seconds(access).into()),
@@ -157,7 +157,7 @@ fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 
 /// A value belongs to its key alone; there are no integers that all keys share, for which Redis says 2^31 - 1.
 fn refcount(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.peek() {
+    match cx.inspect() {
         Some(_) => reply.int(1),
         None => reply.null(),
     }
