@@ -4,6 +4,7 @@ use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::pubsub::Scope;
 use std::fmt::{self, Display, Formatter};
+use tenon_store::types::ValueType;
 
 /// A set of classes of keyspace events; with `K` and `E` for where they are published it is what
 /// `notify-keyspace-events` holds. The bits are Redis's.
@@ -58,6 +59,18 @@ impl EventClass {
         ('E', Self::KEYEVENT),
         ('m', Self::KEY_MISS),
     ];
+
+    /// The class of changes of a type's values.
+    pub const fn of_type(value_type: ValueType) -> Self {
+        match value_type {
+            ValueType::String => Self::STRING,
+            ValueType::List => Self::LIST,
+            ValueType::Set => Self::SET,
+            ValueType::Zset => Self::ZSET,
+            ValueType::Hash => Self::HASH,
+            ValueType::Stream => Self::STREAM,
+        }
+    }
 
     /// Whether all bits of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
