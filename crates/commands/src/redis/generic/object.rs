@@ -2,7 +2,7 @@
 
 use tenon_engine::Engine;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
@@ -31,7 +31,7 @@ static OBJECT_ENCODING: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(encoding),
 };
@@ -44,7 +44,7 @@ static OBJECT_FREQ: Command = Command {
     complexity: "O(1)",
     since: "4.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(freq),
 };
@@ -70,7 +70,7 @@ static OBJECT_IDLETIME: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(idletime),
 };
@@ -83,7 +83,7 @@ static OBJECT_REFCOUNT: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(refcount),
 };
@@ -134,7 +134,7 @@ pub(crate) fn encoding_name(value: ValueRef<'_>) -> &'static str {
 }
 
 fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.peek() {
+    match cx.inspect() {
         Some(entry) => reply.bulk(encoding_name(entry.value()).as_bytes()),
         None => reply.null(),
     }
@@ -143,7 +143,7 @@ fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 
 fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let clock = cx.worker().clock.access;
-    match cx.peek().map(|entry| entry.access()) {
+    match cx.inspect().map(|entry| entry.access()) {
         None => reply.null(),
         Some(_) if !clock.notes_frequency() => return Err(FREQ_UNKNOWN),
         Some(access) => reply.int(clock.frequency(access).into()),
@@ -153,7 +153,7 @@ fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
 
 fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let clock = cx.worker().clock.access;
-    match cx.peek().map(|entry| entry.access()) {
+    match cx.inspect().map(|entry| entry.access()) {
         None => reply.null(),
         Some(_) if clock.notes_frequency() => return Err(IDLE_UNKNOWN),
         Some(access) => reply.int(clock.idle_seconds(access).into()),
@@ -171,7 +171,7 @@ pub(crate) fn reference_count(value: ValueRef<'_>, engine: &Engine) -> i64 {
 
 fn refcount(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let engine = cx.engine();
-    match cx.peek() {
+    match cx.inspect() {
         Some(entry) => reply.int(reference_count(entry.value(), engine)),
         None => reply.null(),
     }
