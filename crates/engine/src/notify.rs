@@ -4,6 +4,7 @@ use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::pubsub::Scope;
 use std::fmt::{self, Display, Formatter};
+use tenon_store::types::ValueType;
 
 /// A set of classes of keyspace events; with `K` and `E` for where they are published it is what
 /// `notify-keyspace-events` holds. The bits are Redis's.
@@ -41,6 +42,9 @@ impl EventClass {
     pub const NEW: Self = Self(1 << 14);
     /// `A`: everything but `m` and `n`.
     const ALL: u32 = 0b10_0111_1111_1100;
+    /// The classes of the types of values.
+    pub const TYPES: Self =
+        Self(Self::STRING.0 | Self::LIST.0 | Self::SET.0 | Self::HASH.0 | Self::ZSET.0 | Self::STREAM.0);
     /// Letters and bits in the order Redis shows them.
     const LETTERS: [(char, Self); 14] = [
         ('g', Self::GENERIC),
@@ -68,6 +72,18 @@ impl EventClass {
     #[inline]
     pub const fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// The class of what happens to values of a type.
+    pub const fn of_type(value_type: ValueType) -> Self {
+        match value_type {
+            ValueType::String => Self::STRING,
+            ValueType::List => Self::LIST,
+            ValueType::Set => Self::SET,
+            ValueType::Zset => Self::ZSET,
+            ValueType::Hash => Self::HASH,
+            ValueType::Stream => Self::STREAM,
+        }
     }
 
     /// The set of these letters; nothing when one of them is none.

@@ -3,9 +3,10 @@
 use super::{Deadline, KeyCx};
 use crate::command::Effect;
 use crate::errors::CmdError;
+use crate::notify::EventClass;
 use tenon_store::Slot;
 use tenon_store::entry::{NewValue, ValueRef};
-use tenon_store::types::{Collection, PACKED_INLINE_MAX};
+use tenon_store::types::{Collection, PACKED_INLINE_MAX, ValueType};
 
 /// What a change of a collection came to.
 #[derive(Clone, Copy, Debug)]
@@ -75,10 +76,11 @@ impl KeyCx<'_> {
             None => {
                 let mut collection = T::default();
                 let Change { result, event } = change(&mut collection)?;
-                if event.is_none() || collection.is_empty() {
+                let Some(event) = event.filter(|_| !collection.is_empty()) else {
                     return Ok((result, Effect::Unchanged));
-                }
+                };
                 self.store_collection(None, collection);
+                self.notify_of_type(event);
                 Ok((result, Effect::Changed))
             }
         }
@@ -132,11 +134,14 @@ impl KeyCx<'_> {
             }
             ValueRef::Bytes(_) | ValueRef::Int(_) => return Err(CmdError::WrongType),
         };
-        if event.is_some() && is_empty {
+        let Some(event) = event else { return Ok((result, Effect::Unchanged)) };
+        self.notify_of_type(event);
+        if is_empty {
             let entry = self.take(slot);
             self.worker.discard(entry);
+            self.notify(EventClass::GENERIC, "del");
         }
-        Ok((result, if event.is_some() { Effect::Changed } else { Effect::Unchanged }))
+        Ok((result, Effect::Changed))
     }
 
     /// Gives the key another collection in place of whatever it holds (SUNIONSTORE and its like); an empty one removes
@@ -148,6 +153,18 @@ impl KeyCx<'_> {
         }
         self.put_collection(slot, collection, Deadline::Clear);
         Effect::Changed
+    }
+
+    /// Says that something has happened to the key, whose value's type is the event's class.
+    #[inline]
+    fn notify_of_type(&mut self, event: &'static str) {
+        if self.engine.config.notify_keyspace_events().any(EventClass::TYPES)
+            && let Some(keyspace) = self.keyspace()
+            && let Some(slot) = keyspace.find(self.hash, self.key)
+        {
+            let class = EventClass::of_type(ValueType::of(keyspace.entry(slot).value()));
+            self.notify(class, event);
+        }
     }
 
     fn store_collection<T: Collection>(&mut self, slot: Option<Slot>, collection: T) {
