@@ -47,7 +47,7 @@ pub struct Engine {
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Frees in the background.
-    pub reaper: Reaper,
+    pub reaper: Arc<Reaper>,
     /// The slow log.
     pub slowlog: SlowLog,
     /// The latency monitor.
@@ -110,7 +110,7 @@ impl Engine {
             clients: Clients::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
-            reaper: Reaper::default(),
+            reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
             started: Instant::now(),
@@ -137,7 +137,7 @@ impl Engine {
     /// The state of worker `index`, made on its thread. The index `workers()` is for whoever is no worker.
     pub fn worker(&self, index: usize) -> Worker {
         let seed = self.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut worker = Worker::new(index, seed, Arc::clone(&self.worker_stats[index]));
+        let mut worker = Worker::new(index, seed, Arc::clone(&self.worker_stats[index]), Arc::clone(&self.reaper));
         self.read_clock(&mut worker);
         worker
     }

@@ -17,6 +17,7 @@ mod expire;
 pub mod flush;
 pub mod flush_schedule;
 pub mod info;
+pub mod keys;
 pub mod latency;
 pub mod long_double;
 mod memory;

@@ -42,9 +42,6 @@ impl EventClass {
     pub const NEW: Self = Self(1 << 14);
     /// `A`: everything but `m` and `n`.
     const ALL: u32 = 0b10_0111_1111_1100;
-    /// The classes of the types of values.
-    pub const TYPES: Self =
-        Self(Self::STRING.0 | Self::LIST.0 | Self::SET.0 | Self::HASH.0 | Self::ZSET.0 | Self::STREAM.0);
     /// Letters and bits in the order Redis shows them.
     const LETTERS: [(char, Self); 14] = [
         ('g', Self::GENERIC),
@@ -63,18 +60,7 @@ impl EventClass {
         ('m', Self::KEY_MISS),
     ];
 
-    /// Whether all bits of `other` are set.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Whether any bit of `other` is set.
-    #[inline]
-    pub const fn any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// The class of what happens to values of a type.
+    /// The class of changes of a type's values.
     pub const fn of_type(value_type: ValueType) -> Self {
         match value_type {
             ValueType::String => Self::STRING,
@@ -84,6 +70,17 @@ impl EventClass {
             ValueType::Hash => Self::HASH,
             ValueType::Stream => Self::STREAM,
         }
+    }
+
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is set.
+    #[inline]
+    pub const fn any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
     }
 
     /// The set of these letters; nothing when one of them is none.

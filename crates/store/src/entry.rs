@@ -29,6 +29,9 @@ use tenon_ds::slab;
 /// Strings from this length on are objects of their own, so that a reader can leave the lock with a reference.
 pub const INLINE_LEN_MAX: usize = 16 * 1024 - 1;
 
+/// Allocations of an object that is freed where it is overwritten.
+const FREED_HERE_MAX: usize = 16;
+
 /// What is to be stored.
 #[derive(Debug)]
 pub enum NewValue<'a> {
@@ -475,7 +478,10 @@ impl<'a> EntryMut<'a> {
             NewValue::Bytes(bytes) => header.kind() == Kind::Inline && self.has_block_for(bytes.len()),
             NewValue::Packed(form, bytes) => header.kind() == Kind::from(*form) && self.has_block_for(bytes.len()),
             NewValue::Int(_) => header.kind() == Kind::Int,
-            NewValue::Object(_) => header.kind() == Kind::Object,
+            // An object of many allocations is handed out instead, so that it can be freed when no shard is locked.
+            NewValue::Object(_) => {
+                matches!(self.view().value(), ValueRef::Object(old) if old.allocations() <= FREED_HERE_MAX)
+            }
         };
         if !fits || !self.has_room_for(meta) {
             return Err(value);

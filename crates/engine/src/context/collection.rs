@@ -6,7 +6,7 @@ use crate::errors::CmdError;
 use crate::notify::EventClass;
 use tenon_store::Slot;
 use tenon_store::entry::{NewValue, ValueRef};
-use tenon_store::types::{Collection, PACKED_INLINE_MAX, ValueType};
+use tenon_store::types::{Collection, PACKED_INLINE_MAX};
 
 /// What a change of a collection came to.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ impl KeyCx<'_> {
                     return Ok((result, Effect::Unchanged));
                 };
                 self.store_collection(None, collection);
-                self.notify_of_type(event);
+                self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
                 Ok((result, Effect::Changed))
             }
         }
@@ -135,7 +135,7 @@ impl KeyCx<'_> {
             ValueRef::Bytes(_) | ValueRef::Int(_) => return Err(CmdError::WrongType),
         };
         let Some(event) = event else { return Ok((result, Effect::Unchanged)) };
-        self.notify_of_type(event);
+        self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
         if is_empty {
             let entry = self.take(slot);
             self.worker.discard(entry);
@@ -153,18 +153,6 @@ impl KeyCx<'_> {
         }
         self.put_collection(slot, collection, Deadline::Clear);
         Effect::Changed
-    }
-
-    /// Says that something has happened to the key, whose value's type is the event's class.
-    #[inline]
-    fn notify_of_type(&mut self, event: &'static str) {
-        if self.engine.config.notify_keyspace_events().any(EventClass::TYPES)
-            && let Some(keyspace) = self.keyspace()
-            && let Some(slot) = keyspace.find(self.hash, self.key)
-        {
-            let class = EventClass::of_type(ValueType::of(keyspace.entry(slot).value()));
-            self.notify(class, event);
-        }
     }
 
     fn store_collection<T: Collection>(&mut self, slot: Option<Slot>, collection: T) {

@@ -1,7 +1,7 @@
 //! What all collections have in common: packed in their key's entry while they are small, an object once they are
 //! large. Knows no particular type.
 
-use super::Object;
+use super::{Object, ValueType};
 
 /// The forms of a small collection whose elements lie packed in the entry of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub const PACKED_INLINE_MAX: usize = 2 * 1024;
 
 /// A collection type.
 pub trait Collection: Default + 'static {
+    /// Which type it is.
+    const VALUE_TYPE: ValueType;
+
     /// What reading needs; it borrows from the entry or the object.
     type View<'a>: Copy;
 

@@ -1,6 +1,6 @@
 //! Hashes: fields with values, packed while they are few and short, in a table afterwards. Knows no command.
 
-use super::{Collection, Object, PackedKind};
+use super::{Collection, Object, PackedKind, ValueType};
 use std::collections::HashMap;
 use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
 
@@ -38,6 +38,8 @@ impl Default for Hash {
 }
 
 impl Collection for Hash {
+    const VALUE_TYPE: ValueType = ValueType::Hash;
+
     type View<'a> = HashRef<'a>;
 
     fn view(&self) -> HashRef<'_> {

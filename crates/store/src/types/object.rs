@@ -1,7 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
-use super::Hash;
 use super::rope::{CHUNK_LEN, Rope};
+use super::{Collection, Hash};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -50,6 +50,15 @@ impl Object {
         match self {
             Object::Rope(rope) => Some(rope),
             Object::Shared(_) | Object::Hash(_) => None,
+        }
+    }
+
+    /// About how many allocations there are to free.
+    pub fn allocations(&self) -> usize {
+        match self {
+            Object::Shared(_) => 1,
+            Object::Rope(rope) => rope.len() / CHUNK_LEN + 1,
+            Object::Hash(hash) => hash.view().len(),
         }
     }
 

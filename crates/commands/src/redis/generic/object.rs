@@ -1,7 +1,7 @@
 //! OBJECT: how a value is kept, and how it was used.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
@@ -30,7 +30,7 @@ static OBJECT_ENCODING: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(encoding),
 };
@@ -43,7 +43,7 @@ static OBJECT_FREQ: Command = Command {
     complexity: "O(1)",
     since: "4.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(freq),
 };
@@ -69,7 +69,7 @@ static OBJECT_IDLETIME: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(idletime),
 };
@@ -82,7 +82,7 @@ static OBJECT_REFCOUNT: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(refcount),
 };

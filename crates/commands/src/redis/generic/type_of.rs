@@ -1,7 +1,7 @@
 //! TYPE: what kind of value a key holds.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::ValueType;
@@ -16,7 +16,7 @@ pub static TYPE: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::Exactly(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::LOOK)]),
     flags: Flags::READONLY.or(Flags::FAST),
     run: Run::Key(type_of),
 };

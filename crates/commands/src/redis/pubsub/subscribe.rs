@@ -1,7 +1,7 @@
 //! SUBSCRIBE, UNSUBSCRIBE and their kin for patterns and shard channels. Each name is answered by a message of its own.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, ChannelKind, Command, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::pubsub::Topic;
@@ -23,7 +23,7 @@ pub static SUBSCRIBE: Command = Command {
     complexity: "O(N) where N is the number of channels to subscribe to.",
     since: "2.0.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::None,
+    keys: Keys::Channels { first: 1, last: -1, kind: ChannelKind::Literal, specs: &[] },
     flags: FLAGS,
     run: Run::Session(|cx, args, reply| begin(cx, args, reply, Topic::Channel, "subscribe")),
 };
@@ -34,6 +34,7 @@ pub static PSUBSCRIBE: Command = Command {
     syntax: "pattern [pattern ...]",
     summary: "Listens for messages published to channels that match one or more patterns.",
     complexity: "O(N) where N is the number of patterns to subscribe to.",
+    keys: Keys::Channels { first: 1, last: -1, kind: ChannelKind::Pattern, specs: &[] },
     run: Run::Session(|cx, args, reply| begin(cx, args, reply, Topic::Pattern, "psubscribe")),
     ..SUBSCRIBE
 };
@@ -45,6 +46,12 @@ pub static SSUBSCRIBE: Command = Command {
     summary: "Listens for messages published to shard channels.",
     complexity: "O(N) where N is the number of shard channels to subscribe to.",
     since: "7.0.0",
+    keys: Keys::Channels {
+        first: 1,
+        last: -1,
+        kind: ChannelKind::Literal,
+        specs: &[KeySpec::rest(1, KeyFlags::NOT_KEY)],
+    },
     run: Run::Session(|cx, args, reply| begin(cx, args, reply, Topic::ShardChannel, "ssubscribe")),
     ..SUBSCRIBE
 };
@@ -80,6 +87,7 @@ pub static SUNSUBSCRIBE: Command = Command {
     summary: "Stops listening to messages posted to shard channels.",
     complexity: "O(N) where N is the number of shard channels to unsubscribe.",
     since: "7.0.0",
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::NOT_KEY)]),
     run: Run::Session(|cx, args, reply| end(cx, args, reply, Topic::ShardChannel, "sunsubscribe")),
     ..UNSUBSCRIBE
 };
@@ -91,7 +99,6 @@ fn begin(
     topic: Topic,
     word: &'static str,
 ) -> Result<(), CmdError> {
-    cx.engine.may_use_channels(cx.session, topic, args.from(1))?;
     for name in args.from(1) {
         let count = cx.engine.subscribe(cx.session, topic, name);
         answer(reply, word, Some(name), count);
