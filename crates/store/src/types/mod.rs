@@ -4,10 +4,12 @@ mod collection;
 mod hash;
 mod object;
 mod rope;
+pub mod set;
 mod value_type;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
 pub use hash::{Hash, HashLimits, HashRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
+pub use set::{Set, SetLimits, SetRef};
 pub use value_type::ValueType;
