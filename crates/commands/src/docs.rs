@@ -6,8 +6,9 @@ use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
 
 /// The groups in the order of the page, each with its heading.
-const GROUPS: [(Group, &str); 6] = [
+const GROUPS: [(Group, &str); 7] = [
     (Group::String, "Strings"),
+    (Group::Set, "Sets"),
     (Group::Generic, "Keys of any type"),
     (Group::Transactions, "Transactions"),
     (Group::PubSub, "Channels"),

@@ -110,6 +110,8 @@ pub enum Group {
     Transactions,
     /// Channels and their subscribers.
     PubSub,
+    /// Sets.
+    Set,
 }
 
 impl Group {
@@ -122,6 +124,7 @@ impl Group {
             Group::Server => "server",
             Group::Transactions => "transactions",
             Group::PubSub => "pubsub",
+            Group::Set => "set",
         }
     }
 }
@@ -257,6 +260,7 @@ impl Command {
         add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
+        add(in_group(Group::Set), "set");
         add(in_group(Group::String), "string");
         add(flags.any(Flags::PUBSUB), "pubsub");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
