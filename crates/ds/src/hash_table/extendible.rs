@@ -315,8 +315,8 @@ mod tests {
     use crate::blob::Blob;
     use std::collections::{BTreeSet, HashMap};
 
-    /// Elements in a test that should have some tens of segments.
-    const MANY: u64 = 40 * SEGMENT_LEN_MAX as u64;
+    /// Elements in a test that should have some tens of segments; a dozen under Miri.
+    const MANY: u64 = if cfg!(miri) { 12 } else { 40 } * SEGMENT_LEN_MAX as u64;
 
     struct Random(u64);
 
@@ -409,7 +409,7 @@ mod tests {
             let mut numbers = Numbers::new(hash);
             let mut model: HashMap<u64, ()> = HashMap::new();
             let mut random = Random(keys);
-            let rounds = if cfg!(miri) { 6 } else { 8 } * keys;
+            let rounds = if cfg!(miri) { 4 } else { 8 } * keys;
             for round in 0..rounds {
                 // Grow for a while, then shrink, so that both directions are walked.
                 let growing = round * 4 / rounds % 2 == 0;
@@ -427,7 +427,7 @@ mod tests {
                     assert_eq!(numbers.remove(key), model.remove(&key).is_some());
                 }
                 assert_eq!(numbers.table.len(), model.len());
-                if round % (rounds / 20) == 0 {
+                if round % (rounds / if cfg!(miri) { 4 } else { 20 }) == 0 {
                     numbers.check();
                     let seen: BTreeSet<u64> = numbers.table.iter().map(key_of).collect();
                     assert_eq!(seen, model.keys().copied().collect());
