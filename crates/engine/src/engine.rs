@@ -14,6 +14,7 @@ use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
+use crate::unsent::Unsent;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub struct Engine {
     pub pubsub: PubSub,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Output that clients have not taken yet.
+    pub(crate) unsent: Unsent,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -110,6 +113,7 @@ impl Engine {
             clients: Clients::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            unsent: Unsent::default(),
             reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),

@@ -517,7 +517,10 @@ impl Engine {
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         let (database, touches) = (session.database, session.touches);
-        match resolved.command.run {
+        // In a pause data stays as it is, also what is past its deadline. What writes in spite of it, such as a
+        // transaction that began it, goes on removing: it may put a new key in the old one's place.
+        worker.keeps_expired = self.pause.is_active() && !resolved.command.flags.any(Flags::WRITE);
+        let result = match resolved.command.run {
             Run::Key(run) => {
                 let key = args.get(usize::from(resolved.key));
                 let hash = self.shards.hash(key);
@@ -534,7 +537,9 @@ impl Engine {
             }
             Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: Some(held) }, args, reply),
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
-        }
+        };
+        worker.keeps_expired = false;
+        result
     }
 
     /// The shards of a command's keys.

@@ -35,6 +35,7 @@ pub mod stats;
 pub mod string;
 pub mod table;
 pub mod transaction;
+pub mod unsent;
 pub mod version;
 pub mod watch;
 pub mod worker;
