@@ -381,7 +381,7 @@ impl Engine {
         out: &mut OutBuf,
     ) -> bool {
         // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence.
-        let silent = session.reply.is_silent();
+        let silent = session.reply.is_silent() && !call.target.answers_by_push();
         let mut unheard = OutBuf::new();
         let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
         let fate = match &call.target {
@@ -456,6 +456,9 @@ impl Engine {
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
+        if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
+            return Err(CmdError::OnlyListens(resolved.command.full_name()));
+        }
         let in_transaction = session.transaction.is_some();
         if in_transaction && flags.any(Flags::NO_MULTI) {
             return Err(CmdError::NotInMulti);
@@ -465,7 +468,9 @@ impl Engine {
         let waits = match self.pause.mode(worker.clock.now_ms) {
             None => false,
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
-            Some(PauseMode::Write) => flags.any(Flags::WRITE) || self.writes_when_run(session, resolved, args),
+            Some(PauseMode::Write) => {
+                flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) || self.writes_when_run(session, resolved, args)
+            }
         };
         if waits {
             return Ok(Gate::Wait);

@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use tenon_engine::context::ServerCx;
 use tenon_engine::engine::Engine;
 use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
+use tenon_engine::pubsub::Scope;
+use tenon_engine::session::Roles;
 use tenon_engine::stats::{Counter, Counters, LATENCY_BUCKETS};
 use tenon_engine::{clock, version};
 
@@ -99,6 +101,7 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
             // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
             ("blocked_clients", clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count() as u64),
             ("tracking_clients", 0),
+            ("pubsub_clients", clients.iter().filter(|client| client.roles().has(Roles::SUBSCRIBER)).count() as u64),
             ("clients_in_timeout_table", 0),
         ],
     );
@@ -185,6 +188,7 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
 /// `# Stats`
 pub fn stats(facts: &Facts<'_>, text: &mut String) {
     let rates = facts.engine.rates.a_second();
+    let pubsub = &facts.engine.pubsub;
     let refused = facts.engine.refused_connections.load(Ordering::Relaxed);
     lines(
         text,
@@ -214,9 +218,9 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("current_eviction_exceeded_time", 0),
             ("keyspace_hits", facts.sum(|all| &all.hits)),
             ("keyspace_misses", facts.sum(|all| &all.misses)),
-            ("pubsub_channels", 0),
-            ("pubsub_patterns", 0),
-            ("pubsubshard_channels", 0),
+            ("pubsub_channels", pubsub.channel_count(Scope::Global) as u64),
+            ("pubsub_patterns", pubsub.pattern_count() as u64),
+            ("pubsubshard_channels", pubsub.channel_count(Scope::Shard) as u64),
             ("latest_fork_usec", 0),
             ("total_forks", 0),
             ("migrate_cached_sockets", 0),
