@@ -169,6 +169,10 @@ pub enum Group {
     Server,
     /// MULTI and its kin.
     Transactions,
+    /// Commands on the bits of strings.
+    Bitmap,
+    /// Commands on HyperLogLogs.
+    HyperLogLog,
 }
 
 impl Group {
@@ -180,6 +184,8 @@ impl Group {
             Group::Connection => "connection",
             Group::Server => "server",
             Group::Transactions => "transactions",
+            Group::Bitmap => "bitmap",
+            Group::HyperLogLog => "hyperloglog",
         }
     }
 }
@@ -301,6 +307,8 @@ impl Command {
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
         add(in_group(Group::String), "string");
+        add(in_group(Group::Bitmap), "bitmap");
+        add(in_group(Group::HyperLogLog), "hyperloglog");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");

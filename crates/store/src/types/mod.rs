@@ -1,5 +1,9 @@
-//! The values that are objects of their own: strings too long for their entry now, collections later.
+//! The values that are objects of their own (strings too long for their entry now, collections later), and what strings
+//! can be read as.
 
+pub mod bitfield;
+pub mod bitmap;
+pub mod hll;
 mod object;
 mod rope;
 

@@ -50,6 +50,7 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let slot = source.find().expect("it was there at this instant");
     let entry = source.entry(slot);
     let meta = entry.meta();
+    let is_raw = entry.is_raw();
     // A short string lies inside the entry of its key, which the new entry may displace.
     let bytes;
     let value = match entry.value() {
@@ -61,7 +62,11 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         ValueRef::Object(object) => NewValue::Object(Box::new(object.share())),
     };
     let access = cx.worker().clock.access.created();
-    cx.key_in(database, to).store_moved(value, &Meta { access, ..meta });
+    let mut target = cx.key_in(database, to);
+    target.store_moved(value, &Meta { access, ..meta });
+    if is_raw && let Some(slot) = target.find() {
+        target.mark_raw(slot);
+    }
     reply.int(1);
     Ok(Effect::Changed)
 }

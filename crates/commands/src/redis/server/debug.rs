@@ -187,7 +187,7 @@ fn object(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
         Ok::<_, CmdError>(format!(
             "Value at:{:p} refcount:1 encoding:{} lru:{} lru_seconds_idle:{idle_seconds}",
             entry.key().as_ptr(),
-            encoding_name(entry.value()),
+            encoding_name(entry),
             entry.access(),
         ))
     })?;

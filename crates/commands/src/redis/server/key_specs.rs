@@ -22,6 +22,8 @@ const REMOVE: KeyFlags = &["RM", "delete"];
 /// a place each.
 static FLAGS: &[(&str, &[KeyFlags])] = &[
     ("APPEND", &[INSERT]),
+    ("BITFIELD", &[&["RW", "access", "update", "variable_flags"]]),
+    ("BITOP", &[OVERWRITE, READ]),
     ("COPY", &[READ, OVERWRITE]),
     ("DECR", &[READ_AND_UPDATE]),
     ("DECRBY", &[READ_AND_UPDATE]),
@@ -36,6 +38,7 @@ static FLAGS: &[(&str, &[KeyFlags])] = &[
     ("INCR", &[READ_AND_UPDATE]),
     ("INCRBY", &[READ_AND_UPDATE]),
     ("INCRBYFLOAT", &[READ_AND_UPDATE]),
+    ("INCREX", &[READ_AND_UPDATE]),
     ("MEMORY USAGE", &[LOOK]),
     ("MOVE", &[READ_AND_UPDATE]),
     ("MSET", &[OVERWRITE]),
@@ -48,10 +51,15 @@ static FLAGS: &[(&str, &[KeyFlags])] = &[
     ("PERSIST", &[UPDATE]),
     ("PEXPIRE", &[UPDATE]),
     ("PEXPIREAT", &[UPDATE]),
+    ("PFADD", &[INSERT]),
+    ("PFCOUNT", &[&["RW", "access"]]),
+    ("PFDEBUG", &[&["RW", "access"]]),
+    ("PFMERGE", &[&["RW", "access", "insert"], READ]),
     ("PSETEX", &[OVERWRITE]),
     ("RENAME", &[READ_AND_DELETE, OVERWRITE]),
     ("RENAMENX", &[READ_AND_DELETE, CREATE]),
     ("SET", &[&["RW", "access", "update", "variable_flags"]]),
+    ("SETBIT", &[READ_AND_UPDATE]),
     ("SETEX", &[OVERWRITE]),
     ("SETNX", &[CREATE]),
     ("SETRANGE", &[UPDATE]),
@@ -78,9 +86,10 @@ pub fn key_specs(command: &Command) -> Vec<KeySpec> {
     let flags = flags_of(command);
     match (command.keys, flags) {
         (Keys::None, _) => Vec::new(),
-        (Keys::Range { first, last: _, step }, [source, target]) => {
-            let one = |at: usize| Keys::Range { first: at, last: at as isize, step };
-            vec![KeySpec { flags: source, keys: one(first) }, KeySpec { flags: target, keys: one(first + step) }]
+        (Keys::Range { first, last, step }, [flags_of_first, flags_of_rest]) => {
+            let one = Keys::Range { first, last: first as isize, step };
+            let rest = Keys::Range { first: first + step, last, step };
+            vec![KeySpec { flags: flags_of_first, keys: one }, KeySpec { flags: flags_of_rest, keys: rest }]
         }
         (keys, flags) => vec![KeySpec { flags: flags[0], keys }],
     }
@@ -119,7 +128,12 @@ pub fn reply_key_specs(command: &Command, reply: &mut Reply<'_>) {
 
 /// Redis explains the flags of some commands.
 fn notes_of(command: &Command) -> Option<&'static str> {
-    (command.name == "SET").then_some("RW and ACCESS due to the optional `GET` argument")
+    Some(match command.name {
+        "BITFIELD" => "This command allows both access and modification of the key",
+        "PFCOUNT" => "RW because it may change the internal representation of the key, and propagate to replicas",
+        "SET" => "RW and ACCESS due to the optional `GET` argument",
+        _ => return None,
+    })
 }
 
 fn reply_search(kind: &str, spec: &[(&str, i64)], reply: &mut Reply<'_>) {
