@@ -5,6 +5,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::types::bitmap::Bit;
 use tenon_engine::string::{self, Text};
 use tenon_engine::wire::resp::Reply;
@@ -70,5 +71,6 @@ fn setbit(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         }
         None => cx.create_at(index, &Text::Bytes(&[after])),
     }
+    cx.notify(EventClass::STRING, "setbit");
     Ok(Effect::Changed)
 }

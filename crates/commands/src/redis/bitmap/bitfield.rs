@@ -3,9 +3,10 @@
 use super::offset::parse_field_offset;
 use tenon_engine::Engine;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::bitfield::{FieldType, Overflow, WINDOW_LEN, Window};
@@ -24,7 +25,11 @@ pub static BITFIELD: Command = Command {
     complexity: "O(1) for each subcommand specified",
     since: "3.2.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ONE,
+    keys: Keys::Found {
+        specs: &[KeySpec::at(1, KeyFlags::READ_AND_CHANGE.or(KeyFlags::VARIABLE_FLAGS))
+            .notes("This command allows both access and modification of the key")],
+        find: bitfield_keys,
+    },
     flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Key(bitfield),
 };
@@ -42,6 +47,23 @@ pub static BITFIELD_RO: Command = Command {
     flags: Flags::READONLY.or(Flags::FAST),
     run: Run::Key(bitfield_ro),
 };
+
+/// BITFIELD only reads where all it has to do is GET.
+fn bitfield_keys(args: &Args<'_>) -> Vec<(usize, KeyFlags)> {
+    let mut at = 2;
+    let mut reads = true;
+    while reads && at < args.len() {
+        let behind = args.len() - at - 1;
+        if args.is(at, "GET") && behind >= 2 {
+            at += 3;
+        } else if args.is(at, "OVERFLOW") && behind >= 1 {
+            at += 2;
+        } else {
+            reads = false;
+        }
+    }
+    vec![(1, if reads { KeyFlags::READ } else { KeyFlags::READ_AND_CHANGE })]
+}
 
 /// What is done to one integer.
 #[derive(Clone, Copy)]
@@ -194,6 +216,9 @@ fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut R
             }
             None => reply.null(),
         }
+    }
+    if effect == Effect::Changed {
+        cx.notify(EventClass::STRING, "setbit");
     }
     Ok(effect)
 }

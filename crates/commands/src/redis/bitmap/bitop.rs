@@ -1,9 +1,11 @@
 //! BITOP: several strings become one, bit by bit. Strings in chunks are read and written chunk by chunk.
 
+use bytes::Bytes;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeysCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
 use tenon_engine::store::types::bitmap::Combine;
 use tenon_engine::store::types::{CHUNK_LEN, Object, Rope};
@@ -19,7 +21,7 @@ pub static BITOP: Command = Command {
     complexity: "O(N)",
     since: "2.6.0",
     arity: Arity::AtLeast(4),
-    keys: Keys::Range { first: 2, last: -1, step: 1 },
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::OVERWRITE), KeySpec::rest(3, KeyFlags::READ)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Keys(bitop),
 };
@@ -55,7 +57,11 @@ fn bitop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     reply.int(len as i64);
     let mut target = cx.key(args.get(2));
     if len == 0 {
-        return Ok(Effect::when(target.delete()));
+        let is_deleted = target.delete();
+        if is_deleted {
+            target.notify(EventClass::GENERIC, "del");
+        }
+        return Ok(Effect::when(is_deleted));
     }
     let result = combined(combine, &sources, len);
     let slot = target.find();
@@ -64,42 +70,42 @@ fn bitop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     } else {
         target.store_raw(slot, NewValue::Object(Box::new(Object::from_rope(result))), Deadline::Clear);
     }
+    target.notify(EventClass::STRING, "set");
     Ok(Effect::Changed)
 }
 
 /// A string that is read; a long one is referred to and not copied, but for its last chunk.
 enum Source {
     Short(Vec<u8>),
-    Long(Object),
+    Shared(Bytes),
+    Chunks(Rope),
 }
 
 impl Source {
     fn of(value: ValueRef<'_>) -> Source {
         match value {
-            ValueRef::Object(object) => Source::Long(object.share()),
-            ValueRef::Bytes(_) | ValueRef::Int(_) => Source::Short(string::to_vec(value)),
-        }
-    }
-
-    fn value(&self) -> ValueRef<'_> {
-        match self {
-            Source::Short(bytes) => ValueRef::Bytes(bytes),
-            Source::Long(object) => ValueRef::Object(object),
+            ValueRef::Object(Object::Shared(bytes)) => Source::Shared(bytes.clone()),
+            ValueRef::Object(Object::Rope(rope)) => Source::Chunks(rope.share()),
+            short => Source::Short(string::to_vec(short)),
         }
     }
 
     fn len(&self) -> usize {
-        string::len(self.value())
+        match self {
+            Source::Short(bytes) => bytes.len(),
+            Source::Shared(bytes) => bytes.len(),
+            Source::Chunks(rope) => rope.len(),
+        }
     }
 
     /// The part of the string that lies in the chunk of this index.
     fn chunk(&self, index: usize) -> &[u8] {
         let len = self.len();
-        let (from, to) = ((index * CHUNK_LEN).min(len), ((index + 1) * CHUNK_LEN).min(len));
+        let range = (index * CHUNK_LEN).min(len)..((index + 1) * CHUNK_LEN).min(len);
         match self {
-            Source::Long(Object::Rope(rope)) => rope.slices_in(from..to).next().unwrap_or_default(),
-            Source::Long(Object::Shared(bytes)) => &bytes[from..to],
-            Source::Short(bytes) => &bytes[from..to],
+            Source::Short(bytes) => &bytes[range],
+            Source::Shared(bytes) => &bytes[range],
+            Source::Chunks(rope) => rope.slices_in(range).next().unwrap_or_default(),
         }
     }
 }

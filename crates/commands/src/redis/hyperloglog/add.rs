@@ -2,9 +2,10 @@
 
 use super::sketch::{bytes_of, corrupt, parse};
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::NewValue;
 use tenon_engine::store::types::hll::{Encoding, Position, Sketch, raise_dense};
@@ -19,7 +20,7 @@ pub static PFADD: Command = Command {
     complexity: "O(1) to add every element.",
     since: "2.8.9",
     arity: Arity::AtLeast(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::ADD)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
     run: Run::Key(pfadd),
 };
@@ -37,6 +38,9 @@ fn pfadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         }
         Some(slot) => add_to(cx, slot, args)?,
     };
+    if is_changed {
+        cx.notify(EventClass::STRING, "pfadd");
+    }
     reply.int(is_changed.into());
     Ok(Effect::when(is_changed))
 }

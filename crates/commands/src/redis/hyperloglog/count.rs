@@ -2,7 +2,7 @@
 
 use super::sketch::{bytes_of, corrupt, parse};
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, KeysCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::hll::{Registers, estimate_field};
@@ -19,7 +19,8 @@ pub static PFCOUNT: Command = Command {
                  number of keys, and much bigger constant times, when called with multiple keys.",
     since: "2.8.9",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::RW.or(KeyFlags::ACCESS))
+        .notes("RW because it may change the internal representation of the key, and propagate to replicas")]),
     flags: Flags::READONLY,
     run: Run::Keys(pfcount),
 };

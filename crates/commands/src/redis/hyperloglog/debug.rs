@@ -3,7 +3,7 @@
 use super::sketch::{bytes_of, corrupt, parse};
 use std::fmt::Write;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::Slot;
@@ -20,7 +20,7 @@ pub static PFDEBUG: Command = Command {
     complexity: "N/A",
     since: "2.8.9",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::RW.or(KeyFlags::ACCESS))]),
     flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::ADMIN),
     run: Run::Key(pfdebug),
 };

@@ -2,9 +2,10 @@
 
 use super::sketch::{bytes_of, corrupt, parse};
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeysCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::NewValue;
 use tenon_engine::store::types::hll::{Encoding, Registers, Sketch};
 use tenon_engine::wire::resp::Reply;
@@ -18,7 +19,7 @@ pub static PFMERGE: Command = Command {
     complexity: "O(N) to merge N HyperLogLogs, but with high constant times.",
     since: "2.8.9",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::ADD.or(KeyFlags::ACCESS)), KeySpec::rest(2, KeyFlags::READ)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Keys(pfmerge),
 };
@@ -55,6 +56,8 @@ fn pfmerge(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
         }
         None => target.store_raw(None, value, Deadline::Clear),
     }
+    // In Redis, too, a merge is an addition of many elements.
+    target.notify(EventClass::STRING, "pfadd");
     reply.simple("OK");
     Ok(Effect::Changed)
 }

@@ -10,7 +10,7 @@ use tenon_engine::string;
 pub fn bytes_of(value: ValueRef<'_>) -> Cow<'_, [u8]> {
     match value {
         ValueRef::Bytes(bytes) => Cow::Borrowed(bytes),
-        ValueRef::Int(_) | ValueRef::Object(_) => Cow::Owned(string::to_vec(value)),
+        _ => Cow::Owned(string::to_vec(value)),
     }
 }
 

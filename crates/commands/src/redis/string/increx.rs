@@ -6,6 +6,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::long_double::LongDouble;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::{NewValue, ValueRef};
 use tenon_engine::store::keyspace::is_past;
@@ -197,7 +198,7 @@ fn add_float(
         None => LongDouble::ZERO,
         Some(ValueRef::Int(int)) => LongDouble::from(int),
         Some(ValueRef::Bytes(bytes)) => LongDouble::parse(bytes).ok_or(CmdError::NotFloat)?,
-        Some(ValueRef::Object(_)) => return Err(CmdError::NotFloat),
+        Some(_) => return Err(CmdError::NotFloat),
     };
     if !before.is_finite() {
         return Err(CmdError::text("ERR value cannot be Infinity"));
@@ -251,9 +252,20 @@ fn store(
     if let Deadline::At(ms) = expire
         && is_past(Some(ms), cx.now_ms())
     {
-        return Effect::when(cx.delete());
+        let is_deleted = cx.delete();
+        if is_deleted {
+            cx.notify(EventClass::GENERIC, "del");
+        }
+        return Effect::when(is_deleted);
     }
     let flags = slot.map_or(0, |slot| cx.entry(slot).flags());
+    let event = if matches!(value, NewValue::Int(_)) { "incrby" } else { "incrbyfloat" };
     cx.store(slot, value, expire, flags, None);
+    cx.notify(EventClass::STRING, event);
+    match expire {
+        Deadline::At(_) => cx.notify(EventClass::GENERIC, "expire"),
+        Deadline::Clear if has_deadline => cx.notify(EventClass::GENERIC, "persist"),
+        Deadline::Clear | Deadline::Keep => {}
+    }
     Effect::Changed
 }
