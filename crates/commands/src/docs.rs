@@ -6,9 +6,11 @@ use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
 
 /// The groups in the order of the page, each with its heading.
-const GROUPS: [(Group, &str); 7] = [
+const GROUPS: [(Group, &str); 9] = [
     (Group::String, "Strings"),
     (Group::Set, "Sets"),
+    (Group::Bitmap, "Bitmaps"),
+    (Group::HyperLogLog, "HyperLogLog"),
     (Group::Generic, "Keys of any type"),
     (Group::Transactions, "Transactions"),
     (Group::PubSub, "Channels"),

@@ -112,6 +112,10 @@ pub enum Group {
     PubSub,
     /// Sets.
     Set,
+    /// Commands on the bits of strings.
+    Bitmap,
+    /// Commands on HyperLogLogs.
+    HyperLogLog,
 }
 
 impl Group {
@@ -125,6 +129,8 @@ impl Group {
             Group::Transactions => "transactions",
             Group::PubSub => "pubsub",
             Group::Set => "set",
+            Group::Bitmap => "bitmap",
+            Group::HyperLogLog => "hyperloglog",
         }
     }
 }
@@ -263,6 +269,8 @@ impl Command {
         add(in_group(Group::Set), "set");
         add(in_group(Group::String), "string");
         add(flags.any(Flags::PUBSUB), "pubsub");
+        add(in_group(Group::Bitmap), "bitmap");
+        add(in_group(Group::HyperLogLog), "hyperloglog");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");

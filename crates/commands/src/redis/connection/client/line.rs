@@ -68,7 +68,7 @@ impl<'a> Lines<'a> {
             db = client.database.load(Relaxed),
             multi = if queued == u32::MAX { -1 } else { i64::from(queued) },
             watch = client.watching.load(Relaxed),
-            total = (size_of::<Client>() + size_of::<Session>()) as u64 + input + output + arguments + queued_bytes,
+            total = client.memory() + arguments,
             events = if output > 0 { "rw" } else { "r" },
             user = client.user.lock(),
             // A memcached client speaks no version of RESP.
