@@ -5,5 +5,6 @@ pub mod glob;
 pub mod hash_table;
 pub mod memory;
 pub mod packed;
+pub mod scored_set;
 pub mod slab;
 pub mod timer_wheel;

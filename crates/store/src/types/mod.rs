@@ -3,6 +3,7 @@
 
 pub mod bitfield;
 pub mod bitmap;
+mod chance;
 mod collection;
 mod hash;
 pub mod hll;
