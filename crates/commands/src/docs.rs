@@ -6,9 +6,10 @@ use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
 
 /// The groups in the order of the page, each with its heading.
-const GROUPS: [(Group, &str); 9] = [
+const GROUPS: [(Group, &str); 10] = [
     (Group::String, "Strings"),
     (Group::Set, "Sets"),
+    (Group::SortedSet, "Sorted sets"),
     (Group::Bitmap, "Bitmaps"),
     (Group::HyperLogLog, "HyperLogLog"),
     (Group::Generic, "Keys of any type"),

@@ -112,6 +112,8 @@ pub enum Group {
     PubSub,
     /// Sets.
     Set,
+    /// Sorted sets.
+    SortedSet,
     /// Commands on the bits of strings.
     Bitmap,
     /// Commands on HyperLogLogs.
@@ -129,6 +131,7 @@ impl Group {
             Group::Transactions => "transactions",
             Group::PubSub => "pubsub",
             Group::Set => "set",
+            Group::SortedSet => "sorted-set",
             Group::Bitmap => "bitmap",
             Group::HyperLogLog => "hyperloglog",
         }
@@ -267,6 +270,7 @@ impl Command {
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
         add(in_group(Group::Set), "set");
+        add(in_group(Group::SortedSet), "sortedset");
         add(in_group(Group::String), "string");
         add(flags.any(Flags::PUBSUB), "pubsub");
         add(in_group(Group::Bitmap), "bitmap");

@@ -1,7 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash, Set};
+use super::{Collection, Hash, Set, Zset};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -15,6 +15,8 @@ pub enum Object {
     Hash(Hash),
     /// A set that is no longer small.
     Set(Set),
+    /// A sorted set that is no longer small.
+    Zset(Zset),
 }
 
 impl Object {
@@ -23,6 +25,7 @@ impl Object {
         match self {
             Object::Hash(hash) => Object::Hash(hash.clone()),
             Object::Set(set) => Object::Set(set.clone()),
+            Object::Zset(zset) => Object::Zset(zset.clone()),
             Object::Shared(bytes) => Object::Shared(bytes.clone()),
             Object::Rope(rope) => Object::Rope(rope.share()),
         }
@@ -52,7 +55,7 @@ impl Object {
         }
         match self {
             Object::Rope(rope) => Some(rope),
-            Object::Shared(_) | Object::Hash(_) | Object::Set(_) => None,
+            Object::Shared(_) | Object::Hash(_) | Object::Set(_) | Object::Zset(_) => None,
         }
     }
 
@@ -64,6 +67,7 @@ impl Object {
             Object::Hash(hash) => hash.view().len(),
             Object::Set(Set::Table(members)) => members.len(),
             Object::Set(_) => 1,
+            Object::Zset(zset) => zset.view().len(),
         }
     }
 
@@ -75,6 +79,7 @@ impl Object {
                 Object::Rope(rope) => rope.memory(),
                 Object::Hash(hash) => hash.memory(),
                 Object::Set(set) => set.memory(),
+                Object::Zset(zset) => zset.memory(),
             }
     }
 }
