@@ -83,6 +83,12 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// Argument `index`, if it lies in the client's bytes, as all but few do.
+    #[inline(always)]
+    pub(crate) fn in_input(&self, index: usize) -> Option<&'a [u8]> {
+        self.spans[index].input_range().map(|range| &self.input[range])
+    }
+
     /// An argument that does not lie in the client's bytes.
     #[cold]
     fn get_elsewhere(&self, span: Span) -> &'a [u8] {

@@ -98,19 +98,22 @@ impl Target {
 
 impl Engine {
     /// Finds the command of these arguments, checks how many there are, and hashes its key.
-    #[inline]
+    #[inline(always)]
     pub fn resolve(&self, args: &Args<'_>) -> Target {
-        match self.commands.find(args.get(0)) {
-            Some(resolved) => match self.commands.single_key(resolved.number, args.len()) {
-                Some(key) => Target::Key(resolved, self.shards.hash(args.get(key))),
-                None => self.resolve_other(resolved, args),
-            },
-            None => Target::Refused(Box::new(unknown_command(args)), None),
+        match self.commands.find_single(args.get(0), args.len()) {
+            Some(resolved) => Target::Key(resolved, self.shards.hash(args.get(usize::from(resolved.key)))),
+            // By value: arguments that nothing refers to need not lie in memory.
+            None => self.resolve_closely(*args),
         }
     }
 
-    /// What a command is that is not one on one key with as many arguments as it takes.
-    fn resolve_other(&self, mut resolved: Resolved, args: &Args<'_>) -> Target {
+    /// What a call is that is not at first sight one of a command on one key.
+    #[inline(never)]
+    fn resolve_closely(&self, args: Args<'_>) -> Target {
+        let args = &args;
+        let Some(mut resolved) = self.commands.find(args.get(0)) else {
+            return Target::Refused(Box::new(unknown_command(args)), None);
+        };
         let needs_subcommand = match resolved.command.run {
             Run::Container(_) => true,
             Run::Alone(..) => args.len() > 1,
@@ -126,7 +129,7 @@ impl Engine {
             let error = CmdError::Arity(resolved.command.full_name());
             return Target::Refused(Box::new(error), Some(resolved));
         }
-        match self.commands.single_key(resolved.number, args.len()) {
+        match resolved.single_key(args.len()) {
             Some(key) => Target::Key(resolved, self.shards.hash(args.get(key))),
             None => Target::Other(resolved),
         }

@@ -324,7 +324,7 @@ impl Engine {
     }
 
     /// Runs a command on one key that may run at once, and writes its error if it fails.
-    #[inline]
+    #[inline(always)]
     fn answer_key(
         &self,
         worker: &mut Worker,
@@ -341,7 +341,7 @@ impl Engine {
     }
 
     /// Runs a command on one key that may run at once.
-    #[inline]
+    #[inline(always)]
     fn run_key(
         &self,
         worker: &mut Worker,

@@ -140,10 +140,10 @@ impl<'a> KeyCx<'a> {
     #[inline(always)]
     pub fn find_for_read(&mut self) -> Option<Slot> {
         let slot = self.find();
-        self.worker.stats.looked_up(slot.is_some());
         if let Some(slot) = slot {
             self.touch(slot);
         }
+        self.worker.stats.looked_up(slot.is_some());
         slot
     }
 
@@ -194,10 +194,9 @@ impl<'a> KeyCx<'a> {
         if clock.notes_frequency() {
             return self.touch_frequency(slot);
         }
-        let mut entry = self.entry_mut(slot);
         // The clock counts seconds: most accesses of a busy key find it set.
-        if entry.view().access() != clock.created() {
-            entry.set_access(clock.created());
+        if self.entry(slot).access() != clock.created() {
+            self.entry_mut(slot).set_access(clock.created());
         }
     }
 
@@ -215,14 +214,44 @@ impl<'a> KeyCx<'a> {
     }
 
     /// Stores a value, whether the key is there or not. memcached's flags go back to 0, a CAS token is void.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, value: NewValue<'_>, deadline: Deadline) {
         let slot = self.find();
         self.store(slot, value, deadline, 0, None);
     }
 
     /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.
+    #[inline(always)]
     pub fn store(&mut self, slot: Option<Slot>, value: NewValue<'_>, deadline: Deadline, flags: u32, cas: Option<u64>) {
+        if let (Some(slot), NewValue::Bytes(bytes)) = (slot, &value)
+            && !matches!(deadline, Deadline::At(_))
+            && (flags, cas) == (0, None)
+            && self.write_over(slot, bytes)
+        {
+            return self.changed();
+        }
+        self.store_anything(slot, value, deadline, flags, cas);
+    }
+
+    /// Writes a short string over another of its length, if there is nothing else in the entry that would change.
+    #[inline(always)]
+    fn write_over(&mut self, slot: Slot, bytes: &[u8]) -> bool {
+        let clock = self.worker.clock.access;
+        let keeps_access = clock.notes_frequency() || !self.touches;
+        let mut entry = self.entry_mut(slot);
+        let access = if keeps_access { entry.view().access() } else { clock.created() };
+        entry.try_write_over(bytes, access)
+    }
+
+    #[inline(never)]
+    fn store_anything(
+        &mut self,
+        slot: Option<Slot>,
+        value: NewValue<'_>,
+        deadline: Deadline,
+        flags: u32,
+        cas: Option<u64>,
+    ) {
         let now_ms = self.now_ms();
         let clock = self.worker.clock.access;
         let (hash, key) = (self.hash, self.key);

@@ -340,25 +340,22 @@ impl CommandDecoder {
 /// inlined: on its own, all it works with stays in registers.
 #[inline(never)]
 fn whole_command(buf: &[u8], start: usize, spans: &mut Vec<Span>, limits: &Limits) -> Option<usize> {
-    let mut rest = buf.get(start..)?;
-    let (count, line_len) = short_count(rest, b'*')?;
-    rest = &rest[line_len..];
+    let (count, mut rest) = short_count(buf.get(start..)?, b'*')?;
     // The shortest argument takes six bytes: a count that cannot be met is not tried. No argument read here is over
     // the smallest limit that Redis lets one set, so that the others need not be compared with it.
     if count == 0
-        || count > rest.len() / 6
+        || count * 6 > rest.len()
         || count as i64 > limits.multibulk_max
         || limits.bulk_len_max < SHORT_COUNT_MAX
     {
         return None;
     }
     let before = spans.len();
-    spans.reserve(count);
     for _ in 0..count {
-        if let Some((len, line_len)) = short_count(rest, b'$')
-            && let Some(behind) = rest.get(line_len + len + 2..)
+        if let Some((len, body)) = short_count(rest, b'$')
+            && let Some(behind) = body.get(len + 2..)
         {
-            spans.push(Span::bytes(buf.len() - rest.len() + line_len, len));
+            spans.push(Span::bytes(buf.len() - body.len(), len));
             rest = behind;
         } else {
             spans.truncate(before);

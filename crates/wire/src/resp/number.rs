@@ -25,38 +25,42 @@ pub fn parse_i64(digits: &[u8]) -> Option<i64> {
 /// The most that [`short_count`] reads.
 pub(super) const SHORT_COUNT_MAX: usize = 999_999;
 
-/// The count behind the sigil of a line, and the line's length with CR LF; or nothing when the line is not the sigil,
+/// The count behind the sigil of a line, and what follows the line's CR LF; or nothing when the line is not the sigil,
 /// one to six plain digits and a line end: the caller then looks closely. Nor does it see a line at the very end of
 /// the input, behind which not even an argument's own CR LF follows.
 ///
 /// Like Redis it takes any byte behind the CR for the LF.
 #[inline(always)]
-pub(super) fn short_count(input: &[u8], sigil: u8) -> Option<(usize, usize)> {
-    let &[got, first, second, third, _, _] = input.first_chunk()?;
-    let tens = first.wrapping_sub(b'0');
-    if got != sigil || tens > 9 {
-        return None;
+pub(super) fn short_count(input: &[u8], sigil: u8) -> Option<(usize, &[u8])> {
+    /// A line as a word; what differs from it is its digits, and what follows.
+    const fn line(text: &[u8; 4]) -> u32 {
+        u32::from_le_bytes(*text)
     }
+    let &[first, second, third, fourth, _, _] = input.first_chunk()?;
+    let word = u32::from_le_bytes([first, second, third, fourth]);
     // One and two digits are what nearly all lines have.
-    if second == b'\r' {
-        return Some((usize::from(tens), 4));
+    let one = word ^ line(&[sigil, b'0', b'\r', 0]);
+    if one & line(&[0xff, 0xf0, 0xff, 0]) == 0 {
+        let digit = one as usize >> 8 & 0xf;
+        return (digit <= 9).then(|| (digit, &input[4..]));
     }
-    let ones = second.wrapping_sub(b'0');
-    if third == b'\r' && ones <= 9 && tens > 0 {
-        return Some((usize::from(tens) * 10 + usize::from(ones), 5));
+    let two = word ^ line(&[sigil, b'0', b'0', b'\r']);
+    if two & line(&[0xff, 0xf0, 0xf0, 0xff]) == 0 {
+        let (tens, ones) = (two as usize >> 8 & 0xf, two as usize >> 16 & 0xf);
+        return (matches!(tens, 1..=9) && ones <= 9).then(|| (tens * 10 + ones, &input[5..]));
     }
-    longer_count(input)
+    if first == sigil { longer_count(input) } else { None }
 }
 
 /// The same for up to six digits.
 #[inline(never)]
-fn longer_count(input: &[u8]) -> Option<(usize, usize)> {
+fn longer_count(input: &[u8]) -> Option<(usize, &[u8])> {
     let mut count = 0;
     for (i, &byte) in input.iter().enumerate().skip(1).take(7) {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
-            let plain = byte == b'\r' && i > 2 && input[1] != b'0' && i + 1 < input.len();
-            return plain.then_some((count, i + 2));
+            let plain = byte == b'\r' && i > 2 && input[1] != b'0';
+            return if plain { Some((count, input.get(i + 2..)?)) } else { None };
         }
         count = count * 10 + usize::from(digit);
     }
@@ -105,7 +109,7 @@ mod tests {
                 let got = short_count(line.as_bytes(), b'$');
                 let plain = parse_i64(text.as_bytes()).is_some_and(|count| (0..=999_999).contains(&count));
                 if plain && end == "\r\n\r\n" {
-                    assert_eq!(got, Some((text.parse().unwrap(), line.len() - 2)), "{line:?}");
+                    assert_eq!(got, Some((text.parse().unwrap(), &b"\r\n"[..])), "{line:?}");
                 } else {
                     assert_eq!(got, None, "{line:?}");
                 }
