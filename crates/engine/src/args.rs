@@ -89,6 +89,16 @@ impl<'a> Args<'a> {
         self.spans[index].input_range().map(|range| &self.input[range])
     }
 
+    /// The bytes of argument `index` as a little-endian word, and how many they are: one to eight. Nothing when they are
+    /// not, or when the client's bytes end less than eight bytes behind where they begin.
+    #[inline(always)]
+    pub(crate) fn word(&self, index: usize) -> Option<(u64, usize)> {
+        let range = self.spans[index].input_range()?;
+        let bytes = self.input.get(range.start..range.start + 8)?.first_chunk()?;
+        let bits_beyond = 64_usize.checked_sub(8 * range.len())?;
+        (bits_beyond < 64).then(|| (u64::from_le_bytes(*bytes) & u64::MAX >> bits_beyond, range.len()))
+    }
+
     /// An argument that does not lie in the client's bytes.
     #[cold]
     fn get_elsewhere(&self, span: Span) -> &'a [u8] {
@@ -128,6 +138,12 @@ impl<'a> Args<'a> {
     pub fn inner(&self, first: usize) -> Option<Args<'a>> {
         let spans = self.spans.get(first..).filter(|spans| !spans.is_empty())?;
         Some(Args { spans, ..*self })
+    }
+
+    /// Other arguments of the same batch.
+    #[inline(always)]
+    pub(crate) fn with_spans(self, spans: &'a [Span]) -> Args<'a> {
+        Args { spans, ..self }
     }
 
     /// The arguments from `first` on.

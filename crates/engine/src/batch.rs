@@ -35,22 +35,26 @@ impl BatchScratch {
     /// Forgets the calls; keeps the memory as far as it is no more than a usual batch needs.
     #[inline]
     pub fn clear(&mut self) {
-        const ARGS_KEPT: usize = 64 * 1024;
         self.calls.clear();
         self.requests.clear();
         self.hashes.clear();
         self.args.clear();
-        if self.args.spans.capacity() > ARGS_KEPT {
-            self.args.spans = Vec::new();
-        }
-        if self.args.scratch.capacity() > ARGS_KEPT {
-            self.args.scratch = Vec::new();
-        }
-        if self.hashes.capacity() > ARGS_KEPT {
-            self.hashes = Vec::new();
+        let most = self.args.spans.capacity().max(self.args.scratch.capacity()).max(self.hashes.capacity());
+        if most > ITEMS_KEPT {
+            self.shrink();
         }
     }
+
+    #[cold]
+    fn shrink(&mut self) {
+        self.args.spans.shrink_to(ITEMS_KEPT);
+        self.args.scratch.shrink_to(ITEMS_KEPT);
+        self.hashes.shrink_to(ITEMS_KEPT);
+    }
 }
+
+/// What is kept of each list from batch to batch, in items.
+const ITEMS_KEPT: usize = 64 * 1024;
 
 /// A parsed command.
 #[derive(Debug)]
@@ -100,7 +104,8 @@ impl Engine {
     /// Finds the command of these arguments, checks how many there are, and hashes its key.
     #[inline(always)]
     pub fn resolve(&self, args: &Args<'_>) -> Target {
-        match self.commands.find_single(args.get(0), args.len()) {
+        let found = args.word(0).and_then(|(letters, len)| self.commands.find_single(letters, len, args.len()));
+        match found {
             Some(resolved) => Target::Key(resolved, self.shards.hash(args.get(usize::from(resolved.key)))),
             // By value: arguments that nothing refers to need not lie in memory.
             None => self.resolve_closely(*args),

@@ -170,16 +170,18 @@ impl Engine {
         out: &mut OutBuf,
     ) -> Option<usize> {
         let mut ran = 0;
+        let mut args = batch.of(0, 0);
+        let mut reply = Reply::new(out, session.proto);
         for call in calls {
             let Target::Key(resolved, hash) = &call.target else { break };
-            if !is_quick(&call.target) {
+            if !resolved.is_quick {
                 break;
             }
-            let args = batch.of(args_from, call.args_end);
-            self.answer_key(worker, session, *resolved, *hash, &args, out);
+            args = args.with_spans(&batch.spans.spans[args_from..call.args_end]);
+            self.answer_key(worker, session, *resolved, *hash, &args, &mut reply);
             args_from = call.args_end;
             ran += 1;
-            if out.len() > OUTPUT_PAUSE {
+            if reply.out().len() > OUTPUT_PAUSE {
                 break;
             }
         }
@@ -317,7 +319,7 @@ impl Engine {
             && session.is_plain()
             && !self.pause.is_active()
         {
-            self.answer_key(worker, session, *resolved, *hash, args, out);
+            self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
             return true;
         }
         self.run_slowly(worker, session, call, args, out)
@@ -332,11 +334,10 @@ impl Engine {
         resolved: Resolved,
         hash: KeyHash,
         args: &Args<'_>,
-        out: &mut OutBuf,
+        reply: &mut Reply<'_>,
     ) {
-        let mut reply = Reply::new(out, session.proto);
-        if let Err(error) = self.run_key(worker, session, resolved, hash, args, &mut reply) {
-            self.answer_error(worker, Some(resolved), &error, &mut reply);
+        if let Err(error) = self.run_key(worker, session, resolved, hash, args, reply) {
+            self.answer_error(worker, Some(resolved), &error, reply);
         }
     }
 
@@ -560,11 +561,7 @@ impl Engine {
 #[inline]
 fn is_quick(target: &Target) -> bool {
     match target {
-        // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
-        Target::Key(resolved, _) | Target::Other(resolved) => {
-            let flags = resolved.command.flags;
-            flags.any(Flags::FAST.or(Flags::BRIEF)) && !flags.any(Flags::NO_AUTH)
-        }
+        Target::Key(resolved, _) | Target::Other(resolved) => resolved.is_quick,
         Target::Refused(..) | Target::Settled(_) => true,
     }
 }

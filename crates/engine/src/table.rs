@@ -1,6 +1,6 @@
 //! The table of commands and the search for a name in it.
 
-use crate::command::{Arity, Command, Keys, Run};
+use crate::command::{Arity, Command, Flags, Keys, Run};
 
 /// A command found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -11,13 +11,12 @@ pub struct Resolved {
     pub number: u16,
     /// Which argument is the key, where it is a command on one key.
     pub key: u16,
+    /// Whether a call takes so little time that it shares a reading of the clock with its neighbours.
+    pub(crate) is_quick: bool,
 }
 
 /// Slots of the name index: a power of two, several times the number of commands.
 const SLOTS: usize = 1024;
-
-/// Names up to this long are compared by their letters in one word alone.
-const WORD: usize = 8;
 
 /// The first eight letters of a name, and its length: nearly always all there is to compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +36,7 @@ impl Folded {
             0 => 0,
             1 => u64::from(name[0]),
             len @ 2..4 => two(0) | two(len - 2) << (8 * (len - 2)),
-            len @ 4..WORD => four(0) | four(len - 4) << (8 * (len - 4)),
+            len @ 4..8 => four(0) | four(len - 4) << (8 * (len - 4)),
             _ => four(0) | four(4) << 32,
         };
         Folded { letters, len: name.len().min(u8::MAX as usize) as u8 }
@@ -106,7 +105,9 @@ impl Resolved {
             Keys::Range { first, .. } => first as u16,
             _ => 0,
         };
-        Resolved { command, number: number as u16, key }
+        // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
+        let is_quick = command.flags.any(Flags::FAST.or(Flags::BRIEF)) && !command.flags.any(Flags::NO_AUTH);
+        Resolved { command, number: number as u16, key, is_quick }
     }
 
     /// Which argument is the key, when the command is one on one key and takes so many arguments.
@@ -159,16 +160,15 @@ impl CommandTable {
         }
     }
 
-    /// The command on one key that has this name and takes so many arguments, if it is found at first sight. What is
-    /// not may be anything: `find` tells.
+    /// The command on one key that has a name of these one to eight letters and takes so many arguments, if it is found
+    /// at first sight. What is not may be anything: `find` tells.
     #[inline(always)]
-    pub(crate) fn find_single(&self, name: &[u8], args: usize) -> Option<Resolved> {
-        let folded = Folded::of(name);
-        let indexed = &self.index[folded.slot()];
+    pub(crate) fn find_single(&self, letters: u64, len: usize, args: usize) -> Option<Resolved> {
+        let name = Folded { letters, len: len as u8 };
+        let indexed = &self.index[name.slot()];
         // Clients write names in capitals, as they are declared, or in small letters.
-        let is_it = folded.len == indexed.folded.len
-            && name.len() <= WORD
-            && (folded.letters == indexed.folded.letters || folded.letters == indexed.small);
+        let is_it = (name.letters == indexed.folded.letters || name.letters == indexed.small)
+            && name.len == indexed.folded.len;
         if is_it && indexed.single.takes(args) { indexed.found } else { None }
     }
 

@@ -99,7 +99,9 @@ impl RespConnection {
         mut input: &[u8],
         out: &mut OutBuf,
     ) -> Flow {
-        if let Some(flow) = self.run_waiting(engine, worker, input, out) {
+        if self.waiting.is_some()
+            && let Some(flow) = self.run_waiting(engine, worker, input, out)
+        {
             return flow;
         }
         if let Some((rope, missing)) = &mut self.filling {
@@ -116,6 +118,13 @@ impl RespConnection {
         }
         if self.pending.is_empty() {
             let progress = self.run_buffer(engine, worker, scratch, input, out);
+            if let Progress::Incomplete { from } = progress
+                && from == input.len()
+                && self.session.transaction.is_none()
+            {
+                // Nothing is left, nor queued.
+                return Flow::Continue;
+            }
             let (keep, flow) = self.settle(engine, input, progress);
             self.pending.extend_from_slice(&input[keep]);
             flow
@@ -203,6 +212,7 @@ impl RespConnection {
                 let (ran, stopped) = engine.run_batch(worker, &mut self.session, batch, &mut scratch.calls, out);
                 let from = if ran == 0 { start } else { scratch.calls[ran - 1].input_end };
                 match stopped {
+                    Stopped::No if self.bigs.is_empty() => {}
                     Stopped::No => self.bigs.clear(),
                     Stopped::Closing => return Progress::Ended(Flow::CloseAfterFlush),
                     Stopped::Paused if !self.bigs.is_empty() => {

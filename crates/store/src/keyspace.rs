@@ -84,6 +84,12 @@ impl Keyspace {
         self.table.find(hash.tag(), |entry| entry.key() == key)
     }
 
+    /// The key's entry and where it is, whether past its deadline or not.
+    #[inline]
+    pub fn find_entry(&self, hash: KeyHash, key: &[u8]) -> Option<(Slot, EntryRef<'_>)> {
+        self.table.find_element(hash.tag(), |entry| entry.key() == key)
+    }
+
     /// The entry in a slot.
     #[inline]
     pub fn entry(&self, slot: Slot) -> EntryRef<'_> {

@@ -123,16 +123,25 @@ impl<P: Pointer> TagTable<P> {
 
     /// The slot of the element that has `tag` and that `is_it` accepts.
     #[inline]
-    pub fn find(&self, tag: u16, mut is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<Slot> {
+    pub fn find(&self, tag: u16, is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<Slot> {
+        self.find_element(tag, is_it).map(|(slot, _)| slot)
+    }
+
+    /// The element that has `tag` and that `is_it` accepts, and its slot.
+    #[inline]
+    pub fn find_element(&self, tag: u16, mut is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<(Slot, P::Ref<'_>)> {
         let mut index = self.home(tag);
         loop {
             let word = self.read(index);
             if word.is_null() || tag_of(word) > tag {
                 return None;
             }
-            // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
-            if tag_of(word) == tag && is_it(unsafe { P::as_ref(address_of(word)) }) {
-                return Some(Slot(index));
+            if tag_of(word) == tag {
+                // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
+                let view = || unsafe { P::as_ref(address_of(word)) };
+                if is_it(view()) {
+                    return Some((Slot(index), view()));
+                }
             }
             index += 1;
         }

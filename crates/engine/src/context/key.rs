@@ -98,13 +98,18 @@ impl<'a> KeyCx<'a> {
     /// Where the key is. A key past its deadline is removed and counts as absent. Neither an access nor a statistic.
     #[inline(always)]
     pub fn find(&mut self) -> Option<Slot> {
-        let slot = self.keyspace()?.find(self.hash, self.key)?;
-        let deadline_ms = self.entry(slot).deadline_ms();
-        if is_past(deadline_ms, self.now_ms()) {
+        self.find_live().map(|(slot, _)| slot)
+    }
+
+    /// Where the key is, and what its entry says of its last access.
+    #[inline(always)]
+    fn find_live(&mut self) -> Option<(Slot, u32)> {
+        let (slot, entry) = self.keyspace()?.find_entry(self.hash, self.key)?;
+        if is_past(entry.deadline_ms(), self.now_ms()) {
             self.expire(slot);
             return None;
         }
-        Some(slot)
+        Some((slot, entry.access()))
     }
 
     #[cold]
@@ -131,20 +136,27 @@ impl<'a> KeyCx<'a> {
     /// Where the key is, noted as an access; hits and misses are not counted (for commands that write).
     #[inline]
     pub fn find_for_write(&mut self) -> Option<Slot> {
-        let slot = self.find()?;
-        self.touch(slot);
-        Some(slot)
+        self.find_touched()
     }
 
     /// Where the key is, noted as an access and counted as a hit or a miss.
     #[inline(always)]
     pub fn find_for_read(&mut self) -> Option<Slot> {
-        let slot = self.find();
-        if let Some(slot) = slot {
-            self.touch(slot);
-        }
+        let slot = self.find_touched();
         self.worker.stats.looked_up(slot.is_some());
         slot
+    }
+
+    /// Where the key is, noted as an access.
+    #[inline(always)]
+    fn find_touched(&mut self) -> Option<Slot> {
+        let (slot, access) = self.find_live()?;
+        let clock = self.worker.clock.access;
+        // The clock counts seconds: most accesses of a busy key find it set.
+        if self.touches && (clock.notes_frequency() || access != clock.created()) {
+            self.touch(slot);
+        }
+        Some(slot)
     }
 
     /// The entry, for reading: an access, counted as a hit or a miss.
@@ -185,24 +197,10 @@ impl<'a> KeyCx<'a> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn touch(&mut self, slot: Slot) {
-        if !self.touches {
-            return;
-        }
         let clock = self.worker.clock.access;
-        if clock.notes_frequency() {
-            return self.touch_frequency(slot);
-        }
-        // The clock counts seconds: most accesses of a busy key find it set.
-        if self.entry(slot).access() != clock.created() {
-            self.entry_mut(slot).set_access(clock.created());
-        }
-    }
-
-    fn touch_frequency(&mut self, slot: Slot) {
-        let clock = self.worker.clock.access;
-        let random = self.worker.random();
+        let random = if clock.notes_frequency() { self.worker.random() } else { 0 };
         let mut entry = self.entry_mut(slot);
         let access = clock.touched(entry.view().access(), random);
         entry.set_access(access);

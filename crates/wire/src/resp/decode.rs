@@ -2,7 +2,7 @@
 
 use super::error::ProtocolError;
 use super::inline;
-use super::number::{SHORT_COUNT_MAX, parse_i64, short_count};
+use super::number::{SHORT_COUNT_MAX, parse_i64, short_count, short_head};
 use crate::span::{ArgSpans, Span};
 use memchr::memchr2;
 
@@ -340,27 +340,36 @@ impl CommandDecoder {
 /// inlined: on its own, all it works with stays in registers.
 #[inline(never)]
 fn whole_command(buf: &[u8], start: usize, spans: &mut Vec<Span>, limits: &Limits) -> Option<usize> {
-    let (count, mut rest) = short_count(buf.get(start..)?, b'*')?;
+    let input = buf.get(start..)?;
+    let before = spans.len();
+    // Most commands have few arguments and a short name.
+    let (count, mut missing, mut rest) = match short_head(input) {
+        Some((count, len, body)) if count > 0 => {
+            let behind = body.get(len + 2..)?;
+            spans.push(Span::bytes(buf.len() - body.len(), len));
+            (count, count - 1, behind)
+        }
+        _ => {
+            let (count, rest) = short_count(input, b'*')?;
+            (count, count, rest)
+        }
+    };
     // The shortest argument takes six bytes: a count that cannot be met is not tried. No argument read here is over
     // the smallest limit that Redis lets one set, so that the others need not be compared with it.
-    if count == 0
-        || count * 6 > rest.len()
-        || count as i64 > limits.multibulk_max
-        || limits.bulk_len_max < SHORT_COUNT_MAX
-    {
-        return None;
+    let is_usual = count > 0
+        && missing * 6 <= rest.len()
+        && count as i64 <= limits.multibulk_max
+        && limits.bulk_len_max >= SHORT_COUNT_MAX;
+    while is_usual && missing > 0 {
+        let Some((len, body)) = short_count(rest, b'$') else { break };
+        let Some(behind) = body.get(len + 2..) else { break };
+        spans.push(Span::bytes(buf.len() - body.len(), len));
+        rest = behind;
+        missing -= 1;
     }
-    let before = spans.len();
-    for _ in 0..count {
-        if let Some((len, body)) = short_count(rest, b'$')
-            && let Some(behind) = body.get(len + 2..)
-        {
-            spans.push(Span::bytes(buf.len() - body.len(), len));
-            rest = behind;
-        } else {
-            spans.truncate(before);
-            return None;
-        }
+    if !is_usual || missing > 0 {
+        spans.truncate(before);
+        return None;
     }
     Some(buf.len() - rest.len())
 }

@@ -104,7 +104,6 @@ impl<'a> Reply<'a> {
     #[inline]
     pub fn bulk(&mut self, value: &[u8]) {
         let tail = self.out.tail();
-        tail.reserve(value.len() + HEADER_MAX + 2);
         write_header(tail, b'$', value.len());
         tail.extend_from_slice(value);
         tail.extend_from_slice(b"\r\n");

@@ -32,27 +32,38 @@ pub(super) const SHORT_COUNT_MAX: usize = 999_999;
 /// Like Redis it takes any byte behind the CR for the LF.
 #[inline(always)]
 pub(super) fn short_count(input: &[u8], sigil: u8) -> Option<(usize, &[u8])> {
-    /// A line as a word; what differs from it is its digits, and what follows.
-    const fn line(text: &[u8; 4]) -> u32 {
-        u32::from_le_bytes(*text)
+    if input.len() < 6 {
+        return None;
     }
-    let &[first, second, third, fourth, _, _] = input.first_chunk()?;
-    let word = u32::from_le_bytes([first, second, third, fourth]);
+    let word = u32::from_le_bytes(*input.first_chunk()?);
     // One and two digits are what nearly all lines have.
-    let one = word ^ line(&[sigil, b'0', b'\r', 0]);
-    if one & line(&[0xff, 0xf0, 0xff, 0]) == 0 {
+    let one = word ^ u32::from_le_bytes([sigil, b'0', b'\r', 0]);
+    if one & u32::from_le_bytes([0xff, 0xf0, 0xff, 0]) == 0 {
         let digit = one as usize >> 8 & 0xf;
         return (digit <= 9).then(|| (digit, &input[4..]));
     }
-    let two = word ^ line(&[sigil, b'0', b'0', b'\r']);
-    if two & line(&[0xff, 0xf0, 0xf0, 0xff]) == 0 {
+    let two = word ^ u32::from_le_bytes([sigil, b'0', b'0', b'\r']);
+    if two & u32::from_le_bytes([0xff, 0xf0, 0xf0, 0xff]) == 0 {
         let (tens, ones) = (two as usize >> 8 & 0xf, two as usize >> 16 & 0xf);
         return (matches!(tens, 1..=9) && ones <= 9).then(|| (tens * 10 + ones, &input[5..]));
     }
-    if first == sigil { longer_count(input) } else { None }
+    if word as u8 == sigil { longer_count(input) } else { None }
 }
 
-/// The same for up to six digits.
+/// The first two lines of a command and what follows them: how many arguments there are, and how long the first one,
+/// the name, is. Nothing when either number has not exactly one digit; [`short_count`] reads such lines.
+#[inline(always)]
+pub(super) fn short_head(input: &[u8]) -> Option<(usize, usize, &[u8])> {
+    let (word, rest) = input.split_first_chunk()?;
+    let digits = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*b"*0\r\0$0\r\0");
+    if digits & u64::from_le_bytes([0xff, 0xf0, 0xff, 0, 0xff, 0xf0, 0xff, 0]) != 0 {
+        return None;
+    }
+    let (count, len) = (digits as usize >> 8 & 0xf, digits as usize >> 40 & 0xf);
+    (count <= 9 && len <= 9).then_some((count, len, rest))
+}
+
+/// What [`short_count`] gives, for up to six digits.
 #[inline(never)]
 fn longer_count(input: &[u8]) -> Option<(usize, &[u8])> {
     let mut count = 0;
@@ -97,6 +108,21 @@ mod tests {
         ];
         for text in bad {
             assert_eq!(parse_i64(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn short_heads_are_two_short_counts() {
+        for count in ["0", "1", "9", "10", "-1", "x", ""] {
+            for len in ["0", "3", "9", "12", ":", ""] {
+                let input = format!("*{count}\r\n${len}\r\nname\r\n");
+                let digit = |text: &str| text.parse().ok().filter(|number| (0..=9).contains(number));
+                let expected = digit(count).zip(digit(len)).map(|(count, len)| (count, len, &b"name\r\n"[..]));
+                assert_eq!(short_head(input.as_bytes()), expected, "{input:?}");
+            }
+        }
+        for input in ["*1\r\n$1\r", "+1\r\n$1\r\n", "*1\r\n:1\r\n", "*1\n\n$1\r\n", "*1\r\n$1\n\n"] {
+            assert_eq!(short_head(input.as_bytes()), None, "{input:?}");
         }
     }
 
