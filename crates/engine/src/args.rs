@@ -140,10 +140,10 @@ impl<'a> Args<'a> {
         Some(Args { spans, ..*self })
     }
 
-    /// Other arguments of the same batch.
+    /// Goes on to other arguments of the same batch.
     #[inline(always)]
-    pub(crate) fn with_spans(self, spans: &'a [Span]) -> Args<'a> {
-        Args { spans, ..self }
+    pub(crate) fn go_to(&mut self, spans: &'a [Span]) {
+        self.spans = spans;
     }
 
     /// The arguments from `first` on.

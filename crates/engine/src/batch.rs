@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::table::Resolved;
 use tenon_store::hash::KeyHash;
-use tenon_wire::ArgSpans;
+use tenon_wire::{ArgSpans, Span};
 use tenon_wire::memcache::Step;
 
 /// The lists that batches are parsed into, kept by the worker so that they are allocated once.
@@ -33,7 +33,7 @@ pub struct TextStep {
 
 impl BatchScratch {
     /// Forgets the calls; keeps the memory as far as it is no more than a usual batch needs.
-    #[inline]
+    #[inline(always)]
     pub fn clear(&mut self) {
         self.calls.clear();
         self.requests.clear();
@@ -101,21 +101,18 @@ impl Target {
 }
 
 impl Engine {
-    /// Finds the command of these arguments, checks how many there are, and hashes its key.
+    /// The command on one key that these arguments call, and its key's hash, when that is to be seen at first sight;
+    /// what else they are [`Engine::resolve`] tells. The spans are arguments that were read from `input`.
     #[inline(always)]
-    pub fn resolve(&self, args: &Args<'_>) -> Target {
-        let found = args.word(0).and_then(|(letters, len)| self.commands.find_single(letters, len, args.len()));
-        match found {
-            Some(resolved) => Target::Key(resolved, self.shards.hash(args.get(usize::from(resolved.key)))),
-            // By value: arguments that nothing refers to need not lie in memory.
-            None => self.resolve_closely(*args),
-        }
+    pub fn resolve_at_sight(&self, spans: &[Span], input: &[u8]) -> Option<(Resolved, KeyHash)> {
+        let args = Args::new(spans, input, &[], &[]);
+        let (letters, len) = args.word(0)?;
+        let resolved = self.commands.find_single(letters, len, args.len())?;
+        Some((resolved, self.shards.hash(args.in_input(usize::from(resolved.key))?)))
     }
 
-    /// What a call is that is not at first sight one of a command on one key.
-    #[inline(never)]
-    fn resolve_closely(&self, args: Args<'_>) -> Target {
-        let args = &args;
+    /// Finds the command of these arguments, checks how many there are, and hashes its key.
+    pub fn resolve(&self, args: &Args<'_>) -> Target {
         let Some(mut resolved) = self.commands.find(args.get(0)) else {
             return Target::Refused(Box::new(unknown_command(args)), None);
         };

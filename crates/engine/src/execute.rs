@@ -75,8 +75,11 @@ enum Gate {
 impl Engine {
     /// Loads what the calls of a batch will read, all of them at once, while none waits for another.
     pub fn prefetch(&self, session: &Session, calls: &[Call]) {
-        let hash = |call: &Call| if let Target::Key(_, hash) = call.target { Some(hash) } else { None };
-        self.shards.prefetch_entries(session.database, calls.iter().filter_map(hash));
+        for call in calls {
+            if let Target::Key(_, hash) = call.target {
+                self.shards.prefetch_entry(session.database, hash);
+            }
+        }
     }
 
     /// Runs calls in order. Gives how many ran and why it stopped before the last, if it did.
@@ -177,7 +180,7 @@ impl Engine {
             if !resolved.is_quick {
                 break;
             }
-            args = args.with_spans(&batch.spans.spans[args_from..call.args_end]);
+            args.go_to(&batch.spans.spans[args_from..call.args_end]);
             self.answer_key(worker, session, *resolved, *hash, &args, &mut reply);
             args_from = call.args_end;
             ran += 1;
@@ -250,23 +253,20 @@ impl Engine {
         let each_ns = now_ns.saturating_sub(started_ns) / count;
         // Batches are mostly of one command: calls of it in a row are counted together.
         let mut all = 0;
-        let mut at = from;
-        while at < calls.len() {
-            let number = calls[at].target.ran_number();
-            let alike_from = at;
-            at += 1;
-            while at < calls.len() && calls[at].target.ran_number() == number {
-                at += 1;
-            }
-            if let Some(number) = number {
-                let alike = (at - alike_from) as u64;
+        let mut last = None;
+        let mut noted = &calls[from..];
+        while let Some((first, behind)) = noted.split_first() {
+            last = first.target.ran_number();
+            let alike = behind.iter().take_while(|call| call.target.ran_number() == last).count();
+            if let Some(number) = last {
+                let alike = alike as u64 + 1;
                 worker.stats.commands[number as usize].ran(alike, each_ns);
                 all += alike;
             }
+            noted = &behind[alike..];
         }
-        if let Some(last) = calls.last() {
-            session.client.last_command.store(last.target.number().map_or(u32::MAX, u32::from), Ordering::Relaxed);
-        }
+        let last = last.or_else(|| calls.last().and_then(|call| call.target.number()));
+        session.client.last_command.store(last.map_or(u32::MAX, u32::from), Ordering::Relaxed);
         worker.stats.all.commands.add(all);
         if all == 0 {
             return now_ns;

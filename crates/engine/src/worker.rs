@@ -57,7 +57,7 @@ impl Worker {
     }
 
     /// Empties the lists and keeps them for the next batches.
-    #[inline]
+    #[inline(always)]
     pub fn put_scratch(&mut self, mut scratch: Box<BatchScratch>) {
         scratch.clear();
         self.scratch = Some(scratch);

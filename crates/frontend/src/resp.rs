@@ -274,6 +274,12 @@ impl RespConnection {
                 Step::Command { end } => {
                     *at = end;
                     let spans = &scratch.args.spans[args_from..];
+                    let args_end = scratch.args.spans.len();
+                    if let Some((resolved, hash)) = engine.resolve_at_sight(spans, buf) {
+                        engine.shards.prefetch(hash);
+                        scratch.calls.push(Call { args_end, input_end: end, target: Target::Key(resolved, hash) });
+                        continue;
+                    }
                     let args = Args::new(spans, buf, &scratch.args.scratch, &self.bigs);
                     let target = engine.resolve(&args);
                     match &target {
@@ -283,7 +289,7 @@ impl RespConnection {
                         }
                         Target::Refused(..) | Target::Other(_) | Target::Settled(_) => {}
                     }
-                    scratch.calls.push(Call { args_end: scratch.args.spans.len(), input_end: end, target });
+                    scratch.calls.push(Call { args_end, input_end: end, target });
                 }
                 Step::Skip { end } => *at = end,
                 Step::Incomplete => return Ok(Parsed::Incomplete),

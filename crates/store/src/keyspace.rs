@@ -90,6 +90,12 @@ impl Keyspace {
         self.table.find_element(hash.tag(), |entry| entry.key() == key)
     }
 
+    /// The key's entry, to be changed where it is, and where that is, whether past its deadline or not.
+    #[inline]
+    pub fn find_entry_mut(&mut self, hash: KeyHash, key: &[u8]) -> Option<(Slot, EntryMut<'_>)> {
+        self.table.find_element_mut(hash.tag(), |entry| entry.key() == key)
+    }
+
     /// The entry in a slot.
     #[inline]
     pub fn entry(&self, slot: Slot) -> EntryRef<'_> {

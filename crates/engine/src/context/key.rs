@@ -98,18 +98,12 @@ impl<'a> KeyCx<'a> {
     /// Where the key is. A key past its deadline is removed and counts as absent. Neither an access nor a statistic.
     #[inline(always)]
     pub fn find(&mut self) -> Option<Slot> {
-        self.find_live().map(|(slot, _)| slot)
-    }
-
-    /// Where the key is, and what its entry says of its last access.
-    #[inline(always)]
-    fn find_live(&mut self) -> Option<(Slot, u32)> {
         let (slot, entry) = self.keyspace()?.find_entry(self.hash, self.key)?;
         if is_past(entry.deadline_ms(), self.now_ms()) {
             self.expire(slot);
             return None;
         }
-        Some((slot, entry.access()))
+        Some(slot)
     }
 
     #[cold]
@@ -150,11 +144,20 @@ impl<'a> KeyCx<'a> {
     /// Where the key is, noted as an access.
     #[inline(always)]
     fn find_touched(&mut self) -> Option<Slot> {
-        let (slot, access) = self.find_live()?;
-        let clock = self.worker.clock.access;
-        // The clock counts seconds: most accesses of a busy key find it set.
-        if self.touches && (clock.notes_frequency() || access != clock.created()) {
-            self.touch(slot);
+        let (slot, mut entry) = self.state.shard.used_database_mut(self.database)?.find_entry_mut(self.hash, self.key)?;
+        if is_past(entry.view().deadline_ms(), self.worker.clock.now_ms) {
+            self.expire(slot);
+            return None;
+        }
+        if self.touches {
+            let clock = self.worker.clock.access;
+            if clock.notes_frequency() {
+                let access = clock.touched(entry.view().access(), self.worker.random());
+                entry.set_access(access);
+            } else if entry.view().access() != clock.created() {
+                // The clock counts seconds: most accesses of a busy key find it set.
+                entry.set_access(clock.created());
+            }
         }
         Some(slot)
     }
@@ -195,15 +198,6 @@ impl<'a> KeyCx<'a> {
         match value {
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => Ok(value),
         }
-    }
-
-    #[inline]
-    fn touch(&mut self, slot: Slot) {
-        let clock = self.worker.clock.access;
-        let random = if clock.notes_frequency() { self.worker.random() } else { 0 };
-        let mut entry = self.entry_mut(slot);
-        let access = clock.touched(entry.view().access(), random);
-        entry.set_access(access);
     }
 
     #[inline(always)]

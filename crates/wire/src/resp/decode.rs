@@ -340,38 +340,41 @@ impl CommandDecoder {
 /// inlined: on its own, all it works with stays in registers.
 #[inline(never)]
 fn whole_command(buf: &[u8], start: usize, spans: &mut Vec<Span>, limits: &Limits) -> Option<usize> {
-    let input = buf.get(start..)?;
-    let before = spans.len();
-    // Most commands have few arguments and a short name.
-    let (count, mut missing, mut rest) = match short_head(input) {
-        Some((count, len, body)) if count > 0 => {
-            let behind = body.get(len + 2..)?;
-            spans.push(Span::bytes(buf.len() - body.len(), len));
-            (count, count - 1, behind)
-        }
-        _ => {
-            let (count, rest) = short_count(input, b'*')?;
-            (count, count, rest)
-        }
-    };
-    // The shortest argument takes six bytes: a count that cannot be met is not tried. No argument read here is over
-    // the smallest limit that Redis lets one set, so that the others need not be compared with it.
-    let is_usual = count > 0
-        && missing * 6 <= rest.len()
-        && count as i64 <= limits.multibulk_max
-        && limits.bulk_len_max >= SHORT_COUNT_MAX;
-    while is_usual && missing > 0 {
-        let Some((len, body)) = short_count(rest, b'$') else { break };
-        let Some(behind) = body.get(len + 2..) else { break };
-        spans.push(Span::bytes(buf.len() - body.len(), len));
-        rest = behind;
-        missing -= 1;
-    }
-    if !is_usual || missing > 0 {
-        spans.truncate(before);
+    // No number read here is over the smallest limits that Redis lets one set.
+    if limits.bulk_len_max < SHORT_COUNT_MAX || limits.multibulk_max < SHORT_COUNT_MAX as i64 {
         return None;
     }
-    Some(buf.len() - rest.len())
+    let before = spans.len();
+    let rest = append_whole(buf.len(), buf.get(start..)?, spans);
+    if rest.is_none() {
+        spans.truncate(before);
+    }
+    rest.map(|rest| buf.len() - rest.len())
+}
+
+/// Appends the arguments of the command that `input`, the end of a buffer of `buf_len` bytes, begins with; gives what
+/// follows it.
+#[inline(always)]
+fn append_whole<'a>(buf_len: usize, input: &'a [u8], spans: &mut Vec<Span>) -> Option<&'a [u8]> {
+    // Most commands have few arguments and a short name.
+    let (missing, mut rest) = match short_head(input) {
+        Some((count @ 1.., len, body)) => {
+            let behind = body.get(len + 2..)?;
+            spans.push(Span::bytes(buf_len - body.len(), len));
+            (count - 1, behind)
+        }
+        _ => short_count(input, b'*').filter(|(count, _)| *count > 0)?,
+    };
+    // The shortest argument takes six bytes: a count that cannot be met is not tried.
+    if missing * 6 > rest.len() {
+        return None;
+    }
+    for _ in 0..missing {
+        let (len, body) = short_count(rest, b'$')?;
+        rest = body.get(len + 2..)?;
+        spans.push(Span::bytes(buf_len - body.len(), len));
+    }
+    Some(rest)
 }
 
 #[cfg(test)]
