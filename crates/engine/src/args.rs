@@ -93,10 +93,9 @@ impl<'a> Args<'a> {
     /// not, or when the client's bytes end less than eight bytes behind where they begin.
     #[inline(always)]
     pub(crate) fn word(&self, index: usize) -> Option<(u64, usize)> {
-        let range = self.spans[index].input_range()?;
-        let bytes = self.input.get(range.start..range.start + 8)?.first_chunk()?;
-        let bits_beyond = 64_usize.checked_sub(8 * range.len())?;
-        (bits_beyond < 64).then(|| (u64::from_le_bytes(*bytes) & u64::MAX >> bits_beyond, range.len()))
+        let (start, len) = self.spans[index].in_input()?;
+        let bytes = self.input.get(start..start + 8)?.first_chunk()?;
+        matches!(len, 1..=8).then(|| (u64::from_le_bytes(*bytes) & u64::MAX >> (64 - 8 * len), len))
     }
 
     /// An argument that does not lie in the client's bytes.

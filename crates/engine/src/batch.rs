@@ -6,8 +6,8 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::table::Resolved;
 use tenon_store::hash::KeyHash;
-use tenon_wire::{ArgSpans, Span};
 use tenon_wire::memcache::Step;
+use tenon_wire::{ArgSpans, Span};
 
 /// The lists that batches are parsed into, kept by the worker so that they are allocated once.
 #[derive(Debug, Default)]
@@ -104,7 +104,7 @@ impl Engine {
     /// The command on one key that these arguments call, and its key's hash, when that is to be seen at first sight;
     /// what else they are [`Engine::resolve`] tells. The spans are arguments that were read from `input`.
     #[inline(always)]
-    pub fn resolve_at_sight(&self, spans: &[Span], input: &[u8]) -> Option<(Resolved, KeyHash)> {
+    pub fn resolve_at_sight(&self, spans: &[Span], input: &[u8]) -> Option<(&Resolved, KeyHash)> {
         let args = Args::new(spans, input, &[], &[]);
         let (letters, len) = args.word(0)?;
         let resolved = self.commands.find_single(letters, len, args.len())?;

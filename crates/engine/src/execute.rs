@@ -254,16 +254,19 @@ impl Engine {
         // Batches are mostly of one command: calls of it in a row are counted together.
         let mut all = 0;
         let mut last = None;
-        let mut noted = &calls[from..];
-        while let Some((first, behind)) = noted.split_first() {
-            last = first.target.ran_number();
-            let alike = behind.iter().take_while(|call| call.target.ran_number() == last).count();
+        let mut at = from;
+        while at < calls.len() {
+            last = calls[at].target.ran_number();
+            let alike_from = at;
+            at += 1;
+            while at < calls.len() && calls[at].target.ran_number() == last {
+                at += 1;
+            }
             if let Some(number) = last {
-                let alike = alike as u64 + 1;
+                let alike = (at - alike_from) as u64;
                 worker.stats.commands[number as usize].ran(alike, each_ns);
                 all += alike;
             }
-            noted = &behind[alike..];
         }
         let last = last.or_else(|| calls.last().and_then(|call| call.target.number()));
         session.client.last_command.store(last.map_or(u32::MAX, u32::from), Ordering::Relaxed);

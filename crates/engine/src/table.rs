@@ -163,13 +163,13 @@ impl CommandTable {
     /// The command on one key that has a name of these one to eight letters and takes so many arguments, if it is found
     /// at first sight. What is not may be anything: `find` tells.
     #[inline(always)]
-    pub(crate) fn find_single(&self, letters: u64, len: usize, args: usize) -> Option<Resolved> {
+    pub(crate) fn find_single(&self, letters: u64, len: usize, args: usize) -> Option<&Resolved> {
         let name = Folded { letters, len: len as u8 };
         let indexed = &self.index[name.slot()];
         // Clients write names in capitals, as they are declared, or in small letters.
-        let is_it = (name.letters == indexed.folded.letters || name.letters == indexed.small)
-            && name.len == indexed.folded.len;
-        if is_it && indexed.single.takes(args) { indexed.found } else { None }
+        let is_it =
+            (name.letters == indexed.folded.letters || name.letters == indexed.small) && name.len == indexed.folded.len;
+        if is_it && indexed.single.takes(args) { indexed.found.as_ref() } else { None }
     }
 
     /// The subcommand of a container, in any case.

@@ -277,7 +277,7 @@ impl RespConnection {
                     let args_end = scratch.args.spans.len();
                     if let Some((resolved, hash)) = engine.resolve_at_sight(spans, buf) {
                         engine.shards.prefetch(hash);
-                        scratch.calls.push(Call { args_end, input_end: end, target: Target::Key(resolved, hash) });
+                        scratch.calls.push(Call { args_end, input_end: end, target: Target::Key(*resolved, hash) });
                         continue;
                     }
                     let args = Args::new(spans, buf, &scratch.args.scratch, &self.bigs);

@@ -580,6 +580,12 @@ impl<'a> EntryMut<'a> {
 
     /// Writes value and `meta` where they are when they fit the entry's block; gives the value back when not.
     pub fn try_overwrite<'v>(&mut self, value: NewValue<'v>, meta: &Meta) -> Result<(), NewValue<'v>> {
+        if let NewValue::Bytes(bytes) = value
+            && (meta.deadline_ms, meta.cas, meta.flags) == (None, None, 0)
+            && self.try_write_over(bytes, meta.access)
+        {
+            return Ok(());
+        }
         let header = self.view().header();
         let fits = match &value {
             NewValue::Bytes(bytes) => {

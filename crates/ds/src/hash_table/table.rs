@@ -153,11 +153,7 @@ impl<P: Pointer> TagTable<P> {
 
     /// The element that has `tag` and that `is_it` accepts, exclusively, and its slot.
     #[inline]
-    pub fn find_element_mut(
-        &mut self,
-        tag: u16,
-        is_it: impl FnMut(P::Ref<'_>) -> bool,
-    ) -> Option<(Slot, P::Mut<'_>)> {
+    pub fn find_element_mut(&mut self, tag: u16, is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<(Slot, P::Mut<'_>)> {
         let (slot, word) = self.find_word(tag, is_it)?;
         // SAFETY: `find_word` gives a live element of this table, borrowed exclusively through `self`.
         Some((slot, unsafe { P::as_mut(address_of(word)) }))

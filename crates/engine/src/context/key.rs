@@ -144,7 +144,8 @@ impl<'a> KeyCx<'a> {
     /// Where the key is, noted as an access.
     #[inline(always)]
     fn find_touched(&mut self) -> Option<Slot> {
-        let (slot, mut entry) = self.state.shard.used_database_mut(self.database)?.find_entry_mut(self.hash, self.key)?;
+        let (slot, mut entry) =
+            self.state.shard.used_database_mut(self.database)?.find_entry_mut(self.hash, self.key)?;
         if is_past(entry.view().deadline_ms(), self.worker.clock.now_ms) {
             self.expire(slot);
             return None;
@@ -208,44 +209,49 @@ impl<'a> KeyCx<'a> {
     /// Stores a value, whether the key is there or not. memcached's flags go back to 0, a CAS token is void.
     #[inline(always)]
     pub fn set(&mut self, value: NewValue<'_>, deadline: Deadline) {
+        if let NewValue::Bytes(bytes) = value
+            && deadline == Deadline::Clear
+            && self.write_over(bytes)
+        {
+            return;
+        }
+        self.set_anything(value, deadline);
+    }
+
+    /// Writes a short string over one of its length in an entry that has nothing beside key and value, if the key is
+    /// there with such a one; tells whether it was. It is what [`KeyCx::set`] finds most often, and needs one look.
+    #[inline(always)]
+    fn write_over(&mut self, bytes: &[u8]) -> bool {
+        let writing = self.writing();
+        let found = self.state.shard.used_database_mut(self.database);
+        let Some((_, mut entry)) = found.and_then(|keyspace| keyspace.find_entry_mut(self.hash, self.key)) else {
+            return false;
+        };
+        // Without a deadline it is not past it.
+        let access = writing.unwrap_or(entry.view().access());
+        let is_done = entry.try_write_over(bytes, access);
+        if is_done {
+            self.changed();
+        }
+        is_done
+    }
+
+    #[inline(never)]
+    fn set_anything(&mut self, value: NewValue<'_>, deadline: Deadline) {
         let slot = self.find();
         self.store(slot, value, deadline, 0, None);
     }
 
+    /// The bits that a write leaves in the entry for its access; `None`: they stay.
+    #[inline(always)]
+    fn writing(&self) -> Option<u32> {
+        let clock = self.worker.clock.access;
+        (self.touches && !clock.notes_frequency()).then(|| clock.created())
+    }
+
     /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.
-    #[inline(always)]
     pub fn store(&mut self, slot: Option<Slot>, value: NewValue<'_>, deadline: Deadline, flags: u32, cas: Option<u64>) {
-        if let (Some(slot), NewValue::Bytes(bytes)) = (slot, &value)
-            && !matches!(deadline, Deadline::At(_))
-            && (flags, cas) == (0, None)
-            && self.write_over(slot, bytes)
-        {
-            return self.changed();
-        }
-        self.store_anything(slot, value, deadline, flags, cas);
-    }
-
-    /// Writes a short string over another of its length, if there is nothing else in the entry that would change.
-    #[inline(always)]
-    fn write_over(&mut self, slot: Slot, bytes: &[u8]) -> bool {
-        let clock = self.worker.clock.access;
-        let keeps_access = clock.notes_frequency() || !self.touches;
-        let mut entry = self.entry_mut(slot);
-        let access = if keeps_access { entry.view().access() } else { clock.created() };
-        entry.try_write_over(bytes, access)
-    }
-
-    #[inline(never)]
-    fn store_anything(
-        &mut self,
-        slot: Option<Slot>,
-        value: NewValue<'_>,
-        deadline: Deadline,
-        flags: u32,
-        cas: Option<u64>,
-    ) {
         let now_ms = self.now_ms();
-        let clock = self.worker.clock.access;
         let (hash, key) = (self.hash, self.key);
         let old_deadline_ms = slot.and_then(|slot| self.entry(slot).deadline_ms());
         let deadline_ms = match deadline {
@@ -255,15 +261,14 @@ impl<'a> KeyCx<'a> {
         };
         match slot {
             Some(slot) => {
-                let before = self.entry(slot).access();
-                let access = if clock.notes_frequency() || !self.touches { before } else { clock.created() };
+                let access = self.writing().unwrap_or(self.entry(slot).access());
                 let meta = Meta { deadline_ms, cas, flags, access };
                 if let Some(replaced) = self.keyspace_mut().overwrite(slot, value, &meta, now_ms) {
                     self.worker.discard(replaced);
                 }
             }
             None => {
-                let meta = Meta { deadline_ms, cas, flags, access: clock.created() };
+                let meta = Meta { deadline_ms, cas, flags, access: self.worker.clock.access.created() };
                 self.keyspace_mut().insert(hash, key, value, &meta, now_ms);
             }
         }
