@@ -6,14 +6,11 @@
 //! | 8 B    | 8 B ?    | 8 B ? | 4 B ?   | 4 B ?      |     |       |
 //! +--------+----------+-------+---------+------------+-----+-------+
 //!            present only where the header says so
-//!
-//! header: 63      48 47         24 23     16 15      8 7       0
-//!         | value    | access     | key     | fields   | kind    |
-//!         | length   | clock      | length  |          |         |
 //! ```
 //!
 //! The value is the bytes of a short string, the eight bytes of an integer, or the address of an `Object`.
 
+use crate::header::{HEADER, Header, Kind, SHORT_KEY_MAX, field};
 use crate::types::Object;
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,116 +19,12 @@ use std::ptr::NonNull;
 use tenon_ds::hash_table::Pointer;
 use tenon_ds::slab;
 
-const HEADER: usize = 8;
-/// The longest key whose length fits the header.
-const SHORT_KEY_MAX: usize = 255;
-/// Strings from this length on are objects of their own, so that a reader can leave the lock with a reference.
-pub const INLINE_LEN_MAX: usize = 16 * 1024 - 1;
-
-/// The bits of the header that say which fields follow, and one for the snapshot.
-mod field {
-    pub const DEADLINE: u8 = 1;
-    pub const CAS: u8 = 2;
-    pub const FLAGS: u8 = 4;
-    pub const LONG_KEY: u8 = 8;
-    /// The bit behind the last field.
-    pub const END: u8 = 16;
-}
+pub use crate::header::INLINE_LEN_MAX;
 
 /// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
 const NO_DEADLINE: u64 = u64::MAX;
 /// A CAS token that means there is none: the item has changed since a client asked for its token.
 const NO_CAS: u64 = 0;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Kind {
-    Inline = 0,
-    Int = 1,
-    Object = 2,
-}
-
-/// The header's word, taken apart and put together by shifts.
-#[derive(Clone, Copy)]
-struct Header(u64);
-
-impl Header {
-    fn new(kind: Kind, fields: u8, key_len: usize, value_len: usize, access: u32) -> Header {
-        debug_assert!(value_len <= INLINE_LEN_MAX);
-        let key_len = if fields & field::LONG_KEY != 0 { 0 } else { key_len as u64 };
-        Header(
-            kind as u64
-                | u64::from(fields) << 8
-                | key_len << 16
-                | u64::from(access & 0xff_ffff) << 24
-                | (value_len as u64) << 48,
-        )
-    }
-
-    #[inline]
-    fn kind(self) -> Kind {
-        match self.0 as u8 {
-            0 => Kind::Inline,
-            1 => Kind::Int,
-            _ => Kind::Object,
-        }
-    }
-
-    #[inline]
-    fn fields(self) -> u8 {
-        (self.0 >> 8) as u8
-    }
-
-    #[inline]
-    fn has(self, field: u8) -> bool {
-        self.fields() & field != 0
-    }
-
-    #[inline]
-    fn access(self) -> u32 {
-        (self.0 >> 24) as u32 & 0xff_ffff
-    }
-
-    #[inline]
-    fn value_len(self) -> usize {
-        match self.kind() {
-            Kind::Inline => (self.0 >> 48) as usize,
-            Kind::Int | Kind::Object => 8,
-        }
-    }
-
-    /// Where the field begins, which the header must have; the fields are in the order of their bits.
-    #[inline]
-    fn offset_of(self, wanted: u8) -> usize {
-        let before = self.fields() & (wanted - 1);
-        let eights = (before & (field::DEADLINE | field::CAS)).count_ones();
-        let fours = (before & (field::FLAGS | field::LONG_KEY)).count_ones();
-        HEADER + eights as usize * 8 + fours as usize * 4
-    }
-
-    #[inline]
-    fn key_offset(self) -> usize {
-        // Most entries have no field but perhaps a deadline.
-        if self.fields() == 0 { HEADER } else { self.offset_of(field::END) }
-    }
-
-    /// The length of a key that is not long.
-    #[inline]
-    fn short_key_len(self) -> usize {
-        (self.0 >> 16) as u8 as usize
-    }
-
-    /// Whether this is the header of a short string without any field: what most entries are.
-    #[inline]
-    fn is_plain(self) -> bool {
-        self.0 as u16 == Kind::Inline as u16
-    }
-
-    #[inline]
-    fn with_access(self, access: u32) -> Header {
-        Header(self.0 & !(0xff_ffff << 24) | u64::from(access & 0xff_ffff) << 24)
-    }
-}
 
 /// What is to be stored.
 #[derive(Debug)]
@@ -604,8 +497,7 @@ impl<'a> EntryMut<'a> {
             return Err(value);
         }
         if let NewValue::Bytes(bytes) = &value {
-            let cleared = header.0 & !(0xffff << 48);
-            self.set_header(Header(cleared | (bytes.len() as u64) << 48));
+            self.set_header(header.with_value_len(bytes.len()));
         }
         self.write_meta(meta);
         self.set_access(meta.access);

@@ -4,6 +4,7 @@ pub mod access;
 pub mod entry;
 pub mod evict;
 pub mod hash;
+mod header;
 pub mod keyspace;
 pub mod shard;
 pub mod types;
