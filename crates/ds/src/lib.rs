@@ -1,7 +1,9 @@
 //! Data structures of Tenon: the only data crate that may use unsafe. Knows nothing of keys, commands or time.
 
+pub mod blob;
 pub mod glob;
 pub mod hash_table;
 pub mod memory;
+pub mod packed;
 pub mod slab;
 pub mod timer_wheel;

@@ -7,12 +7,14 @@ use crate::config::{Caller, Config, SetError, Setting};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
+use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
+use crate::unsent::Unsent;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -41,10 +43,16 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// Everybody's subscriptions.
+    pub pubsub: PubSub,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Output that clients have not taken yet.
+    pub(crate) unsent: Unsent,
+    /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
+    pub(crate) clients_sized_ms: AtomicU64,
     /// Frees in the background.
-    pub reaper: Reaper,
+    pub reaper: Arc<Reaper>,
     /// The slow log.
     pub slowlog: SlowLog,
     /// The latency monitor.
@@ -105,8 +113,11 @@ impl Engine {
             config,
             commands,
             clients: Clients::default(),
+            pubsub: PubSub::default(),
             pause: Pause::default(),
-            reaper: Reaper::default(),
+            unsent: Unsent::default(),
+            clients_sized_ms: AtomicU64::new(0),
+            reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
             started: Instant::now(),
@@ -133,7 +144,7 @@ impl Engine {
     /// The state of worker `index`, made on its thread. The index `workers()` is for whoever is no worker.
     pub fn worker(&self, index: usize) -> Worker {
         let seed = self.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut worker = Worker::new(index, seed, Arc::clone(&self.worker_stats[index]));
+        let mut worker = Worker::new(index, seed, Arc::clone(&self.worker_stats[index]), Arc::clone(&self.reaper));
         self.read_clock(&mut worker);
         worker
     }
@@ -185,6 +196,7 @@ impl Engine {
         }
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
         }

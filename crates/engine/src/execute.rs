@@ -385,7 +385,7 @@ impl Engine {
         out: &mut OutBuf,
     ) -> bool {
         // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence.
-        let silent = session.reply.is_silent();
+        let silent = session.reply.is_silent() && !call.target.answers_by_push();
         let mut unheard = OutBuf::new();
         let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
         let fate = match &call.target {
@@ -435,6 +435,10 @@ impl Engine {
         if silent && session.reply == ReplyMode::On {
             out.append(&mut unheard);
         }
+        // What the command has brought upon its own client comes right behind its reply.
+        if session.client.outbox.is_waiting() {
+            session.client.outbox.take(out);
+        }
         session.reply = session.reply.after_command();
         true
     }
@@ -456,6 +460,9 @@ impl Engine {
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
+        if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
+            return Err(CmdError::OnlyListens(resolved.command.full_name()));
+        }
         let in_transaction = session.transaction.is_some();
         if in_transaction && flags.any(Flags::NO_MULTI) {
             return Err(CmdError::NotInMulti);
@@ -465,7 +472,9 @@ impl Engine {
         let waits = match self.pause.mode(worker.clock.now_ms) {
             None => false,
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
-            Some(PauseMode::Write) => flags.any(Flags::WRITE) || self.writes_when_run(session, resolved, args),
+            Some(PauseMode::Write) => {
+                flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) || self.writes_when_run(session, resolved, args)
+            }
         };
         if waits {
             return Ok(Gate::Wait);
@@ -484,10 +493,7 @@ impl Engine {
     ) -> Result<(), CmdError> {
         match resolved.command.run {
             Run::Key(_) => {
-                let crate::command::Keys::Range { first, .. } = resolved.command.keys else {
-                    unreachable!("such a command has one key")
-                };
-                let hash = self.shards.hash(args.get(first));
+                let hash = self.shards.hash(args.get(usize::from(resolved.key)));
                 let mut held = self.shards.lock_all_of(vec![self.shards.index(hash)]);
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
@@ -515,12 +521,12 @@ impl Engine {
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         let (database, touches) = (session.database, session.touches);
-        match resolved.command.run {
+        // In a pause data stays as it is, also what is past its deadline. What writes in spite of it, such as a
+        // transaction that began it, goes on removing: it may put a new key in the old one's place.
+        worker.keeps_expired = self.pause.is_active() && !resolved.command.flags.any(Flags::WRITE);
+        let result = match resolved.command.run {
             Run::Key(run) => {
-                let crate::command::Keys::Range { first, .. } = resolved.command.keys else {
-                    unreachable!("such a command has one key")
-                };
-                let key = args.get(first);
+                let key = args.get(usize::from(resolved.key));
                 let hash = self.shards.hash(key);
                 let state = held.shard(self.shards.index(hash));
                 let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches };
@@ -535,7 +541,9 @@ impl Engine {
             }
             Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: Some(held) }, args, reply),
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
-        }
+        };
+        worker.keeps_expired = false;
+        result
     }
 
     /// The shards of a command's keys.

@@ -1,6 +1,7 @@
 //! Expiry ahead of access: what each worker's tick does for its part of the shards.
 
 use crate::engine::Engine;
+use crate::notify::EventClass;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,7 +16,8 @@ const BATCH: usize = 64;
 impl Engine {
     /// Removes keys that are due in the worker's part of the shards. Gives the time until it wants to be called again.
     pub fn expire_tick(&self, worker: &mut Worker) -> Duration {
-        if !self.active_expiry.load(Ordering::Relaxed) {
+        // In a CLIENT PAUSE data stays as it is, so that what waits for its end finds what was there when it began.
+        if !self.active_expiry.load(Ordering::Relaxed) || self.pause.is_active() {
             return PERIOD;
         }
         let now_ms = worker.clock.now_ms;
@@ -53,6 +55,7 @@ impl Engine {
                 if let Some(watched) = watched {
                     watched.changed(database, view.key());
                 }
+                self.notify(database, view.key(), EventClass::EXPIRED, "expired");
                 worker.stats.expired(1, now_ms.saturating_sub(view.deadline_ms().unwrap_or(now_ms)));
                 worker.discard(entry);
             });

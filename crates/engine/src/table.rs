@@ -1,6 +1,6 @@
 //! The table of commands and the search for a name in it.
 
-use crate::command::{Arity, Command, Flags, Keys, Run};
+use crate::command::{Arity, Command, Flags, Run};
 
 /// A command found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -84,9 +84,7 @@ struct SingleKey {
 
 impl SingleKey {
     fn of(command: &Command) -> SingleKey {
-        let (Run::Key(_), Keys::Range { .. }) = (command.run, command.keys) else {
-            return SingleKey { least: u32::MAX, most: 0 };
-        };
+        let Run::Key(_) = command.run else { return SingleKey { least: u32::MAX, most: 0 } };
         match command.arity {
             Arity::Exactly(count) => SingleKey { least: count as u32, most: count as u32 },
             Arity::AtLeast(count) => SingleKey { least: count as u32, most: u32::MAX },
@@ -101,13 +99,13 @@ impl SingleKey {
 
 impl Resolved {
     fn of(command: &'static Command, number: usize) -> Resolved {
-        let key = match command.keys {
-            Keys::Range { first, .. } => first as u16,
+        let key = match command.run {
+            Run::Key(_) => command.keys.single().expect("a command on one key has it in a fixed place"),
             _ => 0,
         };
         // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
         let is_quick = command.flags.any(Flags::FAST.or(Flags::BRIEF)) && !command.flags.any(Flags::NO_AUTH);
-        Resolved { command, number: number as u16, key, is_quick }
+        Resolved { command, number: number as u16, key: key as u16, is_quick }
     }
 
     /// Which argument is the key, when the command is one on one key and takes so many arguments.
@@ -121,7 +119,7 @@ impl CommandTable {
     /// The table of these commands and their subcommands.
     ///
     /// # Panics
-    /// When a name is there twice.
+    /// When a name is there twice, or a command on one key does not say where that stands.
     pub fn new(commands: &[&'static Command]) -> CommandTable {
         let mut all: Vec<&'static Command> = commands.to_vec();
         for command in commands {

@@ -5,11 +5,13 @@
 pub enum Flow {
     /// Go on: send what was written, read more.
     Continue,
-    /// Send what was written; read nothing and deliver nothing until all output has left, then call `resume`.
-    /// A client that sends and does not read is slowed down by this.
+    /// Send what was written; read nothing and deliver nothing until so much output has left that there is room for
+    /// more, then call `resume`. A client that sends and does not read is slowed down by this.
     Drain,
     /// Send what was written; read nothing until a message for this connection says otherwise, then call `resume`.
     Park,
+    /// Send what was written; the connection goes on with whatever it was doing. Said of messages alone.
+    Stay,
     /// Send what was written, then close.
     CloseAfterFlush,
     /// Close at once; what was not sent is lost.

@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_engine::Engine;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
-use tenon_engine::config::ClientClass;
 use tenon_engine::worker::Worker;
 use tenon_frontend::{Connection, Flow};
 use tenon_wire::OutBuf;
@@ -108,9 +107,16 @@ impl Service for Tenon {
         connection.closed(&self.engine);
     }
 
+    fn note_unsent(&self, connection: &Connection, bytes: usize) {
+        self.engine.note_unsent(connection.client(), bytes);
+    }
+
+    fn unsent_read_max(&self, connection: &Connection) -> usize {
+        connection.unsent_max(&self.engine)
+    }
+
     fn output_limits(&self, connection: &Connection) -> OutputLimits {
-        let _ = connection;
-        let limit = self.engine.config.output_buffer_limit(ClientClass::Normal);
+        let limit = self.engine.config.output_buffer_limit(connection.client().class());
         OutputLimits {
             hard_bytes: limit.hard_bytes as usize,
             soft_bytes: limit.soft_bytes as usize,

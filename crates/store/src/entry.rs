@@ -8,10 +8,13 @@
 //!            present only where the header says so
 //! ```
 //!
-//! The value is the bytes of a short string, the eight bytes of an integer, or the address of an `Object`.
+//! The value is the bytes of a short string, the packed elements of a small collection, the eight bytes of an integer,
+//! or the address of an `Object`.
 
-use crate::header::{HEADER, Header, Kind, SHORT_KEY_MAX, field};
-use crate::types::Object;
+mod header;
+
+use crate::types::{Object, PackedKind};
+use header::{HEADER, Header, Kind, NO_CAS, NO_DEADLINE, SHORT_KEY_MAX, field};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -19,12 +22,11 @@ use std::ptr::NonNull;
 use tenon_ds::hash_table::Pointer;
 use tenon_ds::slab;
 
-pub use crate::header::INLINE_LEN_MAX;
+/// Strings from this length on are objects of their own, so that a reader can leave the lock with a reference.
+pub const INLINE_LEN_MAX: usize = 16 * 1024 - 1;
 
-/// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
-const NO_DEADLINE: u64 = u64::MAX;
-/// A CAS token that means there is none: the item has changed since a client asked for its token.
-const NO_CAS: u64 = 0;
+/// Allocations of an object that is freed where it is overwritten.
+const FREED_HERE_MAX: usize = 16;
 
 /// What is to be stored.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub enum NewValue<'a> {
     Bytes(&'a [u8]),
     /// A string that is the decimal form of this number.
     Int(i64),
+    /// A small collection in its packed form, at most `INLINE_LEN_MAX` bytes of it.
+    Packed(PackedKind, &'a [u8]),
     /// Any other value, or a string that already is an object.
     Object(Box<Object>),
 }
@@ -44,7 +48,9 @@ pub enum ValueRef<'a> {
     Bytes(&'a [u8]),
     /// A string that is the decimal form of this number.
     Int(i64),
-    /// A long string or a collection.
+    /// A small collection in its packed form.
+    Packed(PackedKind, &'a [u8]),
+    /// A long string or a large collection.
     Object(&'a Object),
 }
 
@@ -87,6 +93,7 @@ impl Shape {
         let (kind, value_len) = match value {
             NewValue::Bytes(bytes) => (Kind::Inline, bytes.len()),
             NewValue::Int(_) => (Kind::Int, 8),
+            NewValue::Packed(form, bytes) => (Kind::from(*form), bytes.len()),
             NewValue::Object(_) => (Kind::Object, 8),
         };
         let mut fields = 0;
@@ -276,7 +283,7 @@ impl<'a> EntryRef<'a> {
         let header = self.header();
         if header.is_plain() {
             // SAFETY: without fields the value lies behind header and key, and has the length that the header says.
-            return ValueRef::Bytes(unsafe { self.bytes(HEADER + header.short_key_len(), header.value_len()) });
+            return ValueRef::Bytes(unsafe { self.bytes(HEADER + header.short_key_len(), header.plain_value_len()) });
         }
         // SAFETY: the value lies behind the key and has the kind that the header says.
         unsafe {
@@ -284,6 +291,10 @@ impl<'a> EntryRef<'a> {
                 Kind::Inline => ValueRef::Bytes(self.bytes(self.value_offset(), header.value_len())),
                 Kind::Int => ValueRef::Int(self.0.add(self.value_offset()).cast::<i64>().read_unaligned()),
                 Kind::Object => ValueRef::Object(&*self.object_address()),
+                kind @ (Kind::List | Kind::Hash | Kind::Set | Kind::IntSet | Kind::Zset) => {
+                    let form = kind.packed().expect("these kinds are the packed forms");
+                    ValueRef::Packed(form, self.bytes(self.value_offset(), header.value_len()))
+                }
             }
         }
     }
@@ -328,6 +339,11 @@ impl<'a> EntryRef<'a> {
         self.header().access()
     }
 
+    /// Whether Redis would call the encoding of this short string raw, whatever its length.
+    pub fn is_raw(self) -> bool {
+        self.header().has(field::RAW)
+    }
+
     /// All that is beside key and value.
     pub fn meta(self) -> Meta {
         Meta { deadline_ms: self.deadline_ms(), cas: self.cas(), flags: self.flags(), access: self.access() }
@@ -350,7 +366,7 @@ impl<'a> EntryRef<'a> {
     pub fn memory(self) -> usize {
         let object = match self.value() {
             ValueRef::Object(object) => object.memory(),
-            ValueRef::Bytes(_) | ValueRef::Int(_) => 0,
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => 0,
         };
         slab::rounded(self.size()) + object
     }
@@ -379,6 +395,11 @@ impl<'a> EntryMut<'a> {
     #[inline]
     pub fn set_access(&mut self, access: u32) {
         self.set_header(self.view().header().with_access(access));
+    }
+
+    /// Notes that the short string was changed since it was set. The next value that is set takes the note away.
+    pub fn mark_raw(&mut self) {
+        self.set_header(self.view().header().raw());
     }
 
     /// Takes the CAS token away, as the value has changed; the next client that asks gets a new one.
@@ -458,7 +479,7 @@ impl<'a> EntryMut<'a> {
     #[inline(always)]
     pub fn try_write_over(&mut self, bytes: &[u8], access: u32) -> bool {
         let header = self.view().header();
-        let fits = header.is_plain() && bytes.len() == header.value_len();
+        let fits = header.is_plain() && bytes.len() == header.plain_value_len();
         if fits {
             self.set_header(header.with_access(access));
             // SAFETY: without fields the value lies behind header and key, and it is as long as the new one, which is
@@ -471,6 +492,17 @@ impl<'a> EntryMut<'a> {
         fits
     }
 
+    /// Whether the block of an entry whose value is its own bytes has room for so many of them.
+    #[inline]
+    fn has_block_for(&self, value_len: usize) -> bool {
+        let old_len = self.view().header().value_len();
+        value_len <= INLINE_LEN_MAX
+            && (value_len == old_len || {
+                let size = self.view().size();
+                slab::rounded(size - old_len + value_len) == slab::rounded(size) && size <= slab::SLAB_MAX
+            })
+    }
+
     /// Writes value and `meta` where they are when they fit the entry's block; gives the value back when not.
     pub fn try_overwrite<'v>(&mut self, value: NewValue<'v>, meta: &Meta) -> Result<(), NewValue<'v>> {
         if let NewValue::Bytes(bytes) = value
@@ -481,22 +513,18 @@ impl<'a> EntryMut<'a> {
         }
         let header = self.view().header();
         let fits = match &value {
-            NewValue::Bytes(bytes) => {
-                header.kind() == Kind::Inline
-                    && bytes.len() <= INLINE_LEN_MAX
-                    && (bytes.len() == header.value_len() || {
-                        let size = self.view().size();
-                        slab::rounded(size - header.value_len() + bytes.len()) == slab::rounded(size)
-                            && size <= slab::SLAB_MAX
-                    })
-            }
+            NewValue::Bytes(bytes) => header.kind() == Kind::Inline && self.has_block_for(bytes.len()),
+            NewValue::Packed(form, bytes) => header.kind() == Kind::from(*form) && self.has_block_for(bytes.len()),
             NewValue::Int(_) => header.kind() == Kind::Int,
-            NewValue::Object(_) => header.kind() == Kind::Object,
+            // An object of many allocations is handed out instead, so that it can be freed when no shard is locked.
+            NewValue::Object(_) => {
+                matches!(self.view().value(), ValueRef::Object(old) if old.allocations() <= FREED_HERE_MAX)
+            }
         };
         if !fits || !self.has_room_for(meta) {
             return Err(value);
         }
-        if let NewValue::Bytes(bytes) = &value {
+        if let NewValue::Bytes(bytes) | NewValue::Packed(_, bytes) = &value {
             self.set_header(header.with_value_len(bytes.len()));
         }
         self.write_meta(meta);
@@ -520,7 +548,7 @@ impl<'a> EntryMut<'a> {
         unsafe {
             let place = self.0.add(self.view().value_offset());
             match value {
-                NewValue::Bytes(bytes) => {
+                NewValue::Bytes(bytes) | NewValue::Packed(_, bytes) => {
                     place.copy_from_nonoverlapping(NonNull::from_ref(bytes).cast(), bytes.len());
                 }
                 NewValue::Int(int) => place.cast::<i64>().write_unaligned(int),
@@ -635,13 +663,6 @@ mod tests {
         assert!(matches!(view.view().value(), ValueRef::Int(3)));
     }
 
-    #[test]
-    fn a_small_string_costs_eight_bytes_over_key_and_value() {
-        for (value_len, wanted) in [(8, 32), (32, 56), (100, 124), (1_000, 1_024)] {
-            let entry = Entry::new(&[b'k'; 16], NewValue::Bytes(&vec![0; value_len]), &Meta::default());
-            assert_eq!(entry.view().memory(), wanted);
-        }
-    }
     #[test]
     #[should_panic(expected = "shorter than 4 GiB")]
     fn a_key_that_is_too_long_is_refused_before_anything_is_made() {

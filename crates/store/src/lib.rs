@@ -4,7 +4,6 @@ pub mod access;
 pub mod entry;
 pub mod evict;
 pub mod hash;
-mod header;
 pub mod keyspace;
 pub mod shard;
 pub mod types;

@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::verb::TextCommand;
 use tenon_engine::context::KeyCx;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::{NewValue, ValueRef};
 use tenon_engine::store::types::Object;
@@ -50,6 +51,7 @@ pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answe
         }
     };
     put(cx, slot, number, len);
+    cx.notify(EventClass::STRING, "incrby");
     Answer::Number(number)
 }
 
@@ -61,7 +63,7 @@ fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answer> {
         ValueRef::Bytes(text) => parsed(text),
         ValueRef::Object(Object::Shared(text)) => parsed(text),
         // memcached does not count in values that it keeps in chunks, either.
-        ValueRef::Object(Object::Rope(_)) => None,
+        ValueRef::Packed(..) | ValueRef::Object(_) => None,
     };
     found.ok_or(Answer::NonNumeric)
 }

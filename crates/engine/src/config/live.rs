@@ -16,7 +16,8 @@ use super::machine::Machine;
 use super::setting::{At, Guard, Initial, Kind, Setting, Support};
 use super::table::{FITS, SETTINGS, SettingId, find};
 use super::unsupported::{ACCEPTED_AT_DEFAULT, find_fixed};
-use super::value::{ClientClass, NotifyFlags, OutputBufferLimit, OutputBufferLimits, SavePoint, Scene, Value, parse};
+use super::value::{ClientClass, OutputBufferLimit, OutputBufferLimits, SavePoint, Scene, Value, parse};
+use crate::notify::EventClass;
 
 const COUNT: usize = SETTINGS.len();
 
@@ -284,6 +285,7 @@ fn slot_of(kind: &Kind) -> Slot {
         | Kind::Octal { .. }
         | Kind::Memory { .. }
         | Kind::MemoryOrPercent
+        | Kind::MemoryOrShare
         | Kind::Choice(_)
         | Kind::NotifyFlags => Slot::Number,
         Kind::Text | Kind::FileName | Kind::Directory | Kind::Words { .. } | Kind::SavePoints | Kind::Percentiles => {
@@ -320,6 +322,7 @@ fn bounds(kind: &Kind) -> Option<(i64, i64)> {
         Kind::Octal { max } => Some((0, max)),
         Kind::Memory { min } => Some((min, i64::MAX)),
         Kind::MemoryOrPercent => Some((0, i64::MAX)),
+        Kind::MemoryOrShare => Some((-100, i64::MAX)),
         _ => None,
     }
 }
@@ -353,7 +356,7 @@ impl<T: Choice> Read for T {
     }
 }
 
-impl Read for NotifyFlags {
+impl Read for EventClass {
     #[inline]
     fn read(config: &Config, id: SettingId) -> Self {
         Self(config.number(id) as u32)

@@ -14,7 +14,8 @@ use super::setting::{
     Initial::{Is, OfMachine},
     Kind, Setting, Support,
 };
-use super::value::{NotifyFlags, OutputBufferLimits, SavePoint};
+use super::value::{OutputBufferLimits, SavePoint};
+use crate::notify::EventClass;
 use tenon_store::evict::Policy;
 
 macro_rules! settings {
@@ -130,6 +131,9 @@ settings! {
         name: "client-output-buffer-limit", kind: Kind::OutputBufferLimits, group: Group::Clients,
         initial: Is("normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60")
     }
+    /// Bytes that all clients' buffers and queued commands together may take, beyond which the client that takes most
+    /// is closed; a percentage is of maxmemory, 0 for no limit.
+    maxmemory_clients: i64 { name: "maxmemory-clients", kind: Kind::MemoryOrShare, initial: Is("0"), group: Group::Clients }
     /// Bytes of input of one client that may wait to be run.
     client_query_buffer_limit: u64 {
         name: "client-query-buffer-limit", kind: Kind::Memory { min: MB }, initial: Is("1gb"), group: Group::Clients
@@ -235,7 +239,7 @@ settings! {
         group: Group::Observability
     }
     /// Events that are published: K by key, E by event, g$lshzxetd the classes, A all of these, m misses, n new keys.
-    notify_keyspace_events: NotifyFlags {
+    notify_keyspace_events: EventClass {
         name: "notify-keyspace-events", kind: Kind::NotifyFlags, group: Group::Observability
     }
 

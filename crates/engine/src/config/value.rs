@@ -7,11 +7,12 @@ use std::sync::Arc;
 use super::error::ValueError;
 use super::machine::Machine;
 use super::setting::Kind;
+use crate::notify::EventClass;
 
 /// The value of any setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A number, a bool as 0 or 1, bytes, the index of a choice, or the bits of `NotifyFlags`.
+    /// A number, a bool as 0 or 1, bytes, the index of a choice, or the bits of `EventClass`.
     Number(i64),
     /// A text; lists are its words.
     Text(Arc<str>),
@@ -24,9 +25,10 @@ impl Value {
     pub(super) fn show(&self, kind: &Kind) -> String {
         match (self, kind) {
             (Self::Number(number), Kind::Bool) => if *number != 0 { "yes" } else { "no" }.to_owned(),
+            (Self::Number(number @ ..0), Kind::MemoryOrShare) => format!("{}%", -number),
             (Self::Number(number), Kind::Octal { .. }) => format!("{number:o}"),
             (Self::Number(number), Kind::Choice(names)) => names[*number as usize].to_owned(),
-            (Self::Number(number), Kind::NotifyFlags) => NotifyFlags(*number as u32).to_string(),
+            (Self::Number(number), Kind::NotifyFlags) => EventClass(*number as u32).to_string(),
             (Self::Number(number), _) => number.to_string(),
             (Self::Text(text), _) => text.to_string(),
             (Self::Limits(limits), _) => limits.to_string(),
@@ -69,6 +71,7 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
             within(parse_memory(one(words)?).ok_or(ValueError::NotMemory)?, min, i64::MAX).map(Value::Number)
         }
         Kind::MemoryOrPercent => parse_memory_or_percent(one(words)?, scene.machine).map(Value::Number),
+        Kind::MemoryOrShare => parse_memory_or_share(one(words)?).map(Value::Number),
         Kind::Choice(names) => {
             let word = one(words)?;
             let index = names.iter().position(|name| name.eq_ignore_ascii_case(word));
@@ -87,7 +90,7 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
         Kind::SavePoints => parse_save_points(words).map(|points| Value::Text(show_save_points(&points).into())),
         Kind::OutputBufferLimits => parse_limits(words, scene.current).map(Value::Limits),
         Kind::NotifyFlags => {
-            let flags = NotifyFlags::parse(one(words)?).ok_or(ValueError::InvalidEventClass)?;
+            let flags = EventClass::parse(one(words)?).ok_or(ValueError::InvalidEventClass)?;
             Ok(Value::Number(i64::from(flags.0)))
         }
         Kind::Percentiles => parse_percentiles(words).map(|text| Value::Text(text.into())),
@@ -152,14 +155,23 @@ fn parse_memory_or_percent(word: &str, machine: &Machine) -> Result<i64, ValueEr
     let Some(percent) = word.strip_suffix('%') else {
         return parse_memory(word).ok_or(ValueError::NotMemory);
     };
-    let percent = parse_integer(percent).ok().and_then(|percent| u64::try_from(percent).ok());
+    let bytes = machine.percent_of_memory(parse_percent(percent)?).ok_or(ValueError::MemoryUnknown)?;
+    Ok(i64::try_from(bytes).unwrap_or(i64::MAX))
+}
+
+fn parse_memory_or_share(word: &str) -> Result<i64, ValueError> {
+    match word.strip_suffix('%') {
+        Some(percent) => Ok(-(parse_percent(percent)? as i64)),
+        None => parse_memory(word).ok_or(ValueError::NotMemoryOrPercent),
+    }
+}
+
+fn parse_percent(word: &str) -> Result<u64, ValueError> {
+    let percent = parse_integer(word).ok().and_then(|percent| u64::try_from(percent).ok());
     match percent {
         None => Err(ValueError::NotMemoryOrPercent),
         Some(101..) => Err(ValueError::PercentTooBig),
-        Some(percent) => {
-            let bytes = machine.percent_of_memory(percent).ok_or(ValueError::MemoryUnknown)?;
-            Ok(i64::try_from(bytes).unwrap_or(i64::MAX))
-        }
+        Some(percent) => Ok(percent),
     }
 }
 
@@ -306,88 +318,6 @@ fn parse_limits(words: &[String], current: &Value) -> Result<OutputBufferLimits,
     Ok(limits)
 }
 
-/// The classes of keyspace events that are published, as bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NotifyFlags(pub u32);
-
-impl NotifyFlags {
-    /// `K`: published on `__keyspace@<db>__:<key>`.
-    pub const KEYSPACE: Self = Self(1);
-    /// `E`: published on `__keyevent@<db>__:<event>`.
-    pub const KEYEVENT: Self = Self(1 << 1);
-    /// `g`: commands of no type, such as DEL.
-    pub const GENERIC: Self = Self(1 << 2);
-    /// `$`: strings.
-    pub const STRING: Self = Self(1 << 3);
-    /// `l`: lists.
-    pub const LIST: Self = Self(1 << 4);
-    /// `s`: sets.
-    pub const SET: Self = Self(1 << 5);
-    /// `h`: hashes.
-    pub const HASH: Self = Self(1 << 6);
-    /// `z`: sorted sets.
-    pub const ZSET: Self = Self(1 << 7);
-    /// `x`: keys that expired.
-    pub const EXPIRED: Self = Self(1 << 8);
-    /// `e`: keys that were evicted.
-    pub const EVICTED: Self = Self(1 << 9);
-    /// `t`: streams.
-    pub const STREAM: Self = Self(1 << 10);
-    /// `m`: reads of absent keys.
-    pub const KEY_MISS: Self = Self(1 << 11);
-    /// `d`: types of modules.
-    pub const MODULE: Self = Self(1 << 13);
-    /// `n`: keys that are new.
-    pub const NEW: Self = Self(1 << 14);
-    /// `A`: everything but `m` and `n`.
-    const ALL: u32 = 0b10_0111_1111_1100;
-    /// Letters and bits in the order Redis shows them; the bits are Redis's too.
-    const LETTERS: [(char, Self); 14] = [
-        ('g', Self::GENERIC),
-        ('$', Self::STRING),
-        ('l', Self::LIST),
-        ('s', Self::SET),
-        ('h', Self::HASH),
-        ('z', Self::ZSET),
-        ('x', Self::EXPIRED),
-        ('e', Self::EVICTED),
-        ('t', Self::STREAM),
-        ('d', Self::MODULE),
-        ('n', Self::NEW),
-        ('K', Self::KEYSPACE),
-        ('E', Self::KEYEVENT),
-        ('m', Self::KEY_MISS),
-    ];
-
-    /// Whether all bits of `other` are set.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    fn parse(letters: &str) -> Option<Self> {
-        letters.chars().try_fold(Self(0), |flags, letter| match letter {
-            'A' => Some(Self(flags.0 | Self::ALL)),
-            _ => Self::LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, flag)| Self(flags.0 | flag.0)),
-        })
-    }
-}
-
-/// Normalised as Redis does. Beside `A`, Redis 7.0 loses an `n`; here it stays.
-impl Display for NotifyFlags {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let all = self.contains(Self(Self::ALL));
-        if all {
-            f.write_str("A")?;
-        }
-        for (letter, flag) in Self::LETTERS {
-            if self.contains(flag) && !(all && flag.0 & Self::ALL != 0) {
-                write!(f, "{letter}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -487,6 +417,16 @@ mod tests {
              101% => ! percentage argument must be less or equal to 100
              abc% => ! argument must be a memory or percent value
              abc => ! argument must be a memory value",
+        );
+        check(
+            Kind::MemoryOrShare,
+            "1kb => 1024
+             5% => 5%
+             100% => 100%
+             0% => 0
+             200% => ! percentage argument must be less or equal to 100
+             -5% => ! argument must be a memory or percent value
+             abc => ! argument must be a memory or percent value",
         );
         for bytes in [0, 1, 1000, 1024, 1536, 1 << 20, 3 << 30] {
             assert_eq!(parse_memory(&show_memory(bytes)), Some(bytes));

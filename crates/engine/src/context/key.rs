@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
 use tenon_store::Slot;
@@ -86,16 +87,17 @@ impl<'a> KeyCx<'a> {
     }
 
     #[inline(always)]
-    fn keyspace(&self) -> Option<&Keyspace> {
+    pub(super) fn keyspace(&self) -> Option<&Keyspace> {
         self.state.shard.database(self.database)
     }
 
     #[inline(always)]
-    fn keyspace_mut(&mut self) -> &mut Keyspace {
+    pub(super) fn keyspace_mut(&mut self) -> &mut Keyspace {
         self.state.shard.database_mut(self.database)
     }
 
-    /// Where the key is. A key past its deadline is removed and counts as absent. Neither an access nor a statistic.
+    /// Where the key is. A key past its deadline counts as absent and is removed, unless a CLIENT PAUSE keeps all data
+    /// as it is, when only reading commands get here. Neither an access nor a statistic.
     #[inline(always)]
     pub fn find(&mut self) -> Option<Slot> {
         let (slot, entry) = self.keyspace()?.find_entry(self.hash, self.key)?;
@@ -108,11 +110,15 @@ impl<'a> KeyCx<'a> {
 
     #[cold]
     fn expire(&mut self, slot: Slot) {
+        if self.worker.keeps_expired && self.engine.pause.is_active() {
+            return;
+        }
         let lag_ms = self.now_ms().saturating_sub(self.entry(slot).deadline_ms().unwrap_or(0));
         let entry = self.keyspace_mut().remove(slot);
         self.worker.discard(entry);
         self.worker.stats.expired(1, lag_ms);
         self.tell_watchers();
+        self.notify(EventClass::EXPIRED, "expired");
     }
 
     /// The entry in a slot.
@@ -137,7 +143,7 @@ impl<'a> KeyCx<'a> {
     #[inline(always)]
     pub fn find_for_read(&mut self) -> Option<Slot> {
         let slot = self.find_touched();
-        self.worker.stats.looked_up(slot.is_some());
+        self.looked_up(slot);
         slot
     }
 
@@ -163,6 +169,14 @@ impl<'a> KeyCx<'a> {
         Some(slot)
     }
 
+    #[inline(always)]
+    fn looked_up(&mut self, slot: Option<Slot>) {
+        self.worker.stats.looked_up(slot.is_some());
+        if slot.is_none() {
+            self.notify(EventClass::KEY_MISS, "keymiss");
+        }
+    }
+
     /// The entry, for reading: an access, counted as a hit or a miss.
     #[inline]
     pub fn read(&mut self) -> Option<EntryRef<'_>> {
@@ -170,8 +184,15 @@ impl<'a> KeyCx<'a> {
         Some(self.entry(slot))
     }
 
-    /// The entry, looked at without an access (TTL, TYPE, OBJECT); counted as a hit or a miss.
+    /// The entry, looked at without an access (TTL, TYPE, EXISTS); counted as a hit or a miss.
     pub fn peek(&mut self) -> Option<EntryRef<'_>> {
+        let slot = self.find();
+        self.looked_up(slot);
+        slot.map(|slot| self.entry(slot))
+    }
+
+    /// The entry, looked at from outside (OBJECT): neither an access nor, when there is none, an event.
+    pub fn inspect(&mut self) -> Option<EntryRef<'_>> {
         let slot = self.find();
         self.worker.stats.looked_up(slot.is_some());
         slot.map(|slot| self.entry(slot))
@@ -198,11 +219,12 @@ impl<'a> KeyCx<'a> {
         let value = self.entry(slot).value();
         match value {
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => Ok(value),
+            ValueRef::Packed(..) | ValueRef::Object(_) => Err(CmdError::WrongType),
         }
     }
 
     #[inline(always)]
-    fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
+    pub(super) fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
         self.keyspace_mut().entry_mut(slot)
     }
 
@@ -270,6 +292,7 @@ impl<'a> KeyCx<'a> {
             None => {
                 let meta = Meta { deadline_ms, cas, flags, access: self.worker.clock.access.created() };
                 self.keyspace_mut().insert(hash, key, value, &meta, now_ms);
+                self.notify(EventClass::NEW, "new");
             }
         }
         self.deadline_changed(old_deadline_ms, deadline_ms);
@@ -280,8 +303,12 @@ impl<'a> KeyCx<'a> {
     /// MOVE). A CAS token stays behind: this is another item.
     pub fn store_moved(&mut self, value: NewValue<'_>, meta: &Meta) {
         let deadline = meta.deadline_ms.map_or(Deadline::Clear, Deadline::At);
-        let slot = self.find();
-        self.store(slot, value, deadline, meta.flags, None);
+        // What was there is no value that changes: it goes, and the key is new.
+        if let Some(slot) = self.find() {
+            let displaced = self.keyspace_mut().remove(slot);
+            self.worker.discard(displaced);
+        }
+        self.store(None, value, deadline, meta.flags, None);
         let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
         self.entry_mut(slot.expect("it was just stored")).set_access(meta.access);
     }
@@ -326,6 +353,11 @@ impl<'a> KeyCx<'a> {
         entry.clear_cas();
         self.changed();
         true
+    }
+
+    /// Notes that the string in a slot was changed since it was set, which Redis shows in OBJECT ENCODING.
+    pub fn mark_raw(&mut self, slot: Slot) {
+        self.entry_mut(slot).mark_raw();
     }
 
     /// Sets when the key in a slot expires.
@@ -380,7 +412,7 @@ impl<'a> KeyCx<'a> {
 
     /// What every change of a key entails beside the change.
     #[inline]
-    fn changed(&mut self) {
+    pub(super) fn changed(&mut self) {
         self.worker.stats.changed();
         self.tell_watchers();
     }

@@ -1,7 +1,17 @@
-//! The values that are objects of their own: strings too long for their entry now, collections later.
+//! The values that are more than a few bytes in their entry (long strings and collections), and what strings can be read
+//! as.
 
+pub mod bitfield;
+pub mod bitmap;
+mod collection;
+mod hash;
+pub mod hll;
 mod object;
 mod rope;
+mod value_type;
 
+pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
+pub use hash::{Hash, HashLimits, HashRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
+pub use value_type::ValueType;

@@ -1,9 +1,10 @@
 //! DEL and UNLINK: take keys away. A value that is long to free is freed after the locks in both.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 
 /// Deletes keys.
@@ -15,7 +16,7 @@ pub static DEL: Command = Command {
     complexity: "O(N) where N is the number of keys that will be removed.",
     since: "1.0.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::REMOVE)]),
     flags: Flags::WRITE,
     run: Run::Keys(delete),
 };
@@ -29,13 +30,20 @@ pub static UNLINK: Command = Command {
     complexity: "O(1) for each key removed regardless of its size.",
     since: "4.0.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::REMOVE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Keys(delete),
 };
 
 fn delete(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let deleted = args.from(1).filter(|key| cx.key(key).delete()).count();
-    reply.int(deleted as i64);
+    let mut deleted = 0;
+    for key in args.from(1) {
+        let mut cx = cx.key(key);
+        if cx.delete() {
+            cx.notify(EventClass::GENERIC, "del");
+            deleted += 1;
+        }
+    }
+    reply.int(deleted);
     Ok(Effect::when(deleted > 0))
 }

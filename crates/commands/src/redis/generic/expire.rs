@@ -1,9 +1,10 @@
 //! EXPIRE and its kin, PERSIST: set and take away the moment at which a key goes.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -16,7 +17,7 @@ pub static EXPIRE: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(expire),
 };
@@ -30,7 +31,7 @@ pub static PEXPIRE: Command = Command {
     complexity: "O(1)",
     since: "2.6.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(pexpire),
 };
@@ -44,7 +45,7 @@ pub static EXPIREAT: Command = Command {
     complexity: "O(1)",
     since: "1.2.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(expireat),
 };
@@ -58,7 +59,7 @@ pub static PEXPIREAT: Command = Command {
     complexity: "O(1)",
     since: "2.6.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(pexpireat),
 };
@@ -72,7 +73,7 @@ pub static PERSIST: Command = Command {
     complexity: "O(1)",
     since: "2.2.0",
     arity: Arity::Exactly(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(persist),
 };
@@ -176,9 +177,15 @@ fn set(
         return Ok(Effect::Unchanged);
     };
     match u64::try_from(deadline_ms) {
-        Ok(deadline_ms) if deadline_ms > cx.now_ms() => cx.set_deadline(slot, Some(deadline_ms)),
+        Ok(deadline_ms) if deadline_ms > cx.now_ms() => {
+            cx.set_deadline(slot, Some(deadline_ms));
+            cx.notify(EventClass::GENERIC, "expire");
+        }
         // The moment has passed: the key goes at once.
-        _ => assert!(cx.delete(), "it was just found"),
+        _ => {
+            assert!(cx.delete(), "it was just found");
+            cx.notify(EventClass::GENERIC, "del");
+        }
     }
     reply.int(1);
     Ok(Effect::Changed)
@@ -189,6 +196,7 @@ fn persist(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     let expiring = found.filter(|&slot| cx.entry(slot).deadline_ms().is_some());
     if let Some(slot) = expiring {
         cx.set_deadline(slot, None);
+        cx.notify(EventClass::GENERIC, "persist");
     }
     reply.int(expiring.is_some().into());
     Ok(Effect::when(expiring.is_some()))

@@ -1,11 +1,12 @@
 //! OBJECT: how a value is kept, and how it was used.
 
+use tenon_engine::Engine;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::entry::ValueRef;
-use tenon_engine::store::types::Object;
+use tenon_engine::store::entry::{EntryRef, ValueRef};
+use tenon_engine::store::types::{Object, PackedKind};
 use tenon_engine::wire::resp::Reply;
 
 /// Looks at a value from outside.
@@ -30,7 +31,7 @@ static OBJECT_ENCODING: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(encoding),
 };
@@ -43,7 +44,7 @@ static OBJECT_FREQ: Command = Command {
     complexity: "O(1)",
     since: "4.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(freq),
 };
@@ -69,7 +70,7 @@ static OBJECT_IDLETIME: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(idletime),
 };
@@ -82,13 +83,18 @@ static OBJECT_REFCOUNT: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(refcount),
 };
 
 /// The longest string that Redis keeps in one allocation with its object (`OBJ_ENCODING_EMBSTR_SIZE_LIMIT`).
 const EMBSTR_LEN_MAX: usize = 44;
+
+/// Integers from 0 to below this one are shared in Redis (`OBJ_SHARED_INTEGERS`).
+const SHARED_INTEGERS: i64 = 10_000;
+/// The count of references that stands for "never freed" (`OBJ_SHARED_REFCOUNT`).
+const SHARED_REFERENCES: i64 = i32::MAX as i64;
 
 const FREQ_UNKNOWN: CmdError = CmdError::text(
     "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
@@ -115,18 +121,21 @@ const HELP: [&str; 15] = [
     "    Prints this help.",
 ];
 
-/// The name of the encoding that Redis would have for a freshly set value of this kind.
-pub(crate) fn encoding_name(value: ValueRef<'_>) -> &'static str {
-    match value {
+/// The name of the encoding that Redis would have for this value.
+pub(crate) fn encoding_name(entry: EntryRef<'_>) -> &'static str {
+    match entry.value() {
         ValueRef::Int(_) => "int",
-        ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX => "embstr",
+        ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX && !entry.is_raw() => "embstr",
         ValueRef::Bytes(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "raw",
+        ValueRef::Packed(PackedKind::IntSet, _) => "intset",
+        ValueRef::Packed(..) => "listpack",
+        ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
     }
 }
 
 fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.peek() {
-        Some(entry) => reply.bulk(encoding_name(entry.value()).as_bytes()),
+    match cx.inspect() {
+        Some(entry) => reply.bulk(encoding_name(entry).as_bytes()),
         None => reply.null(),
     }
     Ok(Effect::Unchanged)
@@ -134,7 +143,7 @@ fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 
 fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let clock = cx.worker().clock.access;
-    match cx.peek().map(|entry| entry.access()) {
+    match cx.inspect().map(|entry| entry.access()) {
         None => reply.null(),
         Some(_) if !clock.notes_frequency() => return Err(FREQ_UNKNOWN),
         Some(access) => reply.int(clock.frequency(access).into()),
@@ -144,7 +153,7 @@ fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
 
 fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let clock = cx.worker().clock.access;
-    match cx.peek().map(|entry| entry.access()) {
+    match cx.inspect().map(|entry| entry.access()) {
         None => reply.null(),
         Some(_) if clock.notes_frequency() => return Err(IDLE_UNKNOWN),
         Some(access) => reply.int(clock.idle_seconds(access).into()),
@@ -152,10 +161,18 @@ fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(Effect::Unchanged)
 }
 
-/// A value belongs to its key alone; there are no integers that all keys share, for which Redis says 2^31 - 1.
+/// How many refer to a value, as Redis says it: an integer below 10,000 lies in the entry here and not in an object that
+/// all keys share, but either way another copy costs nothing, which is what those who ask want to know. Policies that
+/// note accesses keep Redis from sharing.
+pub(crate) fn reference_count(value: ValueRef<'_>, engine: &Engine) -> i64 {
+    let shares = engine.config.maxmemory() == 0 || !engine.policy().notes_accesses();
+    if shares && matches!(value, ValueRef::Int(0..SHARED_INTEGERS)) { SHARED_REFERENCES } else { 1 }
+}
+
 fn refcount(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.peek() {
-        Some(_) => reply.int(1),
+    let engine = cx.engine();
+    match cx.inspect() {
+        Some(entry) => reply.int(reference_count(entry.value(), engine)),
         None => reply.null(),
     }
     Ok(Effect::Unchanged)

@@ -2,9 +2,10 @@
 
 use super::moved::put;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 
 /// Renames a key over whatever has the new name.
@@ -16,7 +17,7 @@ pub static RENAME: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::TWO,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE), KeySpec::at(2, KeyFlags::OVERWRITE)]),
     flags: Flags::WRITE,
     run: Run::Keys(rename),
 };
@@ -30,7 +31,7 @@ pub static RENAMENX: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::TWO,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE), KeySpec::at(2, KeyFlags::CREATE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Keys(renamenx),
 };
@@ -67,5 +68,7 @@ fn give_name(cx: &mut KeysCx<'_>, args: &Args<'_>, existing: Existing) -> Result
     let slot = source.find().expect("it was there at this instant");
     let entry = source.take(slot);
     put(&mut cx.key(to), entry);
+    cx.key(from).notify(EventClass::GENERIC, "rename_from");
+    cx.key(to).notify(EventClass::GENERIC, "rename_to");
     Ok(Effect::Changed)
 }

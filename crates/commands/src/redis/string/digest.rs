@@ -2,9 +2,10 @@
 
 use super::condition::{Comparison, Condition, digest};
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 
 /// Tells a string's digest.
@@ -38,7 +39,7 @@ pub static DELEX: Command = Command {
     complexity: "O(1) for IFEQ/IFNE, O(N) for IFDEQ/IFDNE where N is the length of the string value.",
     since: "8.4.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::REMOVE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(delex),
 };
@@ -61,6 +62,9 @@ fn delex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         }
     };
     let removed = holds && cx.delete();
+    if removed {
+        cx.notify(EventClass::GENERIC, "del");
+    }
     reply.int(removed.into());
     Ok(Effect::when(removed))
 }

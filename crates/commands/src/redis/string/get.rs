@@ -3,9 +3,10 @@
 use super::options::{Accepts, Expire, Options, TimeUnit};
 use super::value::{reply_optional, reply_string};
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, KeysCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
 
@@ -61,7 +62,7 @@ pub static STRLEN: Command = Command {
     complexity: "O(1)",
     since: "2.2.0",
     arity: Arity::Exactly(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::LOOK)]),
     flags: Flags::READONLY.or(Flags::FAST),
     run: Run::Key(strlen),
 };
@@ -80,7 +81,7 @@ pub static GETDEL: Command = Command {
     complexity: "O(1)",
     since: "6.2.0",
     arity: Arity::Exactly(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(getdel),
 };
@@ -93,6 +94,7 @@ fn getdel(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     reply_string(cx.string(slot)?, reply);
     let entry = cx.take(slot);
     cx.worker().discard(entry);
+    cx.notify(EventClass::GENERIC, "del");
     Ok(Effect::Changed)
 }
 
@@ -105,7 +107,7 @@ pub static GETEX: Command = Command {
     complexity: "O(1)",
     since: "6.2.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_CHANGE).notes("RW and UPDATE because it changes the TTL")]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(getex),
 };
@@ -129,14 +131,17 @@ fn getex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         (_, Some((deadline_ms, TimeUnit::SecondsAt | TimeUnit::MillisecondsAt))) if deadline_ms <= now_ms => {
             let entry = cx.take(slot);
             cx.worker().discard(entry);
+            cx.notify(EventClass::GENERIC, "del");
             Ok(Effect::Changed)
         }
         (_, Some((deadline_ms, _))) => {
             cx.set_deadline(slot, Some(deadline_ms));
+            cx.notify(EventClass::GENERIC, "expire");
             Ok(Effect::Changed)
         }
         (Expire::Persist, None) if cx.entry(slot).deadline_ms().is_some() => {
             cx.set_deadline(slot, None);
+            cx.notify(EventClass::GENERIC, "persist");
             Ok(Effect::Changed)
         }
         _ => Ok(Effect::Unchanged),
