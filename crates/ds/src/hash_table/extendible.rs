@@ -31,7 +31,7 @@ const CURSOR_SHIFT: u32 = 16;
 const SAMPLE_TRIES: u32 = 64;
 
 /// Where an element lies now. Any insertion or removal makes it stale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     segment: u32,
     slot: Slot,
@@ -204,7 +204,7 @@ impl<P: Pointer> ExtendibleTable<P> {
     ///
     /// An element that is in the table from a scan's first step to its last is visited. It is visited twice only where
     /// segments joined between two steps just where the scan was. A cursor that was never given out does no harm.
-    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Location, P::Ref<'_>)) -> u64 {
+    pub fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Location, P::Ref<'a>)) -> u64 {
         if cursor >> (64 - CURSOR_SHIFT) != 0 {
             return 0;
         }
