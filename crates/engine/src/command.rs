@@ -114,6 +114,10 @@ pub enum Group {
     Bitmap,
     /// Commands on HyperLogLogs.
     HyperLogLog,
+    /// Sets.
+    Set,
+    /// Hashes.
+    Hash,
 }
 
 impl Group {
@@ -128,6 +132,8 @@ impl Group {
             Group::PubSub => "pubsub",
             Group::Bitmap => "bitmap",
             Group::HyperLogLog => "hyperloglog",
+            Group::Set => "set",
+            Group::Hash => "hash",
         }
     }
 }
@@ -263,6 +269,8 @@ impl Command {
         add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
+        add(in_group(Group::Set), "set");
+        add(in_group(Group::Hash), "hash");
         add(in_group(Group::String), "string");
         add(flags.any(Flags::PUBSUB), "pubsub");
         add(in_group(Group::Bitmap), "bitmap");

@@ -199,6 +199,11 @@ impl Hash {
         }
     }
 
+    /// Whether the field is there.
+    pub fn contains(&self, field: &[u8]) -> bool {
+        self.view().get(field).is_some()
+    }
+
     /// Takes a field out; tells whether it was there.
     pub fn remove(&mut self, field: &[u8]) -> bool {
         match self {
