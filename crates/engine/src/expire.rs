@@ -56,6 +56,9 @@ impl Engine {
                     watched.changed(database, view.key());
                 }
                 self.notify(database, view.key(), EventClass::EXPIRED, "expired");
+                if self.tracking.is_active() {
+                    self.key_changed(worker, self.shards.hash(view.key()), view.key());
+                }
                 worker.stats.expired(1, now_ms.saturating_sub(view.deadline_ms().unwrap_or(now_ms)));
                 worker.discard(entry);
             });

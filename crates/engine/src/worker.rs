@@ -1,6 +1,7 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
 use crate::batch::BatchScratch;
+use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
 use crate::memory::Room;
@@ -34,6 +35,10 @@ pub struct Worker {
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
+    /// The number of the client whose commands run; 0: nobody's.
+    pub(crate) client: u64,
+    /// Keys that were changed and have not been told to those who listen to prefixes, each with who changed it.
+    pub(crate) broadcasts: Vec<(Box<[u8]>, u64)>,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
@@ -55,11 +60,19 @@ impl Worker {
             secrets: Vec::new(),
             packed_scratch: Vec::new(),
             keeps_expired: false,
+            client: 0,
+            broadcasts: Vec::new(),
             random: seed | 1,
             garbage: Vec::new(),
             large_garbage: Vec::new(),
             reaper,
         }
+    }
+
+    /// Says whose commands run from now on.
+    #[inline]
+    pub fn serve(&mut self, client: &Client) {
+        self.client = client.id;
     }
 
     /// Takes out the lists that batches are parsed into; they are empty.
