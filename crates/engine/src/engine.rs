@@ -55,6 +55,8 @@ pub struct Engine {
     pub pause: Pause,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
+    /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
+    pub(crate) clients_sized_ms: AtomicU64,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -122,6 +124,7 @@ impl Engine {
             pubsub: PubSub::default(),
             pause: Pause::default(),
             unsent: Unsent::default(),
+            clients_sized_ms: AtomicU64::new(0),
             reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
@@ -203,6 +206,7 @@ impl Engine {
         }
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
         }

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod auth;
 pub mod batch;
+mod client_eviction;
 pub mod clients;
 pub mod clock;
 pub mod command;

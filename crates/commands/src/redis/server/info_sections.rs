@@ -213,7 +213,7 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("sync_partial_err", 0),
             ("expired_keys", facts.sum(|all| &all.expired)),
             ("evicted_keys", facts.sum(|all| &all.evicted)),
-            ("evicted_clients", 0),
+            ("evicted_clients", facts.sum(|all| &all.clients_evicted)),
             ("total_eviction_exceeded_time", facts.sum(|all| &all.eviction_us) / 1_000),
             ("current_eviction_exceeded_time", 0),
             ("keyspace_hits", facts.sum(|all| &all.hits)),

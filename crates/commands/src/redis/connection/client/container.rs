@@ -41,7 +41,7 @@ pub static CLIENT: Command = Command {
     ]),
 };
 
-/// What is here for connections, without the subcommands of Redis that Tenon does not have.
+/// What is here for connections.
 const LINES: &[&str] = &[
     "CACHING (YES|NO)",
     "    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.",

@@ -70,7 +70,7 @@ impl<'a> Lines<'a> {
             db = client.database.load(Relaxed),
             multi = if queued == u32::MAX { -1 } else { i64::from(queued) },
             watch = client.watching.load(Relaxed),
-            total = (size_of::<Client>() + size_of::<Session>()) as u64 + input + output + arguments + queued_bytes,
+            total = client.memory() + arguments,
             events = if output > 0 { "rw" } else { "r" },
             user = client.user.lock(),
             redir = tracker.as_ref().map_or(-1, |tracker| tracker.redirect.unwrap_or(0) as i64),
