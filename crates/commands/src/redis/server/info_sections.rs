@@ -9,7 +9,7 @@ use tenon_engine::engine::Engine;
 use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
 use tenon_engine::pubsub::Scope;
 use tenon_engine::session::Roles;
-use tenon_engine::stats::{Counter, Counters, LATENCY_BUCKETS};
+use tenon_engine::stats::{Counter, Counters, LAG_BUCKETS, LATENCY_BUCKETS};
 use tenon_engine::{clock, version};
 
 /// What the sections are written from.
@@ -337,6 +337,19 @@ pub fn keyspace(facts: &Facts<'_>, text: &mut String) {
     }
 }
 
+/// How late 99 % of the removed keys were at most, in milliseconds: the end of their bucket.
+fn expiry_lag_ms_p99(engine: &Engine) -> u64 {
+    let counts: [u64; LAG_BUCKETS] = std::array::from_fn(|bucket| engine.sum(|stats| stats.expiry_lag[bucket].get()));
+    let all: u64 = counts.iter().sum();
+    let mut later = 0;
+    // From the latest bucket down, as long as no more than a hundredth of all keys lies beyond.
+    let last = (0..LAG_BUCKETS).rev().find(|&bucket| {
+        later += counts[bucket];
+        later * 100 > all
+    });
+    last.map_or(0, |bucket| (1 << bucket) - 1)
+}
+
 /// `# Tenon`: what Redis has no names for.
 pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     let engine = facts.engine;
@@ -349,6 +362,7 @@ pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     line(text, "memcached_port", engine.config.memcached_port());
     let lag_ms_mean = mean(facts.sum(|all| &all.expiry_lag_ms_sum), expired);
     put(text, format_args!("expiry_lag_ms_mean:{lag_ms_mean:.2}\r\n"));
+    line(text, "expiry_lag_ms_p99", expiry_lag_ms_p99(engine));
     line(text, "expiry_lag_ms_max", lag_ms_max);
     put(text, format_args!("eviction_us_mean:{:.2}\r\n", mean(facts.sum(|all| &all.eviction_us), evicted)));
     line(text, "changes", engine.changes());
