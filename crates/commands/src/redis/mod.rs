@@ -81,6 +81,7 @@ pub static ALL: &[&Command] = &[
     &server::latency::LATENCY,
     &server::lolwut::LOLWUT,
     &server::memory::MEMORY,
+    &server::monitor::MONITOR,
     &server::role::ROLE,
     &server::shutdown::SHUTDOWN,
     &server::slowlog::SLOWLOG,
