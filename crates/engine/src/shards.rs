@@ -114,19 +114,18 @@ impl Shards {
         self.places[index].last().prefetch(hash.tag());
     }
 
-    /// Loads the entries of these keys of a database, all at once, while none waits for another. `prefetch` was called
-    /// for each key before.
-    pub fn prefetch_entries(&self, database: usize, hashes: impl Iterator<Item = KeyHash>) {
-        for hash in hashes {
-            let index = self.index(hash);
-            // A shard that another worker holds is not waited for.
-            if let Some(state) = self.try_lock(index)
-                && let Some(keyspace) = state.shard.database(database)
-            {
-                keyspace.prefetch_entry(hash);
-                if database == 0 {
-                    self.places[index].note(keyspace.place());
-                }
+    /// Starts loading the entry of a key of a database. `prefetch` was called for the key before; where this is done for
+    /// several keys at once, none waits for another.
+    #[inline]
+    pub fn prefetch_entry(&self, database: usize, hash: KeyHash) {
+        let index = self.index(hash);
+        // A shard that another worker holds is not waited for.
+        if let Some(state) = self.try_lock(index)
+            && let Some(keyspace) = state.shard.database(database)
+        {
+            keyspace.prefetch_entry(hash);
+            if database == 0 {
+                self.places[index].note(keyspace.place());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
 use crate::batch::BatchScratch;
+use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
 use crate::memory::Room;
@@ -36,6 +37,10 @@ pub struct Worker {
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
     random: Random,
+    /// The number of the client whose commands run; 0: nobody's.
+    pub(crate) client: u64,
+    /// Keys that were changed and have not been told to those who listen to prefixes, each with who changed it.
+    pub(crate) broadcasts: Vec<(Box<[u8]>, u64)>,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
     /// What takes too long to free between two commands, likewise.
@@ -57,10 +62,18 @@ impl Worker {
             packed_scratch: Vec::new(),
             keeps_expired: false,
             random: Random::new(seed),
+            client: 0,
+            broadcasts: Vec::new(),
             garbage: Vec::new(),
             large_garbage: Vec::new(),
             reaper,
         }
+    }
+
+    /// Says whose commands run from now on.
+    #[inline]
+    pub fn serve(&mut self, client: &Client) {
+        self.client = client.id;
     }
 
     /// Takes out the lists that batches are parsed into; they are empty.
@@ -70,7 +83,7 @@ impl Worker {
     }
 
     /// Empties the lists and keeps them for the next batches.
-    #[inline]
+    #[inline(always)]
     pub fn put_scratch(&mut self, mut scratch: Box<BatchScratch>) {
         scratch.clear();
         self.scratch = Some(scratch);

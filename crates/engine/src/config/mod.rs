@@ -21,7 +21,7 @@ pub use choices::{Access, Choice, LogFormat, LogLevel, Supervisor};
 pub use cli::{Invocation, parse};
 pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};
-pub use live::{Caller, Config};
+pub use live::{Caller, Changed, Config};
 pub use loader::{Loader, Origin, Warning};
 pub use machine::Machine;
 pub use setting::{At, Group, Guard, Initial, Kind, Setting, Support};
