@@ -7,6 +7,7 @@ use crate::command::{Command, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
+use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
 use crate::shards::Locked;
@@ -91,6 +92,7 @@ impl Engine {
         calls: &mut [Call],
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
+        worker.serve(&session.client);
         let timed_alone = (0..TIMED_ALONE_US).contains(&self.config.slowlog_log_slower_than());
         if session.client.paused.load(Ordering::Relaxed) {
             session.client.paused.store(false, Ordering::Relaxed);
@@ -109,7 +111,7 @@ impl Engine {
                 break;
             }
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
-            let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
+            let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
                 ran += free;
                 args_from = calls[ran - 1].args_end;
@@ -157,6 +159,7 @@ impl Engine {
             self.advance_clock(worker);
         }
         worker.sweep();
+        self.broadcast_changes(worker);
         (ran, stopped)
     }
 
@@ -201,6 +204,7 @@ impl Engine {
         out: &mut OutBuf,
     ) -> Stopped {
         let mut call = Call { args_end: args.len(), input_end: 0, target };
+        worker.serve(&session.client);
         let started = Instant::now();
         session.client.paused.store(false, Ordering::Relaxed);
         if session.client.killed.load(Ordering::Relaxed) {
@@ -216,6 +220,7 @@ impl Engine {
             worker.stats.all.commands.add(1);
         }
         worker.sweep();
+        self.broadcast_changes(worker);
         if session.closing { Stopped::Closing } else { Stopped::No }
     }
 
@@ -320,7 +325,7 @@ impl Engine {
     ) -> bool {
         if let Target::Key(resolved, hash) = &call.target
             && session.is_plain()
-            && !self.pause.is_active()
+            && self.is_undisturbed()
         {
             self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
             return true;
@@ -419,8 +424,16 @@ impl Engine {
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
+                        let watched = self.monitors.are_watching();
+                        if watched {
+                            // The command may take its long arguments away: they are made readable for longer.
+                            (0..args.len()).for_each(|index| _ = args.get(index));
+                        }
                         if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
                             self.answer_error(worker, Some(resolved), &error, &mut reply);
+                        }
+                        if watched {
+                            self.tell_monitors_of(worker, session, resolved.command, args);
                         }
                         Fate::Done
                     }
@@ -440,7 +453,21 @@ impl Engine {
             session.client.outbox.take(out);
         }
         session.reply = session.reply.after_command();
+        if let Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) = &call.target {
+            session.end_caching(resolved.command);
+        }
         true
+    }
+
+    /// Whether nothing stands between a plain session's commands and their run: no pause, and nobody who watches.
+    #[inline]
+    fn is_undisturbed(&self) -> bool {
+        !self.pause.is_active() && !self.monitors.are_watching()
+    }
+
+    /// Tells those who watch of a session's command, which has run.
+    pub(crate) fn tell_monitors_of(&self, worker: &Worker, session: &Session, command: &Command, args: &Args<'_>) {
+        self.tell_monitors(Origin::Client(&session.client), session.database, command, args, &worker.secrets);
     }
 
     /// What must hold before a command runs.
@@ -543,6 +570,8 @@ impl Engine {
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
         };
         worker.keeps_expired = false;
+        // While the shards are held: no change goes between what was read and the note of it.
+        self.note_read(session, resolved.command, args);
         result
     }
 

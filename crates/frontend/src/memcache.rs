@@ -121,6 +121,7 @@ impl MemcacheConnection {
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.all.input_bytes.add(input.len() as u64);
         let before = out.len();
+        worker.serve(&self.client);
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 /// Where an element lies now. Any insertion or removal makes it stale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(u32);
 
 /// Where a table's slots were when it was asked: good for prefetching without a look at the table itself. When they have
@@ -278,7 +278,7 @@ impl<P: Pointer> TagTable<P> {
 
     /// Calls `visit` for the elements with tags from `from` on, in the order of tags, until at least `count` are
     /// visited; all elements of one tag are visited together. Gives the tag to go on from, `None` at the end.
-    pub fn scan(&self, from: u16, count: usize, mut visit: impl FnMut(Slot, P::Ref<'_>)) -> Option<u16> {
+    pub fn scan<'a>(&'a self, from: u16, count: usize, mut visit: impl FnMut(Slot, P::Ref<'a>)) -> Option<u16> {
         let mut index = self.home(from);
         let mut visited = 0;
         let mut last = None;
