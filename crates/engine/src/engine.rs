@@ -6,6 +6,7 @@ use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, ValueError};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
+use crate::monitor::Monitors;
 use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
@@ -14,6 +15,7 @@ use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
+use crate::tracking::Tracking;
 use crate::unsent::Unsent;
 use crate::worker::Worker;
 use parking_lot::Mutex;
@@ -44,6 +46,10 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// The clients that see every command.
+    pub monitors: Monitors,
+    /// The clients that are told of changes.
+    pub tracking: Tracking,
     /// Everybody's subscriptions.
     pub pubsub: PubSub,
     /// CLIENT PAUSE.
@@ -117,6 +123,8 @@ impl Engine {
             config,
             commands,
             clients: Clients::default(),
+            monitors: Monitors::default(),
+            tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
             unsent: Unsent::default(),
@@ -172,6 +180,7 @@ impl Engine {
     /// took long.
     #[inline]
     pub fn batch_ended(&self, worker: &mut Worker) {
+        self.broadcast_changes(worker);
         if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }
@@ -191,6 +200,7 @@ impl Engine {
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
+        worker.client = 0;
         let mut next = self.expire_tick(worker);
         worker.sweep();
         tenon_ds::slab::collect();
@@ -207,6 +217,7 @@ impl Engine {
         if self.evict_ahead(worker) {
             next = Duration::ZERO;
         }
+        self.broadcast_changes(worker);
         next
     }
 

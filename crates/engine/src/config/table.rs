@@ -243,6 +243,12 @@ settings! {
         name: "notify-keyspace-events", kind: Kind::NotifyFlags, group: Group::Observability
     }
 
+    /// Keys that clients with CLIENT TRACKING are to be told of, at most; 0 for no limit.
+    tracking_table_max_keys: u64 {
+        name: "tracking-table-max-keys", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("1000000"),
+        group: Group::Clients
+    }
+
     /// When to save to disk: seconds and changes, in pairs; empty for never.
     save: Vec<SavePoint> {
         name: "save", kind: Kind::SavePoints, group: Group::Persistence,
