@@ -19,7 +19,8 @@ use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
 
-/// Unsent output at which a batch stops until the client has read some of it, in bytes.
+/// Output of one call at which its batch stops until there is room for more, in bytes: how much a client may leave
+/// unread in all is another matter ([`crate::unsent`]).
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// A slow log that wants commands below this many microseconds makes every command be timed by itself.
 const TIMED_ALONE_US: i64 = 1_000;
@@ -29,7 +30,7 @@ const TIMED_ALONE_US: i64 = 1_000;
 pub enum Stopped {
     /// It did not.
     No,
-    /// The client has much unsent output: the rest is to run when it has read that.
+    /// There is much output: the rest is to run when there is room for more.
     Output,
     /// The next command waits for the end of a CLIENT PAUSE.
     Paused,
