@@ -3,5 +3,6 @@
 pub mod glob;
 pub mod hash_table;
 pub mod memory;
+pub mod packed;
 pub mod slab;
 pub mod timer_wheel;

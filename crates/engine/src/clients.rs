@@ -1,5 +1,9 @@
 //! The list of clients, for CLIENT LIST, CLIENT KILL and messages to a connection. Knows no socket.
 
+use crate::config::ClientClass;
+use crate::outbox::Outbox;
+use crate::pubsub::Topic;
+use crate::session::Roles;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,6 +28,8 @@ pub enum Message {
     Kill,
     /// Look again whether the connection may go on (CLIENT UNPAUSE).
     Unpause,
+    /// Something lies in the client's outbox.
+    Output,
 }
 
 /// Which protocol a client speaks.
@@ -89,6 +95,10 @@ pub struct Client {
     pub queued_bytes: AtomicU64,
     /// Keys watched.
     pub watching: AtomicU32,
+    /// What it does beside asking and being answered: the bits of [`Roles`].
+    pub roles: AtomicU8,
+    /// How many channels, patterns and shard channels it is subscribed to.
+    pub subscribed: [AtomicU32; Topic::ALL.len()],
     /// Bytes of its input that are kept.
     pub input_bytes: AtomicU64,
     /// Bytes of replies that are not sent yet.
@@ -107,6 +117,8 @@ pub struct Client {
     pub paused: AtomicBool,
     /// Whether it is to be closed.
     pub killed: AtomicBool,
+    /// What others have sent to it.
+    pub outbox: Outbox,
 }
 
 impl Client {
@@ -125,6 +137,8 @@ impl Client {
             queued: AtomicU32::new(u32::MAX),
             queued_bytes: AtomicU64::new(0),
             watching: AtomicU32::new(0),
+            roles: AtomicU8::new(0),
+            subscribed: Default::default(),
             input_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
@@ -134,7 +148,18 @@ impl Client {
             no_touch: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             killed: AtomicBool::new(false),
+            outbox: Outbox::default(),
         }
+    }
+
+    /// What it does beside asking and being answered.
+    pub fn roles(&self) -> Roles {
+        Roles::from_bits(self.roles.load(Ordering::Relaxed))
+    }
+
+    /// Whose limits hold for its output.
+    pub fn class(&self) -> ClientClass {
+        if self.roles().has(Roles::SUBSCRIBER) { ClientClass::Pubsub } else { ClientClass::Normal }
     }
 }
 

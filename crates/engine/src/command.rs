@@ -5,6 +5,8 @@ use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
 use crate::errors::CmdError;
 use tenon_wire::resp::Reply;
 
+pub use crate::keys::{Begin, ChannelKind, Find, KeyFlags, KeySpec, Keys};
+
 /// A command, declared once as a static above its handler. COMMAND, the documents, the arity check and the tests all
 /// derive from it.
 #[derive(Debug)]
@@ -55,69 +57,6 @@ impl Arity {
         match self {
             Arity::Exactly(wanted) => wanted as i64,
             Arity::AtLeast(least) => -(least as i64),
-        }
-    }
-}
-
-/// Which arguments are keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keys {
-    /// None.
-    None,
-    /// Arguments `first`, `first + step`, ... up to `last`; a negative `last` counts from the end, -1 being the last.
-    Range {
-        /// Index of the first key.
-        first: usize,
-        /// Index of the last key.
-        last: isize,
-        /// Distance from one key to the next.
-        step: usize,
-    },
-    /// Argument `count` says how many keys follow it, `step` arguments apart (`MSETEX numkeys key value ...`).
-    Counted {
-        /// Index of the argument that says how many.
-        count: usize,
-        /// Distance from one key to the next.
-        step: usize,
-    },
-}
-
-impl Keys {
-    /// The first argument.
-    pub const ONE: Keys = Keys::Range { first: 1, last: 1, step: 1 };
-    /// The first two arguments.
-    pub const TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
-    /// All arguments.
-    pub const ALL: Keys = Keys::Range { first: 1, last: -1, step: 1 };
-    /// Every other argument.
-    pub const PAIRS: Keys = Keys::Range { first: 1, last: -1, step: 2 };
-    /// The argument behind a subcommand's name.
-    pub const SUBCOMMAND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
-
-    /// The indexes of the keys among `args`. A count that is no sensible number gives none: the handler refuses it.
-    pub fn indexes(self, args: &Args<'_>) -> impl Iterator<Item = usize> + use<> {
-        let (first, end, step) = match self {
-            Keys::None => (0, 0, 1),
-            Keys::Range { first, last, step } => {
-                let last = if last < 0 { args.len() as isize + last } else { last };
-                (first, (last + 1).clamp(0, args.len() as isize) as usize, step)
-            }
-            Keys::Counted { count, step } => {
-                let first = count + 1;
-                let keys = args.try_get(count).and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok());
-                let end =
-                    keys.and_then(|keys| first.checked_add(keys.checked_mul(step)?)).filter(|&end| end <= args.len());
-                (first, end.unwrap_or(first), step)
-            }
-        };
-        (first..end).step_by(step)
-    }
-
-    /// First key, last key and step as COMMAND INFO says them.
-    pub fn triple(self) -> (i64, i64, i64) {
-        match self {
-            Keys::None | Keys::Counted { .. } => (0, 0, 0),
-            Keys::Range { first, last, step } => (first as i64, last as i64, step as i64),
         }
     }
 }
@@ -221,8 +160,8 @@ impl Flags {
     pub const WHOLE_KEYSPACE: Flags = Flags(1 << 13);
     /// In the ACL category `dangerous` although not for administrators only.
     pub const DANGEROUS: Flags = Flags(1 << 14);
-    /// Which keys it touches does not stand in fixed places.
-    pub const MOVABLE_KEYS: Flags = Flags(1 << 15);
+    /// May be given no key at all although it takes keys (EVAL).
+    pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 15);
     /// Allowed while a script runs for too long.
     pub const ALLOW_BUSY: Flags = Flags(1 << 16);
     /// Not allowed while a replica loads its primary's data beside its own.
@@ -247,8 +186,8 @@ impl Flags {
     }
 
     /// The names that COMMAND INFO gives, in Redis's order.
-    pub fn names(self) -> Vec<&'static str> {
-        const NAMES: [(Flags, &str); 14] = [
+    fn names(self) -> Vec<&'static str> {
+        const NAMES: [(Flags, &str); 15] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENY_OOM, "denyoom"),
@@ -260,15 +199,12 @@ impl Flags {
             (Flags::SKIP_SLOWLOG, "skip_slowlog"),
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
+            (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),
             (Flags::NO_ASYNC_LOADING, "no_async_loading"),
             (Flags::NO_MULTI, "no_multi"),
             (Flags::ALLOW_BUSY, "allow_busy"),
         ];
-        let mut names: Vec<_> = NAMES.iter().filter(|(flag, _)| self.any(*flag)).map(|(_, name)| *name).collect();
-        if self.any(Flags::MOVABLE_KEYS) {
-            names.push("movablekeys");
-        }
-        names
+        NAMES.iter().filter(|(flag, _)| self.any(*flag)).map(|(_, name)| *name).collect()
     }
 }
 
@@ -284,6 +220,15 @@ impl Command {
     /// The name in lower case, a subcommand's behind a bar: `client|id`.
     pub fn full_name(&self) -> String {
         self.name.to_ascii_lowercase().replacen(' ', "|", 1)
+    }
+
+    /// The names of its flags that COMMAND INFO gives.
+    pub fn flag_names(&self) -> Vec<&'static str> {
+        let mut names = self.flags.names();
+        if self.has_movable_keys() {
+            names.push("movablekeys");
+        }
+        names
     }
 
     /// The ACL categories, in Redis's order (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>).

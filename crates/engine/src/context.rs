@@ -1,11 +1,13 @@
 //! What a handler sees: a locked key, locked keys, its session, or the server. The recurring duties of reading and
 //! changing a key (expiry on access, type check, access clock, watchers, statistics) are done here and nowhere else.
 
+mod collection;
 mod key;
 mod keys;
 mod server;
 mod string;
 
+pub use collection::Change;
 pub use key::{Deadline, KeyCx};
 pub use keys::KeysCx;
 pub use server::{ServerCx, SessionCx};

@@ -7,6 +7,7 @@ use crate::config::{Caller, Config, SetError, Setting};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
+use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
 use crate::shards::Shards;
@@ -41,10 +42,12 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// Everybody's subscriptions.
+    pub pubsub: PubSub,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Frees in the background.
-    pub reaper: Reaper,
+    pub reaper: Arc<Reaper>,
     /// The slow log.
     pub slowlog: SlowLog,
     /// The latency monitor.
@@ -105,8 +108,9 @@ impl Engine {
             config,
             commands,
             clients: Clients::default(),
+            pubsub: PubSub::default(),
             pause: Pause::default(),
-            reaper: Reaper::default(),
+            reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
             started: Instant::now(),
@@ -133,7 +137,7 @@ impl Engine {
     /// The state of worker `index`, made on its thread. The index `workers()` is for whoever is no worker.
     pub fn worker(&self, index: usize) -> Worker {
         let seed = self.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut worker = Worker::new(index, seed, Arc::clone(&self.worker_stats[index]));
+        let mut worker = Worker::new(index, seed, Arc::clone(&self.worker_stats[index]), Arc::clone(&self.reaper));
         self.read_clock(&mut worker);
         worker
     }

@@ -431,6 +431,10 @@ impl Engine {
         if silent && session.reply == ReplyMode::On {
             out.append(&mut unheard);
         }
+        // What the command has brought upon its own client comes right behind its reply.
+        if session.client.outbox.is_waiting() {
+            session.client.outbox.take(out);
+        }
         session.reply = session.reply.after_command();
         true
     }
@@ -480,10 +484,7 @@ impl Engine {
     ) -> Result<(), CmdError> {
         match resolved.command.run {
             Run::Key(_) => {
-                let crate::command::Keys::Range { first, .. } = resolved.command.keys else {
-                    unreachable!("such a command has one key")
-                };
-                let hash = self.shards.hash(args.get(first));
+                let hash = self.shards.hash(args.get(usize::from(resolved.key)));
                 let mut held = self.shards.lock_all_of(vec![self.shards.index(hash)]);
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
@@ -513,10 +514,7 @@ impl Engine {
         let (database, touches) = (session.database, session.touches);
         match resolved.command.run {
             Run::Key(run) => {
-                let crate::command::Keys::Range { first, .. } = resolved.command.keys else {
-                    unreachable!("such a command has one key")
-                };
-                let key = args.get(first);
+                let key = args.get(usize::from(resolved.key));
                 let hash = self.shards.hash(key);
                 let state = held.shard(self.shards.index(hash));
                 let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches };

@@ -1,6 +1,7 @@
 //! Expiry ahead of access: what each worker's tick does for its part of the shards.
 
 use crate::engine::Engine;
+use crate::notify::EventClass;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -53,6 +54,7 @@ impl Engine {
                 if let Some(watched) = watched {
                     watched.changed(database, view.key());
                 }
+                self.notify(database, view.key(), EventClass::EXPIRED, "expired");
                 worker.stats.expired(1, now_ms.saturating_sub(view.deadline_ms().unwrap_or(now_ms)));
                 worker.discard(entry);
             });

@@ -3,11 +3,13 @@
 
 use crate::context::{KeyCx, ServerCx};
 use crate::engine::Engine;
+use crate::reaper::Garbage;
 use crate::shards::{Locked, ShardState};
 use crate::worker::Worker;
+use tenon_store::entry::ValueRef;
 use tenon_store::keyspace::Keyspace;
 
-/// Keys that a worker frees by itself; more go to the reaper.
+/// Allocations that a worker frees by itself; more go to the reaper.
 const FREED_HERE_MAX: usize = 10_000;
 
 /// Which databases are emptied.
@@ -26,6 +28,25 @@ pub enum Freeing {
     Background,
     /// The worker before it goes on, unless that would take too long.
     Here,
+}
+
+/// Whether freeing these takes longer than a client should wait: many keys, or few with large values.
+fn is_much(keyspaces: &[Keyspace]) -> bool {
+    let mut allocations: usize = keyspaces.iter().map(Keyspace::len).sum();
+    if allocations <= FREED_HERE_MAX {
+        for keyspace in keyspaces {
+            keyspace.scan(0, usize::MAX, |entry| {
+                if let ValueRef::Object(object) = entry.value() {
+                    allocations += object.allocations();
+                }
+            });
+        }
+    }
+    allocations > FREED_HERE_MAX
+}
+
+fn garbage(keyspaces: Vec<Keyspace>) -> Vec<Garbage> {
+    keyspaces.into_iter().map(Garbage::Keyspace).collect()
 }
 
 impl ServerCx<'_> {
@@ -53,8 +74,8 @@ impl ServerCx<'_> {
         if taken.is_empty() {
             return;
         }
-        if freeing == Freeing::Background || keys > FREED_HERE_MAX {
-            self.engine.reaper.free(taken);
+        if freeing == Freeing::Background || is_much(&taken) {
+            self.engine.reaper.free(garbage(taken));
         } else if self.held.is_some() {
             self.worker.discard_keyspaces(taken);
         }
@@ -95,8 +116,8 @@ impl Engine {
         });
         drop(held);
         worker.stats.all.changes.add(keys as u64);
-        if keys > FREED_HERE_MAX {
-            self.reaper.free(taken);
+        if is_much(&taken) {
+            self.reaper.free(garbage(taken));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Keeping below `maxmemory`: evicting, or refusing. Knows no command.
 
 use crate::engine::Engine;
+use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
 use std::time::{Duration, Instant};
@@ -105,7 +106,7 @@ impl Engine {
             if how.policy.volatile_only() && self.shards.due_ms(index) == u64::MAX {
                 continue;
             }
-            let evicted = evict_from(&mut self.shards.lock(index), worker, how);
+            let evicted = self.evict_from(&mut self.shards.lock(index), worker, how);
             if evicted {
                 worker.sweep();
                 return true;
@@ -113,27 +114,28 @@ impl Engine {
         }
         false
     }
-}
 
-/// Evicts the worst of a few keys of one shard, of whichever database it is in.
-fn evict_from(state: &mut ShardState, worker: &mut Worker, how: &Sampling) -> bool {
-    let mut worst = None;
-    let databases = state.shard.databases();
-    // Of keys that are equally bad the first counts: no database is always the first.
-    let start = worker.random() as usize % databases;
-    for database in (start..databases).chain(0..start) {
-        let Some(keyspace) = state.shard.database(database) else { continue };
-        if let Some((slot, badness)) = victim(keyspace, how, || worker.random())
-            && worst.is_none_or(|(_, _, most)| badness > most)
-        {
-            worst = Some((database, slot, badness));
+    /// Evicts the worst of a few keys of one shard, of whichever database it is in.
+    fn evict_from(&self, state: &mut ShardState, worker: &mut Worker, how: &Sampling) -> bool {
+        let mut worst = None;
+        let databases = state.shard.databases();
+        // Of keys that are equally bad the first counts: no database is always the first.
+        let start = worker.random() as usize % databases;
+        for database in (start..databases).chain(0..start) {
+            let Some(keyspace) = state.shard.database(database) else { continue };
+            if let Some((slot, badness)) = victim(keyspace, how, || worker.random())
+                && worst.is_none_or(|(_, _, most)| badness > most)
+            {
+                worst = Some((database, slot, badness));
+            }
         }
+        let Some((database, slot, _)) = worst else { return false };
+        let entry = state.shard.database_mut(database).remove(slot);
+        if let Some(watched) = &state.watched {
+            watched.changed(database, entry.view().key());
+        }
+        self.notify(database, entry.view().key(), EventClass::EVICTED, "evicted");
+        worker.discard(entry);
+        true
     }
-    let Some((database, slot, _)) = worst else { return false };
-    let entry = state.shard.database_mut(database).remove(slot);
-    if let Some(watched) = &state.watched {
-        watched.changed(database, entry.view().key());
-    }
-    worker.discard(entry);
-    true
 }

@@ -4,29 +4,38 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tenon_store::entry::Entry;
 use tenon_store::keyspace::Keyspace;
 
 /// How long whoever waits sleeps between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
+/// What takes long to free.
+pub enum Garbage {
+    /// All keys of a database in one shard.
+    Keyspace(Keyspace),
+    /// A key with a value of many allocations.
+    Entry(Entry),
+}
+
 /// Frees in the background. Its thread starts with the first thing to free and ends after the reaper is dropped.
 #[derive(Default)]
 pub struct Reaper {
-    thread: OnceLock<Option<Sender<Vec<Keyspace>>>>,
-    /// Keyspaces handed over and not freed yet.
+    thread: OnceLock<Option<Sender<Vec<Garbage>>>>,
+    /// Things handed over and not freed yet.
     pending: Arc<AtomicUsize>,
 }
 
 impl Reaper {
-    /// Frees keyspaces soon; at once where no thread could be started.
-    pub fn free(&self, keyspaces: Vec<Keyspace>) {
+    /// Frees these soon; at once where no thread could be started.
+    pub fn free(&self, garbage: Vec<Garbage>) {
         let thread = self.thread.get_or_init(|| {
-            let (sender, receiver) = channel::<Vec<Keyspace>>();
+            let (sender, receiver) = channel::<Vec<Garbage>>();
             let pending = Arc::clone(&self.pending);
             let run = move || {
-                for keyspaces in receiver {
-                    for keyspace in keyspaces {
-                        drop(keyspace);
+                for garbage in receiver {
+                    for thing in garbage {
+                        drop(thing);
                         pending.fetch_sub(1, Ordering::Release);
                     }
                     // Blocks of this thread's own heap that others freed meanwhile.
@@ -35,12 +44,12 @@ impl Reaper {
             };
             std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
         });
-        let count = keyspaces.len();
+        let count = garbage.len();
         self.pending.fetch_add(count, Ordering::Relaxed);
         if let Some(thread) = thread {
-            thread.send(keyspaces).expect("the thread lives as long as the sender");
+            thread.send(garbage).expect("the thread lives as long as the sender");
         } else {
-            drop(keyspaces);
+            drop(garbage);
             self.pending.fetch_sub(count, Ordering::Release);
         }
     }
@@ -81,7 +90,7 @@ mod tests {
     fn frees_on_its_own_thread() {
         let hasher = KeyHasher::new(1);
         let bytes = bytes::Bytes::from(vec![0; 20_000]);
-        let keyspaces: Vec<Keyspace> = (0..3)
+        let garbage: Vec<Garbage> = (0..3)
             .map(|_| {
                 let mut keyspace = Keyspace::default();
                 for number in 0..100u32 {
@@ -89,13 +98,13 @@ mod tests {
                     let value = NewValue::Object(Box::new(Object::Shared(bytes.clone())));
                     keyspace.insert(hasher.hash(&key), &key, value, &Meta::default(), 0);
                 }
-                keyspace
+                Garbage::Keyspace(keyspace)
             })
             .collect();
         assert!(!bytes.is_unique());
         let reaper = Reaper::default();
         assert!(!reaper.wait_until(|| false, Duration::from_secs(600)), "there is nothing to wait for");
-        reaper.free(keyspaces);
+        reaper.free(garbage);
         assert!(reaper.wait_until(|| bytes.is_unique(), Duration::from_secs(600)));
     }
 }

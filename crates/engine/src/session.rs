@@ -2,6 +2,7 @@
 
 use crate::args::OwnedArgs;
 use crate::clients::Client;
+use crate::pubsub::{Subscriptions, Topic};
 use crate::table::Resolved;
 use crate::watch::DirtyFlag;
 use std::sync::Arc;
@@ -35,6 +36,37 @@ impl ReplyMode {
             ReplyMode::Off => ReplyMode::Off,
             ReplyMode::SkipNext => ReplyMode::SkipThis,
         }
+    }
+}
+
+/// What a client does beside asking and being answered; a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles(u8);
+
+impl Roles {
+    /// Nothing.
+    pub const NONE: Roles = Roles(0);
+    /// It is subscribed to something.
+    pub const SUBSCRIBER: Roles = Roles(1);
+    /// It watches what others do (MONITOR).
+    pub const MONITOR: Roles = Roles(1 << 1);
+    /// What it reads is noted, so that it learns of changes (CLIENT TRACKING).
+    pub const TRACKER: Roles = Roles(1 << 2);
+
+    /// Whether all of `other` are in the set.
+    #[inline]
+    pub const fn has(self, other: Roles) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The set as a number, to be shared.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set of a number that `bits` gave.
+    pub const fn from_bits(bits: u8) -> Roles {
+        Roles(bits)
     }
 }
 
@@ -77,6 +109,10 @@ pub struct Session {
     pub watched: Vec<WatchedKey>,
     /// Set when a watched key has changed.
     pub dirty: DirtyFlag,
+    /// What the client does beside asking and being answered.
+    pub(crate) roles: Roles,
+    /// What it is subscribed to, if to anything.
+    pub(crate) subscriptions: Option<Box<Subscriptions>>,
     /// Whether the connection is to be closed once the replies are sent.
     pub closing: bool,
 }
@@ -94,14 +130,32 @@ impl Session {
             transaction: None,
             watched: Vec::new(),
             dirty: DirtyFlag::default(),
+            roles: Roles::NONE,
+            subscriptions: None,
             closing: false,
         }
     }
 
-    /// Whether every command may run at once: authenticated, not within MULTI, replies on.
+    /// Whether every command may run at once: authenticated, not within MULTI, replies on, and nothing sent beside them.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.authenticated && self.transaction.is_none() && self.reply == ReplyMode::On
+        self.authenticated && self.transaction.is_none() && self.reply == ReplyMode::On && self.roles == Roles::NONE
+    }
+
+    /// What the client does beside asking and being answered.
+    pub fn roles(&self) -> Roles {
+        self.roles
+    }
+
+    /// Adds a role or takes it away.
+    pub(crate) fn set_role(&mut self, role: Roles, has_it: bool) {
+        self.roles = Roles(if has_it { self.roles.0 | role.0 } else { self.roles.0 & !role.0 });
+        self.client.roles.store(self.roles.0, Ordering::Relaxed);
+    }
+
+    /// What the session is subscribed to, of one topic, in the order of the bytes.
+    pub fn subscribed_names(&self, topic: Topic) -> impl Iterator<Item = &[u8]> {
+        self.subscriptions.iter().flat_map(move |subscriptions| subscriptions.of(topic)).map(|name| &**name)
     }
 
     /// Selects a database.
@@ -117,6 +171,7 @@ impl Session {
             Proto::Resp3 => 3,
         };
         self.proto = proto;
+        self.client.outbox.set_proto(proto);
         self.client.protocol.store(number, Ordering::Relaxed);
     }
 

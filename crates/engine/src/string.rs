@@ -77,7 +77,7 @@ pub fn integer(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Int(int) => Some(int),
         ValueRef::Bytes(bytes) => parse_i64(bytes),
-        ValueRef::Object(_) => None,
+        ValueRef::Object(_) | ValueRef::Packed(..) => None,
     }
 }
 
@@ -88,6 +88,7 @@ pub fn len(value: ValueRef<'_>) -> usize {
         ValueRef::Bytes(bytes) => bytes.len(),
         ValueRef::Object(Object::Shared(bytes)) => bytes.len(),
         ValueRef::Object(Object::Rope(rope)) => rope.len(),
+        ValueRef::Packed(..) | ValueRef::Object(_) => no_string(),
     }
 }
 
@@ -98,6 +99,7 @@ pub fn for_each_slice(value: ValueRef<'_>, mut visit: impl FnMut(&[u8])) {
         ValueRef::Bytes(bytes) => visit(bytes),
         ValueRef::Object(Object::Shared(bytes)) => visit(bytes),
         ValueRef::Object(Object::Rope(rope)) => rope.slices().for_each(visit),
+        ValueRef::Packed(..) | ValueRef::Object(_) => no_string(),
     }
 }
 
@@ -106,6 +108,13 @@ pub fn to_vec(value: ValueRef<'_>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len(value));
     for_each_slice(value, |slice| bytes.extend_from_slice(slice));
     bytes
+}
+
+/// What the functions on strings answer to a collection, which none of their callers gives them:
+/// [`KeyCx::string`](crate::context::KeyCx::string) tells them apart.
+#[cold]
+pub fn no_string() -> ! {
+    panic!("the value is a collection where only a string can be")
 }
 
 /// Whether a stored string is these bytes.

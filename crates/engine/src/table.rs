@@ -1,6 +1,6 @@
 //! The table of commands and the search for a name in it.
 
-use crate::command::{Arity, Command, Keys, Run};
+use crate::command::{Arity, Command, Run};
 
 /// A command found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -87,14 +87,13 @@ pub(crate) struct SingleKey {
 
 impl SingleKey {
     fn of(command: &Command) -> SingleKey {
-        let (Run::Key(_), Keys::Range { first, .. }) = (command.run, command.keys) else {
-            return SingleKey { least: u32::MAX, most: 0, key: 0 };
-        };
+        let Run::Key(_) = command.run else { return SingleKey { least: u32::MAX, most: 0, key: 0 } };
+        let Some(key) = command.keys.single() else { panic!("{} has one key in a fixed place", command.name) };
         let (least, most) = match command.arity {
             Arity::Exactly(count) => (count as u32, count as u32),
             Arity::AtLeast(count) => (count as u32, u32::MAX),
         };
-        SingleKey { least, most, key: first as u16 }
+        SingleKey { least, most, key: key as u16 }
     }
 }
 
@@ -102,7 +101,7 @@ impl CommandTable {
     /// The table of these commands and their subcommands.
     ///
     /// # Panics
-    /// When a name is there twice.
+    /// When a name is there twice, or a command on one key does not say where that stands.
     pub fn new(commands: &[&'static Command]) -> CommandTable {
         let mut all: Vec<&'static Command> = commands.to_vec();
         for command in commands {

@@ -180,9 +180,10 @@ impl Engine {
         exec_abort(&error)
     }
 
-    /// Ends a session: nothing is watched for it any more, and it is not listed.
+    /// Ends a session: nothing is watched for it any more, it gets no messages, and it is not listed.
     pub fn end_session(&self, session: &mut Session) {
         self.unwatch(session);
+        self.unsubscribe_all(session);
         self.clients.remove(session.client.id);
     }
 }

@@ -4,11 +4,15 @@ use crate::batch::BatchScratch;
 use crate::clock::Clock;
 use crate::compact::Compaction;
 use crate::memory::Room;
+use crate::reaper::{Garbage, Reaper};
 use crate::stats::WorkerStats;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
 use tenon_store::keyspace::Keyspace;
+
+/// Allocations of a value that a worker frees by itself; with more of them it goes to the reaper.
+const FREED_HERE_MAX: usize = 1_000;
 
 /// A worker's own state. Never shared; the statistics in it may be read by others.
 pub struct Worker {
@@ -26,16 +30,19 @@ pub struct Worker {
     pub(crate) room: Room,
     /// The arguments of the command that runs which the slow log must not show.
     pub(crate) secrets: Vec<usize>,
+    /// Where packed collections are changed.
+    pub(crate) packed_scratch: Vec<u8>,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
-    /// Whole databases, likewise.
-    garbage_keyspaces: Vec<Keyspace>,
+    /// What takes too long to free between two commands, likewise.
+    large_garbage: Vec<Garbage>,
+    reaper: Arc<Reaper>,
 }
 
 impl Worker {
     /// A worker; `seed` is its randomness's and must not be 0.
-    pub fn new(index: usize, seed: u64, stats: Arc<WorkerStats>) -> Worker {
+    pub fn new(index: usize, seed: u64, stats: Arc<WorkerStats>, reaper: Arc<Reaper>) -> Worker {
         Worker {
             index,
             clock: Clock::read(Noting::Clock),
@@ -44,9 +51,11 @@ impl Worker {
             compaction: Compaction::new(std::time::Instant::now()),
             room: Room::default(),
             secrets: Vec::new(),
+            packed_scratch: Vec::new(),
             random: seed | 1,
             garbage: Vec::new(),
-            garbage_keyspaces: Vec::new(),
+            large_garbage: Vec::new(),
+            reaper,
         }
     }
 
@@ -76,14 +85,18 @@ impl Worker {
     /// Frees an entry: at once when that is quick, else when no shard is locked.
     #[inline]
     pub fn discard(&mut self, entry: Entry) {
-        if matches!(entry.view().value(), ValueRef::Object(_)) {
-            self.garbage.push(entry);
+        if let ValueRef::Object(object) = entry.view().value() {
+            if object.allocations() > FREED_HERE_MAX {
+                self.large_garbage.push(Garbage::Entry(entry));
+            } else {
+                self.garbage.push(entry);
+            }
         }
     }
 
     /// Frees keyspaces that were taken out, when no shard is locked.
     pub fn discard_keyspaces(&mut self, keyspaces: Vec<Keyspace>) {
-        self.garbage_keyspaces.extend(keyspaces);
+        self.large_garbage.extend(keyspaces.into_iter().map(Garbage::Keyspace));
     }
 
     /// Frees what was put off. No shard is locked.
@@ -92,8 +105,8 @@ impl Worker {
         if !self.garbage.is_empty() {
             self.garbage.clear();
         }
-        if !self.garbage_keyspaces.is_empty() {
-            self.garbage_keyspaces.clear();
+        if !self.large_garbage.is_empty() {
+            self.reaper.free(std::mem::take(&mut self.large_garbage));
         }
     }
 }

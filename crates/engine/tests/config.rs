@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon_engine::config::{
-    ACCEPTED_AT_DEFAULT, Caller, ClientClass, Config, Initial, Invocation, LogLevel, Machine, NotifyFlags, Policy,
-    SETTINGS, SetError, docs, help, parse,
+    ACCEPTED_AT_DEFAULT, Caller, ClientClass, Config, Initial, Invocation, LogLevel, Machine, Policy, SETTINGS,
+    SetError, docs, help, parse,
 };
+use tenon_engine::notify::EventClass;
 
 fn machine() -> Machine {
     Machine { cores: 3, memory_bytes: Some(1_000_000), directory: "/".into() }
@@ -148,7 +149,7 @@ fn a_file() {
     assert_eq!(config.loglevel(), LogLevel::Debug);
     assert_eq!(config.latency_tracking_info_percentiles(), [50.0, 99.9]);
     let flags = config.notify_keyspace_events();
-    assert!(flags.contains(NotifyFlags::EXPIRED) && !flags.contains(NotifyFlags::GENERIC));
+    assert!(flags.contains(EventClass::EXPIRED) && !flags.contains(EventClass::GENERIC));
     assert_eq!(config.output_buffer_limit(ClientClass::Normal).hard_bytes, 1 << 20);
     assert_eq!(config.output_buffer_limit(ClientClass::Replica).soft_seconds, 3);
     assert_eq!(config.output_buffer_limit(ClientClass::Pubsub).hard_bytes, 32 << 20, "not named, so unchanged");

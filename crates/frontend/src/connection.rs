@@ -4,6 +4,7 @@ use crate::Flow;
 use crate::memcache::MemcacheConnection;
 use crate::resp::RespConnection;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
 use tenon_engine::clients::{Client, ClientInfo, Dialect, Message};
 use tenon_engine::wire::OutBuf;
@@ -52,10 +53,19 @@ impl Connection {
     }
 
     /// Takes a message from another thread.
-    pub fn on_message(&mut self, _engine: &Engine, _worker: &mut Worker, message: Message, _out: &mut OutBuf) -> Flow {
+    pub fn on_message(&mut self, _engine: &Engine, worker: &mut Worker, message: Message, out: &mut OutBuf) -> Flow {
         match message {
             Message::Kill => Flow::Close,
             Message::Unpause => Flow::Continue,
+            Message::Output => {
+                let before = out.len();
+                let client = self.client();
+                client.outbox.take(out);
+                let sent = (out.len() - before) as u64;
+                worker.stats.all.output_bytes.add(sent);
+                client.sent_bytes.fetch_add(sent, Ordering::Relaxed);
+                Flow::Stay
+            }
         }
     }
 

@@ -10,6 +10,8 @@ pub enum Flow {
     Drain,
     /// Send what was written; read nothing until a message for this connection says otherwise, then call `resume`.
     Park,
+    /// Send what was written; the connection goes on with whatever it was doing. Said of messages alone.
+    Stay,
     /// Send what was written, then close.
     CloseAfterFlush,
     /// Close at once; what was not sent is lost.

@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_engine::Engine;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
-use tenon_engine::config::ClientClass;
 use tenon_engine::worker::Worker;
 use tenon_frontend::{Connection, Flow};
 use tenon_wire::OutBuf;
@@ -109,8 +108,7 @@ impl Service for Tenon {
     }
 
     fn output_limits(&self, connection: &Connection) -> OutputLimits {
-        let _ = connection;
-        let limit = self.engine.config.output_buffer_limit(ClientClass::Normal);
+        let limit = self.engine.config.output_buffer_limit(connection.client().class());
         OutputLimits {
             hard_bytes: limit.hard_bytes as usize,
             soft_bytes: limit.soft_bytes as usize,

@@ -12,9 +12,13 @@
 //!         | length   | clock      | length  |          |         |
 //! ```
 //!
-//! The value is the bytes of a short string, the eight bytes of an integer, or the address of an `Object`.
+//! The value is the bytes of a short string, the packed elements of a small collection, the eight bytes of an integer,
+//! or the address of an `Object`.
 
-use crate::types::Object;
+mod header;
+
+use crate::types::{Object, PackedKind};
+use header::{Header, Kind, NO_CAS, NO_DEADLINE, SHORT_KEY_MAX, field};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -22,99 +26,11 @@ use std::ptr::NonNull;
 use tenon_ds::hash_table::Pointer;
 use tenon_ds::slab;
 
-const HEADER: usize = 8;
-/// The longest key whose length fits the header.
-const SHORT_KEY_MAX: usize = 255;
 /// Strings from this length on are objects of their own, so that a reader can leave the lock with a reference.
 pub const INLINE_LEN_MAX: usize = 16 * 1024 - 1;
 
-/// The bits of the header that say which fields follow, and one for the snapshot.
-mod field {
-    pub const DEADLINE: u8 = 1;
-    pub const CAS: u8 = 2;
-    pub const FLAGS: u8 = 4;
-    pub const LONG_KEY: u8 = 8;
-    /// The bit behind the last field.
-    pub const END: u8 = 16;
-}
-
-/// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
-const NO_DEADLINE: u64 = u64::MAX;
-/// A CAS token that means there is none: the item has changed since a client asked for its token.
-const NO_CAS: u64 = 0;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Kind {
-    Inline = 0,
-    Int = 1,
-    Object = 2,
-}
-
-/// The header's word, taken apart and put together by shifts.
-#[derive(Clone, Copy)]
-struct Header(u64);
-
-impl Header {
-    fn new(kind: Kind, fields: u8, key_len: usize, value_len: usize, access: u32) -> Header {
-        debug_assert!(value_len <= INLINE_LEN_MAX);
-        let key_len = if fields & field::LONG_KEY != 0 { 0 } else { key_len as u64 };
-        Header(
-            kind as u64
-                | u64::from(fields) << 8
-                | key_len << 16
-                | u64::from(access & 0xff_ffff) << 24
-                | (value_len as u64) << 48,
-        )
-    }
-
-    #[inline]
-    fn kind(self) -> Kind {
-        match self.0 as u8 {
-            0 => Kind::Inline,
-            1 => Kind::Int,
-            _ => Kind::Object,
-        }
-    }
-
-    #[inline]
-    fn fields(self) -> u8 {
-        (self.0 >> 8) as u8
-    }
-
-    #[inline]
-    fn has(self, field: u8) -> bool {
-        self.fields() & field != 0
-    }
-
-    #[inline]
-    fn access(self) -> u32 {
-        (self.0 >> 24) as u32 & 0xff_ffff
-    }
-
-    #[inline]
-    fn value_len(self) -> usize {
-        match self.kind() {
-            Kind::Inline => (self.0 >> 48) as usize,
-            Kind::Int | Kind::Object => 8,
-        }
-    }
-
-    /// Where the field begins, which the header must have; the fields are in the order of their bits.
-    #[inline]
-    fn offset_of(self, wanted: u8) -> usize {
-        let before = self.fields() & (wanted - 1);
-        let eights = (before & (field::DEADLINE | field::CAS)).count_ones();
-        let fours = (before & (field::FLAGS | field::LONG_KEY)).count_ones();
-        HEADER + eights as usize * 8 + fours as usize * 4
-    }
-
-    #[inline]
-    fn key_offset(self) -> usize {
-        // Most entries have no field but perhaps a deadline.
-        if self.fields() == 0 { HEADER } else { self.offset_of(field::END) }
-    }
-}
+/// Allocations of an object that is freed where it is overwritten.
+const FREED_HERE_MAX: usize = 16;
 
 /// What is to be stored.
 #[derive(Debug)]
@@ -123,6 +39,8 @@ pub enum NewValue<'a> {
     Bytes(&'a [u8]),
     /// A string that is the decimal form of this number.
     Int(i64),
+    /// A small collection in its packed form, at most `INLINE_LEN_MAX` bytes of it.
+    Packed(PackedKind, &'a [u8]),
     /// Any other value, or a string that already is an object.
     Object(Box<Object>),
 }
@@ -134,7 +52,9 @@ pub enum ValueRef<'a> {
     Bytes(&'a [u8]),
     /// A string that is the decimal form of this number.
     Int(i64),
-    /// A long string or a collection.
+    /// A small collection in its packed form.
+    Packed(PackedKind, &'a [u8]),
+    /// A long string or a large collection.
     Object(&'a Object),
 }
 
@@ -177,6 +97,7 @@ impl Shape {
         let (kind, value_len) = match value {
             NewValue::Bytes(bytes) => (Kind::Inline, bytes.len()),
             NewValue::Int(_) => (Kind::Int, 8),
+            NewValue::Packed(form, bytes) => (Kind::from(*form), bytes.len()),
             NewValue::Object(_) => (Kind::Object, 8),
         };
         let mut fields = 0;
@@ -365,6 +286,10 @@ impl<'a> EntryRef<'a> {
                 Kind::Inline => ValueRef::Bytes(self.bytes(self.value_offset(), header.value_len())),
                 Kind::Int => ValueRef::Int(self.0.add(self.value_offset()).cast::<i64>().read_unaligned()),
                 Kind::Object => ValueRef::Object(&*self.object_address()),
+                kind @ (Kind::List | Kind::Hash | Kind::Set | Kind::IntSet | Kind::Zset) => {
+                    let form = kind.packed().expect("these kinds are the packed forms");
+                    ValueRef::Packed(form, self.bytes(self.value_offset(), header.value_len()))
+                }
             }
         }
     }
@@ -431,7 +356,7 @@ impl<'a> EntryRef<'a> {
     pub fn memory(self) -> usize {
         let object = match self.value() {
             ValueRef::Object(object) => object.memory(),
-            ValueRef::Bytes(_) | ValueRef::Int(_) => 0,
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => 0,
         };
         slab::rounded(self.size()) + object
     }
@@ -535,26 +460,33 @@ impl<'a> EntryMut<'a> {
         }
     }
 
+    /// Whether the block of an entry whose value is its own bytes has room for so many of them.
+    #[inline]
+    fn has_block_for(&self, value_len: usize) -> bool {
+        let old_len = self.view().header().value_len();
+        value_len <= INLINE_LEN_MAX
+            && (value_len == old_len || {
+                let size = self.view().size();
+                slab::rounded(size - old_len + value_len) == slab::rounded(size) && size <= slab::SLAB_MAX
+            })
+    }
+
     /// Writes value and `meta` where they are when they fit the entry's block; gives the value back when not.
     pub fn try_overwrite<'v>(&mut self, value: NewValue<'v>, meta: &Meta) -> Result<(), NewValue<'v>> {
         let header = self.view().header();
         let fits = match &value {
-            NewValue::Bytes(bytes) => {
-                header.kind() == Kind::Inline
-                    && bytes.len() <= INLINE_LEN_MAX
-                    && (bytes.len() == header.value_len() || {
-                        let size = self.view().size();
-                        slab::rounded(size - header.value_len() + bytes.len()) == slab::rounded(size)
-                            && size <= slab::SLAB_MAX
-                    })
-            }
+            NewValue::Bytes(bytes) => header.kind() == Kind::Inline && self.has_block_for(bytes.len()),
+            NewValue::Packed(form, bytes) => header.kind() == Kind::from(*form) && self.has_block_for(bytes.len()),
             NewValue::Int(_) => header.kind() == Kind::Int,
-            NewValue::Object(_) => header.kind() == Kind::Object,
+            // An object of many allocations is handed out instead, so that it can be freed when no shard is locked.
+            NewValue::Object(_) => {
+                matches!(self.view().value(), ValueRef::Object(old) if old.allocations() <= FREED_HERE_MAX)
+            }
         };
         if !fits || !self.has_room_for(meta) {
             return Err(value);
         }
-        if let NewValue::Bytes(bytes) = &value {
+        if let NewValue::Bytes(bytes) | NewValue::Packed(_, bytes) = &value {
             let cleared = header.0 & !(0xffff << 48);
             self.set_header(Header(cleared | (bytes.len() as u64) << 48));
         }
@@ -579,7 +511,7 @@ impl<'a> EntryMut<'a> {
         unsafe {
             let place = self.0.add(self.view().value_offset());
             match value {
-                NewValue::Bytes(bytes) => {
+                NewValue::Bytes(bytes) | NewValue::Packed(_, bytes) => {
                     place.copy_from_nonoverlapping(NonNull::from_ref(bytes).cast(), bytes.len());
                 }
                 NewValue::Int(int) => place.cast::<i64>().write_unaligned(int),

@@ -152,6 +152,10 @@ impl Keyspace {
                 let entry = Entry::new(entry.key(), NewValue::Int(int), meta);
                 drop(self.table.replace(slot, entry));
             }
+            ValueRef::Packed(form, bytes) => {
+                let entry = Entry::new(entry.key(), NewValue::Packed(form, bytes), meta);
+                drop(self.table.replace(slot, entry));
+            }
             ValueRef::Object(_) => {
                 // The object moves over: a stand-in takes the key's place for a moment.
                 let key = entry.key().to_vec();

@@ -61,7 +61,7 @@ fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answer> {
         ValueRef::Bytes(text) => parsed(text),
         ValueRef::Object(Object::Shared(text)) => parsed(text),
         // memcached does not count in values that it keeps in chunks, either.
-        ValueRef::Object(Object::Rope(_)) => None,
+        ValueRef::Packed(..) | ValueRef::Object(_) => None,
     };
     found.ok_or(Answer::NonNumeric)
 }

@@ -102,6 +102,7 @@ fn write_item(out: &mut OutBuf, key: &[u8], flags: u32, cas: Option<u64>, value:
             shared_pieces(object).for_each(|piece| out.push_shared(piece));
             out.tail().extend_from_slice(b"\r\n");
         }
+        ValueRef::Packed(..) => string::no_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tenon_engine::args::BigArg;
 use tenon_engine::store::types::Object;
-use tenon_engine::string::Text;
+use tenon_engine::string::{Text, no_string};
 
 /// Data that a client has sent.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,7 @@ pub(super) fn shared_pieces(object: &Object) -> impl Iterator<Item = Bytes> + '_
     let (whole, rope) = match object {
         Object::Shared(bytes) => (Some(bytes.clone()), None),
         Object::Rope(rope) => (None, Some(rope)),
+        _ => no_string(),
     };
     whole.into_iter().chain(rope.into_iter().flat_map(|rope| rope.range(0, rope.len())))
 }

@@ -16,7 +16,8 @@ use super::machine::Machine;
 use super::setting::{At, Guard, Initial, Kind, Setting, Support};
 use super::table::{FITS, SETTINGS, SettingId, find};
 use super::unsupported::{ACCEPTED_AT_DEFAULT, find_fixed};
-use super::value::{ClientClass, NotifyFlags, OutputBufferLimit, OutputBufferLimits, SavePoint, Scene, Value, parse};
+use super::value::{ClientClass, OutputBufferLimit, OutputBufferLimits, SavePoint, Scene, Value, parse};
+use crate::notify::EventClass;
 
 const COUNT: usize = SETTINGS.len();
 
@@ -353,7 +354,7 @@ impl<T: Choice> Read for T {
     }
 }
 
-impl Read for NotifyFlags {
+impl Read for EventClass {
     #[inline]
     fn read(config: &Config, id: SettingId) -> Self {
         Self(config.number(id) as u32)

@@ -14,7 +14,8 @@ use super::setting::{
     Initial::{Is, OfMachine},
     Kind, Setting, Support,
 };
-use super::value::{NotifyFlags, OutputBufferLimits, SavePoint};
+use super::value::{OutputBufferLimits, SavePoint};
+use crate::notify::EventClass;
 use tenon_store::evict::Policy;
 
 macro_rules! settings {
@@ -235,7 +236,7 @@ settings! {
         group: Group::Observability
     }
     /// Events that are published: K by key, E by event, g$lshzxetd the classes, A all of these, m misses, n new keys.
-    notify_keyspace_events: NotifyFlags {
+    notify_keyspace_events: EventClass {
         name: "notify-keyspace-events", kind: Kind::NotifyFlags, group: Group::Observability
     }
 

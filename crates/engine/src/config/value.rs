@@ -7,11 +7,12 @@ use std::sync::Arc;
 use super::error::ValueError;
 use super::machine::Machine;
 use super::setting::Kind;
+use crate::notify::EventClass;
 
 /// The value of any setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A number, a bool as 0 or 1, bytes, the index of a choice, or the bits of `NotifyFlags`.
+    /// A number, a bool as 0 or 1, bytes, the index of a choice, or the bits of `EventClass`.
     Number(i64),
     /// A text; lists are its words.
     Text(Arc<str>),
@@ -26,7 +27,7 @@ impl Value {
             (Self::Number(number), Kind::Bool) => if *number != 0 { "yes" } else { "no" }.to_owned(),
             (Self::Number(number), Kind::Octal { .. }) => format!("{number:o}"),
             (Self::Number(number), Kind::Choice(names)) => names[*number as usize].to_owned(),
-            (Self::Number(number), Kind::NotifyFlags) => NotifyFlags(*number as u32).to_string(),
+            (Self::Number(number), Kind::NotifyFlags) => EventClass(*number as u32).to_string(),
             (Self::Number(number), _) => number.to_string(),
             (Self::Text(text), _) => text.to_string(),
             (Self::Limits(limits), _) => limits.to_string(),
@@ -87,7 +88,7 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
         Kind::SavePoints => parse_save_points(words).map(|points| Value::Text(show_save_points(&points).into())),
         Kind::OutputBufferLimits => parse_limits(words, scene.current).map(Value::Limits),
         Kind::NotifyFlags => {
-            let flags = NotifyFlags::parse(one(words)?).ok_or(ValueError::InvalidEventClass)?;
+            let flags = EventClass::parse(one(words)?).ok_or(ValueError::InvalidEventClass)?;
             Ok(Value::Number(i64::from(flags.0)))
         }
         Kind::Percentiles => parse_percentiles(words).map(|text| Value::Text(text.into())),
@@ -304,88 +305,6 @@ fn parse_limits(words: &[String], current: &Value) -> Result<OutputBufferLimits,
         };
     }
     Ok(limits)
-}
-
-/// The classes of keyspace events that are published, as bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NotifyFlags(pub u32);
-
-impl NotifyFlags {
-    /// `K`: published on `__keyspace@<db>__:<key>`.
-    pub const KEYSPACE: Self = Self(1);
-    /// `E`: published on `__keyevent@<db>__:<event>`.
-    pub const KEYEVENT: Self = Self(1 << 1);
-    /// `g`: commands of no type, such as DEL.
-    pub const GENERIC: Self = Self(1 << 2);
-    /// `$`: strings.
-    pub const STRING: Self = Self(1 << 3);
-    /// `l`: lists.
-    pub const LIST: Self = Self(1 << 4);
-    /// `s`: sets.
-    pub const SET: Self = Self(1 << 5);
-    /// `h`: hashes.
-    pub const HASH: Self = Self(1 << 6);
-    /// `z`: sorted sets.
-    pub const ZSET: Self = Self(1 << 7);
-    /// `x`: keys that expired.
-    pub const EXPIRED: Self = Self(1 << 8);
-    /// `e`: keys that were evicted.
-    pub const EVICTED: Self = Self(1 << 9);
-    /// `t`: streams.
-    pub const STREAM: Self = Self(1 << 10);
-    /// `m`: reads of absent keys.
-    pub const KEY_MISS: Self = Self(1 << 11);
-    /// `d`: types of modules.
-    pub const MODULE: Self = Self(1 << 13);
-    /// `n`: keys that are new.
-    pub const NEW: Self = Self(1 << 14);
-    /// `A`: everything but `m` and `n`.
-    const ALL: u32 = 0b10_0111_1111_1100;
-    /// Letters and bits in the order Redis shows them; the bits are Redis's too.
-    const LETTERS: [(char, Self); 14] = [
-        ('g', Self::GENERIC),
-        ('$', Self::STRING),
-        ('l', Self::LIST),
-        ('s', Self::SET),
-        ('h', Self::HASH),
-        ('z', Self::ZSET),
-        ('x', Self::EXPIRED),
-        ('e', Self::EVICTED),
-        ('t', Self::STREAM),
-        ('d', Self::MODULE),
-        ('n', Self::NEW),
-        ('K', Self::KEYSPACE),
-        ('E', Self::KEYEVENT),
-        ('m', Self::KEY_MISS),
-    ];
-
-    /// Whether all bits of `other` are set.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    fn parse(letters: &str) -> Option<Self> {
-        letters.chars().try_fold(Self(0), |flags, letter| match letter {
-            'A' => Some(Self(flags.0 | Self::ALL)),
-            _ => Self::LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, flag)| Self(flags.0 | flag.0)),
-        })
-    }
-}
-
-/// Normalised as Redis does. Beside `A`, Redis 7.0 loses an `n`; here it stays.
-impl Display for NotifyFlags {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let all = self.contains(Self(Self::ALL));
-        if all {
-            f.write_str("A")?;
-        }
-        for (letter, flag) in Self::LETTERS {
-            if self.contains(flag) && !(all && flag.0 & Self::ALL != 0) {
-                write!(f, "{letter}")?;
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

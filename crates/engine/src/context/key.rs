@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
 use tenon_store::Slot;
@@ -86,12 +87,12 @@ impl<'a> KeyCx<'a> {
     }
 
     #[inline(always)]
-    fn keyspace(&self) -> Option<&Keyspace> {
+    pub(super) fn keyspace(&self) -> Option<&Keyspace> {
         self.state.shard.database(self.database)
     }
 
     #[inline(always)]
-    fn keyspace_mut(&mut self) -> &mut Keyspace {
+    pub(super) fn keyspace_mut(&mut self) -> &mut Keyspace {
         self.state.shard.database_mut(self.database)
     }
 
@@ -114,6 +115,7 @@ impl<'a> KeyCx<'a> {
         self.worker.discard(entry);
         self.worker.stats.expired(1, lag_ms);
         self.tell_watchers();
+        self.notify(EventClass::EXPIRED, "expired");
     }
 
     /// The entry in a slot.
@@ -140,11 +142,19 @@ impl<'a> KeyCx<'a> {
     #[inline(always)]
     pub fn find_for_read(&mut self) -> Option<Slot> {
         let slot = self.find();
-        self.worker.stats.looked_up(slot.is_some());
+        self.looked_up(slot);
         if let Some(slot) = slot {
             self.touch(slot);
         }
         slot
+    }
+
+    #[inline(always)]
+    fn looked_up(&mut self, slot: Option<Slot>) {
+        self.worker.stats.looked_up(slot.is_some());
+        if slot.is_none() {
+            self.notify(EventClass::KEY_MISS, "keymiss");
+        }
     }
 
     /// The entry, for reading: an access, counted as a hit or a miss.
@@ -154,8 +164,15 @@ impl<'a> KeyCx<'a> {
         Some(self.entry(slot))
     }
 
-    /// The entry, looked at without an access (TTL, TYPE, OBJECT); counted as a hit or a miss.
+    /// The entry, looked at without an access (TTL, TYPE, EXISTS); counted as a hit or a miss.
     pub fn peek(&mut self) -> Option<EntryRef<'_>> {
+        let slot = self.find();
+        self.looked_up(slot);
+        slot.map(|slot| self.entry(slot))
+    }
+
+    /// The entry, looked at from outside (OBJECT): neither an access nor, when there is none, an event.
+    pub fn inspect(&mut self) -> Option<EntryRef<'_>> {
         let slot = self.find();
         self.worker.stats.looked_up(slot.is_some());
         slot.map(|slot| self.entry(slot))
@@ -182,6 +199,7 @@ impl<'a> KeyCx<'a> {
         let value = self.entry(slot).value();
         match value {
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => Ok(value),
+            ValueRef::Packed(..) | ValueRef::Object(_) => Err(CmdError::WrongType),
         }
     }
 
@@ -210,7 +228,7 @@ impl<'a> KeyCx<'a> {
     }
 
     #[inline(always)]
-    fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
+    pub(super) fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
         self.keyspace_mut().entry_mut(slot)
     }
 
@@ -244,6 +262,7 @@ impl<'a> KeyCx<'a> {
             None => {
                 let meta = Meta { deadline_ms, cas, flags, access: clock.created() };
                 self.keyspace_mut().insert(hash, key, value, &meta, now_ms);
+                self.notify(EventClass::NEW, "new");
             }
         }
         self.deadline_changed(old_deadline_ms, deadline_ms);
@@ -354,7 +373,7 @@ impl<'a> KeyCx<'a> {
 
     /// What every change of a key entails beside the change.
     #[inline]
-    fn changed(&mut self) {
+    pub(super) fn changed(&mut self) {
         self.worker.stats.changed();
         self.tell_watchers();
     }

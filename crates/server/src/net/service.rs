@@ -44,7 +44,8 @@ pub trait Service: Send + Sync + 'static {
 
     /// Delivers a message that was posted to the connection.
     ///
-    /// [`Flow::Continue`] un-parks a parked connection, which is then resumed; [`Flow::Park`] leaves it parked.
+    /// [`Flow::Continue`] un-parks a parked connection, which is then resumed; [`Flow::Park`] leaves it parked;
+    /// [`Flow::Stay`] leaves any connection as it is.
     /// A connection that is draining or closing stays so unless the answer closes it sooner.
     fn on_message(
         &self,

@@ -226,7 +226,7 @@ impl<S: Service, I: Io> Worker<S, I> {
         }
         let unsent = connection.socket.unsent();
         match (connection.phase, flow) {
-            (Phase::Flushing(_), _) => {}
+            (Phase::Flushing(_), _) | (_, Flow::Stay) => {}
             (_, Flow::CloseAfterFlush) if unsent == 0 => return self.close(key, CloseReason::Service),
             (_, Flow::CloseAfterFlush) => connection.phase = Phase::Flushing(CloseReason::Service),
             (Phase::Open, Flow::Continue) => self.io.receive_later(&mut connection.socket),

@@ -1,7 +1,13 @@
-//! The values that are objects of their own: strings too long for their entry now, collections later.
+//! The values that are more than a few bytes in their entry: long strings and collections.
 
+mod collection;
+mod hash;
 mod object;
 mod rope;
+mod value_type;
 
+pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
+pub use hash::{Hash, HashLimits, HashRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
+pub use value_type::ValueType;

@@ -1,6 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
+use super::{Collection, Hash};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -10,12 +11,15 @@ pub enum Object {
     Shared(Bytes),
     /// A string in chunks.
     Rope(Rope),
+    /// A hash that is no longer small.
+    Hash(Hash),
 }
 
 impl Object {
-    /// The same value once more; long strings are shared by reference as far as they can be.
+    /// The same value once more; long strings are shared by reference as far as they can be, collections are copied.
     pub fn share(&self) -> Object {
         match self {
+            Object::Hash(hash) => Object::Hash(hash.clone()),
             Object::Shared(bytes) => Object::Shared(bytes.clone()),
             Object::Rope(rope) => Object::Rope(rope.share()),
         }
@@ -45,7 +49,16 @@ impl Object {
         }
         match self {
             Object::Rope(rope) => Some(rope),
-            Object::Shared(_) => None,
+            Object::Shared(_) | Object::Hash(_) => None,
+        }
+    }
+
+    /// About how many allocations there are to free.
+    pub fn allocations(&self) -> usize {
+        match self {
+            Object::Shared(_) => 1,
+            Object::Rope(rope) => rope.len() / CHUNK_LEN + 1,
+            Object::Hash(hash) => hash.view().len(),
         }
     }
 
@@ -55,6 +68,7 @@ impl Object {
             + match self {
                 Object::Shared(bytes) => bytes.len(),
                 Object::Rope(rope) => rope.memory(),
+                Object::Hash(hash) => hash.memory(),
             }
     }
 }

@@ -10,6 +10,6 @@ pub mod value;
 
 pub use decode::{CommandDecoder, Limits, Step};
 pub use double::write_double;
-pub use encode::{Deferred, Proto, Reply};
+pub use encode::{Deferred, Proto, Reply, SHARED_MIN};
 pub use error::ProtocolError;
 pub use value::{Value, ValueDecoder, ValueLimits};

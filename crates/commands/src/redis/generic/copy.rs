@@ -2,7 +2,7 @@
 
 use crate::redis::database::parse_database;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::{Meta, NewValue, ValueRef};
@@ -17,7 +17,7 @@ pub static COPY: Command = Command {
     complexity: "O(N) worst case for collections, where N is the number of nested items. O(1) for string values.",
     since: "6.2.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::TWO,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ), KeySpec::at(2, KeyFlags::OVERWRITE)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Keys(copy),
 };
@@ -50,7 +50,7 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let slot = source.find().expect("it was there at this instant");
     let entry = source.entry(slot);
     let meta = entry.meta();
-    // A short string lies inside the entry of its key, which the new entry may displace.
+    // A short string or small collection lies inside the entry of its key, which the new entry may displace.
     let bytes;
     let value = match entry.value() {
         ValueRef::Bytes(short) => {
@@ -58,6 +58,10 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
             NewValue::Bytes(&bytes)
         }
         ValueRef::Int(int) => NewValue::Int(int),
+        ValueRef::Packed(form, elements) => {
+            bytes = elements.to_vec();
+            NewValue::Packed(form, &bytes)
+        }
         ValueRef::Object(object) => NewValue::Object(Box::new(object.share())),
     };
     let access = cx.worker().clock.access.created();

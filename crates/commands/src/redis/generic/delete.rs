@@ -1,7 +1,7 @@
 //! DEL and UNLINK: take keys away. A value that is long to free is freed after the locks in both.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
@@ -15,7 +15,7 @@ pub static DEL: Command = Command {
     complexity: "O(N) where N is the number of keys that will be removed.",
     since: "1.0.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::REMOVE)]),
     flags: Flags::WRITE,
     run: Run::Keys(delete),
 };
@@ -29,7 +29,7 @@ pub static UNLINK: Command = Command {
     complexity: "O(1) for each key removed regardless of its size.",
     since: "4.0.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::REMOVE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Keys(delete),
 };

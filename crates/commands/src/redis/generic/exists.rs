@@ -1,7 +1,7 @@
 //! EXISTS and TOUCH: how many of the keys are there; only TOUCH is an access.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
@@ -15,7 +15,7 @@ pub static EXISTS: Command = Command {
     complexity: "O(N) where N is the number of keys to check.",
     since: "1.0.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::LOOK)]),
     flags: Flags::READONLY.or(Flags::FAST),
     run: Run::Keys(exists),
 };
@@ -29,7 +29,7 @@ pub static TOUCH: Command = Command {
     complexity: "O(N) where N is the number of keys that will be touched.",
     since: "3.2.1",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::LOOK)]),
     flags: Flags::READONLY.or(Flags::FAST),
     run: Run::Keys(touch),
 };

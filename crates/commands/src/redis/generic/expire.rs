@@ -1,7 +1,7 @@
 //! EXPIRE and its kin, PERSIST: set and take away the moment at which a key goes.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
@@ -16,7 +16,7 @@ pub static EXPIRE: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(expire),
 };
@@ -30,7 +30,7 @@ pub static PEXPIRE: Command = Command {
     complexity: "O(1)",
     since: "2.6.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(pexpire),
 };
@@ -44,7 +44,7 @@ pub static EXPIREAT: Command = Command {
     complexity: "O(1)",
     since: "1.2.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(expireat),
 };
@@ -58,7 +58,7 @@ pub static PEXPIREAT: Command = Command {
     complexity: "O(1)",
     since: "2.6.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(pexpireat),
 };
@@ -72,7 +72,7 @@ pub static PERSIST: Command = Command {
     complexity: "O(1)",
     since: "2.2.0",
     arity: Arity::Exactly(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(persist),
 };

@@ -10,6 +10,7 @@ pub(super) fn put(cx: &mut KeyCx<'_>, entry: Entry) {
     match view.value() {
         ValueRef::Bytes(bytes) => cx.store_moved(NewValue::Bytes(bytes), &meta),
         ValueRef::Int(int) => cx.store_moved(NewValue::Int(int), &meta),
+        ValueRef::Packed(form, bytes) => cx.store_moved(NewValue::Packed(form, bytes), &meta),
         ValueRef::Object(_) => {
             let object = entry.into_object().expect("the value is an object");
             cx.store_moved(NewValue::Object(object), &meta);

@@ -1,11 +1,11 @@
 //! OBJECT: how a value is kept, and how it was used.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
-use tenon_engine::store::types::Object;
+use tenon_engine::store::types::{Object, PackedKind};
 use tenon_engine::wire::resp::Reply;
 
 /// Looks at a value from outside.
@@ -30,7 +30,7 @@ static OBJECT_ENCODING: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(encoding),
 };
@@ -43,7 +43,7 @@ static OBJECT_FREQ: Command = Command {
     complexity: "O(1)",
     since: "4.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(freq),
 };
@@ -69,7 +69,7 @@ static OBJECT_IDLETIME: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(idletime),
 };
@@ -82,7 +82,7 @@ static OBJECT_REFCOUNT: Command = Command {
     complexity: "O(1)",
     since: "2.2.3",
     arity: Arity::Exactly(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(refcount),
 };
@@ -121,11 +121,14 @@ pub(crate) fn encoding_name(value: ValueRef<'_>) -> &'static str {
         ValueRef::Int(_) => "int",
         ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX => "embstr",
         ValueRef::Bytes(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "raw",
+        ValueRef::Packed(PackedKind::IntSet, _) => "intset",
+        ValueRef::Packed(..) => "listpack",
+        ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
     }
 }
 
 fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.peek() {
+    match cx.inspect() {
         Some(entry) => reply.bulk(encoding_name(entry.value()).as_bytes()),
         None => reply.null(),
     }
@@ -134,7 +137,7 @@ fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 
 fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let clock = cx.worker().clock.access;
-    match cx.peek().map(|entry| entry.access()) {
+    match cx.inspect().map(|entry| entry.access()) {
         None => reply.null(),
         Some(_) if !clock.notes_frequency() => return Err(FREQ_UNKNOWN),
         Some(access) => reply.int(clock.frequency(access).into()),
@@ -144,7 +147,7 @@ fn freq(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
 
 fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let clock = cx.worker().clock.access;
-    match cx.peek().map(|entry| entry.access()) {
+    match cx.inspect().map(|entry| entry.access()) {
         None => reply.null(),
         Some(_) if clock.notes_frequency() => return Err(IDLE_UNKNOWN),
         Some(access) => reply.int(clock.idle_seconds(access).into()),
@@ -154,7 +157,7 @@ fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 
 /// A value belongs to its key alone; there are no integers that all keys share, for which Redis says 2^31 - 1.
 fn refcount(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.peek() {
+    match cx.inspect() {
         Some(_) => reply.int(1),
         None => reply.null(),
     }

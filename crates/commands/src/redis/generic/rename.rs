@@ -2,7 +2,7 @@
 
 use super::moved::put;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
@@ -16,7 +16,7 @@ pub static RENAME: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::TWO,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE), KeySpec::at(2, KeyFlags::OVERWRITE)]),
     flags: Flags::WRITE,
     run: Run::Keys(rename),
 };
@@ -30,7 +30,7 @@ pub static RENAMENX: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::TWO,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE), KeySpec::at(2, KeyFlags::CREATE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Keys(renamenx),
 };

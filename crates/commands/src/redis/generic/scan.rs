@@ -4,7 +4,6 @@
 //! tags, which are part of the key's hash, so a key that is there from the first page to the last is given exactly
 //! once, however the tables grow or shrink meanwhile. The server keeps nothing between pages.
 
-use super::type_of::type_name;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
@@ -12,6 +11,7 @@ use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::EntryRef;
 use tenon_engine::store::keyspace::is_past;
+use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -81,7 +81,9 @@ impl<'a> Options<'a> {
 
     fn accept(&self, entry: EntryRef<'_>, now_ms: u64) -> bool {
         !is_past(entry.deadline_ms(), now_ms)
-            && self.type_wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(type_name(entry.value()).as_bytes()))
+            && self
+                .type_wanted
+                .is_none_or(|wanted| wanted.eq_ignore_ascii_case(ValueType::of(entry.value()).name().as_bytes()))
             && self.pattern.is_none_or(|pattern| glob(pattern, entry.key(), Case::Sensitive))
     }
 }

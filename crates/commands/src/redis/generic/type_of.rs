@@ -1,11 +1,10 @@
 //! TYPE: what kind of value a key holds.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::entry::ValueRef;
-use tenon_engine::store::types::Object;
+use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::resp::Reply;
 
 /// Names the type of a value.
@@ -17,19 +16,12 @@ pub static TYPE: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::Exactly(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::LOOK)]),
     flags: Flags::READONLY.or(Flags::FAST),
     run: Run::Key(type_of),
 };
 
 fn type_of(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    reply.simple(cx.peek().map_or("none", |entry| type_name(entry.value())));
+    reply.simple(cx.peek().map_or("none", |entry| ValueType::of(entry.value()).name()));
     Ok(Effect::Unchanged)
-}
-
-/// The name of a value's type, as TYPE gives it and SCAN takes it.
-pub(super) fn type_name(value: ValueRef<'_>) -> &'static str {
-    match value {
-        ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "string",
-    }
 }

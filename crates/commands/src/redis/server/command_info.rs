@@ -9,7 +9,7 @@ pub fn reply_info(command: &Command, reply: &mut Reply<'_>) {
     reply.array(10);
     reply.bulk(command.full_name().as_bytes());
     reply.int(command.arity.number());
-    reply_words(command.flags.names().iter().map(|flag| flag.to_string()), reply);
+    reply_words(command.flag_names().iter().map(|flag| flag.to_string()), reply);
     let (first, last, step) = command.keys.triple();
     [first, last, step].into_iter().for_each(|number| reply.int(number));
     reply_words(command.categories().iter().map(|category| format!("@{category}")), reply);

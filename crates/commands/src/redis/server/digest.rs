@@ -2,10 +2,19 @@
 
 use sha1::{Digest as _, Sha1};
 use tenon_engine::store::entry::{EntryRef, ValueRef};
-use tenon_engine::store::types::Object;
+use tenon_engine::store::types::{Collection, Hash, HashRef, Object, ValueType};
 
-/// Redis's number of the type, which is part of a key's digest.
-const STRING: u32 = 0;
+/// Redis's number of a type, which is part of a key's digest.
+fn type_number(value_type: ValueType) -> u32 {
+    match value_type {
+        ValueType::String => 0,
+        ValueType::List => 1,
+        ValueType::Set => 2,
+        ValueType::Zset => 3,
+        ValueType::Hash => 4,
+        ValueType::Stream => 6,
+    }
+}
 
 /// Twenty bytes that depend on what was mixed in, and for what was only added not on the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,18 +56,34 @@ impl Digest {
     }
 
     fn mix_value(&mut self, entry: EntryRef<'_>) {
-        self.mix(&STRING.to_be_bytes());
-        self.mix_hash(match entry.value() {
-            ValueRef::Bytes(bytes) => Sha1::digest(bytes).into(),
-            ValueRef::Int(int) => Sha1::digest(int.to_string()).into(),
-            ValueRef::Object(Object::Shared(bytes)) => Sha1::digest(bytes).into(),
+        let value = entry.value();
+        let value_type = ValueType::of(value);
+        self.mix(&type_number(value_type).to_be_bytes());
+        match value {
+            ValueRef::Bytes(bytes) => self.mix(bytes),
+            ValueRef::Int(int) => self.mix(int.to_string().as_bytes()),
+            ValueRef::Object(Object::Shared(bytes)) => self.mix(bytes),
             ValueRef::Object(Object::Rope(rope)) => {
-                rope.slices().fold(Sha1::new(), |sha, slice| sha.chain_update(slice)).finalize().into()
+                self.mix_hash(rope.slices().fold(Sha1::new(), |sha, slice| sha.chain_update(slice)).finalize().into());
             }
-        });
+            ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view()),
+            ValueRef::Packed(form, bytes) => match value_type {
+                ValueType::Hash => self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's")),
+                _ => unreachable!("no other type is packed yet"),
+            },
+        }
         if entry.deadline_ms().is_some() {
             self.add(b"!!expire!!");
         }
+    }
+
+    fn add_hash_fields(&mut self, hash: HashRef<'_>) {
+        hash.for_each(|field, value| {
+            let mut digest = Digest::default();
+            digest.mix(&field.to_vec());
+            digest.mix(&value.to_vec());
+            self.add(&digest.0);
+        });
     }
 
     /// Adds a key of a database to the sum of its keys.

@@ -4,7 +4,7 @@ use super::memory_doctor::diagnose;
 use crate::redis::help::reply_help;
 use crate::redis::help_command::help_command;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, ServerCx, SessionCx};
 use tenon_engine::ds;
 use tenon_engine::errors::CmdError;
@@ -165,7 +165,7 @@ pub static USAGE: Command = Command {
     complexity: "O(N) where N is the number of samples.",
     since: "4.0.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::SUBCOMMAND,
+    keys: Keys::Specs(&[KeySpec::at(2, KeyFlags::LOOK)]),
     flags: Flags::READONLY,
     run: Run::Key(usage),
 };

@@ -2,7 +2,7 @@
 
 use super::value::check_length;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::string::{self, Text};
@@ -19,7 +19,7 @@ pub static APPEND: Command = Command {
                  space available on every reallocation.",
     since: "2.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::ADD)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
     run: Run::Key(append),
 };

@@ -119,7 +119,7 @@ fn incrbyfloat(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         None => LongDouble::ZERO,
         Some(ValueRef::Int(int)) => LongDouble::from(int),
         Some(ValueRef::Bytes(bytes)) => LongDouble::parse(bytes).ok_or(CmdError::NotFloat)?,
-        Some(ValueRef::Object(_)) => return Err(CmdError::NotFloat),
+        Some(ValueRef::Object(_) | ValueRef::Packed(..)) => return Err(CmdError::NotFloat),
     };
     let increment = LongDouble::parse(args.get(2)).ok_or(CmdError::NotFloat)?;
     let sum = before.checked_add(increment).ok_or(CmdError::NotFinite)?.to_text();

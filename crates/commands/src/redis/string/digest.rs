@@ -2,7 +2,7 @@
 
 use super::condition::{Comparison, Condition, digest};
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
@@ -38,7 +38,7 @@ pub static DELEX: Command = Command {
     complexity: "O(1) for IFEQ/IFNE, O(N) for IFDEQ/IFDNE where N is the length of the string value.",
     since: "8.4.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::REMOVE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(delex),
 };

@@ -3,7 +3,7 @@
 use super::options::{Accepts, Expire, Options, TimeUnit};
 use super::value::{reply_optional, reply_string};
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, KeysCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::string;
@@ -61,7 +61,7 @@ pub static STRLEN: Command = Command {
     complexity: "O(1)",
     since: "2.2.0",
     arity: Arity::Exactly(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::LOOK)]),
     flags: Flags::READONLY.or(Flags::FAST),
     run: Run::Key(strlen),
 };
@@ -80,7 +80,7 @@ pub static GETDEL: Command = Command {
     complexity: "O(1)",
     since: "6.2.0",
     arity: Arity::Exactly(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE)]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(getdel),
 };
@@ -105,7 +105,7 @@ pub static GETEX: Command = Command {
     complexity: "O(1)",
     since: "6.2.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_CHANGE).notes("RW and UPDATE because it changes the TTL")]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(getex),
 };

@@ -3,7 +3,7 @@
 use super::options::{Accepts, Options, When};
 use super::set::store;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Find, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeysCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::string::Text;
@@ -19,7 +19,7 @@ pub static MSET: Command = Command {
     complexity: "O(N) where N is the number of keys to set.",
     since: "1.0.1",
     arity: Arity::AtLeast(3),
-    keys: Keys::PAIRS,
+    keys: Keys::Specs(&[KeySpec::pairs(1, KeyFlags::OVERWRITE)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Keys(mset),
 };
@@ -40,7 +40,7 @@ pub static MSETNX: Command = Command {
     complexity: "O(N) where N is the number of keys to set.",
     since: "1.0.1",
     arity: Arity::AtLeast(3),
-    keys: Keys::PAIRS,
+    keys: Keys::Specs(&[KeySpec::pairs(1, KeyFlags::CREATE)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Keys(msetnx),
 };
@@ -60,8 +60,11 @@ pub static MSETEX: Command = Command {
     complexity: "O(N) where N is the number of keys to set.",
     since: "8.4.0",
     arity: Arity::AtLeast(4),
-    keys: Keys::Counted { count: 1, step: 2 },
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::MOVABLE_KEYS),
+    keys: Keys::Specs(&[KeySpec {
+        find: Find::Count { count: 0, first: 1, step: 2 },
+        ..KeySpec::counted(1, KeyFlags::OVERWRITE)
+    }]),
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Keys(msetex),
 };
 

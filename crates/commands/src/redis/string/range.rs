@@ -3,7 +3,7 @@
 use super::value::{check_length, reply_part};
 use std::ops::Range;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::{INLINE_LEN_MAX, NewValue};
@@ -80,7 +80,7 @@ pub static SETRANGE: Command = Command {
                  the value argument.",
     since: "2.2.0",
     arity: Arity::Exactly(4),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Key(setrange),
 };

@@ -3,7 +3,7 @@
 use super::options::{Accepts, Expire, Expiry, Options, TimeUnit, When};
 use super::value::reply_optional;
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::Slot;
@@ -21,10 +21,21 @@ pub static SET: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::AtLeast(3),
-    keys: Keys::ONE,
+    keys: Keys::Found {
+        specs: &[KeySpec::at(1, KeyFlags::READ_AND_CHANGE.or(KeyFlags::VARIABLE_FLAGS))
+            .notes("RW and ACCESS due to the optional `GET` argument")],
+        find: set_keys,
+    },
     flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::BRIEF),
     run: Run::Key(set),
 };
+
+/// SET reads the old value only where it is to give it back or to compare it.
+fn set_keys(args: &Args<'_>) -> Vec<(usize, KeyFlags)> {
+    const READS: [&str; 5] = ["GET", "IFEQ", "IFNE", "IFDEQ", "IFDNE"];
+    let reads = (3..args.len()).any(|at| READS.iter().any(|word| args.is(at, word)));
+    vec![(1, if reads { KeyFlags::READ_AND_CHANGE } else { KeyFlags::OVERWRITE })]
+}
 
 fn set(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     if args.len() > 3 {
@@ -77,7 +88,7 @@ pub static SETNX: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     arity: Arity::Exactly(3),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CREATE)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
     run: Run::Key(setnx),
 };
@@ -100,7 +111,7 @@ pub static SETEX: Command = Command {
     complexity: "O(1)",
     since: "2.0.0",
     arity: Arity::Exactly(4),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::OVERWRITE)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::BRIEF),
     run: Run::Key(setex),
 };
@@ -119,7 +130,7 @@ pub static PSETEX: Command = Command {
     complexity: "O(1)",
     since: "2.6.0",
     arity: Arity::Exactly(4),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::OVERWRITE)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::BRIEF),
     run: Run::Key(psetex),
 };

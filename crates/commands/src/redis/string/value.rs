@@ -4,6 +4,7 @@ use tenon_engine::Engine;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::Object;
+use tenon_engine::string::no_string;
 use tenon_engine::wire::resp::Reply;
 
 /// Writes a stored string as a bulk string; a long one goes out by reference.
@@ -14,6 +15,7 @@ pub fn reply_string(value: ValueRef<'_>, reply: &mut Reply<'_>) {
         ValueRef::Int(int) => reply.bulk_int(int),
         ValueRef::Object(Object::Shared(bytes)) => reply.bulk_shared(bytes),
         ValueRef::Object(Object::Rope(rope)) => reply.bulk_pieces(rope.len(), rope.range(0, rope.len())),
+        ValueRef::Packed(..) | ValueRef::Object(_) => no_string(),
     }
 }
 
@@ -33,6 +35,7 @@ pub fn reply_part(value: ValueRef<'_>, start: usize, end: usize, reply: &mut Rep
         ValueRef::Int(int) => reply.bulk(&itoa::Buffer::new().format(int).as_bytes()[start..end]),
         ValueRef::Object(Object::Shared(bytes)) => reply.bulk_shared(&bytes.slice(start..end)),
         ValueRef::Object(Object::Rope(rope)) => reply.bulk_pieces(end - start, rope.range(start, end)),
+        ValueRef::Packed(..) | ValueRef::Object(_) => no_string(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! WATCH and UNWATCH: EXEC runs nothing when a watched key has changed.
 
 use tenon_engine::args::Args;
-use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
+use tenon_engine::command::{Arity, Command, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
@@ -15,7 +15,7 @@ pub static WATCH: Command = Command {
     complexity: "O(1) for every key.",
     since: "2.2.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::ALL,
+    keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::LOOK)]),
     flags: Flags::NO_SCRIPT
         .or(Flags::LOADING)
         .or(Flags::STALE)

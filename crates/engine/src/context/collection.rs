@@ -1,0 +1,251 @@
+//! Reading and changing a collection: what every change of one entails is done here. Knows no particular type.
+
+use super::{Deadline, KeyCx};
+use crate::command::Effect;
+use crate::errors::CmdError;
+use crate::notify::EventClass;
+use tenon_store::Slot;
+use tenon_store::entry::{NewValue, ValueRef};
+use tenon_store::types::{Collection, PACKED_INLINE_MAX};
+
+/// What a change of a collection came to.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Change<R> {
+    result: R,
+    event: Option<&'static str>,
+}
+
+impl<R> Change<R> {
+    /// Nothing: the collection is as it was.
+    pub fn nothing(result: R) -> Change<R> {
+        Change { result, event: None }
+    }
+
+    /// The collection has changed; `event` is what keyspace notifications call it (`hset`, `lpush`).
+    pub fn made(event: &'static str, result: R) -> Change<R> {
+        Change { result, event: Some(event) }
+    }
+
+    /// `made` when `changed`, else `nothing`.
+    pub fn when(changed: bool, event: &'static str, result: R) -> Change<R> {
+        Change { result, event: changed.then_some(event) }
+    }
+}
+
+impl KeyCx<'_> {
+    /// The collection, for reading: an access, counted as a hit or a miss.
+    ///
+    /// # Errors
+    /// When the key holds another type.
+    #[inline]
+    pub fn read_collection<T: Collection>(&mut self) -> Result<Option<T::View<'_>>, CmdError> {
+        match self.find_for_read() {
+            Some(slot) => self.collection::<T>(slot).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The collection in a slot.
+    ///
+    /// # Errors
+    /// When it holds another type.
+    #[inline]
+    pub fn collection<T: Collection>(&self, slot: Slot) -> Result<T::View<'_>, CmdError> {
+        let view = match self.entry(slot).value() {
+            ValueRef::Packed(form, bytes) => T::view_packed(form, bytes),
+            ValueRef::Object(object) => T::of_object(object).map(T::view),
+            ValueRef::Bytes(_) | ValueRef::Int(_) => None,
+        };
+        view.ok_or(CmdError::WrongType)
+    }
+
+    /// Changes the collection, which is made if the key is not there. A key whose collection has become empty goes;
+    /// one that stays empty or unchanged is not made.
+    ///
+    /// A change that is `Change::nothing`, or an error, must have left the collection as it was.
+    ///
+    /// # Errors
+    /// When the key holds another type, and those of `change`.
+    pub fn update<T: Collection, R>(
+        &mut self,
+        change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
+    ) -> Result<(R, Effect), CmdError> {
+        match self.find_for_write() {
+            Some(slot) => self.update_slot(slot, change),
+            None => {
+                let mut collection = T::default();
+                let Change { result, event } = change(&mut collection)?;
+                let Some(event) = event.filter(|_| !collection.is_empty()) else {
+                    return Ok((result, Effect::Unchanged));
+                };
+                self.store_collection(None, collection);
+                self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+                Ok((result, Effect::Changed))
+            }
+        }
+    }
+
+    /// Changes the collection if the key is there; `None` when it is not.
+    ///
+    /// # Errors
+    /// As for [`update`](KeyCx::update).
+    pub fn update_existing<T: Collection, R>(
+        &mut self,
+        change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
+    ) -> Result<Option<(R, Effect)>, CmdError> {
+        match self.find_for_write() {
+            Some(slot) => self.update_slot(slot, change).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn update_slot<T: Collection, R>(
+        &mut self,
+        slot: Slot,
+        change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
+    ) -> Result<(R, Effect), CmdError> {
+        let mut scratch = std::mem::take(&mut self.worker.packed_scratch);
+        let (result, event, is_empty) = match self.entry(slot).value() {
+            ValueRef::Packed(form, bytes) => {
+                scratch.clear();
+                scratch.extend_from_slice(bytes);
+                let mut collection = T::from_packed(form, scratch).ok_or(CmdError::WrongType)?;
+                let Change { result, event } = change(&mut collection)?;
+                let is_empty = collection.is_empty();
+                if event.is_some() && !is_empty {
+                    self.store_collection(Some(slot), collection);
+                } else {
+                    self.keep_scratch(collection);
+                }
+                (result, event, is_empty)
+            }
+            ValueRef::Object(_) => {
+                self.worker.packed_scratch = scratch;
+                let mut entry = self.entry_mut(slot);
+                let object = entry.object().expect("the value is an object");
+                let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
+                let Change { result, event } = change(collection)?;
+                let is_empty = collection.is_empty();
+                if event.is_some() && !is_empty {
+                    self.changed();
+                }
+                (result, event, is_empty)
+            }
+            ValueRef::Bytes(_) | ValueRef::Int(_) => return Err(CmdError::WrongType),
+        };
+        let Some(event) = event else { return Ok((result, Effect::Unchanged)) };
+        self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+        if is_empty {
+            let entry = self.take(slot);
+            self.worker.discard(entry);
+            self.notify(EventClass::GENERIC, "del");
+        }
+        Ok((result, Effect::Changed))
+    }
+
+    /// Gives the key another collection in place of whatever it holds (SUNIONSTORE and its like); an empty one removes
+    /// the key. The deadline goes.
+    pub fn replace_with<T: Collection>(&mut self, collection: T) -> Effect {
+        let slot = self.find();
+        if collection.is_empty() {
+            return Effect::when(self.delete());
+        }
+        self.put_collection(slot, collection, Deadline::Clear);
+        Effect::Changed
+    }
+
+    fn store_collection<T: Collection>(&mut self, slot: Option<Slot>, collection: T) {
+        self.put_collection(slot, collection, Deadline::Keep);
+    }
+
+    fn put_collection<T: Collection>(&mut self, slot: Option<Slot>, collection: T, deadline: Deadline) {
+        if let Some((form, bytes)) = collection.packed()
+            && bytes.len() <= PACKED_INLINE_MAX
+        {
+            self.store(slot, NewValue::Packed(form, bytes), deadline, 0, None);
+            self.keep_scratch(collection);
+        } else {
+            self.store(slot, NewValue::Object(Box::new(collection.into_object())), deadline, 0, None);
+        }
+    }
+
+    /// Keeps a packed collection's allocation for the next one that is changed.
+    fn keep_scratch<T: Collection>(&mut self, collection: T) {
+        if let Some(bytes) = collection.into_packed_bytes() {
+            self.worker.packed_scratch = bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+    use crate::engine::Engine;
+    use tenon_store::types::{Hash, HashLimits};
+
+    const LIMITS: HashLimits = HashLimits { fields: 40, bytes: 64 };
+
+    /// Sets and removes fields of one hash, and tells what each step came to.
+    fn play(steps: impl IntoIterator<Item = (bool, Vec<u8>)>) -> (Engine, Vec<Effect>) {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let mut worker = engine.worker(0);
+        let hash = engine.shards.hash(b"k");
+        let effects = steps
+            .into_iter()
+            .map(|(set, field)| {
+                engine.with_key(&mut worker, 0, hash, b"k", |cx| {
+                    let changed = cx.update(|hash: &mut Hash| {
+                        let changed = if set { hash.set(&field, b"v", LIMITS) } else { hash.remove(&field) };
+                        Ok(Change::when(changed, "hset", ()))
+                    });
+                    changed.expect("the key holds a hash").1
+                })
+            })
+            .collect();
+        (engine, effects)
+    }
+
+    fn len(engine: &Engine) -> Option<usize> {
+        let mut worker = engine.worker(0);
+        engine.with_key(&mut worker, 0, engine.shards.hash(b"k"), b"k", |cx| {
+            cx.read_collection::<Hash>().expect("the key holds a hash").map(|hash| hash.len())
+        })
+    }
+
+    #[test]
+    fn an_unchanged_collection_is_not_made_and_an_empty_one_goes() {
+        let (engine, effects) = play([(false, b"f".to_vec())]);
+        assert_eq!((effects, len(&engine)), (vec![Effect::Unchanged], None));
+        let (engine, effects) = play([(true, b"f".to_vec()), (true, b"f".to_vec()), (false, b"f".to_vec())]);
+        assert_eq!(effects, [Effect::Changed, Effect::Unchanged, Effect::Changed]);
+        assert_eq!(len(&engine), None);
+    }
+
+    #[test]
+    fn a_growing_collection_leaves_its_entry() {
+        // Past the bytes that an entry takes while still packed, then past the fields that stay packed, and back.
+        let field = |number: usize| vec![b'a' + (number % 26) as u8; 20 + number];
+        for count in [1, 30, 40, 41, 60] {
+            let (engine, effects) = play((0..count).map(|number| (true, field(number))));
+            assert!(effects.iter().all(|&effect| effect == Effect::Changed));
+            assert_eq!(len(&engine), Some(count));
+            let steps = (0..count).map(|number| (true, field(number))).chain((0..count).map(|at| (false, field(at))));
+            assert_eq!(len(&play(steps).0), None);
+        }
+    }
+
+    #[test]
+    fn another_type_is_left_alone() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let mut worker = engine.worker(0);
+        engine.with_key(&mut worker, 0, engine.shards.hash(b"k"), b"k", |cx| {
+            cx.set(NewValue::Int(7), Deadline::Clear);
+            let outcome = cx.update(|_: &mut Hash| Ok(Change::made("hset", ())));
+            assert_eq!(outcome.err(), Some(CmdError::WrongType));
+            assert_eq!(cx.read_collection::<Hash>().err(), Some(CmdError::WrongType));
+            assert!(matches!(cx.read_string(), Ok(Some(ValueRef::Int(7)))));
+        });
+    }
+}

@@ -1,0 +1,141 @@
+//! Keyspace events: their classes, and what happens when one occurs. Knows no command and no event by name.
+
+use crate::context::KeyCx;
+use crate::engine::Engine;
+use crate::pubsub::Scope;
+use std::fmt::{self, Display, Formatter};
+use tenon_store::types::ValueType;
+
+/// A set of classes of keyspace events; with `K` and `E` for where they are published it is what
+/// `notify-keyspace-events` holds. The bits are Redis's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventClass(pub u32);
+
+impl EventClass {
+    /// `K`: published on `__keyspace@<db>__:<key>`.
+    pub const KEYSPACE: Self = Self(1);
+    /// `E`: published on `__keyevent@<db>__:<event>`.
+    pub const KEYEVENT: Self = Self(1 << 1);
+    /// `g`: commands of no type, such as DEL.
+    pub const GENERIC: Self = Self(1 << 2);
+    /// `$`: strings.
+    pub const STRING: Self = Self(1 << 3);
+    /// `l`: lists.
+    pub const LIST: Self = Self(1 << 4);
+    /// `s`: sets.
+    pub const SET: Self = Self(1 << 5);
+    /// `h`: hashes.
+    pub const HASH: Self = Self(1 << 6);
+    /// `z`: sorted sets.
+    pub const ZSET: Self = Self(1 << 7);
+    /// `x`: keys that expired.
+    pub const EXPIRED: Self = Self(1 << 8);
+    /// `e`: keys that were evicted.
+    pub const EVICTED: Self = Self(1 << 9);
+    /// `t`: streams.
+    pub const STREAM: Self = Self(1 << 10);
+    /// `m`: reads of absent keys.
+    pub const KEY_MISS: Self = Self(1 << 11);
+    /// `d`: types of modules.
+    pub const MODULE: Self = Self(1 << 13);
+    /// `n`: keys that are new.
+    pub const NEW: Self = Self(1 << 14);
+    /// `A`: everything but `m` and `n`.
+    const ALL: u32 = 0b10_0111_1111_1100;
+    /// Letters and bits in the order Redis shows them.
+    const LETTERS: [(char, Self); 14] = [
+        ('g', Self::GENERIC),
+        ('$', Self::STRING),
+        ('l', Self::LIST),
+        ('s', Self::SET),
+        ('h', Self::HASH),
+        ('z', Self::ZSET),
+        ('x', Self::EXPIRED),
+        ('e', Self::EVICTED),
+        ('t', Self::STREAM),
+        ('d', Self::MODULE),
+        ('n', Self::NEW),
+        ('K', Self::KEYSPACE),
+        ('E', Self::KEYEVENT),
+        ('m', Self::KEY_MISS),
+    ];
+
+    /// The class of changes of a type's values.
+    pub const fn of_type(value_type: ValueType) -> Self {
+        match value_type {
+            ValueType::String => Self::STRING,
+            ValueType::List => Self::LIST,
+            ValueType::Set => Self::SET,
+            ValueType::Zset => Self::ZSET,
+            ValueType::Hash => Self::HASH,
+            ValueType::Stream => Self::STREAM,
+        }
+    }
+
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is set.
+    #[inline]
+    pub const fn any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The set of these letters; nothing when one of them is none.
+    pub(crate) fn parse(letters: &str) -> Option<Self> {
+        letters.chars().try_fold(Self(0), |flags, letter| match letter {
+            'A' => Some(Self(flags.0 | Self::ALL)),
+            _ => Self::LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, flag)| Self(flags.0 | flag.0)),
+        })
+    }
+}
+
+/// Normalised as Redis does. Beside `A`, Redis 7.0 loses an `n`; here it stays.
+impl Display for EventClass {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let all = self.contains(Self(Self::ALL));
+        if all {
+            f.write_str("A")?;
+        }
+        for (letter, flag) in Self::LETTERS {
+            if self.contains(flag) && !(all && flag.0 & Self::ALL != 0) {
+                write!(f, "{letter}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl KeyCx<'_> {
+    /// Says that something has happened to the key, in the name that Redis has for it; after the change, once for each.
+    /// Where nobody asked for events of the class it costs a load and a branch.
+    #[inline]
+    pub fn notify(&mut self, class: EventClass, event: &'static str) {
+        self.engine.notify(self.database, self.key, class, event);
+    }
+}
+
+impl Engine {
+    /// Says that something has happened to a key, as [`KeyCx::notify`] does.
+    #[inline]
+    pub(crate) fn notify(&self, database: usize, key: &[u8], class: EventClass, event: &'static str) {
+        if self.config.notify_keyspace_events().any(class) {
+            self.publish_event(database, key, event);
+        }
+    }
+
+    /// Publishes an event. The key's shard is held, so that a key's events are published in their order.
+    #[cold]
+    fn publish_event(&self, database: usize, key: &[u8], event: &'static str) {
+        let wanted = self.config.notify_keyspace_events();
+        let channel = |of: &str, rest: &[u8]| [format!("__{of}@{database}__:").as_bytes(), rest].concat();
+        if wanted.contains(EventClass::KEYSPACE) {
+            self.publish(Scope::Global, &channel("keyspace", key), event.as_bytes());
+        }
+        if wanted.contains(EventClass::KEYEVENT) {
+            self.publish(Scope::Global, &channel("keyevent", event.as_bytes()), key);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What a client is sent beside the replies to its own commands: messages of channels, invalidations, MONITOR's lines.
+//! Any thread puts it into the client's outbox; the client's own worker moves it into the output, never in the middle of
+//! a reply. Knows nothing of what is sent.
+
+use crate::clients::{Client, Message};
+use crate::engine::Engine;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tenon_wire::OutBuf;
+use tenon_wire::resp::{Proto, Reply, SHARED_MIN};
+
+/// What waits to be moved into a client's output, in order.
+///
+/// ```text
+///   any thread: put ----> waiting, one letter to the worker ----> the worker: take ----> the socket's output
+///                         (further puts join what waits)
+/// ```
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// Whether there is something: what the client's worker looks at between two commands.
+    waiting: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What the client speaks. Under the lock, so that nothing in an old version follows the reply that changed it.
+    proto: Proto,
+    pieces: Vec<Bytes>,
+    /// Bytes of all pieces.
+    len: usize,
+}
+
+impl Outbox {
+    /// Whether there may be something to take.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Moves all that waits to the end of `out`.
+    pub fn take(&self, out: &mut OutBuf) {
+        let pieces = {
+            let mut state = self.state.lock();
+            self.waiting.store(false, Ordering::Relaxed);
+            state.len = 0;
+            std::mem::take(&mut state.pieces)
+        };
+        for piece in pieces {
+            if piece.len() < SHARED_MIN {
+                out.tail().extend_from_slice(&piece);
+            } else {
+                out.push_shared(piece);
+            }
+        }
+    }
+
+    /// Says which version of RESP what is put from now on is written in; what waits is in the one before.
+    pub fn set_proto(&self, proto: Proto) {
+        self.state.lock().proto = proto;
+    }
+}
+
+/// Something to send to any number of clients, written once in each version of RESP that one of them speaks.
+pub struct Parcel<W: Fn(&mut Reply<'_>)> {
+    write: W,
+    resp2: Option<Bytes>,
+    resp3: Option<Bytes>,
+}
+
+impl<W: Fn(&mut Reply<'_>)> Parcel<W> {
+    /// What `write` writes. Writing nothing in one version sends nothing to those who speak it.
+    pub fn new(write: W) -> Parcel<W> {
+        Parcel { write, resp2: None, resp3: None }
+    }
+
+    fn bytes(&mut self, proto: Proto) -> Bytes {
+        let written = match proto {
+            Proto::Resp2 => &mut self.resp2,
+            Proto::Resp3 => &mut self.resp3,
+        };
+        let write = &self.write;
+        let bytes = written.get_or_insert_with(|| {
+            let mut out = OutBuf::new();
+            write(&mut Reply::new(&mut out, proto));
+            Bytes::from(std::mem::take(out.tail()))
+        });
+        bytes.clone()
+    }
+}
+
+impl Engine {
+    /// Sends a client something, behind whatever it is being answered now. Any thread may, whatever it holds: nothing
+    /// is locked in here that anyone waits in.
+    ///
+    /// A client that is sent more than its output may hold before its worker comes to it is closed.
+    pub fn deliver<W: Fn(&mut Reply<'_>)>(&self, client: &Client, parcel: &mut Parcel<W>) {
+        let mut state = client.outbox.state.lock();
+        let bytes = parcel.bytes(state.proto);
+        if bytes.is_empty() {
+            return;
+        }
+        state.len += bytes.len();
+        state.pieces.push(bytes);
+        let len = state.len as u64;
+        let is_first = !client.outbox.waiting.swap(true, Ordering::Relaxed);
+        drop(state);
+        let hard_bytes = self.config.output_buffer_limit(client.class()).hard_bytes;
+        if hard_bytes != 0 && len > hard_bytes {
+            self.clients.kill(client);
+        } else if is_first {
+            self.clients.tell(client.info.key, Message::Output);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::{ClientInfo, ConnectionKey, Dialect};
+    use crate::config::{Config, Machine};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    fn engine() -> (Engine, Arc<Client>, Arc<AtomicUsize>) {
+        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let engine = Engine::new(Config::new(machine), &[], 1);
+        let letters = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&letters);
+        engine.clients.set_post(Box::new(move |_, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }));
+        let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
+        let (remote, local) = (String::new(), String::new());
+        let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: 0, unix: false };
+        let client = engine.clients.add(info, 0);
+        (engine, client, letters)
+    }
+
+    fn taken(client: &Client) -> String {
+        let mut out = OutBuf::new();
+        client.outbox.take(&mut out);
+        String::from_utf8(out.tail().clone()).expect("what is sent here is text")
+    }
+
+    #[test]
+    fn what_waits_is_announced_once_and_taken_in_order() {
+        let (engine, client, letters) = engine();
+        for word in ["a", "b"] {
+            engine.deliver(&client, &mut Parcel::new(|reply| reply.simple(word)));
+        }
+        assert_eq!(letters.load(Ordering::Relaxed), 1);
+        assert_eq!(taken(&client), "+a\r\n+b\r\n");
+        assert!(!client.outbox.is_waiting());
+        engine.deliver(&client, &mut Parcel::new(|reply| reply.simple("c")));
+        assert_eq!(letters.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn everybody_gets_the_version_they_speak() {
+        let (engine, client, letters) = engine();
+        let mut parcel = Parcel::new(|reply| {
+            if reply.proto() == Proto::Resp3 {
+                reply.push(0);
+            }
+        });
+        engine.deliver(&client, &mut parcel);
+        assert_eq!((taken(&client).as_str(), letters.load(Ordering::Relaxed)), ("", 0));
+        client.outbox.set_proto(Proto::Resp3);
+        engine.deliver(&client, &mut parcel);
+        assert_eq!(taken(&client), ">0\r\n");
+    }
+
+    #[test]
+    fn more_than_the_limit_ends_the_client() {
+        let (engine, client, _) = engine();
+        let limit: &[(&[u8], &[u8])] = &[(b"client-output-buffer-limit", b"normal 10 0 0")];
+        engine.set_config(limit, crate::config::Caller::Local).expect("the limit is a valid one");
+        engine.deliver(&client, &mut Parcel::new(|reply| reply.simple("1234567")));
+        assert!(!client.killed.load(Ordering::Relaxed));
+        engine.deliver(&client, &mut Parcel::new(|reply| reply.int(0)));
+        assert!(client.killed.load(Ordering::Relaxed));
+    }
+}

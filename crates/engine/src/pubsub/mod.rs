@@ -1,0 +1,7 @@
+//! Channels and their subscribers: an index.
+
+mod registry;
+mod sessions;
+
+pub use registry::{PubSub, Scope};
+pub use sessions::{Subscriptions, Topic};

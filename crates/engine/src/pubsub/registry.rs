@@ -1,0 +1,186 @@
+//! Who is subscribed to what, for all workers. Knows no session and no command.
+
+use crate::clients::Client;
+use crate::engine::Engine;
+use crate::outbox::Parcel;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tenon_ds::glob::{Case, glob};
+use tenon_store::hash::KeyHash;
+
+/// Parts that channels are split into by their hashes, each with a lock of its own; a power of two.
+const STRIPES: usize = 64;
+
+/// The two spaces of channel names: the same name is another channel in the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Channels of the whole cluster (SUBSCRIBE, PUBLISH).
+    Global,
+    /// Channels of one slot (SSUBSCRIBE, SPUBLISH).
+    Shard,
+}
+
+impl Scope {
+    /// The first word of a message.
+    const fn message(self) -> &'static [u8] {
+        match self {
+            Scope::Global => b"message",
+            Scope::Shard => b"smessage",
+        }
+    }
+}
+
+/// Subscribers by their numbers: many of one channel can come and go quickly.
+type Subscribers = BTreeMap<u64, Arc<Client>>;
+
+/// Channels whose hashes end alike. The lock is held while a message of one of them is handed out, so that everybody
+/// gets a channel's messages in one order.
+type Stripe = Mutex<HashMap<Box<[u8]>, Subscribers>>;
+
+/// Channels that have subscribers.
+struct Channels {
+    stripes: Box<[Stripe]>,
+    /// How many there are.
+    count: AtomicUsize,
+}
+
+impl Default for Channels {
+    fn default() -> Channels {
+        Channels { stripes: (0..STRIPES).map(|_| Stripe::default()).collect(), count: AtomicUsize::new(0) }
+    }
+}
+
+impl Channels {
+    fn stripe(&self, hash: KeyHash) -> &Stripe {
+        &self.stripes[hash.shard(STRIPES)]
+    }
+}
+
+/// Everybody's subscriptions.
+///
+/// The locks are taken in this order, whatever shards are held: a stripe, the patterns, a client's outbox. Nobody who
+/// holds one of them waits for anything else.
+#[derive(Default)]
+pub struct PubSub {
+    global: Channels,
+    shard: Channels,
+    patterns: RwLock<HashMap<Box<[u8]>, Subscribers>>,
+    /// How many patterns there are: without one nobody looks at the list.
+    pattern_count: AtomicUsize,
+}
+
+impl PubSub {
+    fn channels(&self, scope: Scope) -> &Channels {
+        match scope {
+            Scope::Global => &self.global,
+            Scope::Shard => &self.shard,
+        }
+    }
+
+    /// How many channels have subscribers.
+    pub fn channel_count(&self, scope: Scope) -> usize {
+        self.channels(scope).count.load(Ordering::Relaxed)
+    }
+
+    /// How many different patterns have subscribers.
+    pub fn pattern_count(&self) -> usize {
+        self.pattern_count.load(Ordering::Relaxed)
+    }
+
+    /// The channels that have subscribers and match a pattern, if one is given.
+    pub fn matching(&self, scope: Scope, pattern: Option<&[u8]>) -> Vec<Box<[u8]>> {
+        let is_wanted = |channel: &[u8]| pattern.is_none_or(|pattern| glob(pattern, channel, Case::Sensitive));
+        let mut found = Vec::new();
+        for stripe in &self.channels(scope).stripes {
+            found.extend(stripe.lock().keys().filter(|channel| is_wanted(channel)).cloned());
+        }
+        found
+    }
+
+    pub(super) fn add(&self, scope: Scope, hash: KeyHash, channel: &[u8], client: &Arc<Client>) {
+        let channels = self.channels(scope);
+        let mut stripe = channels.stripe(hash).lock();
+        let subscribers = stripe.entry(channel.into()).or_insert_with(|| {
+            channels.count.fetch_add(1, Ordering::Relaxed);
+            Subscribers::new()
+        });
+        subscribers.insert(client.id, Arc::clone(client));
+    }
+
+    pub(super) fn remove(&self, scope: Scope, hash: KeyHash, channel: &[u8], client: &Client) {
+        let channels = self.channels(scope);
+        let mut stripe = channels.stripe(hash).lock();
+        let Some(subscribers) = stripe.get_mut(channel) else { return };
+        subscribers.remove(&client.id);
+        if subscribers.is_empty() {
+            stripe.remove(channel);
+            channels.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn add_pattern(&self, pattern: &[u8], client: &Arc<Client>) {
+        let mut patterns = self.patterns.write();
+        patterns.entry(pattern.into()).or_default().insert(client.id, Arc::clone(client));
+        self.pattern_count.store(patterns.len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_pattern(&self, pattern: &[u8], client: &Client) {
+        let mut patterns = self.patterns.write();
+        if let Some(subscribers) = patterns.get_mut(pattern) {
+            subscribers.remove(&client.id);
+            if subscribers.is_empty() {
+                patterns.remove(pattern);
+            }
+        }
+        self.pattern_count.store(patterns.len(), Ordering::Relaxed);
+    }
+}
+
+impl Engine {
+    /// Sends a message to all subscribers of a channel, and of patterns that match it; gives how often it was sent. Any
+    /// shards may be held meanwhile.
+    pub fn publish(&self, scope: Scope, channel: &[u8], message: &[u8]) -> usize {
+        let pubsub = &self.pubsub;
+        let with_patterns = scope == Scope::Global && pubsub.pattern_count() > 0;
+        if pubsub.channel_count(scope) == 0 && !with_patterns {
+            return 0;
+        }
+        let mut sent = 0;
+        let stripe = pubsub.channels(scope).stripe(self.shards.hash(channel)).lock();
+        if let Some(subscribers) = stripe.get(channel) {
+            let mut parcel = Parcel::new(|reply| {
+                reply.push(3);
+                reply.bulk(scope.message());
+                reply.bulk(channel);
+                reply.bulk(message);
+            });
+            subscribers.values().for_each(|client| self.deliver(client, &mut parcel));
+            sent += subscribers.len();
+        }
+        if with_patterns {
+            for (pattern, subscribers) in &*pubsub.patterns.read() {
+                if !glob(pattern, channel, Case::Sensitive) {
+                    continue;
+                }
+                let mut parcel = Parcel::new(|reply| {
+                    reply.push(4);
+                    reply.bulk(b"pmessage");
+                    reply.bulk(pattern);
+                    reply.bulk(channel);
+                    reply.bulk(message);
+                });
+                subscribers.values().for_each(|client| self.deliver(client, &mut parcel));
+                sent += subscribers.len();
+            }
+        }
+        sent
+    }
+
+    /// How many clients are subscribed to a channel by its name.
+    pub fn subscriber_count(&self, scope: Scope, channel: &[u8]) -> usize {
+        let stripe = self.pubsub.channels(scope).stripe(self.shards.hash(channel)).lock();
+        stripe.get(channel).map_or(0, Subscribers::len)
+    }
+}

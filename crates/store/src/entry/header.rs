@@ -1,0 +1,140 @@
+//! The first word of an entry: what kind of value it has, which fields follow, and the lengths that fit. Knows no
+//! memory.
+
+use super::INLINE_LEN_MAX;
+use crate::types::PackedKind;
+
+/// Bytes of the header itself.
+pub(super) const HEADER: usize = 8;
+/// The longest key whose length fits the header.
+pub(super) const SHORT_KEY_MAX: usize = 255;
+/// The bits of the header that say which fields follow, and one for the snapshot.
+pub(super) mod field {
+    pub const DEADLINE: u8 = 1;
+    pub const CAS: u8 = 2;
+    pub const FLAGS: u8 = 4;
+    pub const LONG_KEY: u8 = 8;
+    /// The bit behind the last field.
+    pub const END: u8 = 16;
+}
+
+/// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
+pub(super) const NO_DEADLINE: u64 = u64::MAX;
+/// A CAS token that means there is none: the item has changed since a client asked for its token.
+pub(super) const NO_CAS: u64 = 0;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// The bytes of a short string.
+    Inline = 0,
+    /// The eight bytes of an integer.
+    Int = 1,
+    /// The address of an object.
+    Object = 2,
+    /// The packed elements of a small collection, one kind for each form.
+    List = 3,
+    Hash = 4,
+    Set = 5,
+    IntSet = 6,
+    Zset = 7,
+}
+
+impl Kind {
+    /// Whether the value is bytes of the entry itself, as many as the header says.
+    #[inline]
+    pub(super) fn is_inline(self) -> bool {
+        !matches!(self, Kind::Int | Kind::Object)
+    }
+
+    /// The form of a small collection.
+    pub(super) fn packed(self) -> Option<PackedKind> {
+        match self {
+            Kind::Inline | Kind::Int | Kind::Object => None,
+            Kind::List => Some(PackedKind::List),
+            Kind::Hash => Some(PackedKind::Hash),
+            Kind::Set => Some(PackedKind::Set),
+            Kind::IntSet => Some(PackedKind::IntSet),
+            Kind::Zset => Some(PackedKind::Zset),
+        }
+    }
+}
+
+impl From<PackedKind> for Kind {
+    fn from(packed: PackedKind) -> Kind {
+        match packed {
+            PackedKind::List => Kind::List,
+            PackedKind::Hash => Kind::Hash,
+            PackedKind::Set => Kind::Set,
+            PackedKind::IntSet => Kind::IntSet,
+            PackedKind::Zset => Kind::Zset,
+        }
+    }
+}
+
+/// The header's word, taken apart and put together by shifts.
+#[derive(Clone, Copy)]
+pub(super) struct Header(pub(super) u64);
+
+impl Header {
+    pub(super) fn new(kind: Kind, fields: u8, key_len: usize, value_len: usize, access: u32) -> Header {
+        debug_assert!(value_len <= INLINE_LEN_MAX);
+        let key_len = if fields & field::LONG_KEY != 0 { 0 } else { key_len as u64 };
+        Header(
+            kind as u64
+                | u64::from(fields) << 8
+                | key_len << 16
+                | u64::from(access & 0xff_ffff) << 24
+                | (value_len as u64) << 48,
+        )
+    }
+
+    #[inline]
+    pub(super) fn kind(self) -> Kind {
+        match self.0 as u8 {
+            0 => Kind::Inline,
+            1 => Kind::Int,
+            2 => Kind::Object,
+            3 => Kind::List,
+            4 => Kind::Hash,
+            5 => Kind::Set,
+            6 => Kind::IntSet,
+            _ => Kind::Zset,
+        }
+    }
+
+    #[inline]
+    pub(super) fn fields(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
+
+    #[inline]
+    pub(super) fn has(self, field: u8) -> bool {
+        self.fields() & field != 0
+    }
+
+    #[inline]
+    pub(super) fn access(self) -> u32 {
+        (self.0 >> 24) as u32 & 0xff_ffff
+    }
+
+    #[inline]
+    pub(super) fn value_len(self) -> usize {
+        if self.kind().is_inline() { (self.0 >> 48) as usize } else { 8 }
+    }
+
+    /// Where the field begins, which the header must have; the fields are in the order of their bits.
+    #[inline]
+    pub(super) fn offset_of(self, wanted: u8) -> usize {
+        let before = self.fields() & (wanted - 1);
+        let eights = (before & (field::DEADLINE | field::CAS)).count_ones();
+        let fours = (before & (field::FLAGS | field::LONG_KEY)).count_ones();
+        HEADER + eights as usize * 8 + fours as usize * 4
+    }
+
+    #[inline]
+    pub(super) fn key_offset(self) -> usize {
+        // Most entries have no field but perhaps a deadline.
+        if self.fields() == 0 { HEADER } else { self.offset_of(field::END) }
+    }
+}

@@ -1,0 +1,48 @@
+//! The types of values as clients name them. Knows no encoding beyond which type it belongs to.
+
+use super::{Object, PackedKind};
+use crate::entry::ValueRef;
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ValueType {
+    /// A string, whatever is written in it.
+    String,
+    /// A list.
+    List,
+    /// A set.
+    Set,
+    /// A sorted set.
+    Zset,
+    /// A hash.
+    Hash,
+    /// A stream.
+    Stream,
+}
+
+impl ValueType {
+    /// The name that TYPE gives and SCAN takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            ValueType::String => "string",
+            ValueType::List => "list",
+            ValueType::Set => "set",
+            ValueType::Zset => "zset",
+            ValueType::Hash => "hash",
+            ValueType::Stream => "stream",
+        }
+    }
+
+    /// The type of a value.
+    pub fn of(value: ValueRef<'_>) -> ValueType {
+        match value {
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => {
+                ValueType::String
+            }
+            ValueRef::Packed(PackedKind::List, _) => ValueType::List,
+            ValueRef::Packed(PackedKind::Set | PackedKind::IntSet, _) => ValueType::Set,
+            ValueRef::Packed(PackedKind::Zset, _) => ValueType::Zset,
+            ValueRef::Packed(PackedKind::Hash, _) | ValueRef::Object(Object::Hash(_)) => ValueType::Hash,
+        }
+    }
+}
