@@ -110,6 +110,10 @@ pub enum Group {
     Transactions,
     /// Channels and their subscribers.
     PubSub,
+    /// Commands on the bits of strings.
+    Bitmap,
+    /// Commands on HyperLogLogs.
+    HyperLogLog,
 }
 
 impl Group {
@@ -122,6 +126,8 @@ impl Group {
             Group::Server => "server",
             Group::Transactions => "transactions",
             Group::PubSub => "pubsub",
+            Group::Bitmap => "bitmap",
+            Group::HyperLogLog => "hyperloglog",
         }
     }
 }
@@ -259,6 +265,8 @@ impl Command {
         add(flags.any(Flags::WRITE), "write");
         add(in_group(Group::String), "string");
         add(flags.any(Flags::PUBSUB), "pubsub");
+        add(in_group(Group::Bitmap), "bitmap");
+        add(in_group(Group::HyperLogLog), "hyperloglog");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");

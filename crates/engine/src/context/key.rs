@@ -329,6 +329,11 @@ impl<'a> KeyCx<'a> {
         true
     }
 
+    /// Notes that the string in a slot was changed since it was set, which Redis shows in OBJECT ENCODING.
+    pub fn mark_raw(&mut self, slot: Slot) {
+        self.entry_mut(slot).mark_raw();
+    }
+
     /// Sets when the key in a slot expires.
     pub fn set_deadline(&mut self, slot: Slot, deadline_ms: Option<u64>) {
         let before = self.entry(slot).meta();
