@@ -110,6 +110,8 @@ pub enum Group {
     Transactions,
     /// Channels and their subscribers.
     PubSub,
+    /// Scripts and functions.
+    Scripting,
     /// Commands on the bits of strings.
     Bitmap,
     /// Commands on HyperLogLogs.
@@ -126,6 +128,7 @@ impl Group {
             Group::Server => "server",
             Group::Transactions => "transactions",
             Group::PubSub => "pubsub",
+            Group::Scripting => "scripting",
             Group::Bitmap => "bitmap",
             Group::HyperLogLog => "hyperloglog",
         }
@@ -273,6 +276,7 @@ impl Command {
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN).or(Flags::DANGEROUS)), "dangerous");
         add(in_group(Group::Connection) || flags.any(Flags::IN_CONNECTION), "connection");
         add(in_group(Group::Transactions), "transaction");
+        add(in_group(Group::Scripting), "scripting");
         categories
     }
 }

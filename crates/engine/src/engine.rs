@@ -10,6 +10,7 @@ use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
@@ -43,6 +44,8 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// Scripts and function libraries.
+    pub scripts: Scripts,
     /// Everybody's subscriptions.
     pub pubsub: PubSub,
     /// CLIENT PAUSE.
@@ -113,6 +116,7 @@ impl Engine {
             config,
             commands,
             clients: Clients::default(),
+            scripts: Scripts::new(workers + 1),
             pubsub: PubSub::default(),
             pause: Pause::default(),
             unsent: Unsent::default(),

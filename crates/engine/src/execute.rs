@@ -7,6 +7,7 @@ use crate::command::{Command, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
+use crate::locking::OnBusy;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
 use crate::shards::Locked;
@@ -106,7 +107,7 @@ impl Engine {
                 break;
             }
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
-            let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
+            let runs_freely = !timed_alone && session.is_plain() && !self.pause.holds_up();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
                 ran += free;
                 args_from = calls[ran - 1].args_end;
@@ -315,7 +316,7 @@ impl Engine {
     ) -> bool {
         if let Target::Key(resolved, hash) = &call.target
             && session.is_plain()
-            && !self.pause.is_active()
+            && !self.pause.holds_up()
         {
             self.answer_key(worker, session, *resolved, *hash, args, out);
             return true;
@@ -357,7 +358,7 @@ impl Engine {
         }
         let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
         let key = args.get(usize::from(resolved.key));
-        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut state = self.lock_or_busy(self.shards.index(hash))?;
         let mut cx = KeyCx {
             engine: self,
             worker,
@@ -451,6 +452,14 @@ impl Engine {
         if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
             return Err(CmdError::NoAuth);
         }
+        if self.pause.is_busy() && !is_allowed_while_busy(session, resolved) {
+            let kind = self.scripts.running.busy();
+            // Within another command of this worker nothing else may run, although the script may have ended just now.
+            let kind = kind.or(worker.is_nested.then_some(crate::scripting::Kind::Script));
+            if let Some(kind) = kind {
+                return Err(CmdError::Busy(kind));
+            }
+        }
         // Within MULTI every command takes memory: its place in the queue.
         let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
@@ -490,12 +499,12 @@ impl Engine {
         match resolved.command.run {
             Run::Key(_) => {
                 let hash = self.shards.hash(args.get(usize::from(resolved.key)));
-                let mut held = self.shards.lock_all_of(vec![self.shards.index(hash)]);
+                let mut held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Keys(_) => {
                 let indexes = self.shards_of(resolved.command, args);
-                let mut held = self.shards.lock_all_of(indexes);
+                let mut held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Session(run) | Run::Alone(run, _) => {
@@ -563,6 +572,13 @@ impl Engine {
         self.count_error(error.code());
         reply.error(error.to_string());
     }
+}
+
+/// Whether a command runs while a script is busy. What is queued and what looks at data does not: the script may hold it.
+fn is_allowed_while_busy(session: &Session, resolved: Resolved) -> bool {
+    let flags = resolved.command.flags;
+    let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+    flags.any(Flags::ALLOW_BUSY) && !is_queued && resolved.command.name != "WATCH"
 }
 
 #[inline]

@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(crate) registering: RefCell<Option<Vec<(crate::library::FunctionInfo, Function)>>>,
     /// cjson's settings, which hold until the script ends.
     pub(crate) json: Rc<cjson::Settings>,
+    /// Where the script was when it was stopped.
+    stopped_at: RefCell<Option<String>>,
     /// What was worked on since the host was last asked whether to go on.
     work: Cell<u32>,
 }
@@ -129,8 +131,8 @@ pub enum Outcome {
     Done,
     /// With an error.
     Failed(Failure),
-    /// It was stopped.
-    Stopped(Stop),
+    /// It was stopped, and where, if that was in a script.
+    Stopped(Stop, Option<String>),
 }
 
 /// The error that a script ended with.
@@ -168,6 +170,7 @@ impl Interpreter {
             scratch: RefCell::default(),
             registering: RefCell::default(),
             json: Rc::default(),
+            stopped_at: RefCell::default(),
             work: Cell::new(0),
         });
         let built = build(&lua, &state, kind, settings).expect("the sandbox can be built");
@@ -247,8 +250,8 @@ impl Interpreter {
                 into_resp::write(&value, reply, self.state.proto.get());
                 Outcome::Done
             }
-            Ok((false, value)) => failed(value),
-            Err(error) => failed(Value::Error(Box::new(error))),
+            Ok((false, value)) => self.failed(value),
+            Err(error) => self.failed(Value::Error(Box::new(error))),
         }
     }
 
@@ -259,6 +262,21 @@ impl Interpreter {
         if most > 0 && self.lua.used_memory() > most / 2 {
             // An error of a finalizer: scripts have none.
             let _ = self.lua.gc_collect();
+        }
+    }
+
+    /// What a run that did not end well has come to.
+    fn failed(&self, value: Value) -> Outcome {
+        let broken = |text: Vec<u8>| Outcome::Failed(Failure { text, place: None, is_counted: false, is_broken: true });
+        match value {
+            Value::Error(error) => match raise::raised(&error) {
+                Some(Raised::Stop(stop)) => Outcome::Stopped(*stop, self.state.stopped_at.take()),
+                Some(Raised::Text(text) | Raised::Table { err: text, .. }) => broken(text.clone()),
+                None => broken(error.to_string().into_bytes()),
+            },
+            Value::Table(table) => Outcome::Failed(described(&table)),
+            Value::String(text) => broken(text.as_bytes().to_vec()),
+            _ => broken(b"execution failure".to_vec()),
         }
     }
 
@@ -284,8 +302,8 @@ impl Interpreter {
         let registered = self.state.registering.take().unwrap_or_default();
         let outcome = match result {
             Ok((true, _)) => Outcome::Done,
-            Ok((false, value)) => failed(value),
-            Err(error) => failed(Value::Error(Box::new(error))),
+            Ok((false, value)) => self.failed(value),
+            Err(error) => self.failed(Value::Error(Box::new(error))),
         };
         match outcome {
             Outcome::Done if registered.is_empty() => Err(b"ERR No functions registered".to_vec()),
@@ -293,7 +311,7 @@ impl Interpreter {
                 Ok(registered.into_iter().map(|(info, function)| (info, Script { function })).collect())
             }
             Outcome::Failed(failure) => Err([b"ERR Error registering functions: ", &failure.text[..]].concat()),
-            Outcome::Stopped(_) => Err(b"ERR Error registering functions: ERR FUNCTION LOAD timeout".to_vec()),
+            Outcome::Stopped(..) => Err(b"ERR Error registering functions: ERR FUNCTION LOAD timeout".to_vec()),
         }
     }
 }
@@ -304,6 +322,16 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
     raw.raw_set("null", Value::NULL)?;
     raw.raw_set("explain", lua.create_function(explain)?)?;
     raw.raw_set("position", lua.create_function(|lua, _: ()| Ok(position(lua)))?)?;
+    raw.raw_set(
+        "stopped",
+        function(lua, state, |_, state, args| {
+            if let (Some(Value::String(source)), Some(line)) = (args.front(), args.get(1)) {
+                let place = format!("{}:{}", source.to_string_lossy(), line.to_string()?);
+                state.stopped_at.replace(Some(place));
+            }
+            Ok(())
+        })?,
+    )?;
     raw.raw_set("compile", function(lua, state, compile_chunk)?)?;
     pattern::register(lua, state, &raw)?;
     raw.raw_set(
@@ -404,21 +432,6 @@ fn compile(lua: &Lua, source: &[u8], name: &[u8], env: &Table) -> Result<Functio
         mlua::Error::SyntaxError { message, .. } => message.into_bytes(),
         other => other.to_string().into_bytes(),
     })
-}
-
-/// What a run that did not end well has come to.
-fn failed(value: Value) -> Outcome {
-    let broken = |text: Vec<u8>| Outcome::Failed(Failure { text, place: None, is_counted: false, is_broken: true });
-    match value {
-        Value::Error(error) => match raise::raised(&error) {
-            Some(Raised::Stop(stop)) => Outcome::Stopped(*stop),
-            Some(Raised::Text(text) | Raised::Table { err: text, .. }) => broken(text.clone()),
-            None => broken(error.to_string().into_bytes()),
-        },
-        Value::Table(table) => Outcome::Failed(described(&table)),
-        Value::String(text) => broken(text.as_bytes().to_vec()),
-        _ => broken(b"execution failure".to_vec()),
-    }
 }
 
 /// The error in a table with `err`, and maybe the place.

@@ -450,6 +450,7 @@ end
 -- What a run gives of an error: a table with `err`, and the place where it was raised.
 local function describe(failure)
   if stops(failure) then
+    raw.stopped(position())
     return failure
   end
   local value = seen(failure)

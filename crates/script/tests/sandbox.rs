@@ -66,7 +66,7 @@ fn run_on(interpreter: &Interpreter, source: &str, host: &mut Echo) -> String {
             let place = failure.place.map(|place| format!(" at {place}")).unwrap_or_default();
             format!("failed: {}{place}", String::from_utf8_lossy(&failure.text))
         }
-        Outcome::Stopped(stop) => format!("{stop:?}"),
+        Outcome::Stopped(stop, _) => format!("{stop:?}"),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod pubsub;
+pub mod scripting;
 pub mod server;
 pub mod string;
 pub mod transactions;
@@ -68,6 +69,15 @@ pub static ALL: &[&Command] = &[
     &pubsub::subscribe::SUBSCRIBE,
     &pubsub::subscribe::SUNSUBSCRIBE,
     &pubsub::subscribe::UNSUBSCRIBE,
+    // Scripts and functions.
+    &scripting::eval::EVAL,
+    &scripting::eval::EVALSHA,
+    &scripting::eval::EVALSHA_RO,
+    &scripting::eval::EVAL_RO,
+    &scripting::fcall::FCALL,
+    &scripting::fcall::FCALL_RO,
+    &scripting::function::FUNCTION,
+    &scripting::script::SCRIPT,
     // Server.
     &server::command::COMMAND,
     &server::config::CONFIG,
