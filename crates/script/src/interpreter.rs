@@ -51,6 +51,10 @@ pub(crate) struct State {
     pub(crate) json: Rc<cjson::Settings>,
     /// Where the script was when it was stopped.
     stopped_at: RefCell<Option<String>>,
+    /// What a function of the script has raised, on its way through a function of Rust.
+    pub(crate) kept: RefCell<Option<Value>>,
+    /// The prelude's part of `gsub`, and `pcall` for it.
+    pub(crate) replacing: RefCell<Option<(Function, Function)>>,
     /// What was worked on since the host was last asked whether to go on.
     work: Cell<u32>,
 }
@@ -96,6 +100,14 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Lets the script's own code run from within a function of Rust, under the memory limit.
+    pub(crate) fn limited<R>(&self, lua: &Lua, run: impl FnOnce() -> R) -> R {
+        set_limit(lua, self.memory_max.get());
+        let result = run();
+        set_limit(lua, 0);
+        result
     }
 
     /// Whether the state may grow by so many bytes.
@@ -171,6 +183,8 @@ impl Interpreter {
             registering: RefCell::default(),
             json: Rc::default(),
             stopped_at: RefCell::default(),
+            kept: RefCell::default(),
+            replacing: RefCell::default(),
             work: Cell::new(0),
         });
         let built = build(&lua, &state, kind, settings).expect("the sandbox can be built");
@@ -272,7 +286,7 @@ impl Interpreter {
             Value::Error(error) => match raise::raised(&error) {
                 Some(Raised::Stop(stop)) => Outcome::Stopped(*stop, self.state.stopped_at.take()),
                 Some(Raised::Text(text) | Raised::Table { err: text, .. }) => broken(text.clone()),
-                None => broken(error.to_string().into_bytes()),
+                Some(Raised::Kept) | None => broken(error.to_string().into_bytes()),
             },
             Value::Table(table) => Outcome::Failed(described(&table)),
             Value::String(text) => broken(text.as_bytes().to_vec()),
@@ -320,7 +334,8 @@ impl Interpreter {
 fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua::Result<Table> {
     let raw = lua.create_table()?;
     raw.raw_set("null", Value::NULL)?;
-    raw.raw_set("explain", lua.create_function(explain)?)?;
+    let shared = Rc::clone(state);
+    raw.raw_set("explain", lua.create_function(move |lua, value| explain(lua, &shared, value))?)?;
     raw.raw_set("position", lua.create_function(|lua, _: ()| Ok(position(lua)))?)?;
     raw.raw_set(
         "stopped",
@@ -378,9 +393,9 @@ fn list<'a>(lua: &Lua, items: impl ExactSizeIterator<Item = &'a [u8]>) -> mlua::
 }
 
 /// Whether a script may see this error, and what it then sees.
-fn explain(lua: &Lua, value: Value) -> mlua::Result<(bool, Value)> {
+fn explain(lua: &Lua, state: &State, value: Value) -> mlua::Result<(bool, Value)> {
     match &value {
-        Value::Error(error) => Ok(match raise::explain(lua, error)? {
+        Value::Error(error) => Ok(match raise::explain(lua, state, error)? {
             Some(value) => (true, value),
             None => (false, Value::Nil),
         }),
@@ -439,6 +454,7 @@ pub(crate) fn described(table: &Table) -> Failure {
     let field = |name: &str| table.raw_get::<Value>(name).unwrap_or(Value::Nil);
     let text = match field("err") {
         Value::String(text) => text.as_bytes().to_vec(),
+        value @ (Value::Integer(_) | Value::Number(_)) => value.to_string().unwrap_or_default().into_bytes(),
         _ => b"ERR unknown error".to_vec(),
     };
     let place = match (field("source"), field("line")) {

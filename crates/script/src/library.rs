@@ -42,8 +42,8 @@ impl LibraryHead {
         let Some(body) = source.iter().position(|byte| *byte == b'\n') else {
             return error("Invalid library metadata", b"", "");
         };
-        let mut words = split(&source[2..body]);
-        let engine = words.next().unwrap_or_default();
+        let mut words = split(&source[..body]);
+        let engine = words.next().and_then(|word| word.strip_prefix(b"#!")).unwrap_or_default();
         let mut name = None;
         for word in words {
             match word.strip_prefix(b"name=") {
@@ -119,10 +119,10 @@ fn named_arguments(lua: &Lua, named: &Table) -> mlua::Result<(FunctionInfo, Func
     let (mut name, mut description, mut callback, mut flags) = (None, None, None, ScriptFlags::NONE);
     for pair in named.pairs::<Value, Value>() {
         let (key, value) = pair?;
-        let Value::String(key) = &key else {
+        let Some(key) = text(lua, &key)? else {
             return Err(redis_error("named argument key given to redis.register_function is not a string"));
         };
-        match &key.as_bytes().to_ascii_lowercase()[..] {
+        match &key.to_ascii_lowercase()[..] {
             b"function_name" => match text(lua, &value)? {
                 Some(text) => name = Some(text),
                 None => {

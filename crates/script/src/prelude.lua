@@ -3,6 +3,9 @@
 -- Lua 5.1 has no read-only tables. What all scripts share is therefore reached through empty tables, the proxies, whose
 -- metatable reads from the real table and refuses writes. Functions that pass metatables by are replaced by ones that
 -- know the proxies. Functions that catch errors are replaced too: see raise.rs.
+--
+-- One difference to functions of C shows: `return f(x)` leaves the frame of who called when `f` is written in Lua. An
+-- error in the arguments of such a call has no place in its text.
 local raw = ...
 
 local assert, error, next, pcall, xpcall, rawequal, select = assert, error, next, pcall, xpcall, rawequal, select
@@ -10,7 +13,7 @@ local tonumber, tostring, type, unpack, collectgarbage = tonumber, tostring, typ
 local getmetatable, setmetatable, rawget, rawset = getmetatable, setmetatable, rawget, rawset
 local concat, insert, remove, sort, foreach = table.concat, table.insert, table.remove, table.sort, table.foreach
 local create, resume, wrapped_null = coroutine.create, coroutine.resume, raw.null
-local explain, compile, position, gsub_text, step = raw.explain, raw.compile, raw.position, raw.gsub, raw.step
+local explain, compile, position, step = raw.explain, raw.compile, raw.position, raw.step
 
 local READONLY = "Attempt to modify a readonly table"
 -- More results than this `unpack` cannot give; the difference is formed before C could overflow over it.
@@ -91,6 +94,10 @@ local function settle_pcall(ok, ...)
 end
 
 function real.pcall(...)
+  if select("#", ...) == 0 then
+    -- What Redis makes of it.
+    return false, "attempt to call a boolean value"
+  end
   return settle_pcall(pcall(...))
 end
 
@@ -232,7 +239,8 @@ function tables.remove(t, ...)
   if type(t) ~= "table" then
     bad_type(1, "remove", "table", t)
   elseif real_of[t] then
-    error(READONLY, 0)
+    -- There is no element that could go.
+    return
   elseif select("#", ...) > 0 and (...) ~= nil and not tonumber((...)) then
     bad_type(2, "remove", "number", (...))
   end
@@ -270,27 +278,6 @@ function real.loadstring(text, name)
   return compile(text, name and tostring(name) or text, env)
 end
 
-function real.load(reader, name)
-  if type(reader) ~= "function" then
-    bad_type(1, "load", "function", reader)
-  end
-  local pieces = {}
-  local ok, failure = real.pcall(function()
-    for piece in reader do
-      if type(piece) ~= "string" and type(piece) ~= "number" then
-        error("reader function must return a string", 0)
-      elseif piece == "" then
-        return
-      end
-      pieces[#pieces + 1] = piece
-    end
-  end)
-  if not ok then
-    return nil, failure
-  end
-  return compile(concat(pieces), name and tostring(name) or "=(load)", env)
-end
-
 -- The garbage collector works for all scripts: what one changes about it holds until its end.
 local collector_changed = false
 function real.collectgarbage(what, ...)
@@ -299,7 +286,7 @@ function real.collectgarbage(what, ...)
   end
   local ok, result = pcall(collectgarbage, what, ...)
   if not ok then
-    error(result, 2)
+    error((tostring(result):gsub("'%?'", "'collectgarbage'")), 2)
   end
   return result
 end
@@ -343,7 +330,7 @@ function coroutines.wrap(f)
 end
 
 -- Strings: what matches patterns is Rust's, which can be interrupted and does not recurse without bound.
-strings.find, strings.match, strings.rep = raw.find, raw.match, raw.rep
+strings.find, strings.match, strings.rep, strings.gsub = raw.find, raw.match, raw.rep, raw.gsub
 
 local function advance(state, first, behind, ...)
   if not first then
@@ -378,21 +365,8 @@ local function replaced(replacing, first, behind, ...)
   return first, behind, (replacing(...))
 end
 
-function strings.gsub(text, pattern, replacing, most)
-  if type(text) ~= "string" and type(text) ~= "number" then
-    bad_type(1, "gsub", "string", text)
-  elseif type(pattern) ~= "string" and type(pattern) ~= "number" then
-    bad_type(2, "gsub", "string", pattern)
-  elseif most ~= nil and not tonumber(most) then
-    bad_type(4, "gsub", "number", most)
-  end
-  local kind = type(replacing)
-  if kind == "string" or kind == "number" then
-    return gsub_text(text, pattern, replacing, most)
-  elseif kind ~= "table" and kind ~= "function" then
-    bad_argument(3, "gsub", "string/function/table expected")
-  end
-  text, pattern, most = tostring(text), tostring(pattern), tonumber(most) or #text + 1
+-- `gsub` with a table or a function, as Rust's `gsub` calls it.
+raw.replace(function(text, pattern, replacing, most)
   local pieces, at, count = {}, 1, 0
   local anchored = pattern:sub(1, 1) == "^"
   while count < most and at <= #text + 1 do
@@ -405,7 +379,7 @@ function strings.gsub(text, pattern, replacing, most)
     if not value then
       value = text:sub(first, behind - 1)
     elseif type(value) ~= "string" and type(value) ~= "number" then
-      error("invalid replacement value (a " .. type(value) .. ")", 2)
+      return nil, "invalid replacement value (a " .. type(value) .. ")"
     end
     pieces[#pieces + 1] = value
     if behind > first then
@@ -420,7 +394,7 @@ function strings.gsub(text, pattern, replacing, most)
   end
   pieces[#pieces + 1] = text:sub(at)
   return concat(pieces), count
-end
+end, pcall)
 
 maths.random, maths.randomseed = raw.random, raw.randomseed
 
@@ -462,6 +436,31 @@ local function describe(failure)
     value.source, value.line = source, line
   end
   return value
+end
+
+function real.load(reader, name)
+  if type(reader) ~= "function" then
+    bad_type(1, "load", "function", reader)
+  end
+  local pieces = {}
+  local ok, failure = xpcall(function()
+    for piece in reader do
+      if type(piece) ~= "string" and type(piece) ~= "number" then
+        error("reader function must return a string", 0)
+      elseif piece == "" then
+        return
+      end
+      pieces[#pieces + 1] = piece
+    end
+  end, describe)
+  if not ok then
+    -- A table, as Redis's handler makes it of errors in here too.
+    if stops(failure) then
+      error(failure, 0)
+    end
+    return nil, failure
+  end
+  return compile(concat(pieces), name and tostring(name) or "=(load)", env)
 end
 
 local function finish(...)

@@ -106,7 +106,7 @@ fn call(lua: &Lua, state: &State, args: &MultiValue, on_error: OnError) -> mlua:
         let error = redis_error(text);
         return match on_error {
             OnError::Raise => Err(error),
-            OnError::Return => caught(lua, &error),
+            OnError::Return => caught(lua, state, &error),
         };
     }
     let ran = HOST.with(|host| host.call(words, state.proto.get(), out));
@@ -131,8 +131,8 @@ fn call(lua: &Lua, state: &State, args: &MultiValue, on_error: OnError) -> mlua:
     result
 }
 
-fn caught(lua: &Lua, error: &mlua::Error) -> mlua::Result<Value> {
-    Ok(crate::raise::explain(lua, error)?.unwrap_or(Value::Nil))
+fn caught(lua: &Lua, state: &State, error: &mlua::Error) -> mlua::Result<Value> {
+    Ok(crate::raise::explain(lua, state, error)?.unwrap_or(Value::Nil))
 }
 
 /// All bytes of a reply in one piece: long values are pieces of their own.
@@ -174,13 +174,13 @@ fn log(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
     Ok(())
 }
 
-fn setresp(_: &Lua, state: &State, args: MultiValue) -> mlua::Result<()> {
+fn setresp(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<()> {
     if args.len() != 1 {
         return Err(redis_error("redis.setresp() requires one argument."));
     }
-    state.proto.set(match get(&args, 1) {
-        Some(Value::Integer(2)) => Proto::Resp2,
-        Some(Value::Integer(3)) => Proto::Resp3,
+    state.proto.set(match lua.coerce_integer(args[0].clone())? {
+        Some(2) => Proto::Resp2,
+        Some(3) => Proto::Resp3,
         _ => return Err(redis_error("RESP version must be 2 or 3.")),
     });
     Ok(())
@@ -227,13 +227,13 @@ fn sha1hex(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<String> {
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn set_repl(_: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
+fn set_repl(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
     if args.len() != 1 {
         return Err(redis_error("redis.set_repl() requires two arguments."));
     }
-    match get(&args, 1) {
-        Some(Value::Integer(0..=3)) => Ok(()),
-        Some(Value::Number(flags)) if (0..=3).contains(&(*flags as i64)) => Ok(()),
+    // What is no number counts as none of the flags.
+    match lua.coerce_number(args[0].clone())?.map_or(0, |flags| flags as i64) {
+        0..=3 => Ok(()),
         _ => Err(redis_error("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")),
     }
 }

@@ -69,7 +69,7 @@ pub fn parse_script(source: &[u8]) -> Result<(ScriptFlags, usize), ShebangError>
     };
     let mut words = split(&source[..end]);
     let engine = words.next().unwrap_or_default();
-    if !engine.eq_ignore_ascii_case(b"#!lua") {
+    if engine != b"#!lua" {
         return Err(error("Unexpected engine in script shebang: ", engine));
     }
     let mut flags = ScriptFlags::NONE;

@@ -104,6 +104,8 @@ impl<'a> Format<'a> {
 fn pack(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<LuaString> {
     let text = string(lua, &args, 1)?;
     let text = text.as_bytes();
+    // The original has a nil behind the arguments, which its errors show.
+    let args: MultiValue = args.iter().cloned().chain([Value::Nil]).collect();
     let mut format = Format::new(lua, &text);
     let mut out = Vec::new();
     let mut number = 2;
@@ -251,8 +253,8 @@ fn size(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<f64> {
     while let Some((option, size, padding)) = format.next(at)? {
         at += padding;
         match option {
-            b's' => return Err(bad_argument(lua, 1, "option 's' has no fixed length")),
-            b'c' if size == 0 => return Err(bad_argument(lua, 1, "option 'c0' has no fixed length")),
+            b's' => return Err(bad_argument(lua, 1, "option 's' has no fixed size")),
+            b'c' if size == 0 => return Err(bad_argument(lua, 1, "option 'c0' has no fixed size")),
             _ if !option.is_ascii_alphanumeric() => format.control(option)?,
             _ => {}
         }

@@ -328,6 +328,10 @@ impl Host for ScriptHost<'_, '_> {
             Target::Key(resolved, _) | Target::Other(resolved) => {
                 Ok(self.engine.script_may_call(self.session, resolved, &args).is_ok())
             }
+            // The number of arguments is not looked at.
+            Target::Refused(error, Some(resolved)) if matches!(*error, CmdError::Arity(_)) => {
+                Ok(self.engine.script_may_call(self.session, resolved, &args).is_ok())
+            }
             Target::Settled(_) | Target::Refused(..) => Err(NoSuchCommand),
         }
     }

@@ -217,7 +217,8 @@ impl Decoder<'_> {
     fn descend(&mut self) -> mlua::Result<()> {
         self.depth += 1;
         if self.depth > self.values.decode_depth_max.min(NESTING_MAX) {
-            return Err(failure(self.lua, format!("Found too many nested data structures ({})", self.depth)));
+            let text = format!("Found too many nested data structures ({}) at character {}", self.depth, self.at);
+            return Err(failure(self.lua, text));
         }
         Ok(())
     }

@@ -82,7 +82,7 @@ impl Encoder<'_> {
         // Tables that hold each other many times over would else go on without bound.
         self.state.worked(self.lua, self.out.len())?;
         if depth > self.values.encode_depth_max.min(NESTING_MAX) {
-            return Err(failure(self.lua, format!("Cannot serialise, excessive depth ({depth})")));
+            return Err(failure(self.lua, format!("Cannot serialise, excessive nesting ({depth})")));
         }
         match self.array_len(table)? {
             Some(len) if len > 0 => {
@@ -110,9 +110,14 @@ impl Encoder<'_> {
             }
             match &key {
                 Value::String(text) => self.string(&text.as_bytes())?,
-                Value::Integer(_) | Value::Number(_) => {
+                Value::Integer(number) => {
                     self.out.push(b'"');
-                    self.number(key.as_f64().expect("it is a number"), &key)?;
+                    self.number(*number as f64, &key)?;
+                    self.out.push(b'"');
+                }
+                Value::Number(number) => {
+                    self.out.push(b'"');
+                    self.number(*number, &key)?;
                     self.out.push(b'"');
                 }
                 _ => return Err(self.refuse(&key, "table key must be a number or string")),

@@ -115,7 +115,8 @@ fn bounded(lua: &Lua, args: &MultiValue, number: usize, least: i64, most: i64) -
     }
     let value = integer(lua, args, number)?;
     if !(least..=most).contains(&value) {
-        return Err(bad_argument(lua, number, &format!("expected integer between {least} and {most}")));
+        // The original names the first argument whichever it is.
+        return Err(bad_argument(lua, 1, &format!("expected integer between {least} and {most}")));
     }
     Ok(Some(value))
 }

@@ -117,7 +117,8 @@ impl<'a> Input<'a> {
             0xCC => number(u8::from_be_bytes(self.fixed()?).into()),
             0xCD => number(u16::from_be_bytes(self.fixed()?).into()),
             0xCE => number(u32::from_be_bytes(self.fixed()?).into()),
-            0xCF => number(u64::from_be_bytes(self.fixed()?) as f64),
+            // Signed, in the original too.
+            0xCF => number(i64::from_be_bytes(self.fixed()?) as f64),
             0xD0 => number(i8::from_be_bytes(self.fixed()?).into()),
             0xD1 => number(i16::from_be_bytes(self.fixed()?).into()),
             0xD2 => number(i32::from_be_bytes(self.fixed()?).into()),

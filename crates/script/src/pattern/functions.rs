@@ -4,8 +4,8 @@ use super::matcher::{Capture, Fault, Matcher, until_nul};
 use crate::arguments::{get, int, integer_or, is_absent, string};
 use crate::host::{HOST, Stop};
 use crate::interpreter::{State, function};
-use crate::raise::{Raised, failure};
-use mlua::{Lua, LuaString, MultiValue, Table, Value};
+use crate::raise::{Raised, bad_argument, failure};
+use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 use std::rc::Rc;
 
 /// Puts the functions into the table that the prelude takes them from.
@@ -15,6 +15,12 @@ pub(crate) fn register(lua: &Lua, state: &Rc<State>, raw: &Table) -> mlua::Resul
     raw.raw_set("rep", function(lua, state, rep)?)?;
     raw.raw_set("step", function(lua, state, step)?)?;
     raw.raw_set("gsub", function(lua, state, gsub)?)?;
+    let shared = Rc::clone(state);
+    let replace = lua.create_function(move |_, functions: (Function, Function)| {
+        shared.replacing.replace(Some(functions));
+        Ok(())
+    })?;
+    raw.raw_set("replace", replace)?;
     Ok(())
 }
 
@@ -114,11 +120,20 @@ fn step(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<MultiValue> {
     Ok(std::iter::once(Value::Nil).collect())
 }
 
-/// `string.gsub` with a text for replacement.
+/// `string.gsub`.
 fn gsub(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<(LuaString, f64)> {
-    let (text, pattern, by) = (string(lua, &args, 1)?, string(lua, &args, 2)?, string(lua, &args, 3)?);
+    let (text, pattern) = (string(lua, &args, 1)?, string(lua, &args, 2)?);
+    match get(&args, 3) {
+        Some(Value::String(_) | Value::Integer(_) | Value::Number(_)) => {}
+        Some(by @ (Value::Table(_) | Value::Function(_))) => {
+            let most = most(lua, &args)?.min(text.as_bytes().len() as i64 + 1);
+            return gsub_in_lua(lua, state, (text, pattern, by.clone(), most as f64));
+        }
+        _ => return Err(bad_argument(lua, 3, "string/function/table expected")),
+    }
+    let by = string(lua, &args, 3)?;
     let (text, pattern, by) = (text.as_bytes(), pattern.as_bytes(), by.as_bytes());
-    let most = if is_absent(&args, 4) { i64::MAX } else { i64::from(int(lua, &args, 4)?) };
+    let most = most(lua, &args)?;
     let is_anchored = pattern.first() == Some(&b'^');
     let mut interrupt = interrupt;
     let mut matcher = Matcher::new(&text, &pattern, &mut interrupt);
@@ -146,6 +161,34 @@ fn gsub(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<(LuaString, 
     }
     out.extend_from_slice(&text[at..]);
     Ok((lua.create_string(out)?, count as f64))
+}
+
+/// How many replacements are wanted at most.
+fn most(lua: &Lua, args: &MultiValue) -> mlua::Result<i64> {
+    if is_absent(args, 4) { Ok(i64::MAX) } else { Ok(int(lua, args, 4)?.into()) }
+}
+
+/// The prelude does it where a function of the script may run; what that raises goes on from here as it is.
+fn gsub_in_lua(
+    lua: &Lua,
+    state: &State,
+    call: (LuaString, LuaString, Value, f64),
+) -> mlua::Result<(LuaString, f64)> {
+    let (replace, pcall) = state.replacing.borrow().clone().expect("the prelude has given it");
+    let (text, pattern, by, most) = call;
+    let result: MultiValue = state.limited(lua, || pcall.call((replace, text, pattern, by, most)))?;
+    let mut results = result.into_iter();
+    match (results.next(), results.next(), results.next()) {
+        (Some(Value::Boolean(true)), Some(Value::String(text)), Some(count)) => {
+            Ok((text, lua.coerce_number(count)?.unwrap_or(0.0)))
+        }
+        (Some(Value::Boolean(true)), _, Some(Value::String(why))) => Err(failure(lua, why.as_bytes())),
+        (_, Some(Value::Error(error)), _) => Err(*error),
+        (_, raised, _) => {
+            state.kept.replace(raised);
+            Err(Raised::Kept.into())
+        }
+    }
 }
 
 fn add_replacement(

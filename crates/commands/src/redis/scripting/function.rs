@@ -2,6 +2,7 @@
 
 use super::function_help::HELP;
 use super::function_list::{LIST, STATS};
+use crate::redis::help::wrong_form;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::{ServerCx, SessionCx};
@@ -114,9 +115,7 @@ fn dump(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 
 fn flush(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     if args.len() > 3 {
-        return Err(CmdError::text(
-            "ERR unknown subcommand or wrong number of arguments for 'flush' command. Try FUNCTION HELP.",
-        ));
+        return Err(wrong_form("FUNCTION", args));
     }
     if args.len() == 3 && !args.is(2, "sync") && !args.is(2, "async") {
         return Err(CmdError::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
@@ -147,9 +146,7 @@ fn load(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn restore(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     if args.len() > 4 {
-        return Err(CmdError::text(
-            "ERR unknown subcommand or wrong number of arguments for 'restore' command. Try FUNCTION HELP.",
-        ));
+        return Err(wrong_form("FUNCTION", args));
     }
     let how = match args.try_get(3) {
         None => Restore::Append,
