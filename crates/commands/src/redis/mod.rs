@@ -4,12 +4,17 @@ pub mod bitmap;
 pub mod connection;
 mod database;
 pub mod generic;
+pub mod hash;
 pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod pubsub;
 pub mod scripting;
+mod random_count;
+mod reply_item;
+mod scan_page;
 pub mod server;
+pub mod set;
 pub mod string;
 pub mod transactions;
 
@@ -86,11 +91,47 @@ pub static ALL: &[&Command] = &[
     &server::latency::LATENCY,
     &server::lolwut::LOLWUT,
     &server::memory::MEMORY,
+    &server::monitor::MONITOR,
     &server::role::ROLE,
     &server::shutdown::SHUTDOWN,
     &server::slowlog::SLOWLOG,
     &server::time::LASTSAVE,
     &server::time::TIME,
+    // Hashes.
+    &hash::get::HEXISTS,
+    &hash::get::HGET,
+    &hash::get::HMGET,
+    &hash::get::HSTRLEN,
+    &hash::increment::HINCRBY,
+    &hash::increment::HINCRBYFLOAT,
+    &hash::random::HRANDFIELD,
+    &hash::remove::HDEL,
+    &hash::set::HMSET,
+    &hash::set::HSET,
+    &hash::set::HSETNX,
+    &hash::whole::HGETALL,
+    &hash::whole::HKEYS,
+    &hash::whole::HLEN,
+    &hash::whole::HSCAN,
+    &hash::whole::HVALS,
+    // Sets.
+    &set::add::SADD,
+    &set::add::SMOVE,
+    &set::add::SREM,
+    &set::combine::SDIFF,
+    &set::combine::SDIFFSTORE,
+    &set::combine::SINTER,
+    &set::combine::SINTERCARD,
+    &set::combine::SINTERSTORE,
+    &set::combine::SUNION,
+    &set::combine::SUNIONSTORE,
+    &set::members::SCARD,
+    &set::members::SISMEMBER,
+    &set::members::SMEMBERS,
+    &set::members::SMISMEMBER,
+    &set::members::SSCAN,
+    &set::random::SPOP,
+    &set::random::SRANDMEMBER,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,
