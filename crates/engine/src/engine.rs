@@ -1,9 +1,10 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
+use crate::acl::Acl;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
-use crate::config::{Caller, Config, SetError, Setting};
+use crate::config::{Caller, Config, SetError, Setting, SettingId};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::pause::Pause;
@@ -44,6 +45,8 @@ pub struct Engine {
     pub clients: Clients,
     /// Everybody's subscriptions.
     pub pubsub: PubSub,
+    /// The users, and what was refused to them.
+    pub acl: Acl,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Frees in the background.
@@ -104,6 +107,7 @@ impl Engine {
             allocator: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
+            acl: Acl::new(&config, &commands),
             shards,
             config,
             commands,
@@ -222,6 +226,9 @@ impl Engine {
     /// When a pair is not one that this caller may set; then nothing has changed.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let changed = self.config.set(pairs, caller)?;
+        if changed.iter().any(|setting| setting.id == SettingId::requirepass) {
+            self.apply_requirepass();
+        }
         if let Some(hook) = self.config_hook.get() {
             changed.into_iter().for_each(hook);
         }
@@ -258,6 +265,7 @@ impl Engine {
         self.worker_stats.iter().for_each(|stats| stats.reset());
         self.errors.lock().clear();
         self.rates.reset();
+        self.acl.log.reset_counts();
         self.refused_connections.store(0, Ordering::Relaxed);
         self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);
     }

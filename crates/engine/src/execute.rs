@@ -1,5 +1,6 @@
 //! Running a client's batch: what must hold before a command runs, and the statistics after. Knows no command.
 
+use crate::acl::Context;
 use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
 use crate::clock::monotonic_ns;
@@ -105,6 +106,8 @@ impl Engine {
                 stopped = Stopped::Closing;
                 break;
             }
+            // Another client may have changed what this one may do.
+            self.follow_rights(session);
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
             let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
@@ -202,6 +205,7 @@ impl Engine {
             session.closing = true;
             return Stopped::Closing;
         }
+        self.follow_rights(session);
         if !self.run_or_wait(worker, session, &mut call, args, out) {
             return Stopped::Paused;
         }
@@ -451,14 +455,16 @@ impl Engine {
         if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
             return Err(CmdError::NoAuth);
         }
-        // Within MULTI every command takes memory: its place in the queue.
-        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
-        if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
-            return Err(CmdError::OutOfMemory);
-        }
         let in_transaction = session.transaction.is_some();
         if in_transaction && flags.any(Flags::NO_MULTI) {
             return Err(CmdError::NotInMulti);
+        }
+        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
+        self.acl_guard(worker, session, resolved, args, context)?;
+        // Within MULTI every command takes memory: its place in the queue.
+        let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
+        if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
+            return Err(CmdError::OutOfMemory);
         }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.

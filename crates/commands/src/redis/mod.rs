@@ -56,6 +56,7 @@ pub static ALL: &[&Command] = &[
     &transactions::watch::UNWATCH,
     &transactions::watch::WATCH,
     // Server.
+    &server::acl::container::ACL,
     &server::command::COMMAND,
     &server::config::CONFIG,
     &server::debug::DEBUG,
