@@ -6,10 +6,13 @@ use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
 
 /// The groups in the order of the page, each with its heading.
-const GROUPS: [(Group, &str); 5] = [
+const GROUPS: [(Group, &str); 8] = [
     (Group::String, "Strings"),
+    (Group::Bitmap, "Bitmaps"),
+    (Group::HyperLogLog, "HyperLogLog"),
     (Group::Generic, "Keys of any type"),
     (Group::Transactions, "Transactions"),
+    (Group::PubSub, "Channels"),
     (Group::Connection, "Connection"),
     (Group::Server, "Server"),
 ];

@@ -2,6 +2,7 @@
 //! no command.
 
 use crate::args::Args;
+use std::ops::Range;
 use tenon_store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
 use tenon_store::types::{Object, Rope};
 use tenon_wire::resp::number::parse_i64;
@@ -103,6 +104,36 @@ pub fn for_each_slice(value: ValueRef<'_>, mut visit: impl FnMut(&[u8])) {
     }
 }
 
+/// The slices that make up the bytes of `range` of a stored string, in order. An integer's digits are written into
+/// `digits`.
+///
+/// # Panics
+/// When the range does not lie inside the string.
+pub fn slices_in<'a>(
+    value: ValueRef<'a>,
+    range: Range<usize>,
+    digits: &'a mut itoa::Buffer,
+) -> impl Iterator<Item = &'a [u8]> {
+    let (piece, rope) = match value {
+        ValueRef::Int(int) => (Some(digits.format(int).as_bytes()), None),
+        ValueRef::Bytes(bytes) => (Some(bytes), None),
+        ValueRef::Object(Object::Shared(bytes)) => (Some(&bytes[..]), None),
+        ValueRef::Object(Object::Rope(rope)) => (None, Some(rope)),
+        ValueRef::Packed(..) | ValueRef::Object(_) => no_string(),
+    };
+    let piece = piece.map(|piece| &piece[range.clone()]);
+    piece.into_iter().chain(rope.into_iter().flat_map(move |rope| rope.slices_in(range.clone())))
+}
+
+/// Byte `index` of a stored string, if it is so long.
+pub fn byte_at(value: ValueRef<'_>, index: usize) -> Option<u8> {
+    if index >= len(value) {
+        return None;
+    }
+    let mut digits = itoa::Buffer::new();
+    slices_in(value, index..index + 1, &mut digits).next().map(|slice| slice[0])
+}
+
 /// A stored string in one piece of its own.
 pub fn to_vec(value: ValueRef<'_>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len(value));
@@ -178,6 +209,13 @@ mod tests {
         ];
         for (value, bytes) in kinds {
             assert_eq!((len(value), to_vec(value)), (bytes.len(), bytes.to_vec()));
+            for range in [0..0, 0..bytes.len(), bytes.len() / 3..bytes.len() / 2, bytes.len()..bytes.len()] {
+                let slices = slices_in(value, range.clone(), &mut itoa::Buffer::new()).collect::<Vec<_>>().concat();
+                assert_eq!(slices, bytes[range]);
+            }
+            for index in [0, bytes.len() / 2, bytes.len().saturating_sub(1), bytes.len(), usize::MAX] {
+                assert_eq!(byte_at(value, index), bytes.get(index).copied());
+            }
             assert!(equals(value, bytes));
             assert!(!equals(value, &[bytes, b"x"].concat()));
             if let Some((last, rest)) = bytes.split_last() {

@@ -145,8 +145,12 @@ impl Keyspace {
         let entry = self.table.get(slot);
         match entry.value() {
             ValueRef::Bytes(bytes) => {
+                let is_raw = entry.is_raw();
                 let entry = Entry::new(entry.key(), NewValue::Bytes(bytes), meta);
                 drop(self.table.replace(slot, entry));
+                if is_raw {
+                    self.table.get_mut(slot).mark_raw();
+                }
             }
             ValueRef::Int(int) => {
                 let entry = Entry::new(entry.key(), NewValue::Int(int), meta);

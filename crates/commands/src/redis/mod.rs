@@ -1,10 +1,13 @@
 //! The commands of Redis, by family: an index.
 
+pub mod bitmap;
 pub mod connection;
 mod database;
 pub mod generic;
 pub mod help;
 mod help_command;
+pub mod hyperloglog;
+pub mod pubsub;
 pub mod server;
 pub mod string;
 pub mod transactions;
@@ -55,6 +58,16 @@ pub static ALL: &[&Command] = &[
     &transactions::multi::MULTI,
     &transactions::watch::UNWATCH,
     &transactions::watch::WATCH,
+    // Channels.
+    &pubsub::inspect::PUBSUB,
+    &pubsub::publish::PUBLISH,
+    &pubsub::publish::SPUBLISH,
+    &pubsub::subscribe::PSUBSCRIBE,
+    &pubsub::subscribe::PUNSUBSCRIBE,
+    &pubsub::subscribe::SSUBSCRIBE,
+    &pubsub::subscribe::SUBSCRIBE,
+    &pubsub::subscribe::SUNSUBSCRIBE,
+    &pubsub::subscribe::UNSUBSCRIBE,
     // Server.
     &server::acl::container::ACL,
     &server::command::COMMAND,
@@ -76,6 +89,7 @@ pub static ALL: &[&Command] = &[
     &string::counter::INCR,
     &string::counter::INCRBY,
     &string::counter::INCRBYFLOAT,
+    &string::increx::INCREX,
     &string::digest::DELEX,
     &string::digest::DIGEST,
     &string::get::GET,
@@ -95,4 +109,18 @@ pub static ALL: &[&Command] = &[
     &string::set::SET,
     &string::set::SETEX,
     &string::set::SETNX,
+    // Bitmaps.
+    &bitmap::bit::GETBIT,
+    &bitmap::bit::SETBIT,
+    &bitmap::bitfield::BITFIELD,
+    &bitmap::bitfield::BITFIELD_RO,
+    &bitmap::bitop::BITOP,
+    &bitmap::range::BITCOUNT,
+    &bitmap::range::BITPOS,
+    // HyperLogLog.
+    &hyperloglog::add::PFADD,
+    &hyperloglog::count::PFCOUNT,
+    &hyperloglog::debug::PFDEBUG,
+    &hyperloglog::debug::PFSELFTEST,
+    &hyperloglog::merge::PFMERGE,
 ];

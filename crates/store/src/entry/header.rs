@@ -16,6 +16,8 @@ pub(super) mod field {
     pub const LONG_KEY: u8 = 8;
     /// The bit behind the last field.
     pub const END: u8 = 16;
+    /// No field follows: a short string that was changed since it was set, or made by anything but SET.
+    pub const RAW: u8 = 128;
 }
 
 /// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.

@@ -1,7 +1,11 @@
-//! The values that are more than a few bytes in their entry: long strings and collections.
+//! The values that are more than a few bytes in their entry (long strings and collections), and what strings can be read
+//! as.
 
+pub mod bitfield;
+pub mod bitmap;
 mod collection;
 mod hash;
+pub mod hll;
 mod object;
 mod rope;
 mod value_type;
