@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tenon_engine::Engine;
-use tenon_engine::acl::user_line;
+use tenon_engine::acl::{CATEGORIES, user_line};
 use tenon_engine::args::OwnedArgs;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
+use tenon_engine::command::KeyFlags;
 use tenon_engine::config::{Loader, Machine};
 use tenon_engine::session::Session;
 use tenon_engine::wire::OutBuf;
@@ -230,6 +231,58 @@ fn rewriting_the_configuration_keeps_users() {
     set(&engine, "default", "-get");
     engine.rewrite_config().expect("rewritten");
     assert_eq!(lines(&started(Some(&none)).expect("an engine")), [format!("{DEFAULT} -get")]);
+}
+
+#[test]
+fn every_command_is_of_known_categories() {
+    for command in engine().commands.all() {
+        let unknown = command.categories().into_iter().find(|name| !CATEGORIES.contains(name));
+        assert_eq!(unknown, None, "{}", command.name);
+    }
+}
+
+#[test]
+fn keys_that_nobody_can_tell_need_a_right_to_all() {
+    let engine = engine();
+    let args = OwnedArgs::new(["GET", "k"]);
+    let found = engine.commands.find(b"GET").expect("it is there");
+    for (rules, reads, writes) in [
+        ("+get ~*", true, true),
+        ("+get %R~*", true, false),
+        ("+get %W~*", false, true),
+        ("+get ~k", false, false),
+        ("~*", false, false),
+        ("+get (~*)", false, false),
+        ("(+get %R~*)", true, false),
+    ] {
+        set(&engine, "u", &format!("reset {rules}"));
+        let rights = engine.acl.find(b"u").expect("a user").rights();
+        let may = |flags| rights.may_use_all_keys(found, &args.view(), flags);
+        assert_eq!((may(KeyFlags::READ), may(KeyFlags::OVERWRITE)), (reads, writes), "{rules}");
+    }
+}
+
+#[test]
+fn refusals_are_counted() {
+    let engine = engine();
+    set(&engine, "u", "on nopass ~a &a +get +publish +info");
+    let mut client = Client::new(&engine);
+    for command in ["AUTH nobody x", "AUTH u x", "GET b", "PUBLISH b x", "SET a 1", "GET a", "SET a 1"] {
+        client.run(command);
+    }
+    let info = client.run("INFO stats");
+    let lines: Vec<&str> = info.lines().filter(|line| line.starts_with("acl_access_denied")).collect();
+    assert_eq!(
+        lines,
+        [
+            "acl_access_denied_auth:1",
+            "acl_access_denied_cmd:2",
+            "acl_access_denied_key:1",
+            "acl_access_denied_channel:1",
+        ]
+    );
+    engine.reset_stats();
+    assert!(client.run("INFO stats").contains("acl_access_denied_cmd:0"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::error::RuleError;
 use super::password::PasswordHash;
 use super::selector::Selector;
 use crate::args::Args;
-use crate::command::ChannelKind;
+use crate::command::{ChannelKind, KeyFlags};
 use crate::config::ChannelDefault;
 use crate::config::args::split;
 use crate::table::{CommandTable, Resolved};
@@ -167,6 +167,13 @@ impl Rights {
             }
         }
         Err(denial)
+    }
+
+    /// Whether a command may run, and this be done to every key there is: for keys that nobody can tell beforehand, as
+    /// those of SORT's BY and GET.
+    pub fn may_use_all_keys(&self, found: Resolved, args: &Args<'_>, flags: KeyFlags) -> bool {
+        let mut selectors = std::iter::once(&self.root).chain(&self.selectors);
+        selectors.any(|selector| selector.may_use_all_keys(found, args, flags))
     }
 
     /// Whether a channel may be used, or subscribed to by a pattern.

@@ -280,6 +280,16 @@ impl Selector {
         }
     }
 
+    /// Whether a command may run, and this be done to every key there is.
+    pub fn may_use_all_keys(&self, found: Resolved, args: &Args<'_>, flags: KeyFlags) -> bool {
+        let needed = KeyRights::needed_for(flags);
+        let keys = match &self.keys {
+            Reach::All => true,
+            Reach::Only(patterns) => patterns.iter().any(|it| it.glob == b"*" && it.rights.covers(needed)),
+        };
+        keys && self.may_run(found, args)
+    }
+
     /// Whether a channel may be used; a pattern only if it is one of the selector's, letter for letter.
     pub fn may_use_channel(&self, channel: &[u8], kind: ChannelKind) -> bool {
         match (&self.channels, kind) {
