@@ -4,7 +4,8 @@ use super::category::category;
 use super::denial::Denial;
 use super::error::RuleError;
 use crate::args::Args;
-use crate::command::{ChannelKind, Flags, KeyFlags};
+use crate::command::{ChannelKind, Command, Flags, KeyFlags};
+use crate::config::ChannelDefault;
 use crate::config::args::quote_if_needed;
 use crate::table::{CommandTable, Resolved};
 use std::collections::BTreeMap;
@@ -117,7 +118,7 @@ impl Selector {
                 [b'+', name @ ..] => self.allow_command(name, table),
                 [b'-', name @ ..] => {
                     let found = find(table, name).ok_or(RuleError::Unknown)?;
-                    self.set_command(found, Verdict::Refuse, table);
+                    self.set_command(found.command, found.number, Verdict::Refuse, table);
                     self.note(found.command.full_name(), Verdict::Refuse);
                     Ok(())
                 }
@@ -164,7 +165,7 @@ impl Selector {
         let category = category(name).ok_or(RuleError::Unknown)?;
         for (number, command) in table.all().iter().enumerate() {
             if command.categories().contains(&category) {
-                self.set_command(Resolved { command, number: number as u16, key: 0 }, verdict, table);
+                self.set_command(command, number as u16, verdict, table);
             }
         }
         self.note(format!("@{category}"), verdict);
@@ -175,7 +176,7 @@ impl Selector {
     fn allow_command(&mut self, name: &[u8], table: &CommandTable) -> Result<(), RuleError> {
         let Some(bar) = name.iter().rposition(|byte| *byte == b'|') else {
             let found = find(table, name).ok_or(RuleError::Unknown)?;
-            self.set_command(found, Verdict::Allow, table);
+            self.set_command(found.command, found.number, Verdict::Allow, table);
             self.note(found.command.full_name(), Verdict::Allow);
             return Ok(());
         };
@@ -196,17 +197,17 @@ impl Selector {
             self.note(format!("{}|{argument}", container.command.full_name()), Verdict::Allow);
         } else {
             let found = find(table, name).ok_or(RuleError::Unknown)?;
-            self.set_command(found, Verdict::Allow, table);
+            self.set_command(found.command, found.number, Verdict::Allow, table);
             self.note(found.command.full_name(), Verdict::Allow);
         }
         Ok(())
     }
 
     /// Allows or refuses a command with all its subcommands.
-    fn set_command(&mut self, found: Resolved, verdict: Verdict, table: &CommandTable) {
-        let subcommands = found.command.subcommands().iter();
+    fn set_command(&mut self, command: &Command, number: u16, verdict: Verdict, table: &CommandTable) {
+        let subcommands = command.subcommands().iter();
         let numbers = subcommands.filter_map(|subcommand| table.number_of(subcommand));
-        for number in std::iter::once(found.number).chain(numbers) {
+        for number in std::iter::once(number).chain(numbers) {
             self.set_bit(number, verdict);
             self.first_arguments.remove(&number);
         }
@@ -360,9 +361,6 @@ impl Selector {
         [b"(", &words.join(&b' ')[..], b")"].concat()
     }
 }
-
-/// Which channels a new user may use (`acl-pubsub-default`).
-pub use crate::config::ChannelDefault;
 
 /// The command of a rule, its subcommand behind a bar.
 fn find(table: &CommandTable, name: &[u8]) -> Option<Resolved> {

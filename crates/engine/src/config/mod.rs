@@ -10,6 +10,7 @@ mod help;
 mod live;
 mod loader;
 mod machine;
+mod packing;
 mod rewrite;
 mod setting;
 mod table;
@@ -20,7 +21,7 @@ pub use choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, Superviso
 pub use cli::{Invocation, parse};
 pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};
-pub use live::{Caller, Config};
+pub use live::{Caller, Changed, Config};
 pub use loader::{Loader, Origin, UserLine, Warning};
 pub use machine::Machine;
 pub use rewrite::RightUsers;
