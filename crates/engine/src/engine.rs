@@ -1,9 +1,10 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
+use crate::acl::Acl;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
-use crate::config::{Caller, Changed, Config, SetError, Setting, ValueError};
+use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
@@ -55,6 +56,8 @@ pub struct Engine {
     pub tracking: Tracking,
     /// Everybody's subscriptions.
     pub pubsub: PubSub,
+    /// The users, and what was refused to them.
+    pub acl: Acl,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Output that clients have not taken yet.
@@ -121,6 +124,7 @@ impl Engine {
             allocator: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
+            acl: Acl::new(&config, &commands),
             config_applying: Mutex::default(),
             shards,
             config,
@@ -251,8 +255,8 @@ impl Engine {
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
-        let Some(apply) = self.config_hook.get() else { return Ok(()) };
         for (index, Changed { setting, .. }) in changed.iter().enumerate() {
+            let Some(apply) = self.config_hook.get() else { break };
             if let Err(error) = apply(setting) {
                 let name = setting.name;
                 self.config.restore(&changed);
@@ -263,6 +267,9 @@ impl Engine {
                 }
                 return Err(SetError::Value(name, error));
             }
+        }
+        if changed.iter().any(|changed| changed.setting.id == SettingId::requirepass) {
+            self.apply_requirepass();
         }
         Ok(())
     }
@@ -297,6 +304,7 @@ impl Engine {
         self.worker_stats.iter().for_each(|stats| stats.reset());
         self.errors.lock().clear();
         self.rates.reset();
+        self.acl.log.reset_counts();
         self.refused_connections.store(0, Ordering::Relaxed);
         self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);
     }

@@ -1,5 +1,6 @@
 //! Running a client's batch: what must hold before a command runs, and the statistics after. Knows no command.
 
+use crate::acl::Context;
 use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
 use crate::clock::monotonic_ns;
@@ -112,6 +113,8 @@ impl Engine {
                 stopped = Stopped::Closing;
                 break;
             }
+            // Another client may have changed what this one may do.
+            self.follow_rights(session);
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
             let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
@@ -213,6 +216,7 @@ impl Engine {
             session.closing = true;
             return Stopped::Closing;
         }
+        self.follow_rights(session);
         if !self.run_or_wait(worker, session, &mut call, args, out) {
             return Stopped::Paused;
         }
@@ -493,17 +497,19 @@ impl Engine {
                 return Err(CmdError::Busy(kind));
             }
         }
+        let in_transaction = session.transaction.is_some();
+        if in_transaction && flags.any(Flags::NO_MULTI) {
+            return Err(CmdError::NotInMulti);
+        }
+        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
+        self.acl_guard(worker, session, resolved, args, context)?;
         // Within MULTI every command takes memory: its place in the queue.
-        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+        let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
-        }
-        let in_transaction = session.transaction.is_some();
-        if in_transaction && flags.any(Flags::NO_MULTI) {
-            return Err(CmdError::NotInMulti);
         }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.

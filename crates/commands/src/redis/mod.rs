@@ -9,10 +9,10 @@ pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod pubsub;
-pub mod scripting;
 mod random_count;
 mod reply_item;
 mod scan_page;
+pub mod scripting;
 pub mod server;
 pub mod set;
 pub mod string;
@@ -84,6 +84,7 @@ pub static ALL: &[&Command] = &[
     &scripting::function::FUNCTION,
     &scripting::script::SCRIPT,
     // Server.
+    &server::acl::container::ACL,
     &server::command::COMMAND,
     &server::config::CONFIG,
     &server::debug::DEBUG,
