@@ -6,8 +6,9 @@ use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
 
 /// The groups in the order of the page, each with its heading.
-const GROUPS: [(Group, &str); 8] = [
+const GROUPS: [(Group, &str); 9] = [
     (Group::String, "Strings"),
+    (Group::Set, "Sets"),
     (Group::Bitmap, "Bitmaps"),
     (Group::HyperLogLog, "HyperLogLog"),
     (Group::Generic, "Keys of any type"),

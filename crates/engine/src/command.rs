@@ -110,6 +110,8 @@ pub enum Group {
     Transactions,
     /// Channels and their subscribers.
     PubSub,
+    /// Sets.
+    Set,
     /// Commands on the bits of strings.
     Bitmap,
     /// Commands on HyperLogLogs.
@@ -126,6 +128,7 @@ impl Group {
             Group::Server => "server",
             Group::Transactions => "transactions",
             Group::PubSub => "pubsub",
+            Group::Set => "set",
             Group::Bitmap => "bitmap",
             Group::HyperLogLog => "hyperloglog",
         }
@@ -263,6 +266,7 @@ impl Command {
         add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
+        add(in_group(Group::Set), "set");
         add(in_group(Group::String), "string");
         add(flags.any(Flags::PUBSUB), "pubsub");
         add(in_group(Group::Bitmap), "bitmap");

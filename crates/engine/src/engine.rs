@@ -3,7 +3,7 @@
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
-use crate::config::{Caller, Config, SetError, Setting};
+use crate::config::{Caller, Changed, Config, SetError, Setting, ValueError};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
@@ -32,8 +32,9 @@ pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
 /// How a shutdown is asked for.
 pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
 
-/// How whoever is concerned learns that CONFIG SET has changed a setting that is not simply read anew.
-pub type ConfigHook = Box<dyn Fn(&Setting) + Send + Sync>;
+/// How whoever is concerned makes the new value of a setting hold that is not simply read anew; all is as before when
+/// that fails.
+pub type ConfigHook = Box<dyn Fn(&Setting) -> Result<(), ValueError> + Send + Sync>;
 
 /// The server.
 pub struct Engine {
@@ -84,6 +85,8 @@ pub struct Engine {
     /// Changes of keys that RESETSTAT made the workers forget.
     forgotten_changes: AtomicU64,
     config_hook: OnceLock<ConfigHook>,
+    /// Held while settings change and are made to hold, or are taken back.
+    config_applying: Mutex<()>,
     /// Errors by code, since the start or CONFIG RESETSTAT.
     pub errors: Mutex<BTreeMap<String, u64>>,
     /// Every worker's statistics.
@@ -115,6 +118,7 @@ impl Engine {
             allocator: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
+            config_applying: Mutex::default(),
             shards,
             config,
             commands,
@@ -238,11 +242,23 @@ impl Engine {
     /// A lower `maxmemory` is reached by the next tick's eviction: within EXEC the caller holds shards.
     ///
     /// # Errors
-    /// When a pair is not one that this caller may set; then nothing has changed.
+    /// When a pair is not one that this caller may set, or when a value cannot be made to hold, such as a port that is
+    /// taken; then nothing has changed.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
+        let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
-        if let Some(hook) = self.config_hook.get() {
-            changed.into_iter().for_each(hook);
+        let Some(apply) = self.config_hook.get() else { return Ok(()) };
+        for (index, Changed { setting, .. }) in changed.iter().enumerate() {
+            if let Err(error) = apply(setting) {
+                let name = setting.name;
+                self.config.restore(&changed);
+                for applied in &changed[..index] {
+                    if let Err(error) = apply(applied.setting) {
+                        tracing::error!("{} is not what it was: {error}", applied.setting.name);
+                    }
+                }
+                return Err(SetError::Value(name, error));
+            }
         }
         Ok(())
     }

@@ -76,8 +76,11 @@ enum Gate {
 impl Engine {
     /// Loads what the calls of a batch will read, all of them at once, while none waits for another.
     pub fn prefetch(&self, session: &Session, calls: &[Call]) {
-        let hash = |call: &Call| if let Target::Key(_, hash) = call.target { Some(hash) } else { None };
-        self.shards.prefetch_entries(session.database, calls.iter().filter_map(hash));
+        for call in calls {
+            if let Target::Key(_, hash) = call.target {
+                self.shards.prefetch_entry(session.database, hash);
+            }
+        }
     }
 
     /// Runs calls in order. Gives how many ran and why it stopped before the last, if it did.
@@ -173,16 +176,18 @@ impl Engine {
         out: &mut OutBuf,
     ) -> Option<usize> {
         let mut ran = 0;
+        let mut args = batch.of(0, 0);
+        let mut reply = Reply::new(out, session.proto);
         for call in calls {
             let Target::Key(resolved, hash) = &call.target else { break };
-            if !is_quick(&call.target) {
+            if !resolved.is_quick {
                 break;
             }
-            let args = batch.of(args_from, call.args_end);
-            self.answer_key(worker, session, *resolved, *hash, &args, out);
+            args.go_to(&batch.spans.spans[args_from..call.args_end]);
+            self.answer_key(worker, session, *resolved, *hash, &args, &mut reply);
             args_from = call.args_end;
             ran += 1;
-            if out.len() > OUTPUT_PAUSE {
+            if reply.out().len() > OUTPUT_PAUSE {
                 break;
             }
         }
@@ -253,23 +258,23 @@ impl Engine {
         let each_ns = now_ns.saturating_sub(started_ns) / count;
         // Batches are mostly of one command: calls of it in a row are counted together.
         let mut all = 0;
+        let mut last = None;
         let mut at = from;
         while at < calls.len() {
-            let number = calls[at].target.ran_number();
+            last = calls[at].target.ran_number();
             let alike_from = at;
             at += 1;
-            while at < calls.len() && calls[at].target.ran_number() == number {
+            while at < calls.len() && calls[at].target.ran_number() == last {
                 at += 1;
             }
-            if let Some(number) = number {
+            if let Some(number) = last {
                 let alike = (at - alike_from) as u64;
                 worker.stats.commands[number as usize].ran(alike, each_ns);
                 all += alike;
             }
         }
-        if let Some(last) = calls.last() {
-            session.client.last_command.store(last.target.number().map_or(u32::MAX, u32::from), Ordering::Relaxed);
-        }
+        let last = last.or_else(|| calls.last().and_then(|call| call.target.number()));
+        session.client.last_command.store(last.map_or(u32::MAX, u32::from), Ordering::Relaxed);
         worker.stats.all.commands.add(all);
         if all == 0 {
             return now_ns;
@@ -322,14 +327,14 @@ impl Engine {
             && session.is_plain()
             && self.is_undisturbed()
         {
-            self.answer_key(worker, session, *resolved, *hash, args, out);
+            self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
             return true;
         }
         self.run_slowly(worker, session, call, args, out)
     }
 
     /// Runs a command on one key that may run at once, and writes its error if it fails.
-    #[inline]
+    #[inline(always)]
     fn answer_key(
         &self,
         worker: &mut Worker,
@@ -337,16 +342,15 @@ impl Engine {
         resolved: Resolved,
         hash: KeyHash,
         args: &Args<'_>,
-        out: &mut OutBuf,
+        reply: &mut Reply<'_>,
     ) {
-        let mut reply = Reply::new(out, session.proto);
-        if let Err(error) = self.run_key(worker, session, resolved, hash, args, &mut reply) {
-            self.answer_error(worker, Some(resolved), &error, &mut reply);
+        if let Err(error) = self.run_key(worker, session, resolved, hash, args, reply) {
+            self.answer_error(worker, Some(resolved), &error, reply);
         }
     }
 
     /// Runs a command on one key that may run at once.
-    #[inline]
+    #[inline(always)]
     fn run_key(
         &self,
         worker: &mut Worker,
@@ -597,11 +601,7 @@ impl Engine {
 #[inline]
 fn is_quick(target: &Target) -> bool {
     match target {
-        // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
-        Target::Key(resolved, _) | Target::Other(resolved) => {
-            let flags = resolved.command.flags;
-            flags.any(Flags::FAST.or(Flags::BRIEF)) && !flags.any(Flags::NO_AUTH)
-        }
+        Target::Key(resolved, _) | Target::Other(resolved) => resolved.is_quick,
         Target::Refused(..) | Target::Settled(_) => true,
     }
 }

@@ -28,6 +28,7 @@ pub mod notify;
 pub mod outbox;
 pub mod pause;
 pub mod pubsub;
+pub mod random;
 pub mod rates;
 pub mod reaper;
 pub mod session;

@@ -503,7 +503,9 @@ impl Keys<'_> {
         let until = self.hashes.len().min(self.next + BATCH_MAX);
         // A single key is looked for at once.
         if until - self.next > 1 {
-            self.engine.shards.prefetch_entries(DATABASE, self.hashes[self.next..until].iter().copied());
+            for &hash in &self.hashes[self.next..until] {
+                self.engine.shards.prefetch_entry(DATABASE, hash);
+            }
         }
         self.loaded = until;
     }

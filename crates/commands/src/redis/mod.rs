@@ -8,7 +8,11 @@ pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod pubsub;
+mod random_count;
+mod reply_item;
+mod scan_page;
 pub mod server;
+pub mod set;
 pub mod string;
 pub mod transactions;
 
@@ -82,6 +86,24 @@ pub static ALL: &[&Command] = &[
     &server::slowlog::SLOWLOG,
     &server::time::LASTSAVE,
     &server::time::TIME,
+    // Sets.
+    &set::add::SADD,
+    &set::add::SMOVE,
+    &set::add::SREM,
+    &set::combine::SDIFF,
+    &set::combine::SDIFFSTORE,
+    &set::combine::SINTER,
+    &set::combine::SINTERCARD,
+    &set::combine::SINTERSTORE,
+    &set::combine::SUNION,
+    &set::combine::SUNIONSTORE,
+    &set::members::SCARD,
+    &set::members::SISMEMBER,
+    &set::members::SMEMBERS,
+    &set::members::SMISMEMBER,
+    &set::members::SSCAN,
+    &set::random::SPOP,
+    &set::random::SRANDMEMBER,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

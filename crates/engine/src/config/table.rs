@@ -52,17 +52,17 @@ const FOREGROUND: &str = "Tenon stays in the foreground; let systemd (Type=simpl
 settings! {
     /// TCP port of the RESP front end; 0 switches it off.
     port: u16 {
-        name: "port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("6379"), at: At::Start, group: Group::Network
+        name: "port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("6379"), group: Group::Network
     }
     /// TCP port of the memcached front end; 0 switches it off.
     memcached_port: u16 {
-        name: "memcached-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("11211"), at: At::Start,
+        name: "memcached-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("11211"),
         group: Group::Network
     }
     /// Addresses to listen on, for both front ends: IPv4, IPv6 or host names, `*` and `::*` for all; one that starts
     /// with `-` may be missing on this machine.
     bind: Vec<String> {
-        name: "bind", kind: Kind::Words { max: 16 }, initial: Is("127.0.0.1"), at: At::Start, group: Group::Network
+        name: "bind", kind: Kind::Words { max: 16 }, initial: Is("127.0.0.1"), group: Group::Network
     }
     /// Refuse clients from other machines as long as no password is set.
     protected_mode: bool { name: "protected-mode", kind: Kind::Bool, initial: Is("yes"), group: Group::Network }

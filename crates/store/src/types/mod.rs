@@ -8,10 +8,12 @@ mod hash;
 pub mod hll;
 mod object;
 mod rope;
+pub mod set;
 mod value_type;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
 pub use hash::{Hash, HashLimits, HashRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
+pub use set::{Set, SetLimits, SetRef};
 pub use value_type::ValueType;

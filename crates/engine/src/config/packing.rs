@@ -1,0 +1,21 @@
+//! Up to where collections stay small, as the settings say. Knows no collection.
+
+use super::Config;
+use tenon_store::types::SetLimits;
+
+/// A number of elements or bytes.
+fn size(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+impl Config {
+    /// The limits of a set's small forms.
+    #[inline]
+    pub fn set_limits(&self) -> SetLimits {
+        SetLimits {
+            ints: size(self.set_max_intset_entries()),
+            members: size(self.set_max_listpack_entries()),
+            bytes: size(self.set_max_listpack_value()),
+        }
+    }
+}
