@@ -36,11 +36,11 @@ pub struct Worker {
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
+    random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
     /// Keys that were changed and have not been told to those who listen to prefixes, each with who changed it.
     pub(crate) broadcasts: Vec<(Box<[u8]>, u64)>,
-    random: Random,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
     /// What takes too long to free between two commands, likewise.
@@ -61,9 +61,9 @@ impl Worker {
             secrets: Vec::new(),
             packed_scratch: Vec::new(),
             keeps_expired: false,
+            random: Random::new(seed),
             client: 0,
             broadcasts: Vec::new(),
-            random: Random::new(seed),
             garbage: Vec::new(),
             large_garbage: Vec::new(),
             reaper,

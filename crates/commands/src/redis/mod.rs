@@ -4,6 +4,7 @@ pub mod bitmap;
 pub mod connection;
 mod database;
 pub mod generic;
+pub mod hash;
 pub mod help;
 mod help_command;
 pub mod hyperloglog;
@@ -86,6 +87,23 @@ pub static ALL: &[&Command] = &[
     &server::slowlog::SLOWLOG,
     &server::time::LASTSAVE,
     &server::time::TIME,
+    // Hashes.
+    &hash::get::HEXISTS,
+    &hash::get::HGET,
+    &hash::get::HMGET,
+    &hash::get::HSTRLEN,
+    &hash::increment::HINCRBY,
+    &hash::increment::HINCRBYFLOAT,
+    &hash::random::HRANDFIELD,
+    &hash::remove::HDEL,
+    &hash::set::HMSET,
+    &hash::set::HSET,
+    &hash::set::HSETNX,
+    &hash::whole::HGETALL,
+    &hash::whole::HKEYS,
+    &hash::whole::HLEN,
+    &hash::whole::HSCAN,
+    &hash::whole::HVALS,
     // Sets.
     &set::add::SADD,
     &set::add::SMOVE,
