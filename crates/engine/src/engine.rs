@@ -11,6 +11,7 @@ use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
@@ -46,6 +47,8 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// Scripts and function libraries.
+    pub scripts: Scripts,
     /// The clients that see every command.
     pub monitors: Monitors,
     /// The clients that are told of changes.
@@ -123,6 +126,7 @@ impl Engine {
             config,
             commands,
             clients: Clients::default(),
+            scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
             tracking: Tracking::default(),
             pubsub: PubSub::default(),

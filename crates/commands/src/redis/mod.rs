@@ -9,6 +9,7 @@ pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod pubsub;
+pub mod scripting;
 mod random_count;
 mod reply_item;
 mod scan_page;
@@ -73,6 +74,15 @@ pub static ALL: &[&Command] = &[
     &pubsub::subscribe::SUBSCRIBE,
     &pubsub::subscribe::SUNSUBSCRIBE,
     &pubsub::subscribe::UNSUBSCRIBE,
+    // Scripts and functions.
+    &scripting::eval::EVAL,
+    &scripting::eval::EVALSHA,
+    &scripting::eval::EVALSHA_RO,
+    &scripting::eval::EVAL_RO,
+    &scripting::fcall::FCALL,
+    &scripting::fcall::FCALL_RO,
+    &scripting::function::FUNCTION,
+    &scripting::script::SCRIPT,
     // Server.
     &server::command::COMMAND,
     &server::config::CONFIG,

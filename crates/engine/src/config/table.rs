@@ -173,6 +173,10 @@ settings! {
         name: "busy-reply-threshold", aliases: &["lua-time-limit"], kind: Kind::Int { min: 0, max: i64::MAX },
         initial: Is("5000"), group: Group::Server
     }
+    /// Bytes of memory that one worker's Lua state may take: a script that wants more ends with an error; 0 for any.
+    script_memory_max: u64 {
+        name: "script-memory-max", kind: Kind::Memory { min: 0 }, initial: Is("1gb"), group: Group::Memory
+    }
     /// Working directory, which relative paths start from.
     dir: Arc<str> {
         name: "dir", kind: Kind::Directory, guard: Guard::Protected, group: Group::Server,
