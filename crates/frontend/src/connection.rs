@@ -54,10 +54,20 @@ impl Connection {
     }
 
     /// Takes a message from another thread.
-    pub fn on_message(&mut self, _engine: &Engine, worker: &mut Worker, message: Message, out: &mut OutBuf) -> Flow {
+    pub fn on_message(&mut self, engine: &Engine, worker: &mut Worker, message: Message, out: &mut OutBuf) -> Flow {
         match message {
             Message::Kill => Flow::Close,
             Message::Unpause => Flow::Continue,
+            Message::RightsChanged => match self {
+                Connection::Resp(connection) => {
+                    if connection.may_stay(engine) {
+                        Flow::Stay
+                    } else {
+                        Flow::Close
+                    }
+                }
+                Connection::Memcache(_) => Flow::Stay,
+            },
             Message::Output => {
                 let before = out.len();
                 let client = self.client();
