@@ -29,6 +29,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
 use crate::meanwhile;
+use crate::monitor::Origin;
 use crate::session::Session;
 use crate::shards::{Held, Locked};
 use crate::table::Resolved;
@@ -310,6 +311,9 @@ impl Host for ScriptHost<'_, '_> {
         self.reach_for(resolved, &args)?;
         if resolved.command.flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
             self.begin_write()?;
+        }
+        if engine.monitors.are_watching() {
+            engine.tell_monitors(Origin::Script, self.session.database, resolved.command, &args, &[]);
         }
         let started_ns = monotonic_ns();
         let held: &mut dyn Locked = match &mut self.reach {
