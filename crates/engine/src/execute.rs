@@ -1,5 +1,6 @@
 //! Running a client's batch: what must hold before a command runs, and the statistics after. Knows no command.
 
+use crate::acl::Context;
 use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
 use crate::clock::monotonic_ns;
@@ -7,6 +8,8 @@ use crate::command::{Command, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
+use crate::locking::OnBusy;
+use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
 use crate::shards::Locked;
@@ -18,7 +21,8 @@ use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
 
-/// Unsent output at which a batch stops until the client has read some of it, in bytes.
+/// Output of one call at which its batch stops until there is room for more, in bytes: how much a client may leave
+/// unread in all is another matter ([`crate::unsent`]).
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// A slow log that wants commands below this many microseconds makes every command be timed by itself.
 const TIMED_ALONE_US: i64 = 1_000;
@@ -28,7 +32,7 @@ const TIMED_ALONE_US: i64 = 1_000;
 pub enum Stopped {
     /// It did not.
     No,
-    /// The client has much unsent output: the rest is to run when it has read that.
+    /// There is much output: the rest is to run when there is room for more.
     Output,
     /// The next command waits for the end of a CLIENT PAUSE.
     Paused,
@@ -75,8 +79,11 @@ enum Gate {
 impl Engine {
     /// Loads what the calls of a batch will read, all of them at once, while none waits for another.
     pub fn prefetch(&self, session: &Session, calls: &[Call]) {
-        let hash = |call: &Call| if let Target::Key(_, hash) = call.target { Some(hash) } else { None };
-        self.shards.prefetch_entries(session.database, calls.iter().filter_map(hash));
+        for call in calls {
+            if let Target::Key(_, hash) = call.target {
+                self.shards.prefetch_entry(session.database, hash);
+            }
+        }
     }
 
     /// Runs calls in order. Gives how many ran and why it stopped before the last, if it did.
@@ -88,6 +95,7 @@ impl Engine {
         calls: &mut [Call],
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
+        worker.serve(&session.client);
         let timed_alone = (0..TIMED_ALONE_US).contains(&self.config.slowlog_log_slower_than());
         if session.client.paused.load(Ordering::Relaxed) {
             session.client.paused.store(false, Ordering::Relaxed);
@@ -105,8 +113,10 @@ impl Engine {
                 stopped = Stopped::Closing;
                 break;
             }
+            // Another client may have changed what this one may do.
+            self.follow_rights(session);
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
-            let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
+            let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
                 ran += free;
                 args_from = calls[ran - 1].args_end;
@@ -154,6 +164,7 @@ impl Engine {
             self.advance_clock(worker);
         }
         worker.sweep();
+        self.broadcast_changes(worker);
         (ran, stopped)
     }
 
@@ -170,16 +181,18 @@ impl Engine {
         out: &mut OutBuf,
     ) -> Option<usize> {
         let mut ran = 0;
+        let mut args = batch.of(0, 0);
+        let mut reply = Reply::new(out, session.proto);
         for call in calls {
             let Target::Key(resolved, hash) = &call.target else { break };
-            if !is_quick(&call.target) {
+            if !resolved.is_quick {
                 break;
             }
-            let args = batch.of(args_from, call.args_end);
-            self.answer_key(worker, session, *resolved, *hash, &args, out);
+            args.go_to(&batch.spans.spans[args_from..call.args_end]);
+            self.answer_key(worker, session, *resolved, *hash, &args, &mut reply);
             args_from = call.args_end;
             ran += 1;
-            if out.len() > OUTPUT_PAUSE {
+            if reply.out().len() > OUTPUT_PAUSE {
                 break;
             }
         }
@@ -196,12 +209,14 @@ impl Engine {
         out: &mut OutBuf,
     ) -> Stopped {
         let mut call = Call { args_end: args.len(), input_end: 0, target };
+        worker.serve(&session.client);
         let started = Instant::now();
         session.client.paused.store(false, Ordering::Relaxed);
         if session.client.killed.load(Ordering::Relaxed) {
             session.closing = true;
             return Stopped::Closing;
         }
+        self.follow_rights(session);
         if !self.run_or_wait(worker, session, &mut call, args, out) {
             return Stopped::Paused;
         }
@@ -211,6 +226,7 @@ impl Engine {
             worker.stats.all.commands.add(1);
         }
         worker.sweep();
+        self.broadcast_changes(worker);
         if session.closing { Stopped::Closing } else { Stopped::No }
     }
 
@@ -248,23 +264,23 @@ impl Engine {
         let each_ns = now_ns.saturating_sub(started_ns) / count;
         // Batches are mostly of one command: calls of it in a row are counted together.
         let mut all = 0;
+        let mut last = None;
         let mut at = from;
         while at < calls.len() {
-            let number = calls[at].target.ran_number();
+            last = calls[at].target.ran_number();
             let alike_from = at;
             at += 1;
-            while at < calls.len() && calls[at].target.ran_number() == number {
+            while at < calls.len() && calls[at].target.ran_number() == last {
                 at += 1;
             }
-            if let Some(number) = number {
+            if let Some(number) = last {
                 let alike = (at - alike_from) as u64;
                 worker.stats.commands[number as usize].ran(alike, each_ns);
                 all += alike;
             }
         }
-        if let Some(last) = calls.last() {
-            session.client.last_command.store(last.target.number().map_or(u32::MAX, u32::from), Ordering::Relaxed);
-        }
+        let last = last.or_else(|| calls.last().and_then(|call| call.target.number()));
+        session.client.last_command.store(last.map_or(u32::MAX, u32::from), Ordering::Relaxed);
         worker.stats.all.commands.add(all);
         if all == 0 {
             return now_ns;
@@ -315,16 +331,16 @@ impl Engine {
     ) -> bool {
         if let Target::Key(resolved, hash) = &call.target
             && session.is_plain()
-            && !self.pause.is_active()
+            && self.is_undisturbed()
         {
-            self.answer_key(worker, session, *resolved, *hash, args, out);
+            self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
             return true;
         }
         self.run_slowly(worker, session, call, args, out)
     }
 
     /// Runs a command on one key that may run at once, and writes its error if it fails.
-    #[inline]
+    #[inline(always)]
     fn answer_key(
         &self,
         worker: &mut Worker,
@@ -332,16 +348,15 @@ impl Engine {
         resolved: Resolved,
         hash: KeyHash,
         args: &Args<'_>,
-        out: &mut OutBuf,
+        reply: &mut Reply<'_>,
     ) {
-        let mut reply = Reply::new(out, session.proto);
-        if let Err(error) = self.run_key(worker, session, resolved, hash, args, &mut reply) {
-            self.answer_error(worker, Some(resolved), &error, &mut reply);
+        if let Err(error) = self.run_key(worker, session, resolved, hash, args, reply) {
+            self.answer_error(worker, Some(resolved), &error, reply);
         }
     }
 
     /// Runs a command on one key that may run at once.
-    #[inline]
+    #[inline(always)]
     fn run_key(
         &self,
         worker: &mut Worker,
@@ -357,7 +372,7 @@ impl Engine {
         }
         let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
         let key = args.get(usize::from(resolved.key));
-        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut state = self.lock_or_busy(self.shards.index(hash))?;
         let mut cx = KeyCx {
             engine: self,
             worker,
@@ -415,8 +430,16 @@ impl Engine {
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
+                        let watched = self.monitors.are_watching();
+                        if watched {
+                            // The command may take its long arguments away: they are made readable for longer.
+                            (0..args.len()).for_each(|index| _ = args.get(index));
+                        }
                         if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
                             self.answer_error(worker, Some(resolved), &error, &mut reply);
+                        }
+                        if watched {
+                            self.tell_monitors_of(worker, session, resolved.command, args);
                         }
                         Fate::Done
                     }
@@ -436,7 +459,22 @@ impl Engine {
             session.client.outbox.take(out);
         }
         session.reply = session.reply.after_command();
+        if let Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) = &call.target {
+            session.end_caching(resolved.command);
+        }
         true
+    }
+
+    /// Whether nothing stands between a plain session's commands and their run: no pause, no busy script, and nobody who
+    /// watches.
+    #[inline]
+    fn is_undisturbed(&self) -> bool {
+        !self.pause.holds_up() && !self.monitors.are_watching()
+    }
+
+    /// Tells those who watch of a session's command, which has run.
+    pub(crate) fn tell_monitors_of(&self, worker: &Worker, session: &Session, command: &Command, args: &Args<'_>) {
+        self.tell_monitors(Origin::Client(&session.client), session.database, command, args, &worker.secrets);
     }
 
     /// What must hold before a command runs.
@@ -451,17 +489,27 @@ impl Engine {
         if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
             return Err(CmdError::NoAuth);
         }
+        if self.pause.is_busy() && !is_allowed_while_busy(session, resolved) {
+            let kind = self.scripts.running.busy();
+            // Within another command of this worker nothing else may run, although the script may have ended just now.
+            let kind = kind.or(worker.is_nested.then_some(crate::scripting::Kind::Script));
+            if let Some(kind) = kind {
+                return Err(CmdError::Busy(kind));
+            }
+        }
+        let in_transaction = session.transaction.is_some();
+        if in_transaction && flags.any(Flags::NO_MULTI) {
+            return Err(CmdError::NotInMulti);
+        }
+        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
+        self.acl_guard(worker, session, resolved, args, context)?;
         // Within MULTI every command takes memory: its place in the queue.
-        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+        let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
-        }
-        let in_transaction = session.transaction.is_some();
-        if in_transaction && flags.any(Flags::NO_MULTI) {
-            return Err(CmdError::NotInMulti);
         }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.
@@ -490,12 +538,12 @@ impl Engine {
         match resolved.command.run {
             Run::Key(_) => {
                 let hash = self.shards.hash(args.get(usize::from(resolved.key)));
-                let mut held = self.shards.lock_all_of(vec![self.shards.index(hash)]);
+                let mut held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Keys(_) => {
                 let indexes = self.shards_of(resolved.command, args);
-                let mut held = self.shards.lock_all_of(indexes);
+                let mut held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Session(run) | Run::Alone(run, _) => {
@@ -539,6 +587,8 @@ impl Engine {
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
         };
         worker.keeps_expired = false;
+        // While the shards are held: no change goes between what was read and the note of it.
+        self.note_read(session, resolved.command, args);
         result
     }
 
@@ -565,14 +615,17 @@ impl Engine {
     }
 }
 
+/// Whether a command runs while a script is busy. What is queued and what looks at data does not: the script may hold it.
+fn is_allowed_while_busy(session: &Session, resolved: Resolved) -> bool {
+    let flags = resolved.command.flags;
+    let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+    flags.any(Flags::ALLOW_BUSY) && !is_queued && resolved.command.name != "WATCH"
+}
+
 #[inline]
 fn is_quick(target: &Target) -> bool {
     match target {
-        // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
-        Target::Key(resolved, _) | Target::Other(resolved) => {
-            let flags = resolved.command.flags;
-            flags.any(Flags::FAST.or(Flags::BRIEF)) && !flags.any(Flags::NO_AUTH)
-        }
+        Target::Key(resolved, _) | Target::Other(resolved) => resolved.is_quick,
         Target::Refused(..) | Target::Settled(_) => true,
     }
 }

@@ -1,9 +1,12 @@
 //! One client's state between its commands. Knows no socket and no command.
 
+use crate::acl::{Rights, User};
 use crate::args::OwnedArgs;
 use crate::clients::Client;
+use crate::command::{ChannelKind, Command};
 use crate::pubsub::{Subscriptions, Topic};
 use crate::table::Resolved;
+use crate::tracking::{Caching, SessionTracking};
 use crate::watch::DirtyFlag;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,6 +102,12 @@ pub struct Session {
     pub proto: Proto,
     /// Whether it may run commands that want authentication.
     pub authenticated: bool,
+    user: Arc<User>,
+    /// The user's rights, as they were when `rights_epoch` was the number of changes.
+    rights: Arc<Rights>,
+    rights_epoch: u64,
+    /// Whether it may run every command there is: it need not authenticate, and its rights refuse nothing.
+    unrestricted: bool,
     /// Whether its reads and writes count as accesses (off with CLIENT NO-TOUCH).
     pub touches: bool,
     /// What becomes of replies.
@@ -113,18 +122,29 @@ pub struct Session {
     pub(crate) roles: Roles,
     /// What it is subscribed to, if to anything.
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    /// How it is told of changes, if it is (CLIENT TRACKING).
+    pub tracking: Option<Box<SessionTracking>>,
+    /// Whether EXEC runs its queue now: nothing may wait then, nor begin to listen to other clients' commands.
+    pub(crate) in_exec: bool,
     /// Whether the connection is to be closed once the replies are sent.
     pub closing: bool,
 }
 
 impl Session {
     /// A session at its start.
-    pub fn new(client: Arc<Client>, authenticated: bool) -> Session {
+    ///
+    /// It may do nothing yet: `Engine::open_session` looks up the user's rights.
+    pub(crate) fn new(client: Arc<Client>, user: Arc<User>, authenticated: bool, rights_epoch: u64) -> Session {
+        let rights = user.rights();
         Session {
             client,
             database: 0,
             proto: Proto::Resp2,
             authenticated,
+            user,
+            rights,
+            rights_epoch,
+            unrestricted: false,
             touches: true,
             reply: ReplyMode::On,
             transaction: None,
@@ -132,19 +152,75 @@ impl Session {
             dirty: DirtyFlag::default(),
             roles: Roles::NONE,
             subscriptions: None,
+            tracking: None,
+            in_exec: false,
             closing: false,
         }
     }
 
-    /// Whether every command may run at once: authenticated, not within MULTI, replies on, and nothing sent beside them.
+    /// Whether every command may run at once: allowed all of them, not within MULTI, replies on, and nothing sent beside
+    /// them.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.authenticated && self.transaction.is_none() && self.reply == ReplyMode::On && self.roles == Roles::NONE
+        self.unrestricted && self.transaction.is_none() && self.reply == ReplyMode::On && self.roles == Roles::NONE
+    }
+
+    /// The user that it is.
+    pub fn user(&self) -> &Arc<User> {
+        &self.user
+    }
+
+    /// What it may do, as far as it knows: see `Engine::follow_rights`.
+    #[inline]
+    pub fn rights(&self) -> &Rights {
+        &self.rights
+    }
+
+    #[inline]
+    pub(crate) fn rights_epoch(&self) -> u64 {
+        self.rights_epoch
+    }
+
+    /// Makes it a user's; the rights follow by `set_rights`.
+    pub(crate) fn set_user(&mut self, user: Arc<User>, authenticated: bool) {
+        self.user = user;
+        self.authenticated = authenticated;
+    }
+
+    /// Notes what it may do, as of so many changes; `may_run` says whether it need not authenticate any more.
+    pub(crate) fn set_rights(&mut self, rights: Arc<Rights>, epoch: u64, may_run: bool) {
+        self.unrestricted = may_run && rights.is_everything();
+        self.rights = rights;
+        self.rights_epoch = epoch;
+    }
+
+    /// Whether it may still use the channels that it is subscribed to.
+    pub(crate) fn may_use_its_channels(&self) -> bool {
+        Topic::ALL.into_iter().all(|topic| {
+            let kind = if topic == Topic::Pattern { ChannelKind::Pattern } else { ChannelKind::Literal };
+            self.subscribed_names(topic).all(|name| self.rights.may_use_channel(name, kind))
+        })
     }
 
     /// What the client does beside asking and being answered.
     pub fn roles(&self) -> Roles {
         self.roles
+    }
+
+    /// Whether EXEC runs its queue now.
+    pub fn is_in_exec(&self) -> bool {
+        self.in_exec
+    }
+
+    /// Notes that a command is over: CLIENT CACHING was said for it, unless it was one about the client itself, or
+    /// MULTI goes on.
+    pub(crate) fn end_caching(&mut self, command: &Command) {
+        if self.transaction.is_none()
+            && let Some(tracking) = &mut self.tracking
+            && !command.name.starts_with("CLIENT ")
+        {
+            tracking.caching = Caching::Unsaid;
+        }
     }
 
     /// Adds a role or takes it away.

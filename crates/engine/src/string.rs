@@ -21,8 +21,16 @@ pub enum Text<'a> {
 
 impl<'a> Text<'a> {
     /// Argument `index`. A long one is moved out of the arguments: this is for a command that is about to store it.
-    #[inline]
+    #[inline(always)]
     pub fn of_arg(args: &Args<'a>, index: usize) -> Text<'a> {
+        match args.in_input(index) {
+            Some(bytes) => Text::Bytes(bytes),
+            None => Text::of_arg_elsewhere(args, index),
+        }
+    }
+
+    #[cold]
+    fn of_arg_elsewhere(args: &Args<'a>, index: usize) -> Text<'a> {
         match args.big(index) {
             Some(big) if big.len() > INLINE_LEN_MAX => Text::Rope(big.take()),
             _ => Text::Bytes(args.get(index)),
@@ -43,7 +51,7 @@ impl<'a> Text<'a> {
     }
 
     /// The value to be stored: an integer when the text is the one decimal form of an i64, as in Redis.
-    #[inline]
+    #[inline(always)]
     pub fn into_value(self) -> NewValue<'a> {
         match self {
             Text::Bytes(bytes) => match encoded_int(bytes) {
@@ -63,7 +71,7 @@ impl<'a> Text<'a> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn encoded_int(bytes: &[u8]) -> Option<i64> {
     // Most texts that are no number differ in their first byte.
     if bytes.len() > INT_LEN_MAX || !matches!(bytes.first(), Some(b'0'..=b'9' | b'-')) {

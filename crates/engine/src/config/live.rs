@@ -11,7 +11,7 @@ use tenon_ds::glob::{Case, glob};
 
 use super::choices::{Access, Choice};
 use super::error::{SetError, ValueError};
-use super::loader::Warning;
+use super::loader::{UserLine, Warning};
 use super::machine::Machine;
 use super::setting::{At, Guard, Initial, Kind, Setting, Support};
 use super::table::{FITS, SETTINGS, SettingId, find};
@@ -36,8 +36,18 @@ pub struct Config {
     /// The file that CONFIG REWRITE writes.
     pub(super) file: Option<PathBuf>,
     pub(super) warnings: Vec<Warning>,
+    pub(super) users: Vec<UserLine>,
     /// Held while values change, so that CONFIG SET and CONFIG REWRITE see one another's work as a whole.
     pub(super) changing: Mutex<()>,
+}
+
+/// A setting that `set` has given another value.
+#[derive(Debug)]
+pub struct Changed {
+    /// The setting.
+    pub setting: &'static Setting,
+    /// The value it had.
+    before: Value,
 }
 
 /// Who wants to change a setting.
@@ -65,6 +75,7 @@ impl Config {
             machine,
             file: None,
             warnings: Vec::new(),
+            users: Vec::new(),
             changing: Mutex::new(()),
         };
         for (setting, fits) in SETTINGS.iter().zip(FITS) {
@@ -82,6 +93,11 @@ impl Config {
     /// What should be logged about the configuration once there is a log.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// The users that the configuration was started with, as they were named.
+    pub fn users(&self) -> &[UserLine] {
+        &self.users
     }
 
     /// The machine that defaults and percentages are reckoned for.
@@ -127,8 +143,8 @@ impl Config {
     }
 
     /// CONFIG SET: all of the pairs or none. Returns the settings whose values are now different, which is what the
-    /// caller has to apply.
-    pub fn set(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<Vec<&'static Setting>, SetError> {
+    /// caller has to apply, or to [restore](Config::restore).
+    pub fn set(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<Vec<Changed>, SetError> {
         let _changing = self.changing.lock();
         for (index, (name, _)) in pairs.iter().enumerate() {
             self.check_settable(name, caller)?;
@@ -161,13 +177,19 @@ impl Config {
         for (setting, value) in &staged {
             self.store(setting, value);
         }
-        let mut changed: Vec<&'static Setting> = Vec::new();
+        let mut changed: Vec<Changed> = Vec::new();
         for ((setting, _), before) in staged.iter().zip(before) {
-            if self.value(setting) != before && !changed.iter().any(|known| known.id == setting.id) {
-                changed.push(setting);
+            if self.value(setting) != before && !changed.iter().any(|known| known.setting.id == setting.id) {
+                changed.push(Changed { setting, before });
             }
         }
         Ok(changed)
+    }
+
+    /// Gives settings the values back that they had.
+    pub fn restore(&self, changed: &[Changed]) {
+        let _changing = self.changing.lock();
+        changed.iter().for_each(|Changed { setting, before }| self.store(setting, before));
     }
 
     /// Whether the value of this name is a secret that logs must not show.

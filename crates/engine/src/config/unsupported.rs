@@ -44,12 +44,10 @@ const CLUSTER: &str = "Tenon has no cluster mode";
 const TLS: &str = "Tenon has no TLS";
 const AOF: &str = "Tenon has no append-only file";
 const RDB: &str = "Tenon has no snapshots on disk";
-const ACL: &str = "Tenon has no access control lists, only requirepass";
 const SYSLOG: &str = "Tenon logs to its standard output or a file";
 const DEFRAG: &str = "Tenon has no active defragmentation";
 const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
 const OOM: &str = "Tenon leaves the OOM killer's scores alone";
-const TRACKING: &str = "Tenon has no client-side caching";
 const SIGNALS: &str = "SIGTERM and SIGINT shut Tenon down gracefully, and nothing else";
 
 /// The settings of Redis 7 that Tenon accepts at this value only. Names and defaults are those of redis-server 7.0
@@ -134,9 +132,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("rdb-del-sync-files", "no", RDB),
     fixed("rdb-save-incremental-fsync", "yes", RDB),
     fixed("sanitize-dump-payload", "no", RDB),
-    fixed("aclfile", "", ACL),
-    fixed("acl-pubsub-default", "resetchannels", ACL),
-    fixed("acllog-max-len", "128", ACL),
     fixed("enable-module-command", "no", "Tenon has no modules"),
     fixed("syslog-enabled", "no", SYSLOG),
     fixed("syslog-ident", "redis", SYSLOG),
@@ -153,7 +148,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("bgsave_cpulist", "", AFFINITY),
     fixed("oom-score-adj", "no", OOM),
     fixed("oom-score-adj-values", "0 200 800", OOM),
-    fixed("tracking-table-max-keys", "1000000", TRACKING),
     fixed("bind-source-addr", "", "Tenon opens no connections of its own"),
     fixed("socket-mark-id", "0", "Tenon does not mark its sockets"),
     fixed("shutdown-on-sigint", "default", SIGNALS),
@@ -162,7 +156,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
 
 /// Directives of Redis that are no settings, with the reason why they stop the start.
 pub(super) static UNSUPPORTED_DIRECTIVES: &[(&str, &str)] = &[
-    ("user", ACL),
     ("rename-command", "commands keep their names; enable-debug-command guards the dangerous one"),
     ("loadmodule", "Tenon has no modules"),
     ("sentinel", "Tenon is no Sentinel"),

@@ -4,6 +4,7 @@ use super::acceptor::Acceptor;
 use super::epoll::Epoll;
 use super::inbox::{Mailboxes, Waker};
 use super::listener::{Listen, ListenError, Listener};
+use super::relisten::Listening;
 use super::service::{Address, FrontEnd, Service};
 use super::worker::Worker;
 use crate::shutdown::Shutdown;
@@ -13,6 +14,10 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+/// A worker's stack: scripts may nest calls, coroutines and values as deeply as Lua lets them. It is memory only as far
+/// as it is used.
+const WORKER_STACK_BYTES: usize = 16 << 20;
 
 /// What to serve on.
 #[derive(Clone, Debug)]
@@ -75,6 +80,7 @@ impl From<std::io::Error> for ServeError {
 pub struct Running<M> {
     bound: Vec<Bound>,
     mail: Mailboxes<M>,
+    listening: Listening,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -85,7 +91,7 @@ impl<M> fmt::Debug for Running<M> {
 }
 
 impl<M> Running<M> {
-    /// What is listened on, in the order of [`Options::listens`], without skipped optional addresses.
+    /// What was listened on at the start, in the order of [`Options::listens`], without skipped optional addresses.
     pub fn bound(&self) -> &[Bound] {
         &self.bound
     }
@@ -93,6 +99,11 @@ impl<M> Running<M> {
     /// Reaches every worker.
     pub fn mail(&self) -> &Mailboxes<M> {
         &self.mail
+    }
+
+    /// Listens elsewhere.
+    pub fn listening(&self) -> &Listening {
+        &self.listening
     }
 
     /// Waits until shutdown was requested and all threads have ended. `false` if one of them ended by a panic.
@@ -114,8 +125,8 @@ pub fn serve<S: Service>(
         .map(|listener| Bound { front_end: listener.front_end, address: listener.address.clone() })
         .collect();
     let mail = Mailboxes::new(workers)?;
-    match start_threads(workers, listeners, service, &mail, shutdown) {
-        Ok(threads) => Ok(Running { bound, mail, threads }),
+    match start_threads(workers, listeners, options.backlog, service, &mail, shutdown) {
+        Ok((threads, listening)) => Ok(Running { bound, mail, listening, threads }),
         Err(error) => {
             // Those that did start have nothing to serve.
             mail.shut_down_workers(Instant::now());
@@ -127,17 +138,19 @@ pub fn serve<S: Service>(
 fn start_threads<S: Service>(
     workers: usize,
     listeners: Vec<Listener>,
+    backlog: i32,
     service: Arc<S>,
     mail: &Mailboxes<S::Message>,
     shutdown: &Shutdown,
-) -> Result<Vec<JoinHandle<()>>, ServeError> {
+) -> Result<(Vec<JoinHandle<()>>, Listening), ServeError> {
     let mut threads = Vec::with_capacity(workers + 1);
     let (started, is_started) = mpsc::channel();
     for index in 0..workers {
         let (service, mail, shutdown) = (Arc::clone(&service), mail.clone(), shutdown.clone());
         let started = started.clone();
         let body = move || run_worker(index, service, mail, shutdown, started);
-        threads.push(thread::Builder::new().name(format!("tenon-w{index}")).spawn(body)?);
+        threads
+            .push(thread::Builder::new().name(format!("tenon-w{index}")).stack_size(WORKER_STACK_BYTES).spawn(body)?);
     }
     drop(started);
     for _ in 0..workers {
@@ -145,9 +158,11 @@ fn start_threads<S: Service>(
     }
     let waker = Arc::new(Waker::new()?);
     shutdown.wakes(Arc::clone(&waker));
-    let acceptor = Acceptor { service, listeners, mail: mail.clone(), shutdown: shutdown.clone(), waker };
+    let (listening, requests) = Listening::new(Arc::clone(&waker));
+    let (mail, shutdown) = (mail.clone(), shutdown.clone());
+    let acceptor = Acceptor { service, listeners, mail, shutdown, waker, requests, backlog };
     threads.push(thread::Builder::new().name("tenon-accept".to_owned()).spawn(move || acceptor.run())?);
-    Ok(threads)
+    Ok((threads, listening))
 }
 
 fn run_worker<S: Service>(
@@ -157,7 +172,7 @@ fn run_worker<S: Service>(
     shutdown: Shutdown,
     started: mpsc::Sender<std::io::Result<()>>,
 ) {
-    let worker = match Worker::<S, Epoll>::new(service, index, mail) {
+    let worker = match Worker::<S, Epoll>::new(&service, index, mail) {
         Ok(worker) => worker,
         Err(error) => {
             // If the receiver is gone, the start has failed already.

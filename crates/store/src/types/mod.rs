@@ -14,7 +14,7 @@ mod value_type;
 pub mod zset;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
-pub use hash::{Hash, HashLimits, HashRef};
+pub use hash::{Fields, Hash, HashLimits, HashRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
 pub use set::{Set, SetLimits, SetRef};

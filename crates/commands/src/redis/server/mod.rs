@@ -1,5 +1,6 @@
 //! Commands on the server: an index.
 
+pub mod acl;
 pub mod command;
 mod command_docs;
 mod command_info;
@@ -16,6 +17,7 @@ mod latency_doctor;
 pub mod lolwut;
 pub mod memory;
 mod memory_doctor;
+pub mod monitor;
 pub mod role;
 pub mod shutdown;
 pub mod slowlog;

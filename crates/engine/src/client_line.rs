@@ -1,44 +1,53 @@
-//! A client's line in CLIENT LIST and CLIENT INFO, in the form of Redis 8
-//! (<https://redis.io/docs/latest/commands/client-list/>).
+//! A client's line in CLIENT LIST, CLIENT INFO and ACL LOG, in the form of Redis 8
+//! (<https://redis.io/docs/latest/commands/client-list/>). Knows no command.
 
+use crate::args::Args;
+use crate::clients::{Client, Dialect};
+use crate::command::Command;
+use crate::engine::Engine;
+use crate::pubsub::Topic;
+use crate::session::{Roles, Session};
+use crate::tracking::{Mode, Tracker};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
-use tenon_engine::args::Args;
-use tenon_engine::clients::{Client, Dialect};
-use tenon_engine::command::Command;
-use tenon_engine::context::SessionCx;
-use tenon_engine::pubsub::Topic;
-use tenon_engine::session::{Roles, Session};
 
 /// Writes lines on behalf of the client that asked for them.
-pub(super) struct Lines<'a> {
-    cx: &'a SessionCx<'a>,
+pub struct Lines<'a> {
+    engine: &'a Engine,
+    session: &'a Session,
+    now_ms: u64,
     /// The command that asks: the last one of whoever asks.
     asked_by: &'static Command,
     /// Bytes of its arguments.
     asked_bytes: usize,
     /// The lines so far.
-    pub(super) text: String,
+    pub text: String,
 }
 
 impl<'a> Lines<'a> {
-    /// No lines yet. `asked_by` is the command that runs, with these arguments.
-    pub(super) fn new(cx: &'a SessionCx<'a>, asked_by: &'static Command, args: &Args<'_>) -> Lines<'a> {
+    /// No lines yet, of the present `now_ms`. `asked_by` is the command that the session runs, with these arguments.
+    pub fn new(
+        engine: &'a Engine,
+        session: &'a Session,
+        now_ms: u64,
+        asked_by: &'static Command,
+        args: &Args<'_>,
+    ) -> Lines<'a> {
         let asked_bytes = (0..args.len()).map(|index| args.len_of(index)).sum();
-        Lines { cx, asked_by, asked_bytes, text: String::new() }
+        Lines { engine, session, now_ms, asked_by, asked_bytes, text: String::new() }
     }
 
     /// Adds a client's line.
-    pub(super) fn push(&mut self, client: &Client) {
-        let session = &*self.cx.session;
+    pub fn push(&mut self, client: &Client) {
+        let session = self.session;
         let is_me = client.id == session.client.id;
-        let now_ms = self.cx.worker.clock.now_ms;
+        let now_ms = self.now_ms;
         // What a client has done of late is noted when its batch is over: the one that asks is in the middle of it.
         let active_ms = if is_me { now_ms } else { client.active_ms.load(Relaxed) };
         let last_command = match client.last_command.load(Relaxed) {
             _ if is_me => self.asked_by.full_name(),
             u32::MAX => "NULL".to_owned(),
-            number => self.cx.engine.commands.all()[number as usize].full_name(),
+            number => self.engine.commands.all()[number as usize].full_name(),
         };
         let commands = client.commands.load(Relaxed);
         let input = client.input_bytes.load(Relaxed);
@@ -48,6 +57,7 @@ impl<'a> Lines<'a> {
         let queued_bytes = client.queued_bytes.load(Relaxed);
         let (library, library_version) = client.library.lock().clone();
         let [sub, psub, ssub] = Topic::ALL.map(|topic| client.subscribed[topic as usize].load(Relaxed));
+        let tracker = self.engine.tracking.of(client.id);
         let info = &client.info;
         // A string takes no error.
         let _ = writeln!(
@@ -55,7 +65,7 @@ impl<'a> Lines<'a> {
             "id={id} addr={addr} laddr={laddr} fd={fd} name={name} age={age} idle={idle} flags={flags} db={db} sub={sub} \
              psub={psub} ssub={ssub} multi={multi} watch={watch} qbuf={input} qbuf-free=0 argv-mem={arguments} \
              multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} oll=0 omem={output} tot-mem={total} events={events} \
-             cmd={last_command} user={user} redir=-1 resp={resp} lib-name={library} lib-ver={library_version} \
+             cmd={last_command} user={user} redir={redir} resp={resp} lib-name={library} lib-ver={library_version} \
              io-thread={thread} tot-net-in={received} tot-net-out={sent} tot-cmds={commands}",
             id = client.id,
             addr = info.remote,
@@ -64,13 +74,14 @@ impl<'a> Lines<'a> {
             name = client.name.lock(),
             age = now_ms.saturating_sub(client.since_ms) / 1_000,
             idle = now_ms.saturating_sub(active_ms) / 1_000,
-            flags = flags(client, is_me.then_some(session)),
+            flags = flags(client, tracker.as_deref(), is_me.then_some(session)),
             db = client.database.load(Relaxed),
             multi = if queued == u32::MAX { -1 } else { i64::from(queued) },
             watch = client.watching.load(Relaxed),
             total = client.memory() + arguments,
             events = if output > 0 { "rw" } else { "r" },
-            user = client.user.lock(),
+            user = String::from_utf8_lossy(&client.user.lock()),
+            redir = tracker.as_ref().map_or(-1, |tracker| tracker.redirect.unwrap_or(0) as i64),
             // A memcached client speaks no version of RESP.
             resp = if info.dialect == Dialect::Resp { client.protocol.load(Relaxed) } else { 0 },
             thread = info.key.worker,
@@ -82,12 +93,16 @@ impl<'a> Lines<'a> {
 
 /// The flags, in Redis's order. `session` is the client's where it may be looked at: of others it is not known whether
 /// a key that they watch has changed.
-fn flags(client: &Client, session: Option<&Session>) -> String {
+fn flags(client: &Client, tracker: Option<&Tracker>, session: Option<&Session>) -> String {
     let roles = client.roles();
     let known = [
+        (roles.has(Roles::MONITOR), 'O'),
         (roles.has(Roles::SUBSCRIBER), 'P'),
         (client.queued.load(Relaxed) != u32::MAX, 'x'),
         (client.paused.load(Relaxed), 'b'),
+        (roles.has(Roles::TRACKER), 't'),
+        (tracker.is_some_and(Tracker::is_redirect_broken), 'R'),
+        (tracker.is_some_and(|tracker| tracker.mode == Mode::Broadcast), 'B'),
         (session.is_some_and(|session| session.dirty.is_set()), 'd'),
         (session.is_some_and(|session| session.closing), 'c'),
         (client.killed.load(Relaxed), 'A'),
