@@ -6,8 +6,9 @@ use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
 
 /// The groups in the order of the page, each with its heading.
-const GROUPS: [(Group, &str); 5] = [
+const GROUPS: &[(Group, &str)] = &[
     (Group::String, "Strings"),
+    (Group::List, "Lists"),
     (Group::Generic, "Keys of any type"),
     (Group::Transactions, "Transactions"),
     (Group::Connection, "Connection"),
@@ -22,7 +23,7 @@ pub fn docs() -> String {
          `TENON_BLESS=1 cargo test -p tenon-commands commands_doc_is_up_to_date`.\n\n\
          \"Since\" is the version of Redis that a command first came with. `COMMAND DOCS name` says the same.\n",
     );
-    for (group, title) in GROUPS {
+    for &(group, title) in GROUPS {
         let mut commands: Vec<&Command> = ALL.iter().copied().filter(|command| command.group == group).collect();
         if commands.is_empty() {
             continue;

@@ -100,6 +100,8 @@ impl Effect {
 pub enum Group {
     /// Strings and counters.
     String,
+    /// Lists.
+    List,
     /// Commands for keys of any type.
     Generic,
     /// Commands on the connection.
@@ -115,6 +117,7 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Group::String => "string",
+            Group::List => "list",
             Group::Generic => "generic",
             Group::Connection => "connection",
             Group::Server => "server",
@@ -245,6 +248,7 @@ impl Command {
         add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
+        add(in_group(Group::List), "list");
         add(in_group(Group::String), "string");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");

@@ -18,10 +18,11 @@ use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tenon_store::access::Noting;
+use tenon_store::types::ListLimits;
 
 /// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
 pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
@@ -60,6 +61,9 @@ pub struct Engine {
     pub run_id: String,
     /// Whether keys expire ahead of access (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expiry: AtomicBool,
+    /// Bytes from which an element of a long list has a node of its own (DEBUG QUICKLIST-PACKED-THRESHOLD); 0 for those
+    /// that are longer than a node may be.
+    pub list_alone_from: AtomicUsize,
     /// Connections refused for `maxclients`.
     pub refused_connections: AtomicU64,
     /// The most memory that was in use, in bytes, as far as anyone looked.
@@ -117,6 +121,7 @@ impl Engine {
             started_ms: now_us() / 1_000,
             run_id,
             active_expiry: AtomicBool::new(true),
+            list_alone_from: AtomicUsize::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
             errors: Mutex::default(),
@@ -170,6 +175,16 @@ impl Engine {
     #[inline]
     pub fn advance_clock(&self, worker: &mut Worker) {
         worker.clock.advance(self.noting());
+    }
+
+    /// Up to where lists and their nodes grow.
+    #[inline]
+    pub fn list_limits(&self) -> ListLimits {
+        let alone_from = match self.list_alone_from.load(Ordering::Relaxed) {
+            0 => usize::MAX,
+            bytes => bytes,
+        };
+        ListLimits::new(self.config.list_max_listpack_size(), alone_from)
     }
 
     /// A CAS token that no item has had.

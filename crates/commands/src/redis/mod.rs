@@ -2,9 +2,11 @@
 
 pub mod connection;
 mod database;
+mod element;
 pub mod generic;
 pub mod help;
 mod help_command;
+pub mod list;
 pub mod server;
 pub mod string;
 pub mod transactions;
@@ -68,6 +70,24 @@ pub static ALL: &[&Command] = &[
     &server::slowlog::SLOWLOG,
     &server::time::LASTSAVE,
     &server::time::TIME,
+    // Lists.
+    &list::edit::LINSERT,
+    &list::edit::LREM,
+    &list::edit::LSET,
+    &list::edit::LTRIM,
+    &list::pop::LMPOP,
+    &list::pop::LPOP,
+    &list::pop::RPOP,
+    &list::position::LPOS,
+    &list::push::LPUSH,
+    &list::push::LPUSHX,
+    &list::push::RPUSH,
+    &list::push::RPUSHX,
+    &list::read::LINDEX,
+    &list::read::LLEN,
+    &list::read::LRANGE,
+    &list::transfer::LMOVE,
+    &list::transfer::RPOPLPUSH,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

@@ -1,7 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash};
+use super::{Collection, Hash, List};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -13,6 +13,8 @@ pub enum Object {
     Rope(Rope),
     /// A hash that is no longer small.
     Hash(Hash),
+    /// A list that is no longer small.
+    List(List),
 }
 
 impl Object {
@@ -20,6 +22,7 @@ impl Object {
     pub fn share(&self) -> Object {
         match self {
             Object::Hash(hash) => Object::Hash(hash.clone()),
+            Object::List(list) => Object::List(list.clone()),
             Object::Shared(bytes) => Object::Shared(bytes.clone()),
             Object::Rope(rope) => Object::Rope(rope.share()),
         }
@@ -49,7 +52,7 @@ impl Object {
         }
         match self {
             Object::Rope(rope) => Some(rope),
-            Object::Shared(_) | Object::Hash(_) => None,
+            Object::Shared(_) | Object::Hash(_) | Object::List(_) => None,
         }
     }
 
@@ -59,6 +62,7 @@ impl Object {
             Object::Shared(_) => 1,
             Object::Rope(rope) => rope.len() / CHUNK_LEN + 1,
             Object::Hash(hash) => hash.view().len(),
+            Object::List(list) => list.allocations(),
         }
     }
 
@@ -69,6 +73,7 @@ impl Object {
                 Object::Shared(bytes) => bytes.len(),
                 Object::Rope(rope) => rope.memory(),
                 Object::Hash(hash) => hash.memory(),
+                Object::List(list) => list.memory(),
             }
     }
 }

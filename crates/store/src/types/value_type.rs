@@ -39,7 +39,7 @@ impl ValueType {
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => {
                 ValueType::String
             }
-            ValueRef::Packed(PackedKind::List, _) => ValueType::List,
+            ValueRef::Packed(PackedKind::List, _) | ValueRef::Object(Object::List(_)) => ValueType::List,
             ValueRef::Packed(PackedKind::Set | PackedKind::IntSet, _) => ValueType::Set,
             ValueRef::Packed(PackedKind::Zset, _) => ValueType::Zset,
             ValueRef::Packed(PackedKind::Hash, _) | ValueRef::Object(Object::Hash(_)) => ValueType::Hash,

@@ -5,7 +5,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeyS
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
-use tenon_engine::store::types::{Object, PackedKind};
+use tenon_engine::store::types::{Collection, Object, PackedKind};
 use tenon_engine::wire::resp::Reply;
 
 /// Looks at a value from outside.
@@ -124,6 +124,7 @@ pub(crate) fn encoding_name(value: ValueRef<'_>) -> &'static str {
         ValueRef::Packed(PackedKind::IntSet, _) => "intset",
         ValueRef::Packed(..) => "listpack",
         ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
+        ValueRef::Object(Object::List(list)) => list.view().encoding(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use sha1::{Digest as _, Sha1};
 use tenon_engine::store::entry::{EntryRef, ValueRef};
-use tenon_engine::store::types::{Collection, Hash, HashRef, Object, ValueType};
+use tenon_engine::store::types::{Collection, Hash, HashRef, List, ListRef, Object, ValueType};
 
 /// Redis's number of a type, which is part of a key's digest.
 fn type_number(value_type: ValueType) -> u32 {
@@ -67,14 +67,21 @@ impl Digest {
                 self.mix_hash(rope.slices().fold(Sha1::new(), |sha, slice| sha.chain_update(slice)).finalize().into());
             }
             ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view()),
+            ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
             ValueRef::Packed(form, bytes) => match value_type {
                 ValueType::Hash => self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's")),
+                ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
                 _ => unreachable!("no other type is packed yet"),
             },
         }
         if entry.deadline_ms().is_some() {
             self.add(b"!!expire!!");
         }
+    }
+
+    fn mix_elements(&mut self, list: ListRef<'_>) {
+        let mut room = [0; 20];
+        list.iter_from(0).for_each(|item| self.mix(item.as_bytes(&mut room)));
     }
 
     fn add_hash_fields(&mut self, hash: HashRef<'_>) {
