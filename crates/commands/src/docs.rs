@@ -11,6 +11,7 @@ const GROUPS: &[(Group, &str)] = &[
     (Group::List, "Lists"),
     (Group::Generic, "Keys of any type"),
     (Group::Transactions, "Transactions"),
+    (Group::PubSub, "Channels"),
     (Group::Connection, "Connection"),
     (Group::Server, "Server"),
 ];

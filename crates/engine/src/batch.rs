@@ -1,7 +1,7 @@
 //! A client's commands, parsed but not yet run: what is known of each before the first runs.
 
 use crate::args::Args;
-use crate::command::Run;
+use crate::command::{Flags, Run};
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::table::Resolved;
@@ -84,6 +84,12 @@ impl Target {
             Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) => Some(resolved.number),
             Target::Refused(_, resolved) => resolved.map(|resolved| resolved.number),
         }
+    }
+
+    /// Whether it runs a command whose answers are messages.
+    pub(crate) fn answers_by_push(&self) -> bool {
+        let Target::Other(resolved) = self else { return false };
+        resolved.command.flags.any(Flags::ANSWERS_BY_PUSH)
     }
 
     /// The number of the command, once the call is over, if it ran.

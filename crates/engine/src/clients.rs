@@ -4,6 +4,7 @@ use crate::config::ClientClass;
 use crate::outbox::Outbox;
 use crate::pubsub::Topic;
 use crate::session::Roles;
+use crate::session::Session;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -160,6 +161,16 @@ impl Client {
     /// Whose limits hold for its output.
     pub fn class(&self) -> ClientClass {
         if self.roles().has(Roles::SUBSCRIBER) { ClientClass::Pubsub } else { ClientClass::Normal }
+    }
+}
+
+impl Client {
+    /// Bytes of memory that the client takes: itself, input that is kept, commands that MULTI has queued, and output
+    /// that is not sent.
+    pub fn memory(&self) -> u64 {
+        let buffers = [&self.input_bytes, &self.queued_bytes, &self.output_bytes];
+        let own = size_of::<Client>() + size_of::<Session>();
+        own as u64 + buffers.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<u64>()
     }
 }
 

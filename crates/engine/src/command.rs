@@ -110,6 +110,8 @@ pub enum Group {
     Server,
     /// MULTI and its kin.
     Transactions,
+    /// Channels and their subscribers.
+    PubSub,
 }
 
 impl Group {
@@ -122,6 +124,7 @@ impl Group {
             Group::Connection => "connection",
             Group::Server => "server",
             Group::Transactions => "transactions",
+            Group::PubSub => "pubsub",
         }
     }
 }
@@ -176,6 +179,14 @@ impl Flags {
     /// Takes no longer than a fast command, although Redis does not list it as one: where many follow one another they
     /// are timed together.
     pub const BRIEF: Flags = Flags(1 << 20);
+    /// About channels.
+    pub const PUBSUB: Flags = Flags(1 << 21);
+    /// Changes no data and waits with the writes during a pause: replicas are to have it, too.
+    pub const MAY_REPLICATE: Flags = Flags(1 << 22);
+    /// Allowed to a RESP2 client that is subscribed: between messages it could not tell other replies.
+    pub const WHILE_SUBSCRIBED: Flags = Flags(1 << 23);
+    /// Answers by messages, which are heard even where replies are off.
+    pub const ANSWERS_BY_PUSH: Flags = Flags(1 << 24);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {
@@ -190,11 +201,12 @@ impl Flags {
 
     /// The names that COMMAND INFO gives, in Redis's order.
     fn names(self) -> Vec<&'static str> {
-        const NAMES: [(Flags, &str); 15] = [
+        const NAMES: [(Flags, &str); 16] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENY_OOM, "denyoom"),
             (Flags::ADMIN, "admin"),
+            (Flags::PUBSUB, "pubsub"),
             (Flags::NO_SCRIPT, "noscript"),
             (Flags::LOADING, "loading"),
             (Flags::STALE, "stale"),
@@ -250,6 +262,7 @@ impl Command {
         add(flags.any(Flags::WRITE), "write");
         add(in_group(Group::List), "list");
         add(in_group(Group::String), "string");
+        add(flags.any(Flags::PUBSUB), "pubsub");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");

@@ -14,6 +14,7 @@ use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
+use crate::unsent::Unsent;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -47,6 +48,10 @@ pub struct Engine {
     pub pubsub: PubSub,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Output that clients have not taken yet.
+    pub(crate) unsent: Unsent,
+    /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
+    pub(crate) clients_sized_ms: AtomicU64,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -114,6 +119,8 @@ impl Engine {
             clients: Clients::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            unsent: Unsent::default(),
+            clients_sized_ms: AtomicU64::new(0),
             reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
@@ -204,6 +211,7 @@ impl Engine {
         }
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
         }

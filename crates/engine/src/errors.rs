@@ -47,6 +47,8 @@ pub enum CmdError {
     NoAuth,
     /// Not within MULTI.
     NotInMulti,
+    /// A RESP2 client that is subscribed may not run the command of this name in lower case.
+    OnlyListens(String),
     /// Any other; the code is part of the text.
     Text(Cow<'static, str>),
 }
@@ -92,6 +94,13 @@ impl fmt::Display for CmdError {
             CmdError::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             CmdError::NoAuth => "NOAUTH Authentication required.",
             CmdError::NotInMulti => "ERR Command not allowed inside a transaction",
+            CmdError::OnlyListens(name) => {
+                return write!(
+                    f,
+                    "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+                     allowed in this context"
+                );
+            }
             CmdError::Text(text) => text,
         })
     }

@@ -381,7 +381,7 @@ impl Engine {
         out: &mut OutBuf,
     ) -> bool {
         // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence.
-        let silent = session.reply.is_silent();
+        let silent = session.reply.is_silent() && !call.target.answers_by_push();
         let mut unheard = OutBuf::new();
         let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
         let fate = match &call.target {
@@ -456,6 +456,9 @@ impl Engine {
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
+        if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
+            return Err(CmdError::OnlyListens(resolved.command.full_name()));
+        }
         let in_transaction = session.transaction.is_some();
         if in_transaction && flags.any(Flags::NO_MULTI) {
             return Err(CmdError::NotInMulti);
@@ -465,7 +468,9 @@ impl Engine {
         let waits = match self.pause.mode(worker.clock.now_ms) {
             None => false,
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
-            Some(PauseMode::Write) => flags.any(Flags::WRITE) || self.writes_when_run(session, resolved, args),
+            Some(PauseMode::Write) => {
+                flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) || self.writes_when_run(session, resolved, args)
+            }
         };
         if waits {
             return Ok(Gate::Wait);
@@ -512,7 +517,10 @@ impl Engine {
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         let (database, touches) = (session.database, session.touches);
-        match resolved.command.run {
+        // In a pause data stays as it is, also what is past its deadline. What writes in spite of it, such as a
+        // transaction that began it, goes on removing: it may put a new key in the old one's place.
+        worker.keeps_expired = self.pause.is_active() && !resolved.command.flags.any(Flags::WRITE);
+        let result = match resolved.command.run {
             Run::Key(run) => {
                 let key = args.get(usize::from(resolved.key));
                 let hash = self.shards.hash(key);
@@ -529,7 +537,9 @@ impl Engine {
             }
             Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: Some(held) }, args, reply),
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
-        }
+        };
+        worker.keeps_expired = false;
+        result
     }
 
     /// The shards of a command's keys.

@@ -16,7 +16,8 @@ const BATCH: usize = 64;
 impl Engine {
     /// Removes keys that are due in the worker's part of the shards. Gives the time until it wants to be called again.
     pub fn expire_tick(&self, worker: &mut Worker) -> Duration {
-        if !self.active_expiry.load(Ordering::Relaxed) {
+        // In a CLIENT PAUSE data stays as it is, so that what waits for its end finds what was there when it began.
+        if !self.active_expiry.load(Ordering::Relaxed) || self.pause.is_active() {
             return PERIOD;
         }
         let now_ms = worker.clock.now_ms;

@@ -135,7 +135,7 @@ pub struct MemoryFacts {
     pub resident: u64,
     /// Allocated before there was data or a client.
     pub startup: u64,
-    /// Of clients: what they sent and is not run yet, and what was answered and is not sent yet.
+    /// Of clients: themselves, what they sent and is not run yet, and what was answered and is not sent yet.
     pub clients: u64,
     /// All that is no key and no value: startup, clients, tables and expiry indexes.
     pub overhead: u64,
@@ -146,12 +146,7 @@ impl MemoryFacts {
     pub fn gather(engine: &Engine, databases: &[DatabaseFacts]) -> MemoryFacts {
         let used = tenon_ds::memory::used() as u64;
         let peak = engine.peak_memory.fetch_max(used, Ordering::Relaxed).max(used);
-        let buffers = engine
-            .clients
-            .list()
-            .into_iter()
-            .map(|client| client.input_bytes.load(Ordering::Relaxed) + client.output_bytes.load(Ordering::Relaxed));
-        let clients = buffers.sum();
+        let clients = engine.clients.list().iter().map(|client| client.memory()).sum();
         let tables: u64 = databases.iter().map(|facts| facts.table_bytes + facts.expiry_bytes).sum();
         MemoryFacts {
             used,

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod auth;
 pub mod batch;
+mod client_eviction;
 pub mod clients;
 pub mod clock;
 pub mod command;
@@ -35,6 +36,7 @@ pub mod stats;
 pub mod string;
 pub mod table;
 pub mod transaction;
+pub mod unsent;
 pub mod version;
 pub mod watch;
 pub mod worker;

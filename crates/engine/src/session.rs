@@ -153,6 +153,17 @@ impl Session {
         self.client.roles.store(self.roles.0, Ordering::Relaxed);
     }
 
+    /// How many subscriptions there are, as the replies to one topic's commands count them.
+    pub fn subscription_count(&self, topic: Topic) -> usize {
+        self.subscriptions.as_ref().map_or(0, |subscriptions| subscriptions.count(topic))
+    }
+
+    /// Whether the client reads nothing but messages and the answers to what is about them: RESP2 cannot tell those from
+    /// other replies.
+    pub fn only_listens(&self) -> bool {
+        self.proto == Proto::Resp2 && self.roles.has(Roles::SUBSCRIBER)
+    }
+
     /// What the session is subscribed to, of one topic, in the order of the bytes.
     pub fn subscribed_names(&self, topic: Topic) -> impl Iterator<Item = &[u8]> {
         self.subscriptions.iter().flat_map(move |subscriptions| subscriptions.of(topic)).map(|name| &**name)

@@ -72,6 +72,8 @@ counters! {
         connections,
         /// Connections closed because their unsent output exceeded its limit.
         output_limit_closed,
+        /// Connections closed because all clients together took more than `maxmemory-clients`.
+        clients_evicted,
         /// Bytes received.
         input_bytes,
         /// Bytes given to the network.

@@ -30,7 +30,8 @@ impl Engine {
     pub(crate) fn writes_when_run(&self, session: &Session, resolved: Resolved, _args: &Args<'_>) -> bool {
         is_exec(resolved)
             && session.transaction.as_ref().is_some_and(|transaction| {
-                transaction.queue.iter().any(|(queued, _)| queued.command.flags.any(Flags::WRITE))
+                let waits = Flags::WRITE.or(Flags::MAY_REPLICATE);
+                transaction.queue.iter().any(|(queued, _)| queued.command.flags.any(waits))
             })
     }
 
@@ -94,7 +95,8 @@ impl Engine {
         for (resolved, args) in &transaction.queue {
             let started = std::time::Instant::now();
             // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
-            let muted = session.closing || session.reply == ReplyMode::Off;
+            let by_push = resolved.command.flags.any(Flags::ANSWERS_BY_PUSH);
+            let muted = session.closing || session.reply == ReplyMode::Off && !by_push;
             let mut unheard = OutBuf::new();
             let out = if muted { &mut unheard } else { reply.out() };
             let mut one = Reply::new(out, session.proto);

@@ -32,6 +32,8 @@ pub struct Worker {
     pub(crate) secrets: Vec<usize>,
     /// Where packed collections are changed.
     pub(crate) packed_scratch: Vec<u8>,
+    /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
+    pub(crate) keeps_expired: bool,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
@@ -52,6 +54,7 @@ impl Worker {
             room: Room::default(),
             secrets: Vec::new(),
             packed_scratch: Vec::new(),
+            keeps_expired: false,
             random: seed | 1,
             garbage: Vec::new(),
             large_garbage: Vec::new(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
 use tenon_engine::clients::{Client, ClientInfo, Dialect, Message};
+use tenon_engine::unsent::UNSENT_LEAST;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::worker::Worker;
 
@@ -66,6 +67,15 @@ impl Connection {
                 client.sent_bytes.fetch_add(sent, Ordering::Relaxed);
                 Flow::Stay
             }
+        }
+    }
+
+    /// How much of its output the client may leave unread and still be answered, in bytes.
+    pub fn unsent_max(&self, engine: &Engine) -> usize {
+        match self {
+            // Answers that nobody takes are no way to use up memory before AUTH (CVE-2025-21605).
+            Connection::Resp(connection) if !connection.session().authenticated => UNSENT_LEAST,
+            Connection::Resp(_) | Connection::Memcache(_) => engine.unsent_max(),
         }
     }
 

@@ -5,8 +5,8 @@
 pub enum Flow {
     /// Go on: send what was written, read more.
     Continue,
-    /// Send what was written; read nothing and deliver nothing until all output has left, then call `resume`.
-    /// A client that sends and does not read is slowed down by this.
+    /// Send what was written; read nothing and deliver nothing until so much output has left that there is room for
+    /// more, then call `resume`. A client that sends and does not read is slowed down by this.
     Drain,
     /// Send what was written; read nothing until a message for this connection says otherwise, then call `resume`.
     Park,

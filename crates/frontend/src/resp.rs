@@ -87,7 +87,7 @@ impl RespConnection {
         worker.stats.all.output_bytes.add(answered);
         let client = &self.session.client;
         client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
-        client.input_bytes.store(self.pending.len() as u64, Ordering::Relaxed);
+        client.input_bytes.store(self.kept_bytes() as u64, Ordering::Relaxed);
         flow
     }
 
@@ -152,6 +152,13 @@ impl RespConnection {
                 (from..at, Flow::Continue)
             }
         }
+    }
+
+    /// Bytes of input that are kept.
+    #[inline]
+    fn kept_bytes(&self) -> usize {
+        let filled = self.filling.as_ref().map_or(0, |(rope, _)| rope.len());
+        self.pending.len() + filled + self.bigs.iter().map(BigArg::len).sum::<usize>()
     }
 
     /// Whether the client makes the server keep more than `client-query-buffer-limit`: these bytes of a command that is

@@ -107,6 +107,14 @@ impl Service for Tenon {
         connection.closed(&self.engine);
     }
 
+    fn note_unsent(&self, connection: &Connection, bytes: usize) {
+        self.engine.note_unsent(connection.client(), bytes);
+    }
+
+    fn unsent_read_max(&self, connection: &Connection) -> usize {
+        connection.unsent_max(&self.engine)
+    }
+
     fn output_limits(&self, connection: &Connection) -> OutputLimits {
         let limit = self.engine.config.output_buffer_limit(connection.client().class());
         OutputLimits {

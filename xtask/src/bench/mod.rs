@@ -3,6 +3,7 @@
 
 mod callgrind;
 mod case;
+mod collections;
 mod context;
 mod cross_check;
 mod growth;
@@ -12,6 +13,7 @@ mod memory;
 mod placement;
 mod reach;
 mod report;
+mod resp;
 mod runner;
 mod servers;
 mod throughput;

@@ -5,7 +5,7 @@ use super::growth::DIP;
 use super::load::{Operation, Protocol};
 use super::report::{Table, figure};
 use super::workers::Limit;
-use super::{callgrind, growth, memory, throughput, workers};
+use super::{callgrind, collections, growth, memory, throughput, workers};
 
 /// Everything that was measured.
 #[derive(Debug, Default)]
@@ -20,6 +20,10 @@ pub struct Results {
     pub workers: Vec<workers::Row>,
     /// Growth of the keyspace.
     pub growth: Vec<growth::Row>,
+    /// Cost of the commands on collections.
+    pub collections: Vec<collections::Row>,
+    /// Memory of collections.
+    pub collections_memory: Vec<collections::MemoryRow>,
 }
 
 const TENON: &str = "tenon";
@@ -70,6 +74,8 @@ pub fn table(results: &Results) -> Table {
         note: if row.client_busy > throughput::CLIENT_BUSY_LIMIT { "the client was the limit" } else { "" },
     }));
 
+    judged.extend(collections(results));
+
     let mut table = Table::new(&["aim", "figure", "wanted", "reached", "note"]);
     for judged in judged {
         let reached = if judged.at_most { judged.figure <= judged.limit } else { judged.figure >= judged.limit };
@@ -82,6 +88,32 @@ pub fn table(results: &Results) -> Table {
         ]);
     }
     table
+}
+
+/// Collections against redis-server as installed.
+fn collections(results: &Results) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    for ours in results.collections.iter().filter(|row| row.server == TENON) {
+        let theirs = results.collections.iter().find(|row| row.server == REDIS && row.case == ours.case);
+        judged.extend(theirs.map(|theirs| Judged {
+            aim: format!("server CPU an operation over redis-server's, {}", ours.case),
+            figure: ours.server_cpu_us / theirs.server_cpu_us,
+            limit: 0.6,
+            at_most: true,
+            note: "",
+        }));
+    }
+    for ours in results.collections_memory.iter().filter(|row| row.server == TENON) {
+        let theirs = results.collections_memory.iter().find(|row| row.server == REDIS && row.shape == ours.shape);
+        judged.extend(theirs.map(|theirs| Judged {
+            aim: format!("memory over redis-server's, {}", ours.shape),
+            figure: ours.bytes_an_element / theirs.bytes_an_element,
+            limit: 0.75,
+            at_most: true,
+            note: "",
+        }));
+    }
+    judged
 }
 
 fn is_get_or_set(case: &Case) -> bool {

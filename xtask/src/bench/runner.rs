@@ -5,7 +5,7 @@ use super::measure::Perf;
 use super::placement::{self, Placement};
 use super::reach::{self, Results};
 use super::report::Table;
-use super::{callgrind, cross_check, growth, memory, servers, throughput, workers};
+use super::{callgrind, collections, cross_check, growth, memory, servers, throughput, workers};
 use crate::process;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
@@ -46,6 +46,10 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     section(&mut report, "Two workers, two client threads", &workers::table(&results.workers));
     results.growth = growth::run(&mut context)?;
     section(&mut report, "Growth of the keyspace", &growth::table(&results.growth));
+    results.collections = collections::run(&mut context)?;
+    section(&mut report, "Collections and scripts", &collections::table(&results.collections));
+    results.collections_memory = collections::run_memory(&mut context)?;
+    section(&mut report, "Memory of collections", &collections::memory_table(&results.collections_memory));
     section(&mut report, "Reach", &reach::table(&results));
     failures(&mut report, &context.failures);
 

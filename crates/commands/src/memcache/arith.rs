@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::verb::TextCommand;
 use tenon_engine::context::KeyCx;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::{NewValue, ValueRef};
 use tenon_engine::store::types::Object;
@@ -50,6 +51,7 @@ pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answe
         }
     };
     put(cx, slot, number, len);
+    cx.notify(EventClass::STRING, "incrby");
     Answer::Number(number)
 }
 

@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::verb::TextCommand;
 use tenon_engine::context::KeyCx;
+use tenon_engine::notify::EventClass;
 
 /// Removes an item.
 pub static DELETE: TextCommand =
@@ -17,7 +18,7 @@ pub fn delete(cx: &mut KeyCx<'_>) -> Answer {
     if cx.string(slot).is_err() {
         return Answer::WrongType;
     }
-    cx.delete();
+    remove(cx);
     cx.worker().stats.all.mc_delete_hits.add(1);
     Answer::Deleted
 }
@@ -28,6 +29,13 @@ pub fn drop_stale(cx: &mut KeyCx<'_>) {
     if let Some(slot) = cx.find()
         && cx.string(slot).is_ok()
     {
-        cx.delete();
+        remove(cx);
+    }
+}
+
+/// Removes the item if it is there, and says so.
+pub(super) fn remove(cx: &mut KeyCx<'_>) {
+    if cx.delete() {
+        cx.notify(EventClass::GENERIC, "del");
     }
 }

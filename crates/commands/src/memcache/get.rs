@@ -1,7 +1,7 @@
 //! get, gets, gat, gats: reading items, and setting their expiry on the way.
 
 use super::answer::Answer;
-use super::expiry::Expiry;
+use super::touch::set_expiry;
 use super::value::shared_pieces;
 use super::verb::TextCommand;
 use tenon_engine::context::KeyCx;
@@ -79,13 +79,7 @@ pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<(),
     let value = cx.string(slot).map_err(|_| Answer::WrongType)?;
     write_item(out, cx.key, cx.entry(slot).flags(), cas, value);
     if let Some(exptime) = reading.exptime {
-        match Expiry::of(exptime, cx.now_ms()) {
-            Expiry::Never => cx.set_deadline(slot, None),
-            Expiry::At(ms) => cx.set_deadline(slot, Some(ms)),
-            Expiry::Over => {
-                cx.delete();
-            }
-        }
+        set_expiry(cx, slot, exptime);
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! set, add, replace, append, prepend, cas: storing items, each under its own condition.
 
 use super::answer::Answer;
+use super::delete::remove;
 use super::expiry::Expiry;
 pub use super::value::Data;
 use super::verb::TextCommand;
 use tenon_engine::context::{Deadline, KeyCx};
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::INLINE_LEN_MAX;
 use tenon_engine::store::types::Rope;
@@ -101,11 +103,15 @@ fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, item: Item<'_>) -> Answer {
         Expiry::Never => Deadline::Clear,
         Expiry::At(ms) => Deadline::At(ms),
         Expiry::Over => {
-            cx.delete();
+            remove(cx);
             return Answer::Stored;
         }
     };
     cx.store(slot, item.data.take().into_value(), deadline, item.flags, None);
+    cx.notify(EventClass::STRING, "set");
+    if matches!(deadline, Deadline::At(_)) {
+        cx.notify(EventClass::GENERIC, "expire");
+    }
     Answer::Stored
 }
 
@@ -140,6 +146,7 @@ fn append(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
         return Answer::TooLarge;
     }
     cx.append(slot, data.take());
+    cx.notify(EventClass::STRING, "append");
     Answer::Stored
 }
 
@@ -164,5 +171,7 @@ fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
             cx.rewrite(slot, Text::Rope(joined).into_value());
         }
     }
+    // Redis has no such change: to its clients the string was stored anew.
+    cx.notify(EventClass::STRING, "set");
     Answer::Stored
 }

@@ -1,9 +1,12 @@
 //! touch: sets when an item expires.
 
 use super::answer::Answer;
+use super::delete::remove;
 use super::expiry::Expiry;
 use super::verb::TextCommand;
 use tenon_engine::context::KeyCx;
+use tenon_engine::notify::EventClass;
+use tenon_engine::store::Slot;
 
 /// Sets when an item expires.
 pub static TOUCH: TextCommand = TextCommand {
@@ -22,12 +25,24 @@ pub fn touch(cx: &mut KeyCx<'_>, exptime: i64) -> Answer {
         return Answer::WrongType;
     }
     cx.worker().stats.all.mc_touch_hits.add(1);
-    match Expiry::of(exptime, cx.now_ms()) {
-        Expiry::Never => cx.set_deadline(slot, None),
-        Expiry::At(ms) => cx.set_deadline(slot, Some(ms)),
-        Expiry::Over => {
-            cx.delete();
-        }
-    }
+    set_expiry(cx, slot, exptime);
     Answer::Touched
+}
+
+/// Sets when the item in a slot expires, as the client gave it.
+pub(super) fn set_expiry(cx: &mut KeyCx<'_>, slot: Slot, exptime: i64) {
+    match Expiry::of(exptime, cx.now_ms()) {
+        Expiry::Never => {
+            let was_to_expire = cx.entry(slot).deadline_ms().is_some();
+            cx.set_deadline(slot, None);
+            if was_to_expire {
+                cx.notify(EventClass::GENERIC, "persist");
+            }
+        }
+        Expiry::At(ms) => {
+            cx.set_deadline(slot, Some(ms));
+            cx.notify(EventClass::GENERIC, "expire");
+        }
+        Expiry::Over => remove(cx),
+    }
 }

@@ -7,6 +7,7 @@ pub mod generic;
 pub mod help;
 mod help_command;
 pub mod list;
+pub mod pubsub;
 pub mod server;
 pub mod string;
 pub mod transactions;
@@ -57,6 +58,16 @@ pub static ALL: &[&Command] = &[
     &transactions::multi::MULTI,
     &transactions::watch::UNWATCH,
     &transactions::watch::WATCH,
+    // Channels.
+    &pubsub::inspect::PUBSUB,
+    &pubsub::publish::PUBLISH,
+    &pubsub::publish::SPUBLISH,
+    &pubsub::subscribe::PSUBSCRIBE,
+    &pubsub::subscribe::PUNSUBSCRIBE,
+    &pubsub::subscribe::SSUBSCRIBE,
+    &pubsub::subscribe::SUBSCRIBE,
+    &pubsub::subscribe::SUNSUBSCRIBE,
+    &pubsub::subscribe::UNSUBSCRIBE,
     // Server.
     &server::command::COMMAND,
     &server::config::CONFIG,

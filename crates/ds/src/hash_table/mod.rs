@@ -18,13 +18,20 @@
 //! - a scan in the order of tags meets every element that stays in the table exactly once, however often the table
 //!   grows or shrinks between its steps.
 //!
+//! A `TagTable` doubles in one go, which suits a few thousand elements. An `ExtendibleTable` is many of them behind a
+//! directory, for any number.
+//!
 //! The last slots are slack for the elements that are pushed past the last home, and the very last is always empty,
 //! so no search has to look for the end.
 
+mod directory;
+mod divide;
+mod extendible;
 mod pointer;
 mod relocate;
 mod size;
 mod table;
 
+pub use extendible::{ExtendibleTable, Location};
 pub use pointer::{Pointer, prefetch};
 pub use table::{Place, Slot, TagTable};

@@ -1,6 +1,7 @@
 //! The table. Knows nothing of what its elements hold.
 
-use super::pointer::{ADDRESS_MASK, Pointer, TAG_SHIFT, address_of, prefetch, tag_of};
+use super::divide::word_of;
+use super::pointer::{ADDRESS_MASK, Pointer, address_of, prefetch, tag_of};
 use super::size::{CAPACITY_MIN, grown, load_max, slack};
 use crate::slab;
 use std::marker::PhantomData;
@@ -72,7 +73,7 @@ impl<P: Pointer> TagTable<P> {
 
     /// Bytes of memory that the slots take.
     pub fn memory(&self) -> usize {
-        slab::rounded(self.capacity as usize * size_of::<*mut u8>())
+        if self.capacity == 0 { 0 } else { slab::rounded(self.capacity as usize * size_of::<*mut u8>()) }
     }
 
     /// Slots there are.
@@ -168,12 +169,16 @@ impl<P: Pointer> TagTable<P> {
 
     /// Adds an element. The caller has seen to it that its key is not there yet.
     pub fn insert(&mut self, tag: u16, element: P) -> Slot {
+        self.insert_address(tag, element.into_raw().as_ptr())
+    }
+
+    /// Adds the element at an address that `into_raw` gave.
+    #[inline]
+    pub(super) fn insert_address(&mut self, tag: u16, address: *mut u8) -> Slot {
         if self.len >= load_max(self.homes) {
             self.resize(grown(self.capacity).max(CAPACITY_MIN));
         }
-        let word = element.into_raw().as_ptr();
-        assert!(word.addr() <= ADDRESS_MASK, "user addresses have 47 bits");
-        let word = word.map_addr(|a| a | usize::from(tag) << TAG_SHIFT);
+        let word = word_of(tag, address);
         loop {
             if let Some(index) = self.put(tag, word) {
                 self.len += 1;
@@ -181,6 +186,12 @@ impl<P: Pointer> TagTable<P> {
             }
             self.resize(grown(self.capacity));
         }
+    }
+
+    /// The slot of this index, if there is one and it is occupied.
+    #[inline]
+    pub(super) fn slot_at(&self, index: u32) -> Option<Slot> {
+        (index < self.capacity && !self.read(index).is_null()).then_some(Slot(index))
     }
 
     /// Puts a word where the order wants it; `None` when the slack is used up.
@@ -321,7 +332,7 @@ impl<P: Pointer> TagTable<P> {
         Some(table)
     }
 
-    fn with_capacity(capacity: u32) -> TagTable<P> {
+    pub(super) fn with_capacity(capacity: u32) -> TagTable<P> {
         let bytes = capacity as usize * size_of::<*mut u8>();
         let slots: NonNull<*mut u8> = slab::alloc(bytes).cast();
         // SAFETY: the block has room for `capacity` words; all-zero words are null pointers.
@@ -330,7 +341,7 @@ impl<P: Pointer> TagTable<P> {
     }
 
     /// Gives the slots' memory back; the elements are no concern of this.
-    fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         if self.capacity > 0 {
             let bytes = self.capacity as usize * size_of::<*mut u8>();
             // SAFETY: `with_capacity` has allocated the slots with the same size, and they are not used after.

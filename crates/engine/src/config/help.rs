@@ -124,7 +124,7 @@ fn placeholder(kind: &Kind) -> String {
         Kind::Int { .. } | Kind::Clamped { .. } | Kind::PowerOfTwo { .. } => "NUMBER".into(),
         Kind::Octal { .. } => "MODE".into(),
         Kind::Memory { .. } => "BYTES".into(),
-        Kind::MemoryOrPercent => "BYTES|PERCENT%".into(),
+        Kind::MemoryOrPercent | Kind::MemoryOrShare => "BYTES|PERCENT%".into(),
         Kind::Choice(names) if names.len() <= CHOICES_SHOWN_MAX => names.join("|"),
         Kind::Choice(_) => "NAME".into(),
         Kind::Text => "TEXT".into(),

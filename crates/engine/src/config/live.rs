@@ -285,6 +285,7 @@ fn slot_of(kind: &Kind) -> Slot {
         | Kind::Octal { .. }
         | Kind::Memory { .. }
         | Kind::MemoryOrPercent
+        | Kind::MemoryOrShare
         | Kind::Choice(_)
         | Kind::NotifyFlags => Slot::Number,
         Kind::Text | Kind::FileName | Kind::Directory | Kind::Words { .. } | Kind::SavePoints | Kind::Percentiles => {
@@ -321,6 +322,7 @@ fn bounds(kind: &Kind) -> Option<(i64, i64)> {
         Kind::Octal { max } => Some((0, max)),
         Kind::Memory { min } => Some((min, i64::MAX)),
         Kind::MemoryOrPercent => Some((0, i64::MAX)),
+        Kind::MemoryOrShare => Some((-100, i64::MAX)),
         _ => None,
     }
 }

@@ -91,6 +91,8 @@ pub enum Kind {
     },
     /// Bytes, or a percentage of the memory the process may use.
     MemoryOrPercent,
+    /// Bytes, or a percentage of `maxmemory` whatever that is at the time; as a value the percentage is negative.
+    MemoryOrShare,
     /// One of these names; the value is the index.
     Choice(&'static [&'static str]),
     /// Any text.

@@ -131,6 +131,9 @@ settings! {
         name: "client-output-buffer-limit", kind: Kind::OutputBufferLimits, group: Group::Clients,
         initial: Is("normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60")
     }
+    /// Bytes that all clients' buffers and queued commands together may take, beyond which the client that takes most
+    /// is closed; a percentage is of maxmemory, 0 for no limit.
+    maxmemory_clients: i64 { name: "maxmemory-clients", kind: Kind::MemoryOrShare, initial: Is("0"), group: Group::Clients }
     /// Bytes of input of one client that may wait to be run.
     client_query_buffer_limit: u64 {
         name: "client-query-buffer-limit", kind: Kind::Memory { min: MB }, initial: Is("1gb"), group: Group::Clients

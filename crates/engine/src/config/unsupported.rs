@@ -154,7 +154,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("oom-score-adj", "no", OOM),
     fixed("oom-score-adj-values", "0 200 800", OOM),
     fixed("tracking-table-max-keys", "1000000", TRACKING),
-    fixed("maxmemory-clients", "0", "Tenon limits each client's buffers, not their sum"),
     fixed("bind-source-addr", "", "Tenon opens no connections of its own"),
     fixed("socket-mark-id", "0", "Tenon does not mark its sockets"),
     fixed("shutdown-on-sigint", "default", SIGNALS),

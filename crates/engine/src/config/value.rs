@@ -25,6 +25,7 @@ impl Value {
     pub(super) fn show(&self, kind: &Kind) -> String {
         match (self, kind) {
             (Self::Number(number), Kind::Bool) => if *number != 0 { "yes" } else { "no" }.to_owned(),
+            (Self::Number(number @ ..0), Kind::MemoryOrShare) => format!("{}%", -number),
             (Self::Number(number), Kind::Octal { .. }) => format!("{number:o}"),
             (Self::Number(number), Kind::Choice(names)) => names[*number as usize].to_owned(),
             (Self::Number(number), Kind::NotifyFlags) => EventClass(*number as u32).to_string(),
@@ -70,6 +71,7 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
             within(parse_memory(one(words)?).ok_or(ValueError::NotMemory)?, min, i64::MAX).map(Value::Number)
         }
         Kind::MemoryOrPercent => parse_memory_or_percent(one(words)?, scene.machine).map(Value::Number),
+        Kind::MemoryOrShare => parse_memory_or_share(one(words)?).map(Value::Number),
         Kind::Choice(names) => {
             let word = one(words)?;
             let index = names.iter().position(|name| name.eq_ignore_ascii_case(word));
@@ -153,14 +155,23 @@ fn parse_memory_or_percent(word: &str, machine: &Machine) -> Result<i64, ValueEr
     let Some(percent) = word.strip_suffix('%') else {
         return parse_memory(word).ok_or(ValueError::NotMemory);
     };
-    let percent = parse_integer(percent).ok().and_then(|percent| u64::try_from(percent).ok());
+    let bytes = machine.percent_of_memory(parse_percent(percent)?).ok_or(ValueError::MemoryUnknown)?;
+    Ok(i64::try_from(bytes).unwrap_or(i64::MAX))
+}
+
+fn parse_memory_or_share(word: &str) -> Result<i64, ValueError> {
+    match word.strip_suffix('%') {
+        Some(percent) => Ok(-(parse_percent(percent)? as i64)),
+        None => parse_memory(word).ok_or(ValueError::NotMemoryOrPercent),
+    }
+}
+
+fn parse_percent(word: &str) -> Result<u64, ValueError> {
+    let percent = parse_integer(word).ok().and_then(|percent| u64::try_from(percent).ok());
     match percent {
         None => Err(ValueError::NotMemoryOrPercent),
         Some(101..) => Err(ValueError::PercentTooBig),
-        Some(percent) => {
-            let bytes = machine.percent_of_memory(percent).ok_or(ValueError::MemoryUnknown)?;
-            Ok(i64::try_from(bytes).unwrap_or(i64::MAX))
-        }
+        Some(percent) => Ok(percent),
     }
 }
 
@@ -406,6 +417,16 @@ mod tests {
              101% => ! percentage argument must be less or equal to 100
              abc% => ! argument must be a memory or percent value
              abc => ! argument must be a memory value",
+        );
+        check(
+            Kind::MemoryOrShare,
+            "1kb => 1024
+             5% => 5%
+             100% => 100%
+             0% => 0
+             200% => ! percentage argument must be less or equal to 100
+             -5% => ! argument must be a memory or percent value
+             abc => ! argument must be a memory or percent value",
         );
         for bytes in [0, 1, 1000, 1024, 1536, 1 << 20, 3 << 30] {
             assert_eq!(parse_memory(&show_memory(bytes)), Some(bytes));

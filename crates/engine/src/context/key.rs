@@ -96,7 +96,8 @@ impl<'a> KeyCx<'a> {
         self.state.shard.database_mut(self.database)
     }
 
-    /// Where the key is. A key past its deadline is removed and counts as absent. Neither an access nor a statistic.
+    /// Where the key is. A key past its deadline counts as absent and is removed, unless a CLIENT PAUSE keeps all data
+    /// as it is, when only reading commands get here. Neither an access nor a statistic.
     #[inline(always)]
     pub fn find(&mut self) -> Option<Slot> {
         let slot = self.keyspace()?.find(self.hash, self.key)?;
@@ -110,6 +111,9 @@ impl<'a> KeyCx<'a> {
 
     #[cold]
     fn expire(&mut self, slot: Slot) {
+        if self.worker.keeps_expired && self.engine.pause.is_active() {
+            return;
+        }
         let lag_ms = self.now_ms().saturating_sub(self.entry(slot).deadline_ms().unwrap_or(0));
         let entry = self.keyspace_mut().remove(slot);
         self.worker.discard(entry);
@@ -273,8 +277,12 @@ impl<'a> KeyCx<'a> {
     /// MOVE). A CAS token stays behind: this is another item.
     pub fn store_moved(&mut self, value: NewValue<'_>, meta: &Meta) {
         let deadline = meta.deadline_ms.map_or(Deadline::Clear, Deadline::At);
-        let slot = self.find();
-        self.store(slot, value, deadline, meta.flags, None);
+        // What was there is no value that changes: it goes, and the key is new.
+        if let Some(slot) = self.find() {
+            let displaced = self.keyspace_mut().remove(slot);
+            self.worker.discard(displaced);
+        }
+        self.store(None, value, deadline, meta.flags, None);
         let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
         self.entry_mut(slot.expect("it was just stored")).set_access(meta.access);
     }

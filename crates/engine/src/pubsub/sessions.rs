@@ -2,7 +2,6 @@
 
 use super::registry::Scope;
 use crate::engine::Engine;
-use crate::errors::CmdError;
 use crate::session::{Roles, Session};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -45,19 +44,6 @@ impl Subscriptions {
 }
 
 impl Engine {
-    /// Whether a session may subscribe or publish to these names. There are no ACLs yet, so everyone may.
-    ///
-    /// # Errors
-    /// When it may not.
-    pub fn may_use_channels<'a>(
-        &self,
-        _session: &Session,
-        _topic: Topic,
-        _names: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<(), CmdError> {
-        Ok(())
-    }
-
     /// Subscribes a session; gives how many subscriptions it has now.
     pub fn subscribe(&self, session: &mut Session, topic: Topic, name: &[u8]) -> usize {
         let subscriptions = session.subscriptions.get_or_insert_default();

@@ -11,6 +11,8 @@ pub(super) struct Connection<C, S> {
     pub(super) phase: Phase,
     /// When bytes last came or went.
     pub(super) active_at: Instant,
+    /// How much unsent output the service knows of, in bytes.
+    pub(super) unsent_noted: usize,
     /// Since when the unsent output has been over its soft limit.
     pub(super) over_soft_since: Option<Instant>,
 }
@@ -18,7 +20,7 @@ pub(super) struct Connection<C, S> {
 /// What a connection is waiting for.
 ///
 /// ```text
-///            Drain                  all output left: resume
+///            Drain               enough output left: resume
 ///   Open ------------> Draining ------------------------------> Open
 ///   Open ---- Park --> Parked ---- a message says Continue: resume --> Open
 ///   any ---- CloseAfterFlush, end of input --> Flushing ---- all output left --> closed
@@ -27,7 +29,7 @@ pub(super) struct Connection<C, S> {
 pub(super) enum Phase {
     /// For input.
     Open,
-    /// For its output to leave, then to be resumed.
+    /// For room in its output, then to be resumed.
     Draining,
     /// For a message.
     Parked,

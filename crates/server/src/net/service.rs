@@ -38,7 +38,7 @@ pub trait Service: Send + Sync + 'static {
         out: &mut OutBuf,
     ) -> Flow;
 
-    /// Goes on with what [`Service::on_bytes`] kept: after [`Flow::Drain`] when all output has left, after
+    /// Goes on with what [`Service::on_bytes`] kept: after [`Flow::Drain`] when enough output has left, after
     /// [`Flow::Park`] when a message returned [`Flow::Continue`].
     fn resume(&self, worker: &mut Self::Worker, connection: &mut Self::Connection, out: &mut OutBuf) -> Flow;
 
@@ -79,7 +79,14 @@ pub trait Service: Send + Sync + 'static {
     /// Ends a connection. Its socket is still open, but nothing more is sent.
     fn closed(&self, worker: &mut Self::Worker, connection: Self::Connection, reason: CloseReason);
 
-    /// How much unsent output this connection may have. Asked only where some is unsent.
+    /// Notes how many bytes of the connection's output are unsent. Told when that has changed.
+    fn note_unsent(&self, connection: &Self::Connection, bytes: usize);
+
+    /// How much unsent output this connection may have and still be read, in bytes; what waits after [`Flow::Drain`]
+    /// goes on when half of that is free. Asked only where some is unsent.
+    fn unsent_read_max(&self, connection: &Self::Connection) -> usize;
+
+    /// How much unsent output this connection may have before it is cut. Asked only where some is unsent.
     fn output_limits(&self, connection: &Self::Connection) -> OutputLimits;
 
     /// How long this connection may be silent; `None` for ever. Parked connections are never asked about.

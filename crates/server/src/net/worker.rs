@@ -12,9 +12,6 @@ use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
 
-/// A connection with more unsent output than this is not read until it has less.
-const UNSENT_READ_MAX: usize = 1024 * 1024;
-
 /// How often every connection is looked at for timeouts, over this many portions.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 const SWEEP_PORTIONS: u32 = 10;
@@ -146,8 +143,9 @@ impl<S: Service, I: Io> Worker<S, I> {
         if unsent == 0 {
             connection.over_soft_since = None;
         }
+        note_unsent(&*self.service, connection);
         match connection.phase {
-            Phase::Draining if unsent == 0 => self.resume(key),
+            Phase::Draining if has_room(&*self.service, connection) => self.resume(key),
             Phase::Flushing(reason) if unsent == 0 => self.close(key, reason),
             _ if unsent > 0 => self.check_output_limits(key),
             _ => {}
@@ -160,7 +158,7 @@ impl<S: Service, I: Io> Worker<S, I> {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.phase != Phase::Open
             || !connection.socket.may_receive()
-            || connection.socket.unsent() > UNSENT_READ_MAX
+            || has_too_much_unsent(&*self.service, connection)
         {
             return;
         }
@@ -195,7 +193,7 @@ impl<S: Service, I: Io> Worker<S, I> {
         for key in std::mem::take(&mut self.resume_next) {
             if let Some(connection) = self.connections.get_mut(key)
                 && connection.phase == Phase::Draining
-                && connection.socket.unsent() == 0
+                && has_room(&*self.service, connection)
             {
                 self.resume(key);
             }
@@ -225,6 +223,7 @@ impl<S: Service, I: Io> Worker<S, I> {
             return self.close(key, CloseReason::Failed(error));
         }
         let unsent = connection.socket.unsent();
+        note_unsent(&*self.service, connection);
         match (connection.phase, flow) {
             (Phase::Flushing(_), _) | (_, Flow::Stay) => {}
             (_, Flow::CloseAfterFlush) if unsent == 0 => return self.close(key, CloseReason::Service),
@@ -241,7 +240,7 @@ impl<S: Service, I: Io> Worker<S, I> {
             (_, Flow::Park) => {}
             (_, Flow::Drain) => {
                 connection.phase = Phase::Draining;
-                if unsent == 0 {
+                if has_room(&*self.service, connection) {
                     self.resume_next.push(key);
                 }
             }
@@ -270,14 +269,17 @@ impl<S: Service, I: Io> Worker<S, I> {
         if over(limits.hard_bytes) || over_soft_for.is_some_and(|time| time > limits.soft_for) {
             tracing::warn!(?connection.id, unsent, "a client's unsent output is over its limit; it is cut");
             self.close(key, CloseReason::OutputLimit);
-        } else if unsent <= UNSENT_READ_MAX && connection.phase == Phase::Open {
+        } else if connection.phase == Phase::Open && !has_too_much_unsent(&*self.service, connection) {
             self.io.receive_later(&mut connection.socket);
         }
     }
 
     fn close(&mut self, key: Key, reason: CloseReason) {
         let Some(connection) = self.connections.remove(key) else { return };
-        let Connection { socket, state, .. } = connection;
+        let Connection { socket, state, unsent_noted, .. } = connection;
+        if unsent_noted > 0 {
+            self.service.note_unsent(&state, 0);
+        }
         self.guarded(|service, worker| service.closed(worker, state, reason));
         drop(socket);
         self.mail.mailbox(self.index).connection_gone();
@@ -340,7 +342,8 @@ impl<S: Service, I: Io> Worker<S, I> {
             }
         };
         let phase = Phase::Open;
-        let connection = Connection { socket, state, id, phase, active_at: self.now, over_soft_since: None };
+        let connection =
+            Connection { socket, state, id, phase, active_at: self.now, unsent_noted: 0, over_soft_since: None };
         let inserted = self.connections.insert(connection);
         debug_assert_eq!(inserted, key);
     }
@@ -412,4 +415,29 @@ impl<S: Service, I: Io> Worker<S, I> {
         }
         self.connections.len() == 0
     }
+}
+
+/// Tells the service how much is unsent, if that has changed: with nothing unsent before and after, which is usual, one
+/// comparison.
+#[inline]
+fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S::Connection, K>) {
+    let unsent = connection.socket.unsent();
+    if unsent != connection.unsent_noted {
+        connection.unsent_noted = unsent;
+        service.note_unsent(&connection.state, unsent);
+    }
+}
+
+/// Whether a connection is not to be read until it has less unsent output.
+#[inline]
+fn has_too_much_unsent<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
+    let unsent = connection.socket.unsent();
+    unsent > 0 && unsent > service.unsent_read_max(&connection.state)
+}
+
+/// Whether a connection that waits for room in its output has enough to go on: half of what it may have, lest each
+/// packet that leaves call for a few replies.
+fn has_room<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
+    let unsent = connection.socket.unsent();
+    unsent == 0 || unsent <= service.unsent_read_max(&connection.state) / 2
 }

@@ -33,6 +33,7 @@ pub struct Echo {
     pub lost_messages: AtomicUsize,
     pub turns: AtomicUsize,
     pub connections: Mutex<HashMap<String, ConnectionId>>,
+    pub unsent: Mutex<HashMap<String, usize>>,
     pub closed: Mutex<Vec<CloseReason>>,
     pub peers: Mutex<Vec<Peer>>,
 }
@@ -161,6 +162,14 @@ impl Service for Echo {
         self.connections.lock().unwrap().remove(&client.peer.remote.to_string());
         self.closed.lock().unwrap().push(reason);
         assert!(!client.panics_when_closed, "asked to when closed");
+    }
+
+    fn note_unsent(&self, client: &Client, bytes: usize) {
+        self.unsent.lock().unwrap().insert(client.peer.remote.to_string(), bytes);
+    }
+
+    fn unsent_read_max(&self, _client: &Client) -> usize {
+        DRAIN_ABOVE
     }
 
     fn output_limits(&self, _client: &Client) -> OutputLimits {

@@ -63,11 +63,14 @@ fn a_client_that_reads_late_slows_only_itself_and_loses_nothing() {
     let produced = server.echo.produced.load(Ordering::Relaxed) as usize;
     let kernel_buffers = 32 * 1024 * 1024;
     assert!(produced <= kernel_buffers + 4 * (DRAIN_ABOVE + size), "{produced} bytes were made for nobody");
+    let unsent = || server.echo.unsent.lock().unwrap().values().sum::<usize>();
+    eventually("the service to know how much waits", || (unsent() > 0).then_some(()));
     for _ in 0..count {
         let reply = slow.exactly(size + 3);
         assert!(reply[1..=size] == pattern(size));
     }
     slow.ask("done\n", "done\n");
+    eventually("the service to know that all has left", || (unsent() == 0).then_some(()));
 }
 
 #[test]

@@ -63,6 +63,11 @@ impl Policy {
         matches!(self, Policy::VolatileLru | Policy::VolatileLfu | Policy::VolatileRandom | Policy::VolatileTtl)
     }
 
+    /// Whether the choice depends on when or how often a key was accessed.
+    pub fn notes_accesses(self) -> bool {
+        self.notes_frequency() || matches!(self, Policy::AllKeysLru | Policy::VolatileLru)
+    }
+
     /// Whether entries keep a frequency instead of a clock.
     pub fn notes_frequency(self) -> bool {
         matches!(self, Policy::AllKeysLfu | Policy::VolatileLfu)

@@ -133,7 +133,7 @@ fn skip(stream: &mut Stream, mut bytes: usize) {
 
 #[test]
 fn a_client_that_never_reads_is_paused_and_loses_nothing() {
-    // A long value is sent by reference, a short one is copied: neither may pile up.
+    // A long value is sent by reference, a short one is copied: neither may pile up without bound.
     for (len, times) in [(MIB, 200), (10_000, 20_000)] {
         let server = tenon(&[]);
         resp(&server).call(&[b"SET", b"value", &vec![b'v'; len]]).expect("stored");
@@ -161,17 +161,64 @@ fn never_reads(
     let mut stream = connect(server, dialect);
     // A paused server takes no more than the system buffers: the rest leaves while the answers are read.
     let mut writer = stream.try_clone().expect("a second handle");
-    let writing = within_memory(server, 48 * MIB, || {
+    let writing = within_memory(server, 96 * MIB, || {
         let writing = thread::spawn(move || (0..times).for_each(|_| send(&mut writer, &request)));
         // Enough turns for the server to answer all, if nothing kept it from doing so.
         (0..200).for_each(|_| assert_alive(server));
         writing
     });
-    within_memory(server, 48 * MIB, || skip(&mut stream, replies_len));
+    within_memory(server, 96 * MIB, || skip(&mut stream, replies_len));
     writing.join().expect("all is sent");
     send(&mut stream, question);
     assert_eq!(crate::support::read_until(&mut stream, answer), Ok(answer.to_vec()));
 }
+
+#[test]
+fn clients_that_never_read_have_a_share_of_the_memory_together() {
+    // An eighth of it, and a megabyte each: far less than the 64 MiB that each may have where there is room.
+    let server = tenon(&[("maxmemory", "128mb")]);
+    resp(&server).call(&[b"SET", b"value", &vec![b'v'; 10_000]]).expect("stored");
+    let gets = command(&[b"GET", b"value"]).repeat(10_000);
+    within_memory(&server, 80 * MIB, || {
+        let streams: Vec<Stream> = (0..20).map(|_| connect(&server, Dialect::Redis)).collect();
+        thread::scope(|scope| {
+            for stream in &streams {
+                let mut writer = stream.try_clone().expect("a second handle");
+                let gets = &gets;
+                scope.spawn(move || send_often(&mut writer, gets, 1));
+            }
+        });
+        let unsent: u64 = clients(&server).iter().map(|line| field(line, "omem")).sum();
+        assert!(unsent > 0, "the server says how much waits");
+        assert_alive(&server);
+    });
+}
+
+#[test]
+fn a_million_reads_written_before_the_first_answer_is_read() {
+    let server = tenon(&[]);
+    let value = [b'v'; 32];
+    resp(&server).call(&[b"SET", b"value", &value]).expect("stored");
+    let mut stream = connect(&server, Dialect::Redis);
+    let count = 1_000_000;
+    let answer = b"$32\r\nvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv\r\n";
+    within_memory(&server, 96 * MIB, || {
+        // One thread: whoever waits here for room to write reads nothing meanwhile, like many a simple client.
+        send(&mut stream, &command(&[b"GET", b"value"]).repeat(count));
+        skip(&mut stream, (count - 1) * answer.len());
+        assert_eq!(crate::support::read_until(&mut stream, answer), Ok(answer.to_vec()));
+    });
+    wait_until("all has left", || clients(&server).iter().all(|line| field(line, "omem") == 0));
+}
+
+/// A number in a line of CLIENT LIST.
+fn field(line: &str, name: &str) -> u64 {
+    let value = line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).expect("it is there");
+    value.parse().expect("a number")
+}
+
+/// What INFO says when one client was closed for its unread output.
+const CUT: &[u8] = b"client_output_buffer_limit_disconnections:1\r\n";
 
 #[test]
 fn a_client_that_never_reads_is_cut_at_its_limit() {
@@ -182,7 +229,10 @@ fn a_client_that_never_reads_is_cut_at_its_limit() {
         // A single reply that is more than the limit and all that the system buffers.
         within_memory(&server, 48 * MIB, || {
             send(&mut stream, &command(&[b"GET", b"value"]));
-            wait_until("it is cut", || clients(&server).iter().all(|line| !line.contains(" cmd=get")));
+            wait_until("it is cut", || {
+                let stats = resp(&server).call(&[b"INFO", b"stats"]).expect("an answer");
+                matches!(stats, Value::Bulk(text) if text.windows(CUT.len()).any(|part| part == CUT))
+            });
         });
         let answer = read_until_closed(&mut stream).expect("closed");
         assert!(answer.len() < 32 * MIB, "{limit}: not everything was sent");

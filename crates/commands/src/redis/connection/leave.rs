@@ -15,7 +15,8 @@ const FLAGS: Flags = Flags::NO_SCRIPT
     .or(Flags::FAST)
     .or(Flags::NO_AUTH)
     .or(Flags::ALLOW_BUSY)
-    .or(Flags::NOT_QUEUED);
+    .or(Flags::NOT_QUEUED)
+    .or(Flags::WHILE_SUBSCRIBED);
 
 /// Closes the connection once its replies are sent.
 pub static QUIT: Command = Command {
@@ -54,6 +55,9 @@ pub static RESET: Command = Command {
 fn reset(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let session = &mut *cx.session;
     cx.engine.unwatch(session);
+    cx.engine.unsubscribe_all(session);
+    // Messages from before come before the answer, in the version of RESP that they were sent in.
+    session.client.outbox.take(reply.out());
     session.set_transaction(None);
     session.select(0);
     session.set_proto(Proto::Resp2);

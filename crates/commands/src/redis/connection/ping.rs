@@ -16,12 +16,18 @@ pub static PING: Command = Command {
     since: "1.0.0",
     arity: Arity::AtLeast(1),
     keys: Keys::None,
-    flags: Flags::FAST,
+    flags: Flags::FAST.or(Flags::WHILE_SUBSCRIBED),
     run: Run::Session(ping),
 };
 
-fn ping(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn ping(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     match args.len() {
+        // Between messages only something like a message can be told apart.
+        1 | 2 if cx.session.only_listens() => {
+            reply.array(2);
+            reply.bulk(b"pong");
+            reply.bulk(args.try_get(1).unwrap_or_default());
+        }
         1 => reply.simple("PONG"),
         2 => reply.bulk(args.get(1)),
         _ => return Err(CmdError::Arity("ping".to_owned())),

@@ -5,6 +5,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{Meta, NewValue, ValueRef};
 use tenon_engine::wire::resp::Reply;
 
@@ -65,7 +66,9 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         ValueRef::Object(object) => NewValue::Object(Box::new(object.share())),
     };
     let access = cx.worker().clock.access.created();
-    cx.key_in(database, to).store_moved(value, &Meta { access, ..meta });
+    let mut target = cx.key_in(database, to);
+    target.store_moved(value, &Meta { access, ..meta });
+    target.notify(EventClass::GENERIC, "copy_to");
     reply.int(1);
     Ok(Effect::Changed)
 }

@@ -4,6 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 
 /// Deletes keys.
@@ -35,7 +36,14 @@ pub static UNLINK: Command = Command {
 };
 
 fn delete(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let deleted = args.from(1).filter(|key| cx.key(key).delete()).count();
-    reply.int(deleted as i64);
+    let mut deleted = 0;
+    for key in args.from(1) {
+        let mut cx = cx.key(key);
+        if cx.delete() {
+            cx.notify(EventClass::GENERIC, "del");
+            deleted += 1;
+        }
+    }
+    reply.int(deleted);
     Ok(Effect::when(deleted > 0))
 }

@@ -4,6 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -176,9 +177,15 @@ fn set(
         return Ok(Effect::Unchanged);
     };
     match u64::try_from(deadline_ms) {
-        Ok(deadline_ms) if deadline_ms > cx.now_ms() => cx.set_deadline(slot, Some(deadline_ms)),
+        Ok(deadline_ms) if deadline_ms > cx.now_ms() => {
+            cx.set_deadline(slot, Some(deadline_ms));
+            cx.notify(EventClass::GENERIC, "expire");
+        }
         // The moment has passed: the key goes at once.
-        _ => assert!(cx.delete(), "it was just found"),
+        _ => {
+            assert!(cx.delete(), "it was just found");
+            cx.notify(EventClass::GENERIC, "del");
+        }
     }
     reply.int(1);
     Ok(Effect::Changed)
@@ -189,6 +196,7 @@ fn persist(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     let expiring = found.filter(|&slot| cx.entry(slot).deadline_ms().is_some());
     if let Some(slot) = expiring {
         cx.set_deadline(slot, None);
+        cx.notify(EventClass::GENERIC, "persist");
     }
     reply.int(expiring.is_some().into());
     Ok(Effect::when(expiring.is_some()))

@@ -6,6 +6,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 
 /// Moves a key to another database.
@@ -34,6 +35,8 @@ fn move_key(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     };
     let entry = cx.take(slot);
     put(&mut cx.in_database(database), entry);
+    cx.notify(EventClass::GENERIC, "move_from");
+    cx.in_database(database).notify(EventClass::GENERIC, "move_to");
     reply.int(1);
     Ok(Effect::Changed)
 }

@@ -1,5 +1,6 @@
 //! OBJECT: how a value is kept, and how it was used.
 
+use tenon_engine::Engine;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
@@ -90,6 +91,11 @@ static OBJECT_REFCOUNT: Command = Command {
 /// The longest string that Redis keeps in one allocation with its object (`OBJ_ENCODING_EMBSTR_SIZE_LIMIT`).
 const EMBSTR_LEN_MAX: usize = 44;
 
+/// Integers from 0 to below this one are shared in Redis (`OBJ_SHARED_INTEGERS`).
+const SHARED_INTEGERS: i64 = 10_000;
+/// The count of references that stands for "never freed" (`OBJ_SHARED_REFCOUNT`).
+const SHARED_REFERENCES: i64 = i32::MAX as i64;
+
 const FREQ_UNKNOWN: CmdError = CmdError::text(
     "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
 );
@@ -156,10 +162,18 @@ fn idletime(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(Effect::Unchanged)
 }
 
-/// A value belongs to its key alone; there are no integers that all keys share, for which Redis says 2^31 - 1.
+/// How many refer to a value, as Redis says it: an integer below 10,000 lies in the entry here and not in an object that
+/// all keys share, but either way another copy costs nothing, which is what those who ask want to know. Policies that
+/// note accesses keep Redis from sharing.
+pub(crate) fn reference_count(value: ValueRef<'_>, engine: &Engine) -> i64 {
+    let shares = engine.config.maxmemory() == 0 || !engine.policy().notes_accesses();
+    if shares && matches!(value, ValueRef::Int(0..SHARED_INTEGERS)) { SHARED_REFERENCES } else { 1 }
+}
+
 fn refcount(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let engine = cx.engine();
     match cx.inspect() {
-        Some(_) => reply.int(1),
+        Some(entry) => reply.int(reference_count(entry.value(), engine)),
         None => reply.null(),
     }
     Ok(Effect::Unchanged)

@@ -5,6 +5,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 
 /// Renames a key over whatever has the new name.
@@ -67,5 +68,7 @@ fn give_name(cx: &mut KeysCx<'_>, args: &Args<'_>, existing: Existing) -> Result
     let slot = source.find().expect("it was there at this instant");
     let entry = source.take(slot);
     put(&mut cx.key(to), entry);
+    cx.key(from).notify(EventClass::GENERIC, "rename_from");
+    cx.key(to).notify(EventClass::GENERIC, "rename_to");
     Ok(Effect::Changed)
 }

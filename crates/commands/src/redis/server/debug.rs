@@ -2,7 +2,7 @@
 
 use super::debug_protocol::reply_type;
 use super::digest::Digest;
-use crate::redis::generic::object::encoding_name;
+use crate::redis::generic::object::{encoding_name, reference_count};
 use crate::redis::help::{reply_help, wrong_form};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -191,12 +191,14 @@ fn sleep(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
 
 fn object(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let clock = cx.worker.clock.access;
+    let engine = cx.engine;
     let line = cx.with_key(args.get(2), |key| {
         let entry = key.find().map(|slot| key.entry(slot)).ok_or(CmdError::NoSuchKey)?;
         let idle_seconds = if clock.notes_frequency() { 0 } else { clock.idle_seconds(entry.access()) };
         Ok::<_, CmdError>(format!(
-            "Value at:{:p} refcount:1 encoding:{} lru:{} lru_seconds_idle:{idle_seconds}",
+            "Value at:{:p} refcount:{} encoding:{} lru:{} lru_seconds_idle:{idle_seconds}",
             entry.key().as_ptr(),
+            reference_count(entry.value(), engine),
             encoding_name(entry.value()),
             entry.access(),
         ))

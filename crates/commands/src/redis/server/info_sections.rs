@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use tenon_engine::context::ServerCx;
 use tenon_engine::engine::Engine;
 use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
+use tenon_engine::pubsub::Scope;
+use tenon_engine::session::Roles;
 use tenon_engine::stats::{Counter, Counters, LATENCY_BUCKETS};
 use tenon_engine::{clock, version};
 
@@ -58,11 +60,16 @@ pub fn server(facts: &Facts<'_>, text: &mut String) {
     let uptime = engine.started.elapsed().as_secs();
     let now_us = clock::now_us();
     line(text, "redis_version", version::REDIS);
+    // Builds are named by their version alone.
+    line(text, "redis_git_sha1", "00000000");
+    line(text, "redis_git_dirty", 0);
+    line(text, "redis_build_id", "0");
     line(text, "tenon_version", version::TENON);
     line(text, "redis_mode", "standalone");
     line(text, "os", operating_system());
     line(text, "arch_bits", usize::BITS);
     line(text, "monotonic_clock", "POSIX clock_gettime");
+    line(text, "multiplexing_api", "epoll");
     line(text, "process_id", std::process::id());
     line(text, "process_supervised", "no");
     line(text, "run_id", &engine.run_id);
@@ -91,8 +98,10 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
             ("maxclients", facts.engine.config.maxclients().into()),
             ("client_recent_max_input_buffer", most(|client| client.input_bytes.load(Ordering::Relaxed))),
             ("client_recent_max_output_buffer", most(|client| client.output_bytes.load(Ordering::Relaxed))),
-            ("blocked_clients", 0),
+            // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
+            ("blocked_clients", clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count() as u64),
             ("tracking_clients", 0),
+            ("pubsub_clients", clients.iter().filter(|client| client.roles().has(Roles::SUBSCRIBER)).count() as u64),
             ("clients_in_timeout_table", 0),
         ],
     );
@@ -156,17 +165,30 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
     line(text, "rdb_last_bgsave_status", "ok");
     line(text, "rdb_last_bgsave_time_sec", -1);
     line(text, "rdb_current_bgsave_time_sec", -1);
-    lines(text, &[("rdb_saves", 0), ("aof_enabled", 0), ("aof_rewrite_in_progress", 0), ("aof_rewrite_scheduled", 0)]);
+    lines(
+        text,
+        &[
+            ("rdb_last_cow_size", 0),
+            ("rdb_saves", 0),
+            ("rdb_last_load_keys_expired", 0),
+            ("rdb_last_load_keys_loaded", 0),
+            ("aof_enabled", 0),
+            ("aof_rewrite_in_progress", 0),
+            ("aof_rewrite_scheduled", 0),
+        ],
+    );
     line(text, "aof_last_rewrite_time_sec", -1);
     line(text, "aof_current_rewrite_time_sec", -1);
     line(text, "aof_last_bgrewrite_status", "ok");
     line(text, "aof_last_write_status", "ok");
-    lines(text, &[("module_fork_in_progress", 0)]);
+    lines(text, &[("aof_rewrites", 0), ("aof_last_cow_size", 0)]);
+    lines(text, &[("module_fork_in_progress", 0), ("module_fork_last_cow_size", 0)]);
 }
 
 /// `# Stats`
 pub fn stats(facts: &Facts<'_>, text: &mut String) {
     let rates = facts.engine.rates.a_second();
+    let pubsub = &facts.engine.pubsub;
     let refused = facts.engine.refused_connections.load(Ordering::Relaxed);
     lines(
         text,
@@ -191,13 +213,14 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("sync_partial_err", 0),
             ("expired_keys", facts.sum(|all| &all.expired)),
             ("evicted_keys", facts.sum(|all| &all.evicted)),
-            ("evicted_clients", 0),
+            ("evicted_clients", facts.sum(|all| &all.clients_evicted)),
             ("total_eviction_exceeded_time", facts.sum(|all| &all.eviction_us) / 1_000),
+            ("current_eviction_exceeded_time", 0),
             ("keyspace_hits", facts.sum(|all| &all.hits)),
             ("keyspace_misses", facts.sum(|all| &all.misses)),
-            ("pubsub_channels", 0),
-            ("pubsub_patterns", 0),
-            ("pubsubshard_channels", 0),
+            ("pubsub_channels", pubsub.channel_count(Scope::Global) as u64),
+            ("pubsub_patterns", pubsub.pattern_count() as u64),
+            ("pubsubshard_channels", pubsub.channel_count(Scope::Shard) as u64),
             ("latest_fork_usec", 0),
             ("total_forks", 0),
             ("migrate_cached_sockets", 0),
@@ -206,9 +229,12 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("active_defrag_misses", 0),
             ("active_defrag_key_hits", 0),
             ("active_defrag_key_misses", 0),
+            ("total_active_defrag_time", 0),
+            ("current_active_defrag_time", 0),
             ("tracking_total_keys", 0),
             ("tracking_total_items", 0),
             ("tracking_total_prefixes", 0),
+            ("unexpected_error_replies", 0),
             ("total_error_replies", facts.sum(|all| &all.errors)),
             ("client_output_buffer_limit_disconnections", facts.sum(|all| &all.output_limit_closed)),
         ],

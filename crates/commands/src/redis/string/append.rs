@@ -5,6 +5,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::string::{self, Text};
 use tenon_engine::wire::resp::Reply;
 
@@ -36,6 +37,7 @@ fn append(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         }
         None => cx.store(None, Text::of_arg(args, 2).into_value(), Deadline::Clear, 0, None),
     }
+    cx.notify(EventClass::STRING, "append");
     reply.int(len as i64);
     Ok(Effect::Changed)
 }

@@ -5,6 +5,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::long_double::LongDouble;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{NewValue, ValueRef};
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
@@ -94,6 +95,7 @@ fn add(cx: &mut KeyCx<'_>, increment: i64, reply: &mut Reply<'_>) -> Result<Effe
         }
         None => cx.store(None, NewValue::Int(sum), Deadline::Clear, 0, None),
     }
+    cx.notify(EventClass::STRING, "incrby");
     reply.int(sum);
     Ok(Effect::Changed)
 }
@@ -128,6 +130,7 @@ fn incrbyfloat(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         Some(slot) => cx.rewrite(slot, value),
         None => cx.store(None, value, Deadline::Clear, 0, None),
     }
+    cx.notify(EventClass::STRING, "incrbyfloat");
     reply.bulk(sum.as_bytes());
     Ok(Effect::Changed)
 }

@@ -5,6 +5,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 
 /// Tells a string's digest.
@@ -61,6 +62,9 @@ fn delex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         }
     };
     let removed = holds && cx.delete();
+    if removed {
+        cx.notify(EventClass::GENERIC, "del");
+    }
     reply.int(removed.into());
     Ok(Effect::when(removed))
 }

@@ -6,6 +6,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, KeysCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
 
@@ -93,6 +94,7 @@ fn getdel(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     reply_string(cx.string(slot)?, reply);
     let entry = cx.take(slot);
     cx.worker().discard(entry);
+    cx.notify(EventClass::GENERIC, "del");
     Ok(Effect::Changed)
 }
 
@@ -129,14 +131,17 @@ fn getex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         (_, Some((deadline_ms, TimeUnit::SecondsAt | TimeUnit::MillisecondsAt))) if deadline_ms <= now_ms => {
             let entry = cx.take(slot);
             cx.worker().discard(entry);
+            cx.notify(EventClass::GENERIC, "del");
             Ok(Effect::Changed)
         }
         (_, Some((deadline_ms, _))) => {
             cx.set_deadline(slot, Some(deadline_ms));
+            cx.notify(EventClass::GENERIC, "expire");
             Ok(Effect::Changed)
         }
         (Expire::Persist, None) if cx.entry(slot).deadline_ms().is_some() => {
             cx.set_deadline(slot, None);
+            cx.notify(EventClass::GENERIC, "persist");
             Ok(Effect::Changed)
         }
         _ => Ok(Effect::Unchanged),

@@ -6,6 +6,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{INLINE_LEN_MAX, NewValue};
 use tenon_engine::store::types::{Object, Rope};
 use tenon_engine::string::{self, Text};
@@ -105,6 +106,7 @@ fn setrange(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
             len
         }
     };
+    cx.notify(EventClass::STRING, "setrange");
     reply.int(len as i64);
     Ok(Effect::Changed)
 }

@@ -6,6 +6,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::keyspace::is_past;
 use tenon_engine::string::Text;
@@ -42,6 +43,7 @@ fn set(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Eff
         return set_with_options(cx, args, reply);
     }
     cx.set(Text::of_arg(args, 2).into_value(), Deadline::Clear);
+    cx.notify(EventClass::STRING, "set");
     reply.simple("OK");
     Ok(Effect::Changed)
 }
@@ -73,9 +75,18 @@ pub(super) fn store(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, dead
     if let Deadline::At(ms) = deadline
         && is_past(Some(ms), cx.now_ms())
     {
-        return Effect::when(cx.delete());
+        let effect = Effect::when(cx.delete());
+        // Redis stores it, and removes it soon after.
+        cx.notify(EventClass::STRING, "set");
+        cx.notify(EventClass::GENERIC, "expire");
+        cx.notify(EventClass::EXPIRED, "expired");
+        return effect;
     }
     cx.store(slot, text.into_value(), deadline, 0, None);
+    cx.notify(EventClass::STRING, "set");
+    if matches!(deadline, Deadline::At(_)) {
+        cx.notify(EventClass::GENERIC, "expire");
+    }
     Effect::Changed
 }
 

@@ -2,6 +2,7 @@
 
 use tenon_engine::clients::Client;
 use tenon_engine::errors::CmdError;
+use tenon_engine::session::Roles;
 
 /// A kind of client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +33,8 @@ impl Kind {
             .ok_or_else(|| CmdError::new(format!("ERR Unknown client type '{}'", String::from_utf8_lossy(name))))
     }
 
-    /// The kind of a client: as yet there are neither replicas nor subscribers.
-    pub(super) fn of(_client: &Client) -> Kind {
-        Kind::Normal
+    /// The kind of a client: as yet there are no replicas.
+    pub(super) fn of(client: &Client) -> Kind {
+        if client.roles().has(Roles::SUBSCRIBER) { Kind::PubSub } else { Kind::Normal }
     }
 }

@@ -7,7 +7,8 @@ use tenon_engine::args::Args;
 use tenon_engine::clients::{Client, Dialect};
 use tenon_engine::command::Command;
 use tenon_engine::context::SessionCx;
-use tenon_engine::session::Session;
+use tenon_engine::pubsub::Topic;
+use tenon_engine::session::{Roles, Session};
 
 /// Writes lines on behalf of the client that asked for them.
 pub(super) struct Lines<'a> {
@@ -46,12 +47,13 @@ impl<'a> Lines<'a> {
         let queued = client.queued.load(Relaxed);
         let queued_bytes = client.queued_bytes.load(Relaxed);
         let (library, library_version) = client.library.lock().clone();
+        let [sub, psub, ssub] = Topic::ALL.map(|topic| client.subscribed[topic as usize].load(Relaxed));
         let info = &client.info;
         // A string takes no error.
         let _ = writeln!(
             self.text,
-            "id={id} addr={addr} laddr={laddr} fd={fd} name={name} age={age} idle={idle} flags={flags} db={db} sub=0 \
-             psub=0 ssub=0 multi={multi} watch={watch} qbuf={input} qbuf-free=0 argv-mem={arguments} \
+            "id={id} addr={addr} laddr={laddr} fd={fd} name={name} age={age} idle={idle} flags={flags} db={db} sub={sub} \
+             psub={psub} ssub={ssub} multi={multi} watch={watch} qbuf={input} qbuf-free=0 argv-mem={arguments} \
              multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} oll=0 omem={output} tot-mem={total} events={events} \
              cmd={last_command} user={user} redir=-1 resp={resp} lib-name={library} lib-ver={library_version} \
              io-thread={thread} tot-net-in={received} tot-net-out={sent} tot-cmds={commands}",
@@ -66,7 +68,7 @@ impl<'a> Lines<'a> {
             db = client.database.load(Relaxed),
             multi = if queued == u32::MAX { -1 } else { i64::from(queued) },
             watch = client.watching.load(Relaxed),
-            total = (size_of::<Client>() + size_of::<Session>()) as u64 + input + output + arguments + queued_bytes,
+            total = client.memory() + arguments,
             events = if output > 0 { "rw" } else { "r" },
             user = client.user.lock(),
             // A memcached client speaks no version of RESP.
@@ -81,7 +83,9 @@ impl<'a> Lines<'a> {
 /// The flags, in Redis's order. `session` is the client's where it may be looked at: of others it is not known whether
 /// a key that they watch has changed.
 fn flags(client: &Client, session: Option<&Session>) -> String {
+    let roles = client.roles();
     let known = [
+        (roles.has(Roles::SUBSCRIBER), 'P'),
         (client.queued.load(Relaxed) != u32::MAX, 'x'),
         (client.paused.load(Relaxed), 'b'),
         (session.is_some_and(|session| session.dirty.is_set()), 'd'),

@@ -1,0 +1,5 @@
+//! Channels: an index.
+
+pub mod inspect;
+pub mod publish;
+pub mod subscribe;
