@@ -92,9 +92,8 @@ mod tests {
         let all = [client(0), client(1 << 20), client(3 << 20), client(2 << 20), client(8 << 20)];
         all[4].no_evict.store(true, Ordering::Relaxed);
         let total: u64 = all.iter().map(|client| client.memory()).sum();
-        let going = |limit: u64| -> Vec<u64> {
-            largest_beyond(limit, all.to_vec()).iter().map(|client| client.id).collect()
-        };
+        let going =
+            |limit: u64| -> Vec<u64> { largest_beyond(limit, all.to_vec()).iter().map(|client| client.id).collect() };
         assert_eq!(going(total), []);
         assert_eq!(going(total - 1), [all[2].id]);
         assert_eq!(going(total - (3 << 20) - 10_000), [all[2].id, all[3].id]);

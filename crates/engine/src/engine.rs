@@ -1,5 +1,6 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
+use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
@@ -52,6 +53,8 @@ pub struct Engine {
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
     pub(crate) clients_sized_ms: AtomicU64,
+    /// Clients that wait for keys.
+    pub blocking: Blocking,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -119,6 +122,7 @@ impl Engine {
             clients: Clients::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
             reaper: Arc::default(),
@@ -217,6 +221,10 @@ impl Engine {
         }
         if self.evict_ahead(worker) {
             next = Duration::ZERO;
+        }
+        self.end_due_waits(worker);
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
         }
         next
     }

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod auth;
 pub mod batch;
+pub mod blocking;
 mod client_eviction;
 pub mod clients;
 pub mod clock;

@@ -1,6 +1,7 @@
 //! One client's state between its commands. Knows no socket and no command.
 
 use crate::args::OwnedArgs;
+use crate::blocking::Parked;
 use crate::clients::Client;
 use crate::pubsub::{Subscriptions, Topic};
 use crate::table::Resolved;
@@ -113,6 +114,8 @@ pub struct Session {
     pub(crate) roles: Roles,
     /// What it is subscribed to, if to anything.
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    /// Its wait for a key, while it is in one: no command runs then.
+    pub(crate) parked: Option<Parked>,
     /// Whether the connection is to be closed once the replies are sent.
     pub closing: bool,
 }
@@ -132,6 +135,7 @@ impl Session {
             dirty: DirtyFlag::default(),
             roles: Roles::NONE,
             subscriptions: None,
+            parked: None,
             closing: false,
         }
     }
@@ -140,6 +144,11 @@ impl Session {
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.authenticated && self.transaction.is_none() && self.reply == ReplyMode::On && self.roles == Roles::NONE
+    }
+
+    /// Whether it waits for a key.
+    pub fn is_parked(&self) -> bool {
+        self.parked.is_some()
     }
 
     /// What the client does beside asking and being answered.

@@ -1,11 +1,13 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
 use crate::batch::BatchScratch;
+use crate::blocking::ReadyKey;
 use crate::clock::Clock;
 use crate::compact::Compaction;
 use crate::memory::Room;
 use crate::reaper::{Garbage, Reaper};
 use crate::stats::WorkerStats;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
@@ -34,6 +36,8 @@ pub struct Worker {
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
+    /// Keys that have changed and that somebody waits for, to be served when no shard is locked.
+    pub(crate) ready: VecDeque<ReadyKey>,
     random: u64,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
@@ -55,6 +59,7 @@ impl Worker {
             secrets: Vec::new(),
             packed_scratch: Vec::new(),
             keeps_expired: false,
+            ready: VecDeque::new(),
             random: seed | 1,
             garbage: Vec::new(),
             large_garbage: Vec::new(),

@@ -82,6 +82,11 @@ pub static ALL: &[&Command] = &[
     &server::time::LASTSAVE,
     &server::time::TIME,
     // Lists.
+    &list::blocking::BLMOVE,
+    &list::blocking::BLMPOP,
+    &list::blocking::BLPOP,
+    &list::blocking::BRPOP,
+    &list::blocking::BRPOPLPUSH,
     &list::edit::LINSERT,
     &list::edit::LREM,
     &list::edit::LSET,

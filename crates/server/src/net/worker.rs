@@ -90,6 +90,9 @@ impl<S: Service, I: Io> Worker<S, I> {
     }
 
     fn wait(&mut self) -> std::io::Result<usize> {
+        if let Some(earlier) = self.service.wakes_in(&self.state) {
+            self.next_tick = self.next_tick.min(self.now + earlier);
+        }
         let next = self.next_tick.min(self.next_sweep);
         let mut timeout = next.saturating_duration_since(self.now);
         let mailbox = self.mail.mailbox(self.index);
@@ -180,6 +183,8 @@ impl<S: Service, I: Io> Worker<S, I> {
     fn resume(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.phase = Phase::Open;
+        // While it waited it was not idle.
+        connection.active_at = self.now;
         let (service, worker, reply) = (&*self.service, &mut self.state, &mut self.reply);
         let state = &mut connection.state;
         let flow = catch_unwind(AssertUnwindSafe(|| service.resume(worker, state, reply)));

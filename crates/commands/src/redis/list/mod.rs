@@ -1,5 +1,6 @@
 //! Lists: an index.
 
+pub mod blocking;
 pub mod edit;
 pub mod pop;
 pub mod position;

@@ -7,7 +7,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeyS
 use tenon_engine::context::{Change, KeyCx, KeysCx};
 use tenon_engine::ds::listpack::End;
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::types::{Collection, List};
+use tenon_engine::store::types::{Collection, List, ValueType};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -165,8 +165,11 @@ impl Multiple {
         reply: &mut Reply<'_>,
     ) -> Result<Option<Effect>, CmdError> {
         for key in (first_key..self.keys_end).map(|index| args.get(index)) {
+            if !cx.may_take(key, ValueType::List) {
+                continue;
+            }
             let mut cx = cx.key(key);
-            let Some(slot) = cx.find_for_write() else { continue };
+            let Some(slot) = cx.find() else { continue };
             cx.collection::<List>(slot)?;
             reply.array(2);
             reply.bulk(key);

@@ -87,7 +87,7 @@ fn flags(client: &Client, session: Option<&Session>) -> String {
     let known = [
         (roles.has(Roles::SUBSCRIBER), 'P'),
         (client.queued.load(Relaxed) != u32::MAX, 'x'),
-        (client.paused.load(Relaxed), 'b'),
+        (client.paused.load(Relaxed) || client.is_blocked(), 'b'),
         (session.is_some_and(|session| session.dirty.is_set()), 'd'),
         (session.is_some_and(|session| session.closing), 'c'),
         (client.killed.load(Relaxed), 'A'),
