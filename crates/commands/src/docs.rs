@@ -6,12 +6,20 @@ use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
 
 /// The groups in the order of the page, each with its heading.
-const GROUPS: &[(Group, &str)] = &[
+static GROUPS: &[(Group, &str)] = &[
     (Group::String, "Strings"),
+    (Group::Bitmap, "Bitmaps"),
+    (Group::HyperLogLog, "HyperLogLog"),
     (Group::List, "Lists"),
+    (Group::Hash, "Hashes"),
+    (Group::Set, "Sets"),
+    (Group::SortedSet, "Sorted sets"),
+    (Group::Geo, "Places"),
+    (Group::Stream, "Streams"),
     (Group::Generic, "Keys of any type"),
     (Group::Transactions, "Transactions"),
     (Group::PubSub, "Channels"),
+    (Group::Scripting, "Scripts and functions"),
     (Group::Connection, "Connection"),
     (Group::Server, "Server"),
 ];

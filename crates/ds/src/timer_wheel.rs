@@ -1,33 +1,45 @@
-//! A hierarchical timer wheel that keeps two bytes an item: a tag, from which its owner finds the item again. Knows
-//! neither the items nor the time of day.
+//! A hierarchical timer wheel that keeps two bytes for an item that is due soon and nothing for others. Knows neither
+//! the items nor the time of day.
 //!
 //! Time is counted in ticks. Level `n` has sixteen buckets of `16^n` ticks each; an item lies at the level of the
 //! highest hexadecimal digit in which its tick differs from the present one:
 //!
 //! ```text
-//! now  = 0x3_7_4_a          due 0x3_7_4_c  -> level 0, bucket c
-//!                           due 0x3_9_0_0  -> level 2, bucket 9
+//! now  = 0x3_7_4_a_2        due 0x3_7_4_c_0  -> level 1, bucket c      near: the bucket holds the item's tag
+//!                           due 0x4_9_0_0_1  -> level 4, bucket 4      far: the bucket holds one bit for all of them
 //! ```
 //!
 //! When the present reaches a bucket of a higher level, its items are spread over the lower ones. For that the owner
-//! is asked when the items of a tag are due; a tag of which nothing is due in the bucket's time any more is dropped,
-//! so removing an item early needs no search.
+//! is asked: at a near level when the items of a tag are due, at a far one when any item is due, which it finds by
+//! looking at all of them. That is once in `16^4` ticks at most, and each wheel has a phase of its own, so that several
+//! do not do it together. What is not due in the bucket's time any more is dropped, so removing an item early needs no
+//! search.
 
 use crate::slab;
+use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 
 const DIGIT_BITS: u32 = 4;
 const BUCKETS: usize = 1 << DIGIT_BITS;
-const LEVELS: usize = (u64::BITS / DIGIT_BITS) as usize;
+/// Levels whose buckets hold tags.
+const NEAR: usize = 4;
+/// Levels whose buckets are a bit each.
+const FAR: usize = (u64::BITS / DIGIT_BITS) as usize - NEAR;
 
 /// The wheel.
 #[derive(Default)]
 pub struct TimerWheel {
     now: u64,
     /// Tags in all buckets, stale ones included.
-    len: usize,
-    levels: [Option<Box<Level>>; LEVELS],
+    len: u32,
+    /// Added to every tick of the owner's.
+    phase: u16,
+    /// Bit `n`: something is or was in bucket `n`.
+    far: [u16; FAR],
+    near: [Option<Box<Level>>; NEAR],
 }
+
+const _: () = assert!(size_of::<TimerWheel>() == 72, "each shard has a wheel");
 
 #[derive(Default)]
 struct Level {
@@ -36,29 +48,47 @@ struct Level {
     buckets: [Tags; BUCKETS],
 }
 
+/// Who has the items, and knows when they are due.
+pub trait Items {
+    /// Calls `visit` with the ticks at which the items of a tag are due.
+    fn ticks_of(&self, tag: u16, visit: &mut dyn FnMut(u64));
+
+    /// Calls `visit` with the tag and the tick of every item.
+    fn each(&self, visit: &mut dyn FnMut(u16, u64));
+}
+
 impl TimerWheel {
-    /// An empty wheel whose present is `now`.
-    pub fn new(now: u64) -> TimerWheel {
-        TimerWheel { now, ..TimerWheel::default() }
+    /// An empty wheel whose present is `now`. Wheels with different phases look at all of their items at different times.
+    pub fn new(now: u64, phase: u16) -> TimerWheel {
+        TimerWheel { now: now.saturating_add(phase.into()), phase, ..TimerWheel::default() }
+    }
+
+    /// What it was made with.
+    pub fn phase(&self) -> u16 {
+        self.phase
     }
 
     /// Tags kept, those of items that were removed or moved meanwhile included.
     pub fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
-    /// Whether no tag is kept.
+    /// Whether nothing is kept.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.next_bucket().is_none()
     }
 
     /// Bytes of memory beside the wheel itself.
     pub fn memory(&self) -> usize {
         let level = |level: &Level| size_of::<Level>() + level.buckets.iter().map(Tags::memory).sum::<usize>();
-        self.levels.iter().flatten().map(|l| level(l)).sum()
+        self.near.iter().flatten().map(|l| level(l)).sum()
     }
 
-    /// The level and bucket of what is due at `tick`; what is overdue goes where it comes out next.
+    fn phased(&self, tick: u64) -> u64 {
+        tick.saturating_add(self.phase.into())
+    }
+
+    /// The level and bucket of what is due at `tick`, phase included; what is overdue goes where it comes out next.
     fn place(&self, tick: u64) -> (usize, usize) {
         let tick = tick.max(self.now);
         let level = ((tick ^ self.now) | 1).ilog2() / DIGIT_BITS;
@@ -67,8 +97,16 @@ impl TimerWheel {
 
     /// Adds an item of `tag`, due at `tick`.
     pub fn insert(&mut self, tick: u64, tag: u16) {
+        self.insert_phased(self.phased(tick), tag);
+    }
+
+    fn insert_phased(&mut self, tick: u64, tag: u16) {
         let (level, bucket) = self.place(tick);
-        let level = self.levels[level].get_or_insert_default();
+        if let Some(far) = level.checked_sub(NEAR) {
+            self.far[far] |= 1 << bucket;
+            return;
+        }
+        let level = self.near[level].get_or_insert_default();
         level.occupied |= 1 << bucket;
         level.buckets[bucket].push(tag);
         self.len += 1;
@@ -76,48 +114,39 @@ impl TimerWheel {
 
     /// Whether items due at the two ticks share a bucket, so that moving one to the other's place needs no insertion.
     pub fn same_bucket(&self, tick: u64, other: u64) -> bool {
-        self.place(tick) == self.place(other)
+        self.place(self.phased(tick)) == self.place(self.phased(other))
     }
 
     /// Moves the buckets out of memory that is to be given back (`slab::start_draining`).
     pub fn relocate(&mut self) {
-        for level in self.levels.iter_mut().flatten() {
+        for level in self.near.iter_mut().flatten() {
             level.buckets.iter_mut().for_each(Tags::relocate);
         }
     }
 
     /// A tick before which nothing is due; `None` when the wheel is empty.
     pub fn next_tick(&self) -> Option<u64> {
-        self.next_bucket().map(|(_, _, start)| start)
+        self.next_bucket().map(|(_, _, start)| start - u64::from(self.phase))
     }
 
     fn next_bucket(&self) -> Option<(usize, usize, u64)> {
+        let near = self.near.iter().map(|level| level.as_ref().map_or(0, |level| level.occupied));
         // Everything at a level is due before everything at the next: the first occupied bucket is the earliest.
-        self.levels.iter().enumerate().find_map(|(level, it)| {
-            let occupied = it.as_ref()?.occupied;
-            if occupied == 0 {
-                return None;
-            }
-            let bucket = occupied.trailing_zeros() as usize;
-            let shift = level as u32 * DIGIT_BITS;
-            let above = self.now.checked_shr(shift + DIGIT_BITS).unwrap_or(0);
-            let start = above.checked_shl(shift + DIGIT_BITS).unwrap_or(0) | (bucket as u64) << shift;
-            Some((level, bucket, start))
-        })
+        let (level, occupied) = near.chain(self.far).enumerate().find(|(_, occupied)| *occupied != 0)?;
+        let bucket = occupied.trailing_zeros() as usize;
+        let shift = level as u32 * DIGIT_BITS;
+        let above = self.now.checked_shr(shift + DIGIT_BITS).unwrap_or(0);
+        let start = above.checked_shl(shift + DIGIT_BITS).unwrap_or(0) | (bucket as u64) << shift;
+        Some((level, bucket, start))
     }
 
     /// Moves the present to `to` and hands out tags that have something due at or before it, at most about `budget`.
     ///
-    /// `ticks_of` tells the ticks at which the items of a tag are due. A tag handed out is no longer in the wheel; the
-    /// owner removes what is due. Gives whether all is done; if not, call again.
-    pub fn advance(
-        &mut self,
-        to: u64,
-        budget: usize,
-        mut ticks_of: impl FnMut(u16, &mut dyn FnMut(u64)),
-        due: &mut Vec<u16>,
-    ) -> bool {
-        while let Some((level_index, bucket, start)) = self.next_bucket() {
+    /// A tag handed out is no longer in the wheel; the owner removes what is due. Gives whether all is done; if not, call
+    /// again.
+    pub fn advance(&mut self, to: u64, budget: usize, items: &impl Items, due: &mut Vec<u16>) -> bool {
+        let to = self.phased(to);
+        while let Some((level, bucket, start)) = self.next_bucket() {
             if start > to {
                 break;
             }
@@ -125,34 +154,56 @@ impl TimerWheel {
                 return false;
             }
             self.now = self.now.max(start);
-            let level = self.levels[level_index].as_mut().expect("an occupied bucket's level is there");
-            level.occupied &= !(1 << bucket);
-            let mut tags = std::mem::take(&mut level.buckets[bucket]);
-            if level.occupied == 0 {
-                self.levels[level_index] = None;
-            }
-            self.len -= tags.as_slice().len();
-            tags.as_mut_slice().sort_unstable();
-            let end = start + ((1u64 << (level_index as u32 * DIGIT_BITS)) - 1);
-            let mut last = None;
-            for &tag in tags.as_slice() {
-                // Several items of one tag in a bucket: the first spreads them all.
-                if last.replace(tag) == Some(tag) {
-                    continue;
-                }
-                if level_index == 0 {
-                    due.push(tag);
-                } else {
-                    ticks_of(tag, &mut |tick| {
-                        if (start..=end).contains(&tick) {
-                            self.insert(tick, tag);
-                        }
-                    });
+            let end = start + ((1u64 << (level as u32 * DIGIT_BITS)) - 1);
+            match level.checked_sub(NEAR) {
+                None => self.empty_near(level, bucket, start..=end, items, due),
+                Some(far) => {
+                    self.far[far] &= !(1 << bucket);
+                    items.each(&mut |tag, tick| self.insert_within(tick, tag, &(start..=end)));
                 }
             }
         }
         self.now = self.now.max(to);
         true
+    }
+
+    /// Hands out the tags of a bucket, or spreads their items over the lower levels.
+    fn empty_near(
+        &mut self,
+        level_index: usize,
+        bucket: usize,
+        time: RangeInclusive<u64>,
+        items: &impl Items,
+        due: &mut Vec<u16>,
+    ) {
+        let level = self.near[level_index].as_mut().expect("an occupied bucket's level is there");
+        level.occupied &= !(1 << bucket);
+        let mut tags = std::mem::take(&mut level.buckets[bucket]);
+        if level.occupied == 0 {
+            self.near[level_index] = None;
+        }
+        self.len -= tags.as_slice().len() as u32;
+        tags.as_mut_slice().sort_unstable();
+        let mut last = None;
+        for &tag in tags.as_slice() {
+            // Several items of one tag in a bucket: the first spreads them all.
+            if last.replace(tag) == Some(tag) {
+                continue;
+            }
+            if level_index == 0 {
+                due.push(tag);
+            } else {
+                items.ticks_of(tag, &mut |tick| self.insert_within(tick, tag, &time));
+            }
+        }
+    }
+
+    /// Adds an item if it is due in this time, phase included.
+    fn insert_within(&mut self, tick: u64, tag: u16, time: &RangeInclusive<u64>) {
+        let tick = self.phased(tick);
+        if time.contains(&tick) {
+            self.insert_phased(tick, tag);
+        }
     }
 }
 
@@ -256,10 +307,26 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Items by their number; the tag is the number's low bits, so that several items share one.
+    /// Items by their number, with their ticks; the tag is the number modulo `tags`, so that several items share one.
+    struct Numbered {
+        ticks: BTreeMap<u64, u64>,
+        tags: u64,
+    }
+
+    impl Items for Numbered {
+        fn ticks_of(&self, tag: u16, visit: &mut dyn FnMut(u64)) {
+            let same = self.ticks.iter().filter(|(number, _)| *number % self.tags == u64::from(tag));
+            same.for_each(|(_, tick)| visit(*tick));
+        }
+
+        fn each(&self, visit: &mut dyn FnMut(u16, u64)) {
+            self.ticks.iter().for_each(|(number, tick)| visit((number % self.tags) as u16, *tick));
+        }
+    }
+
     fn run(span: u64, tags: u64, seed: u64) {
-        let mut wheel = TimerWheel::new(1_000);
-        let mut items: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut wheel = TimerWheel::new(1_000, seed as u16);
+        let mut items = Numbered { ticks: BTreeMap::new(), tags };
         let mut now = 1_000;
         let mut random = seed;
         let mut next = || {
@@ -271,7 +338,7 @@ mod tests {
             match next() % 5 {
                 0..=2 => {
                     let tick = now + next() % span;
-                    if let Some(old) = items.insert(number % 500, tick) {
+                    if let Some(old) = items.ticks.insert(number % 500, tick) {
                         if !wheel.same_bucket(old, tick) {
                             wheel.insert(tick, (number % 500 % tags) as u16);
                         }
@@ -279,36 +346,30 @@ mod tests {
                         wheel.insert(tick, (number % 500 % tags) as u16);
                     }
                 }
-                3 => drop(items.remove(&(next() % 500))),
+                3 => drop(items.ticks.remove(&(next() % 500))),
                 _ => {
                     now += next() % (span / 3 + 2);
                     let mut due = Vec::new();
-                    while !wheel.advance(
-                        now,
-                        7,
-                        |tag, each| {
-                            items.iter().filter(|(n, _)| *n % tags == u64::from(tag)).for_each(|(_, t)| each(*t))
-                        },
-                        &mut due,
-                    ) {
-                        expire(&mut items, tags, now, &mut due);
+                    while !wheel.advance(now, 7, &items, &mut due) {
+                        expire(&mut items, now, &mut due);
                     }
-                    expire(&mut items, tags, now, &mut due);
-                    assert!(items.values().all(|&tick| tick > now), "all that was due was handed out");
+                    expire(&mut items, now, &mut due);
+                    assert!(items.ticks.values().all(|&tick| tick > now), "all that was due was handed out");
                     if let Some(next) = wheel.next_tick() {
                         assert!(next > now);
-                        assert!(items.values().all(|&tick| tick >= next));
+                        assert!(items.ticks.values().all(|&tick| tick >= next));
                     } else {
-                        assert!(items.is_empty());
+                        assert!(items.ticks.is_empty());
                     }
                 }
             }
         }
     }
 
-    fn expire(items: &mut BTreeMap<u64, u64>, tags: u64, now: u64, due: &mut Vec<u16>) {
+    fn expire(items: &mut Numbered, now: u64, due: &mut Vec<u16>) {
+        let tags = items.tags;
         for tag in due.drain(..) {
-            items.retain(|n, tick| n % tags != u64::from(tag) || *tick > now);
+            items.ticks.retain(|n, tick| n % tags != u64::from(tag) || *tick > now);
         }
     }
 
@@ -322,24 +383,28 @@ mod tests {
 
     #[test]
     fn takes_the_farthest_ticks() {
-        let mut wheel = TimerWheel::new(0);
-        wheel.insert(u64::MAX, 1);
-        wheel.insert(1 << 63, 2);
-        let mut due = Vec::new();
-        assert!(wheel.advance(1 << 40, 10, |_, _| (), &mut due));
-        assert!(due.is_empty());
-        assert!(wheel.advance(u64::MAX, 10, |tag, each| each(if tag == 1 { u64::MAX } else { 1 << 63 }), &mut due));
-        due.sort_unstable();
-        assert_eq!(due, [1, 2]);
-        assert!(wheel.is_empty());
+        for phase in [0, 7, u16::MAX] {
+            let items = Numbered { ticks: BTreeMap::from([(1, u64::MAX), (2, 1 << 63)]), tags: 10 };
+            let mut wheel = TimerWheel::new(0, phase);
+            items.each(&mut |tag, tick| wheel.insert(tick, tag));
+            let mut due = Vec::new();
+            assert!(wheel.advance(1 << 40, 10, &items, &mut due));
+            assert!(due.is_empty());
+            assert!(wheel.advance(u64::MAX, 10, &items, &mut due));
+            due.sort_unstable();
+            assert_eq!(due, [1, 2]);
+            assert!(wheel.is_empty());
+        }
     }
 
     #[test]
-    fn an_item_costs_few_bytes() {
-        let mut wheel = TimerWheel::new(0);
-        for tag in 0..1_000 {
-            wheel.insert(200_000 + u64::from(tag), tag);
+    fn an_item_costs_few_bytes_when_it_is_due_soon_and_none_before() {
+        for (tick, most) in [(20_000, 3_600), (200_000, 0)] {
+            let mut wheel = TimerWheel::new(0, 0);
+            for tag in 0..1_000 {
+                wheel.insert(tick + u64::from(tag), tag);
+            }
+            assert!(wheel.memory() <= most, "{} bytes for 1,000 items", wheel.memory());
         }
-        assert!(wheel.memory() < 3_600, "{} bytes for 1,000 items", wheel.memory());
     }
 }

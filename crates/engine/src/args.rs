@@ -83,6 +83,21 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// Argument `index`, if it lies in the client's bytes, as all but few do.
+    #[inline(always)]
+    pub(crate) fn in_input(&self, index: usize) -> Option<&'a [u8]> {
+        self.spans[index].input_range().map(|range| &self.input[range])
+    }
+
+    /// The bytes of argument `index` as a little-endian word, and how many they are: one to eight. Nothing when they are
+    /// not, or when the client's bytes end less than eight bytes behind where they begin.
+    #[inline(always)]
+    pub(crate) fn word(&self, index: usize) -> Option<(u64, usize)> {
+        let (start, len) = self.spans[index].in_input()?;
+        let bytes = self.input.get(start..start + 8)?.first_chunk()?;
+        matches!(len, 1..=8).then(|| (u64::from_le_bytes(*bytes) & u64::MAX >> (64 - 8 * len), len))
+    }
+
     /// An argument that does not lie in the client's bytes.
     #[cold]
     fn get_elsewhere(&self, span: Span) -> &'a [u8] {
@@ -122,6 +137,12 @@ impl<'a> Args<'a> {
     pub fn inner(&self, first: usize) -> Option<Args<'a>> {
         let spans = self.spans.get(first..).filter(|spans| !spans.is_empty())?;
         Some(Args { spans, ..*self })
+    }
+
+    /// Goes on to other arguments of the same batch.
+    #[inline(always)]
+    pub(crate) fn go_to(&mut self, spans: &'a [Span]) {
+        self.spans = spans;
     }
 
     /// The arguments from `first` on.

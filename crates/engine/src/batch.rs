@@ -6,8 +6,8 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::table::Resolved;
 use tenon_store::hash::KeyHash;
-use tenon_wire::ArgSpans;
 use tenon_wire::memcache::Step;
+use tenon_wire::{ArgSpans, Span};
 
 /// The lists that batches are parsed into, kept by the worker so that they are allocated once.
 #[derive(Debug, Default)]
@@ -33,24 +33,28 @@ pub struct TextStep {
 
 impl BatchScratch {
     /// Forgets the calls; keeps the memory as far as it is no more than a usual batch needs.
-    #[inline]
+    #[inline(always)]
     pub fn clear(&mut self) {
-        const ARGS_KEPT: usize = 64 * 1024;
         self.calls.clear();
         self.requests.clear();
         self.hashes.clear();
         self.args.clear();
-        if self.args.spans.capacity() > ARGS_KEPT {
-            self.args.spans = Vec::new();
-        }
-        if self.args.scratch.capacity() > ARGS_KEPT {
-            self.args.scratch = Vec::new();
-        }
-        if self.hashes.capacity() > ARGS_KEPT {
-            self.hashes = Vec::new();
+        let most = self.args.spans.capacity().max(self.args.scratch.capacity()).max(self.hashes.capacity());
+        if most > ITEMS_KEPT {
+            self.shrink();
         }
     }
+
+    #[cold]
+    fn shrink(&mut self) {
+        self.args.spans.shrink_to(ITEMS_KEPT);
+        self.args.scratch.shrink_to(ITEMS_KEPT);
+        self.hashes.shrink_to(ITEMS_KEPT);
+    }
 }
+
+/// What is kept of each list from batch to batch, in items.
+const ITEMS_KEPT: usize = 64 * 1024;
 
 /// A parsed command.
 #[derive(Debug)]
@@ -104,20 +108,21 @@ impl Target {
 }
 
 impl Engine {
-    /// Finds the command of these arguments, checks how many there are, and hashes its key.
-    #[inline]
-    pub fn resolve(&self, args: &Args<'_>) -> Target {
-        match self.commands.find(args.get(0)) {
-            Some(resolved) => match self.commands.single_key(resolved.number, args.len()) {
-                Some(key) => Target::Key(resolved, self.shards.hash(args.get(key))),
-                None => self.resolve_other(resolved, args),
-            },
-            None => Target::Refused(Box::new(unknown_command(args)), None),
-        }
+    /// The command on one key that these arguments call, and its key's hash, when that is to be seen at first sight;
+    /// what else they are [`Engine::resolve`] tells. The spans are arguments that were read from `input`.
+    #[inline(always)]
+    pub fn resolve_at_sight(&self, spans: &[Span], input: &[u8]) -> Option<(&Resolved, KeyHash)> {
+        let args = Args::new(spans, input, &[], &[]);
+        let (letters, len) = args.word(0)?;
+        let resolved = self.commands.find_single(letters, len, args.len())?;
+        Some((resolved, self.shards.hash(args.in_input(usize::from(resolved.key))?)))
     }
 
-    /// What a command is that is not one on one key with as many arguments as it takes.
-    fn resolve_other(&self, mut resolved: Resolved, args: &Args<'_>) -> Target {
+    /// Finds the command of these arguments, checks how many there are, and hashes its key.
+    pub fn resolve(&self, args: &Args<'_>) -> Target {
+        let Some(mut resolved) = self.commands.find(args.get(0)) else {
+            return Target::Refused(Box::new(unknown_command(args)), None);
+        };
         let needs_subcommand = match resolved.command.run {
             Run::Container(_) => true,
             Run::Alone(..) => args.len() > 1,
@@ -133,7 +138,7 @@ impl Engine {
             let error = CmdError::Arity(resolved.command.full_name());
             return Target::Refused(Box::new(error), Some(resolved));
         }
-        match self.commands.single_key(resolved.number, args.len()) {
+        match resolved.single_key(args.len()) {
             Some(key) => Target::Key(resolved, self.shards.hash(args.get(key))),
             None => Target::Other(resolved),
         }

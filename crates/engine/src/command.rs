@@ -107,8 +107,6 @@ impl Effect {
 pub enum Group {
     /// Strings and counters.
     String,
-    /// Lists.
-    List,
     /// Commands for keys of any type.
     Generic,
     /// Commands on the connection.
@@ -119,6 +117,24 @@ pub enum Group {
     Transactions,
     /// Channels and their subscribers.
     PubSub,
+    /// Commands on the bits of strings.
+    Bitmap,
+    /// Commands on HyperLogLogs.
+    HyperLogLog,
+    /// Lists.
+    List,
+    /// Hashes.
+    Hash,
+    /// Sets.
+    Set,
+    /// Sorted sets.
+    SortedSet,
+    /// Places in sorted sets.
+    Geo,
+    /// Streams.
+    Stream,
+    /// Scripts and functions.
+    Scripting,
 }
 
 impl Group {
@@ -126,12 +142,20 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Group::String => "string",
-            Group::List => "list",
             Group::Generic => "generic",
             Group::Connection => "connection",
             Group::Server => "server",
             Group::Transactions => "transactions",
             Group::PubSub => "pubsub",
+            Group::Bitmap => "bitmap",
+            Group::HyperLogLog => "hyperloglog",
+            Group::List => "list",
+            Group::Hash => "hash",
+            Group::Set => "set",
+            Group::SortedSet => "sorted-set",
+            Group::Geo => "geo",
+            Group::Stream => "stream",
+            Group::Scripting => "scripting",
         }
     }
 }
@@ -270,8 +294,15 @@ impl Command {
         add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         add(flags.any(Flags::READONLY), "read");
         add(flags.any(Flags::WRITE), "write");
+        add(in_group(Group::Set), "set");
+        add(in_group(Group::SortedSet), "sortedset");
         add(in_group(Group::List), "list");
+        add(in_group(Group::Hash), "hash");
         add(in_group(Group::String), "string");
+        add(in_group(Group::Bitmap), "bitmap");
+        add(in_group(Group::HyperLogLog), "hyperloglog");
+        add(in_group(Group::Geo), "geo");
+        add(in_group(Group::Stream), "stream");
         add(flags.any(Flags::PUBSUB), "pubsub");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
@@ -280,6 +311,7 @@ impl Command {
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN).or(Flags::DANGEROUS)), "dangerous");
         add(in_group(Group::Connection) || flags.any(Flags::IN_CONNECTION), "connection");
         add(in_group(Group::Transactions), "transaction");
+        add(in_group(Group::Scripting), "scripting");
         categories
     }
 }

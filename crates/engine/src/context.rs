@@ -7,7 +7,7 @@ mod keys;
 mod server;
 mod string;
 
-pub use collection::Change;
+pub use collection::{Change, view_of};
 pub use key::{Deadline, KeyCx};
 pub use keys::KeysCx;
 pub(crate) use keys::Turn;

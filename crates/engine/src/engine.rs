@@ -4,9 +4,10 @@ use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
-use crate::config::{Caller, Config, SetError, Setting};
+use crate::config::{Caller, Changed, Config, SetError, Setting, ValueError};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
+use crate::monitor::Monitors;
 use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
@@ -15,6 +16,7 @@ use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
+use crate::tracking::Tracking;
 use crate::unsent::Unsent;
 use crate::worker::Worker;
 use parking_lot::Mutex;
@@ -32,8 +34,9 @@ pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
 /// How a shutdown is asked for.
 pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
 
-/// How whoever is concerned learns that CONFIG SET has changed a setting that is not simply read anew.
-pub type ConfigHook = Box<dyn Fn(&Setting) + Send + Sync>;
+/// How whoever is concerned makes the new value of a setting hold that is not simply read anew; all is as before when
+/// that fails.
+pub type ConfigHook = Box<dyn Fn(&Setting) -> Result<(), ValueError> + Send + Sync>;
 
 /// The server.
 pub struct Engine {
@@ -45,6 +48,10 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// The clients that see every command.
+    pub monitors: Monitors,
+    /// The clients that are told of changes.
+    pub tracking: Tracking,
     /// Everybody's subscriptions.
     pub pubsub: PubSub,
     /// CLIENT PAUSE.
@@ -85,6 +92,8 @@ pub struct Engine {
     /// Changes of keys that RESETSTAT made the workers forget.
     forgotten_changes: AtomicU64,
     config_hook: OnceLock<ConfigHook>,
+    /// Held while settings change and are made to hold, or are taken back.
+    config_applying: Mutex<()>,
     /// Errors by code, since the start or CONFIG RESETSTAT.
     pub errors: Mutex<BTreeMap<String, u64>>,
     /// Every worker's statistics.
@@ -116,10 +125,13 @@ impl Engine {
             allocator: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
+            config_applying: Mutex::default(),
             shards,
             config,
             commands,
             clients: Clients::default(),
+            monitors: Monitors::default(),
+            tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
             blocking: Blocking::new(workers),
@@ -177,6 +189,7 @@ impl Engine {
     /// took long.
     #[inline]
     pub fn batch_ended(&self, worker: &mut Worker) {
+        self.broadcast_changes(worker);
         if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }
@@ -206,6 +219,7 @@ impl Engine {
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
+        worker.client = 0;
         let mut next = self.expire_tick(worker);
         worker.sweep();
         tenon_ds::slab::collect();
@@ -226,6 +240,7 @@ impl Engine {
         if !worker.ready.is_empty() {
             self.serve_ready(worker);
         }
+        self.broadcast_changes(worker);
         next
     }
 
@@ -250,11 +265,23 @@ impl Engine {
     /// A lower `maxmemory` is reached by the next tick's eviction: within EXEC the caller holds shards.
     ///
     /// # Errors
-    /// When a pair is not one that this caller may set; then nothing has changed.
+    /// When a pair is not one that this caller may set, or when a value cannot be made to hold, such as a port that is
+    /// taken; then nothing has changed.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
+        let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
-        if let Some(hook) = self.config_hook.get() {
-            changed.into_iter().for_each(hook);
+        let Some(apply) = self.config_hook.get() else { return Ok(()) };
+        for (index, Changed { setting, .. }) in changed.iter().enumerate() {
+            if let Err(error) = apply(setting) {
+                let name = setting.name;
+                self.config.restore(&changed);
+                for applied in &changed[..index] {
+                    if let Err(error) = apply(applied.setting) {
+                        tracing::error!("{} is not what it was: {error}", applied.setting.name);
+                    }
+                }
+                return Err(SetError::Value(name, error));
+            }
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use crate::command::{Command, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx, Turn};
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
+use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
 use crate::shards::Locked;
@@ -78,8 +79,11 @@ enum Gate {
 impl Engine {
     /// Loads what the calls of a batch will read, all of them at once, while none waits for another.
     pub fn prefetch(&self, session: &Session, calls: &[Call]) {
-        let hash = |call: &Call| if let Target::Key(_, hash) = call.target { Some(hash) } else { None };
-        self.shards.prefetch_entries(session.database, calls.iter().filter_map(hash));
+        for call in calls {
+            if let Target::Key(_, hash) = call.target {
+                self.shards.prefetch_entry(session.database, hash);
+            }
+        }
     }
 
     /// Runs calls in order. Gives how many ran and why it stopped before the last, if it did.
@@ -91,6 +95,7 @@ impl Engine {
         calls: &mut [Call],
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
+        worker.serve(&session.client);
         let timed_alone = (0..TIMED_ALONE_US).contains(&self.config.slowlog_log_slower_than());
         if session.client.paused.load(Ordering::Relaxed) {
             session.client.paused.store(false, Ordering::Relaxed);
@@ -109,7 +114,7 @@ impl Engine {
                 break;
             }
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
-            let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
+            let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
                 ran += free;
                 args_from = calls[ran - 1].args_end;
@@ -161,6 +166,7 @@ impl Engine {
             self.advance_clock(worker);
         }
         worker.sweep();
+        self.broadcast_changes(worker);
         (ran, stopped)
     }
 
@@ -177,16 +183,18 @@ impl Engine {
         out: &mut OutBuf,
     ) -> Option<usize> {
         let mut ran = 0;
+        let mut args = batch.of(0, 0);
+        let mut reply = Reply::new(out, session.proto);
         for call in calls {
             let Target::Key(resolved, hash) = &call.target else { break };
-            if !is_quick(&call.target) {
+            if !resolved.is_quick {
                 break;
             }
-            let args = batch.of(args_from, call.args_end);
-            self.answer_key(worker, session, *resolved, *hash, &args, out);
+            args.go_to(&batch.spans.spans[args_from..call.args_end]);
+            self.answer_key(worker, session, *resolved, *hash, &args, &mut reply);
             args_from = call.args_end;
             ran += 1;
-            if out.len() > OUTPUT_PAUSE {
+            if reply.out().len() > OUTPUT_PAUSE {
                 break;
             }
         }
@@ -203,6 +211,7 @@ impl Engine {
         out: &mut OutBuf,
     ) -> Stopped {
         let mut call = Call { args_end: args.len(), input_end: 0, target };
+        worker.serve(&session.client);
         let started = Instant::now();
         session.client.paused.store(false, Ordering::Relaxed);
         if session.client.killed.load(Ordering::Relaxed) {
@@ -218,6 +227,7 @@ impl Engine {
             worker.stats.all.commands.add(1);
         }
         worker.sweep();
+        self.broadcast_changes(worker);
         match (session.closing, session.is_parked()) {
             (true, _) => Stopped::Closing,
             (false, true) => Stopped::Parked,
@@ -259,23 +269,23 @@ impl Engine {
         let each_ns = now_ns.saturating_sub(started_ns) / count;
         // Batches are mostly of one command: calls of it in a row are counted together.
         let mut all = 0;
+        let mut last = None;
         let mut at = from;
         while at < calls.len() {
-            let number = calls[at].target.ran_number();
+            last = calls[at].target.ran_number();
             let alike_from = at;
             at += 1;
-            while at < calls.len() && calls[at].target.ran_number() == number {
+            while at < calls.len() && calls[at].target.ran_number() == last {
                 at += 1;
             }
-            if let Some(number) = number {
+            if let Some(number) = last {
                 let alike = (at - alike_from) as u64;
                 worker.stats.commands[number as usize].ran(alike, each_ns);
                 all += alike;
             }
         }
-        if let Some(last) = calls.last() {
-            session.client.last_command.store(last.target.number().map_or(u32::MAX, u32::from), Ordering::Relaxed);
-        }
+        let last = last.or_else(|| calls.last().and_then(|call| call.target.number()));
+        session.client.last_command.store(last.map_or(u32::MAX, u32::from), Ordering::Relaxed);
         worker.stats.all.commands.add(all);
         if all == 0 {
             return now_ns;
@@ -326,16 +336,16 @@ impl Engine {
     ) -> bool {
         if let Target::Key(resolved, hash) = &call.target
             && session.is_plain()
-            && !self.pause.is_active()
+            && self.is_undisturbed()
         {
-            self.answer_key(worker, session, *resolved, *hash, args, out);
+            self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
             return true;
         }
         self.run_slowly(worker, session, call, args, out)
     }
 
     /// Runs a command on one key that may run at once, and writes its error if it fails.
-    #[inline]
+    #[inline(always)]
     fn answer_key(
         &self,
         worker: &mut Worker,
@@ -343,16 +353,15 @@ impl Engine {
         resolved: Resolved,
         hash: KeyHash,
         args: &Args<'_>,
-        out: &mut OutBuf,
+        reply: &mut Reply<'_>,
     ) {
-        let mut reply = Reply::new(out, session.proto);
-        if let Err(error) = self.run_key(worker, session, resolved, hash, args, &mut reply) {
-            self.answer_error(worker, Some(resolved), &error, &mut reply);
+        if let Err(error) = self.run_key(worker, session, resolved, hash, args, reply) {
+            self.answer_error(worker, Some(resolved), &error, reply);
         }
     }
 
     /// Runs a command on one key that may run at once.
-    #[inline]
+    #[inline(always)]
     fn run_key(
         &self,
         worker: &mut Worker,
@@ -432,8 +441,16 @@ impl Engine {
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
+                        let watched = self.monitors.are_watching();
+                        if watched {
+                            // The command may take its long arguments away: they are made readable for longer.
+                            (0..args.len()).for_each(|index| _ = args.get(index));
+                        }
                         if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
                             self.answer_error(worker, Some(resolved), &error, &mut reply);
+                        }
+                        if watched {
+                            self.tell_monitors_of(worker, session, resolved.command, args);
                         }
                         // What waits has not run yet as far as statistics go.
                         if session.is_parked() { Fate::Settled(resolved) } else { Fate::Done }
@@ -457,7 +474,21 @@ impl Engine {
             session.client.outbox.take(out);
         }
         session.reply = session.reply.after_command();
+        if let Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) = &call.target {
+            session.end_caching(resolved.command);
+        }
         true
+    }
+
+    /// Whether nothing stands between a plain session's commands and their run: no pause, and nobody who watches.
+    #[inline]
+    fn is_undisturbed(&self) -> bool {
+        !self.pause.is_active() && !self.monitors.are_watching()
+    }
+
+    /// Tells those who watch of a session's command, which has run.
+    pub(crate) fn tell_monitors_of(&self, worker: &Worker, session: &Session, command: &Command, args: &Args<'_>) {
+        self.tell_monitors(Origin::Client(&session.client), session.database, command, args, &worker.secrets);
     }
 
     /// What must hold before a command runs.
@@ -569,6 +600,8 @@ impl Engine {
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
         };
         worker.keeps_expired = false;
+        // While the shards are held: no change goes between what was read and the note of it.
+        self.note_read(session, resolved.command, args);
         result
     }
 
@@ -598,11 +631,7 @@ impl Engine {
 #[inline]
 fn is_quick(target: &Target) -> bool {
     match target {
-        // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
-        Target::Key(resolved, _) | Target::Other(resolved) => {
-            let flags = resolved.command.flags;
-            flags.any(Flags::FAST.or(Flags::BRIEF)) && !flags.any(Flags::NO_AUTH)
-        }
+        Target::Key(resolved, _) | Target::Other(resolved) => resolved.is_quick,
         Target::Refused(..) | Target::Settled(_) => true,
     }
 }

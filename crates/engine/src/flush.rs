@@ -71,6 +71,7 @@ impl ServerCx<'_> {
             });
         });
         self.worker.stats.all.changes.add(keys as u64);
+        self.engine.all_changed();
         if taken.is_empty() {
             return;
         }
@@ -116,6 +117,7 @@ impl Engine {
         });
         drop(held);
         worker.stats.all.changes.add(keys as u64);
+        self.all_changed();
         if is_much(&taken) {
             self.reaper.free(garbage(taken));
         }

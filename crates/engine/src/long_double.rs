@@ -6,9 +6,11 @@
 //! integers: read to the nearest, add and round once, and print exactly.
 
 use crate::natural::Natural;
+use std::cmp::Ordering;
+use std::ops::Neg;
 
 /// A number with 64 bits of mantissa: `mantissa * 2^exponent`, the mantissa's top bit set unless the number is zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct LongDouble {
     negative: bool,
     mantissa: u64,
@@ -30,6 +32,11 @@ const INFINITE: i32 = i32::MAX;
 impl LongDouble {
     /// Zero.
     pub const ZERO: LongDouble = LongDouble { negative: false, mantissa: 0, exponent: 0 };
+
+    /// The largest number that is not infinite.
+    pub const MAX: LongDouble = LongDouble { negative: false, mantissa: u64::MAX, exponent: INFINITE_FROM - 64 };
+    /// The smallest number that is not infinite.
+    pub const MIN: LongDouble = LongDouble { negative: true, ..LongDouble::MAX };
 
     /// The number that the text is, all of it, as C's `strtold` reads it: decimal, hexadecimal (`0x1.8p3`) or infinite.
     ///
@@ -87,6 +94,11 @@ impl LongDouble {
             whole + u64::from(has_rest && !self.negative)
         };
         if self.negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
+    }
+
+    /// The nearest number that is not infinite.
+    pub fn finite(self) -> LongDouble {
+        self.clamp(LongDouble::MIN, LongDouble::MAX)
     }
 
     /// The sum, rounded to the nearest; `None` when it is infinite or no number.
@@ -156,6 +168,46 @@ impl LongDouble {
         }
         let text = format!("{sign}{whole}.{digits:017}");
         text.trim_end_matches('0').to_owned()
+    }
+}
+
+impl Neg for LongDouble {
+    type Output = LongDouble;
+
+    fn neg(self) -> LongDouble {
+        LongDouble { negative: !self.negative, ..self }
+    }
+}
+
+impl Ord for LongDouble {
+    /// By size; the two zeros are equal.
+    fn cmp(&self, other: &LongDouble) -> Ordering {
+        // Infinity has the highest exponent, zero comes before every other magnitude.
+        let magnitude = |number: &LongDouble| match number.mantissa {
+            0 if number.is_finite() => (i32::MIN, 0),
+            mantissa => (number.exponent, mantissa),
+        };
+        let is_zero = |number: &LongDouble| number.mantissa == 0 && number.is_finite();
+        match (self.negative && !is_zero(self), other.negative && !is_zero(other)) {
+            (false, true) => Ordering::Greater,
+            (true, false) => Ordering::Less,
+            (false, false) => magnitude(self).cmp(&magnitude(other)),
+            (true, true) => magnitude(other).cmp(&magnitude(self)),
+        }
+    }
+}
+
+impl PartialEq for LongDouble {
+    fn eq(&self, other: &LongDouble) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for LongDouble {}
+
+impl PartialOrd for LongDouble {
+    fn partial_cmp(&self, other: &LongDouble) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -386,5 +438,25 @@ mod tests {
             assert!(read.mantissa.abs_diff(exact.mantissa) <= 1 << 10, "{value:e}");
             assert_eq!(f64::from_bits((exact.mantissa << 1 >> 12) | (bits & 0xfff0_0000_0000_0000)), value);
         }
+    }
+
+    #[test]
+    fn numbers_are_in_order() {
+        let texts = [
+            "-inf", "-1e4932", "-1e300", "-2", "-1.5", "-1", "-0.25", "-1e-4000", "0", "1e-4000", "0.25", "1", "1.5",
+            "2", "3", "1e300", "1e4932", "inf",
+        ];
+        let numbers: Vec<LongDouble> = texts.iter().map(|text| LongDouble::parse(text.as_bytes()).unwrap()).collect();
+        for (left, right) in numbers.iter().zip(&numbers[1..]) {
+            assert!(left < right && -*left > -*right, "{left:?} {right:?}");
+        }
+        assert_eq!(LongDouble::parse(b"-0"), Some(LongDouble::ZERO));
+        assert_eq!(numbers[0].finite(), LongDouble::MIN);
+        assert_eq!(numbers[numbers.len() - 1].finite(), LongDouble::MAX);
+        assert_eq!(numbers[3].finite(), numbers[3]);
+        // One more in the last place is infinite.
+        let last_place = LongDouble { mantissa: 1 << 63, exponent: LongDouble::MAX.exponent - 63, ..LongDouble::MAX };
+        assert_eq!(LongDouble::MAX.checked_add(last_place), None);
+        assert!(LongDouble::MAX.to_text().starts_with("118973149535723176502126385303097"));
     }
 }

@@ -135,6 +135,10 @@ impl Engine {
             watched.changed(database, entry.view().key(), &mut worker.ready);
         }
         self.notify(database, entry.view().key(), EventClass::EVICTED, "evicted");
+        if self.tracking.is_active() {
+            let key = entry.view().key();
+            self.key_changed(worker, self.shards.hash(key), key);
+        }
         worker.discard(entry);
         true
     }

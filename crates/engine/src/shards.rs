@@ -114,19 +114,18 @@ impl Shards {
         self.places[index].last().prefetch(hash.tag());
     }
 
-    /// Loads the entries of these keys of a database, all at once, while none waits for another. `prefetch` was called
-    /// for each key before.
-    pub fn prefetch_entries(&self, database: usize, hashes: impl Iterator<Item = KeyHash>) {
-        for hash in hashes {
-            let index = self.index(hash);
-            // A shard that another worker holds is not waited for.
-            if let Some(state) = self.try_lock(index)
-                && let Some(keyspace) = state.shard.database(database)
-            {
-                keyspace.prefetch_entry(hash);
-                if database == 0 {
-                    self.places[index].note(keyspace.place());
-                }
+    /// Starts loading the entry of a key of a database. `prefetch` was called for the key before; where this is done for
+    /// several keys at once, none waits for another.
+    #[inline]
+    pub fn prefetch_entry(&self, database: usize, hash: KeyHash) {
+        let index = self.index(hash);
+        // A shard that another worker holds is not waited for.
+        if let Some(state) = self.try_lock(index)
+            && let Some(keyspace) = state.shard.database(database)
+        {
+            keyspace.prefetch_entry(hash);
+            if database == 0 {
+                self.places[index].note(keyspace.place());
             }
         }
     }
@@ -193,16 +192,34 @@ pub trait Locked {
     /// When it is not: the command's declaration does not name a key that its handler touches.
     fn shard(&mut self, index: usize) -> &mut ShardState;
 
+    /// The shard of this index, for reading: several at the same time.
+    ///
+    /// # Panics
+    /// As `shard` does.
+    fn shard_ref(&self, index: usize) -> &ShardState;
+
     /// Every held shard with its index, in order, until `visit` answers `false`.
     fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool);
 }
 
-impl Locked for Held<'_> {
-    fn shard(&mut self, index: usize) -> &mut ShardState {
+impl Held<'_> {
+    /// Which of the held shards has this index.
+    fn place(&self, index: usize) -> usize {
         // Either every shard is held or a few.
         let found =
             if self.indexes.get(index) == Some(&index) { Ok(index) } else { self.indexes.binary_search(&index) };
-        &mut self.guards[found.expect("a handler touches only keys that its declaration names")]
+        found.expect("a handler touches only keys that its declaration names")
+    }
+}
+
+impl Locked for Held<'_> {
+    fn shard(&mut self, index: usize) -> &mut ShardState {
+        let place = self.place(index);
+        &mut self.guards[place]
+    }
+
+    fn shard_ref(&self, index: usize) -> &ShardState {
+        &self.guards[self.place(index)]
     }
 
     fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool) {

@@ -2,6 +2,7 @@
 //! no command.
 
 use crate::args::Args;
+use std::ops::Range;
 use tenon_store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
 use tenon_store::types::{Object, Rope};
 use tenon_wire::resp::number::parse_i64;
@@ -20,8 +21,16 @@ pub enum Text<'a> {
 
 impl<'a> Text<'a> {
     /// Argument `index`. A long one is moved out of the arguments: this is for a command that is about to store it.
-    #[inline]
+    #[inline(always)]
     pub fn of_arg(args: &Args<'a>, index: usize) -> Text<'a> {
+        match args.in_input(index) {
+            Some(bytes) => Text::Bytes(bytes),
+            None => Text::of_arg_elsewhere(args, index),
+        }
+    }
+
+    #[cold]
+    fn of_arg_elsewhere(args: &Args<'a>, index: usize) -> Text<'a> {
         match args.big(index) {
             Some(big) if big.len() > INLINE_LEN_MAX => Text::Rope(big.take()),
             _ => Text::Bytes(args.get(index)),
@@ -42,7 +51,7 @@ impl<'a> Text<'a> {
     }
 
     /// The value to be stored: an integer when the text is the one decimal form of an i64, as in Redis.
-    #[inline]
+    #[inline(always)]
     pub fn into_value(self) -> NewValue<'a> {
         match self {
             Text::Bytes(bytes) => match encoded_int(bytes) {
@@ -62,7 +71,7 @@ impl<'a> Text<'a> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn encoded_int(bytes: &[u8]) -> Option<i64> {
     // Most texts that are no number differ in their first byte.
     if bytes.len() > INT_LEN_MAX || !matches!(bytes.first(), Some(b'0'..=b'9' | b'-')) {
@@ -101,6 +110,36 @@ pub fn for_each_slice(value: ValueRef<'_>, mut visit: impl FnMut(&[u8])) {
         ValueRef::Object(Object::Rope(rope)) => rope.slices().for_each(visit),
         ValueRef::Packed(..) | ValueRef::Object(_) => no_string(),
     }
+}
+
+/// The slices that make up the bytes of `range` of a stored string, in order. An integer's digits are written into
+/// `digits`.
+///
+/// # Panics
+/// When the range does not lie inside the string.
+pub fn slices_in<'a>(
+    value: ValueRef<'a>,
+    range: Range<usize>,
+    digits: &'a mut itoa::Buffer,
+) -> impl Iterator<Item = &'a [u8]> {
+    let (piece, rope) = match value {
+        ValueRef::Int(int) => (Some(digits.format(int).as_bytes()), None),
+        ValueRef::Bytes(bytes) => (Some(bytes), None),
+        ValueRef::Object(Object::Shared(bytes)) => (Some(&bytes[..]), None),
+        ValueRef::Object(Object::Rope(rope)) => (None, Some(rope)),
+        ValueRef::Packed(..) | ValueRef::Object(_) => no_string(),
+    };
+    let piece = piece.map(|piece| &piece[range.clone()]);
+    piece.into_iter().chain(rope.into_iter().flat_map(move |rope| rope.slices_in(range.clone())))
+}
+
+/// Byte `index` of a stored string, if it is so long.
+pub fn byte_at(value: ValueRef<'_>, index: usize) -> Option<u8> {
+    if index >= len(value) {
+        return None;
+    }
+    let mut digits = itoa::Buffer::new();
+    slices_in(value, index..index + 1, &mut digits).next().map(|slice| slice[0])
 }
 
 /// A stored string in one piece of its own.
@@ -178,6 +217,13 @@ mod tests {
         ];
         for (value, bytes) in kinds {
             assert_eq!((len(value), to_vec(value)), (bytes.len(), bytes.to_vec()));
+            for range in [0..0, 0..bytes.len(), bytes.len() / 3..bytes.len() / 2, bytes.len()..bytes.len()] {
+                let slices = slices_in(value, range.clone(), &mut itoa::Buffer::new()).collect::<Vec<_>>().concat();
+                assert_eq!(slices, bytes[range]);
+            }
+            for index in [0, bytes.len() / 2, bytes.len().saturating_sub(1), bytes.len(), usize::MAX] {
+                assert_eq!(byte_at(value, index), bytes.get(index).copied());
+            }
             assert!(equals(value, bytes));
             assert!(!equals(value, &[bytes, b"x"].concat()));
             if let Some((last, rest)) = bytes.split_last() {

@@ -1,6 +1,6 @@
 //! The table of commands and the search for a name in it.
 
-use crate::command::{Arity, Command, Run};
+use crate::command::{Arity, Command, Flags, Run};
 
 /// A command found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -11,13 +11,12 @@ pub struct Resolved {
     pub number: u16,
     /// Which argument is the key, where it is a command on one key.
     pub key: u16,
+    /// Whether a call takes so little time that it shares a reading of the clock with its neighbours.
+    pub(crate) is_quick: bool,
 }
 
 /// Slots of the name index: a power of two, several times the number of commands.
 const SLOTS: usize = 1024;
-
-/// Names up to this long are compared by their letters in one word alone.
-const WORD: usize = 8;
 
 /// The first eight letters of a name, and its length: nearly always all there is to compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,41 +27,43 @@ struct Folded {
 
 impl Folded {
     /// A name as it is compared; one too long to be a command's is like none of them.
-    #[inline]
+    #[inline(always)]
     fn of(name: &[u8]) -> Folded {
-        let half = |at: usize| u64::from(u32::from_le_bytes([name[at], name[at + 1], name[at + 2], name[at + 3]]));
+        let two = |at: usize| u64::from(u16::from_le_bytes([name[at], name[at + 1]]));
+        let four = |at: usize| u64::from(u32::from_le_bytes([name[at], name[at + 1], name[at + 2], name[at + 3]]));
+        // Two parts that overlap where the name is shorter than both together.
         let letters = match name.len() {
             0 => 0,
             1 => u64::from(name[0]),
-            2 | 3 => {
-                let middle = usize::from(name.len() == 3);
-                u64::from(name[0]) | u64::from(name[1]) << 8 | u64::from(name[name.len() - 1]) << (8 + 8 * middle)
-            }
-            // Two halves that overlap where there are fewer than eight letters.
-            4..8 => half(0) | half(name.len() - 4) << 32,
-            _ => half(0) | half(4) << 32,
+            len @ 2..4 => two(0) | two(len - 2) << (8 * (len - 2)),
+            len @ 4..8 => four(0) | four(len - 4) << (8 * (len - 4)),
+            _ => four(0) | four(4) << 32,
         };
         Folded { letters, len: name.len().min(u8::MAX as usize) as u8 }
     }
 
     /// The letters in lower case. Some bytes that are no letters become alike.
-    #[inline]
+    #[inline(always)]
     fn lower(self) -> u64 {
         self.letters | 0x2020_2020_2020_2020
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot(self) -> usize {
         let mixed = (self.lower() ^ u64::from(self.len)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (mixed >> 54) as usize % SLOTS
     }
 }
 
-/// A slot of the name index; length 0: empty.
+/// A slot of the name index, with what is to be known of a command before it is called.
 #[derive(Clone, Copy, Debug, Default)]
 struct Indexed {
     folded: Folded,
-    number: u16,
+    /// The letters when all are small.
+    small: u64,
+    /// `None`: the slot is empty.
+    found: Option<Resolved>,
+    single: SingleKey,
 }
 
 /// The commands, subcommands included, each with a number.
@@ -71,29 +72,46 @@ pub struct CommandTable {
     /// How many of `all` are no subcommands; they come first.
     top: usize,
     index: Box<[Indexed; SLOTS]>,
-    /// By number: what is to be known of a command on one key before it is called.
-    single: Box<[SingleKey]>,
 }
 
-/// A command on one key, in one cache line with its neighbours.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SingleKey {
+/// How many arguments a command on one key takes.
+#[derive(Clone, Copy, Debug, Default)]
+struct SingleKey {
     /// Fewest and most arguments; none at all for a command of another kind.
     least: u32,
     most: u32,
-    /// Which argument is the key.
-    key: u16,
 }
 
 impl SingleKey {
     fn of(command: &Command) -> SingleKey {
-        let Run::Key(_) = command.run else { return SingleKey { least: u32::MAX, most: 0, key: 0 } };
-        let Some(key) = command.keys.single() else { panic!("{} has one key in a fixed place", command.name) };
-        let (least, most) = match command.arity {
-            Arity::Exactly(count) => (count as u32, count as u32),
-            Arity::AtLeast(count) => (count as u32, u32::MAX),
+        let Run::Key(_) = command.run else { return SingleKey { least: u32::MAX, most: 0 } };
+        match command.arity {
+            Arity::Exactly(count) => SingleKey { least: count as u32, most: count as u32 },
+            Arity::AtLeast(count) => SingleKey { least: count as u32, most: u32::MAX },
+        }
+    }
+
+    #[inline(always)]
+    fn takes(self, args: usize) -> bool {
+        self.least as usize <= args && args <= self.most as usize
+    }
+}
+
+impl Resolved {
+    fn of(command: &'static Command, number: usize) -> Resolved {
+        let key = match command.run {
+            Run::Key(_) => command.keys.single().expect("a command on one key has it in a fixed place"),
+            _ => 0,
         };
-        SingleKey { least, most, key: key as u16 }
+        // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
+        let is_quick = command.flags.any(Flags::FAST.or(Flags::BRIEF)) && !command.flags.any(Flags::NO_AUTH);
+        Resolved { command, number: number as u16, key: key as u16, is_quick }
+    }
+
+    /// Which argument is the key, when the command is one on one key and takes so many arguments.
+    #[inline]
+    pub(crate) fn single_key(&self, args: usize) -> Option<usize> {
+        SingleKey::of(self.command).takes(args).then_some(usize::from(self.key))
     }
 }
 
@@ -107,50 +125,49 @@ impl CommandTable {
         for command in commands {
             all.extend(command.subcommands());
         }
-        let single = all.iter().map(|command| SingleKey::of(command)).collect();
-        let mut table = CommandTable { all, top: commands.len(), index: Box::new([Indexed::default(); SLOTS]), single };
+        let mut table = CommandTable { all, top: commands.len(), index: Box::new([Indexed::default(); SLOTS]) };
         for number in 0..table.top {
-            let name = table.all[number].name.as_bytes();
-            assert!(table.find(name).is_none(), "{} is declared twice", table.all[number].name);
-            let folded = Folded::of(name);
+            let command = table.all[number];
+            assert!(table.find(command.name.as_bytes()).is_none(), "{} is declared twice", command.name);
+            let folded = Folded::of(command.name.as_bytes());
+            let small = Folded::of(command.name.to_ascii_lowercase().as_bytes()).letters;
             let mut slot = folded.slot();
-            while table.index[slot].folded.len > 0 {
+            while table.index[slot].found.is_some() {
                 slot = (slot + 1) % SLOTS;
             }
-            table.index[slot] = Indexed { folded, number: number as u16 };
+            let found = Some(Resolved::of(command, number));
+            table.index[slot] = Indexed { folded, small, found, single: SingleKey::of(command) };
         }
         table
     }
 
     /// The command of a name, in any case; a container for its subcommands.
-    #[inline]
     pub fn find(&self, name: &[u8]) -> Option<Resolved> {
         let folded = Folded::of(name);
         let mut slot = folded.slot();
         loop {
-            let indexed = self.index[slot];
-            if indexed.folded.len == 0 {
-                return None;
-            }
-            if indexed.folded.len == folded.len && indexed.folded.lower() == folded.lower() {
-                let command = self.all[indexed.number as usize];
-                // Clients write names in capitals, as they are declared, or in small letters.
-                let letters = folded.letters;
-                let is_usual = letters == indexed.folded.letters || letters == indexed.folded.lower();
-                if is_usual && name.len() <= WORD || command.name.as_bytes().eq_ignore_ascii_case(name) {
-                    let key = self.single[indexed.number as usize].key;
-                    return Some(Resolved { command, number: indexed.number, key });
-                }
+            let Indexed { folded: declared, found, .. } = self.index[slot];
+            let found = found?;
+            if declared.len == folded.len
+                && declared.lower() == folded.lower()
+                && found.command.name.as_bytes().eq_ignore_ascii_case(name)
+            {
+                return Some(found);
             }
             slot = (slot + 1) % SLOTS;
         }
     }
 
-    /// Which argument is the key, when the command is one on one key and takes so many arguments.
-    #[inline]
-    pub(crate) fn single_key(&self, number: u16, args: usize) -> Option<usize> {
-        let single = self.single[number as usize];
-        (single.least as usize <= args && args <= single.most as usize).then_some(usize::from(single.key))
+    /// The command on one key that has a name of these one to eight letters and takes so many arguments, if it is found
+    /// at first sight. What is not may be anything: `find` tells.
+    #[inline(always)]
+    pub(crate) fn find_single(&self, letters: u64, len: usize, args: usize) -> Option<&Resolved> {
+        let name = Folded { letters, len: len as u8 };
+        let indexed = &self.index[name.slot()];
+        // Clients write names in capitals, as they are declared, or in small letters.
+        let is_it =
+            (name.letters == indexed.folded.letters || name.letters == indexed.small) && name.len == indexed.folded.len;
+        if is_it && indexed.single.takes(args) { indexed.found.as_ref() } else { None }
     }
 
     /// The subcommand of a container, in any case.
@@ -158,8 +175,8 @@ impl CommandTable {
         let behind = container.name.len() + 1;
         let command =
             container.subcommands().iter().find(|sub| sub.name.as_bytes()[behind..].eq_ignore_ascii_case(name))?;
-        let number = self.all.iter().position(|other| std::ptr::eq(*other, *command))? as u16;
-        Some(Resolved { command, number, key: self.single[number as usize].key })
+        let number = self.all.iter().position(|other| std::ptr::eq(*other, *command))?;
+        Some(Resolved::of(command, number))
     }
 
     /// Every command that is no subcommand.

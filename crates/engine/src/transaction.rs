@@ -92,6 +92,7 @@ impl Engine {
         }
         let silent = session.reply.is_silent();
         reply.array(transaction.queue.len());
+        session.in_exec = true;
         for (resolved, args) in &transaction.queue {
             let started = std::time::Instant::now();
             // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
@@ -113,6 +114,7 @@ impl Engine {
                 let now_ms = worker.clock.now_ms;
                 self.slowlog.add(now_ms, elapsed_us, &args.view(), &worker.secrets, &session.client, max_len);
             }
+            self.tell_monitors_of(worker, session, resolved.command, &args.view());
             worker.secrets.clear();
             if let Err(error) = result {
                 self.answer_error(worker, Some(*resolved), &error, &mut one);
@@ -125,6 +127,7 @@ impl Engine {
                 reply.out().append(&mut unheard);
             }
         }
+        session.in_exec = false;
         Ok(())
     }
 
@@ -187,6 +190,8 @@ impl Engine {
         self.leave_wait(session);
         self.unwatch(session);
         self.unsubscribe_all(session);
+        self.stop_monitoring(session);
+        self.stop_tracking(session);
         self.clients.remove(session.client.id);
     }
 }

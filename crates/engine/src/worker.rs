@@ -2,9 +2,11 @@
 
 use crate::batch::BatchScratch;
 use crate::blocking::ReadyKey;
+use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
 use crate::memory::Room;
+use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
 use crate::stats::WorkerStats;
 use std::collections::VecDeque;
@@ -38,7 +40,11 @@ pub struct Worker {
     pub(crate) keeps_expired: bool,
     /// Keys that have changed and that somebody waits for, to be served when no shard is locked.
     pub(crate) ready: VecDeque<ReadyKey>,
-    random: u64,
+    random: Random,
+    /// The number of the client whose commands run; 0: nobody's.
+    pub(crate) client: u64,
+    /// Keys that were changed and have not been told to those who listen to prefixes, each with who changed it.
+    pub(crate) broadcasts: Vec<(Box<[u8]>, u64)>,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
     /// What takes too long to free between two commands, likewise.
@@ -60,11 +66,19 @@ impl Worker {
             packed_scratch: Vec::new(),
             keeps_expired: false,
             ready: VecDeque::new(),
-            random: seed | 1,
+            random: Random::new(seed),
+            client: 0,
+            broadcasts: Vec::new(),
             garbage: Vec::new(),
             large_garbage: Vec::new(),
             reaper,
         }
+    }
+
+    /// Says whose commands run from now on.
+    #[inline]
+    pub fn serve(&mut self, client: &Client) {
+        self.client = client.id;
     }
 
     /// Takes out the lists that batches are parsed into; they are empty.
@@ -74,7 +88,7 @@ impl Worker {
     }
 
     /// Empties the lists and keeps them for the next batches.
-    #[inline]
+    #[inline(always)]
     pub fn put_scratch(&mut self, mut scratch: Box<BatchScratch>) {
         scratch.clear();
         self.scratch = Some(scratch);
@@ -83,11 +97,13 @@ impl Worker {
     /// A random number; fast, not for secrets.
     #[inline]
     pub fn random(&mut self) -> u32 {
-        // xorshift64*: Marsaglia (2003), Vigna (2016).
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        (self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32
+        (self.random.bits() >> 32) as u32
+    }
+
+    /// A source of random numbers for the command that runs.
+    #[inline]
+    pub fn random_source(&mut self) -> Random {
+        self.random.split()
     }
 
     /// Frees an entry: at once when that is quick, else when no shard is locked.

@@ -77,7 +77,7 @@ fn file_error(text: &str) -> String {
 fn set(config: &Config, pairs: &[(&str, &str)]) -> Result<Vec<&'static str>, String> {
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
     let changed = config.set(&pairs, Caller::Local).map_err(|error| error.to_string())?;
-    Ok(changed.iter().map(|setting| setting.name).collect())
+    Ok(changed.iter().map(|changed| changed.setting.name).collect())
 }
 
 fn get(config: &Config, patterns: &[&str]) -> Vec<String> {
@@ -512,7 +512,7 @@ fn help_and_version() {
         invoke(&["--help", "maxmem"], "").unwrap_err(),
         "command line: unknown setting '--maxmem'; did you mean '--maxmemory'?"
     );
-    assert!(help(Some("--port")).unwrap().contains("only be given at the start"));
+    assert!(help(Some("--tcp-backlog")).unwrap().contains("only be given at the start"));
     for args in [&["--version"][..], &["-v"], &["--port", "1", "--version"]] {
         assert!(matches!(invoke(args, "").unwrap(), Invocation::Version));
     }

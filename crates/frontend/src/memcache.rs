@@ -121,6 +121,7 @@ impl MemcacheConnection {
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.all.input_bytes.add(input.len() as u64);
         let before = out.len();
+        worker.serve(&self.client);
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
@@ -502,7 +503,9 @@ impl Keys<'_> {
         let until = self.hashes.len().min(self.next + BATCH_MAX);
         // A single key is looked for at once.
         if until - self.next > 1 {
-            self.engine.shards.prefetch_entries(DATABASE, self.hashes[self.next..until].iter().copied());
+            for &hash in &self.hashes[self.next..until] {
+                self.engine.shards.prefetch_entry(DATABASE, hash);
+            }
         }
         self.loaded = until;
     }

@@ -99,7 +99,9 @@ impl RespConnection {
         mut input: &[u8],
         out: &mut OutBuf,
     ) -> Flow {
-        if let Some(flow) = self.run_waiting(engine, worker, input, out) {
+        if self.waiting.is_some()
+            && let Some(flow) = self.run_waiting(engine, worker, input, out)
+        {
             return flow;
         }
         if let Some((rope, missing)) = &mut self.filling {
@@ -116,6 +118,13 @@ impl RespConnection {
         }
         if self.pending.is_empty() {
             let progress = self.run_buffer(engine, worker, scratch, input, out);
+            if let Progress::Incomplete { from } = progress
+                && from == input.len()
+                && self.session.transaction.is_none()
+            {
+                // Nothing is left, nor queued.
+                return Flow::Continue;
+            }
             let (keep, flow) = self.settle(engine, input, progress);
             self.pending.extend_from_slice(&input[keep]);
             flow
@@ -214,6 +223,7 @@ impl RespConnection {
                 let (ran, stopped) = engine.run_batch(worker, &mut self.session, batch, &mut scratch.calls, out);
                 let from = if ran == 0 { start } else { scratch.calls[ran - 1].input_end };
                 match stopped {
+                    Stopped::No if self.bigs.is_empty() => {}
                     Stopped::No => self.bigs.clear(),
                     Stopped::Closing => return Progress::Ended(Flow::CloseAfterFlush),
                     Stopped::Paused if !self.bigs.is_empty() => {
@@ -275,6 +285,12 @@ impl RespConnection {
                 Step::Command { end } => {
                     *at = end;
                     let spans = &scratch.args.spans[args_from..];
+                    let args_end = scratch.args.spans.len();
+                    if let Some((resolved, hash)) = engine.resolve_at_sight(spans, buf) {
+                        engine.shards.prefetch(hash);
+                        scratch.calls.push(Call { args_end, input_end: end, target: Target::Key(*resolved, hash) });
+                        continue;
+                    }
                     let args = Args::new(spans, buf, &scratch.args.scratch, &self.bigs);
                     let target = engine.resolve(&args);
                     match &target {
@@ -284,7 +300,7 @@ impl RespConnection {
                         }
                         Target::Refused(..) | Target::Other(_) | Target::Settled(_) => {}
                     }
-                    scratch.calls.push(Call { args_end: scratch.args.spans.len(), input_end: end, target });
+                    scratch.calls.push(Call { args_end, input_end: end, target });
                 }
                 Step::Skip { end } => *at = end,
                 Step::Incomplete => return Ok(Parsed::Incomplete),

@@ -1,9 +1,10 @@
 //! From the command line to a server that runs, and to its end. Knows no protocol.
 
 use crate::banner::{Facts, banner};
-use crate::logging::{Format, Level, Logging, Options as LogOptions};
-use crate::net::{self, Bind, Endpoint, FrontEnd, Listen};
+use crate::logging::{Format, Logging, Options as LogOptions};
+use crate::net;
 use crate::open_files::{OpenFiles, raise_for};
+use crate::reconfigure::{Outside, level_of, listens};
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
 use crate::signals;
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tenon_engine::Engine;
-use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine, SettingId};
+use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine};
 
 /// Does what the command line says; the exit code is 0 when that was done and 1 when the server could not start.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -61,14 +62,9 @@ fn serve(config: Config) -> Result<bool, String> {
     }));
     // `main` chose it.
     engine.allocator.get_or_init(|| "mimalloc");
-    let hook = (logging.clone(), Arc::downgrade(&engine));
-    engine.set_config_hook(Box::new(move |setting| {
-        if setting.id == SettingId::loglevel
-            && let Some(engine) = hook.1.upgrade()
-        {
-            hook.0.set_level(level_of(&engine.config));
-        }
-    }));
+    let outside = Outside::new(&engine, logging.clone());
+    let hook = outside.clone();
+    engine.set_config_hook(Box::new(move |setting| hook.apply(setting)));
     let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
     signals::listen(
         shutdown.clone(),
@@ -88,6 +84,7 @@ fn serve(config: Config) -> Result<bool, String> {
         return Err("nothing to listen on: both ports are 0 and no UNIX socket is set".to_owned());
     }
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine)), &shutdown).map_err(|e| e.to_string())?;
+    outside.listens_through(running.listening().clone());
     let text = banner(&facts(&engine, running.bound()));
     if engine.config.logfile().is_empty() && engine.config.log_format() == LogFormat::Plain {
         say(&text);
@@ -117,36 +114,9 @@ fn start_logging(config: &Config) -> Result<Logging, String> {
     Logging::start(&options).map_err(|e| format!("cannot log to '{file}': {e}"))
 }
 
-fn level_of(config: &Config) -> Level {
-    Level::NAMES[config.loglevel() as usize].1
-}
-
 /// A seed that nobody outside can guess: the standard library takes it from the system.
 fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish()
-}
-
-fn listens(config: &Config) -> Vec<Listen> {
-    let mut listens = Vec::new();
-    let perm = config.unixsocketperm();
-    for (front_end, port, path) in [
-        (FrontEnd::Resp, config.port(), config.unixsocket()),
-        (FrontEnd::Memcached, config.memcached_port(), config.memcached_unixsocket()),
-    ] {
-        if port != 0 {
-            let binds = config.bind();
-            listens.extend(
-                binds
-                    .iter()
-                    .map(|word| Listen { front_end, endpoint: Endpoint::Tcp { bind: Bind::parse(word), port } }),
-            );
-        }
-        if !path.is_empty() {
-            let endpoint = Endpoint::Unix { path: PathBuf::from(&*path), mode: (perm != 0).then_some(perm) };
-            listens.push(Listen { front_end, endpoint });
-        }
-    }
-    listens
 }
 
 fn facts<'a>(engine: &'a Engine, bound: &'a [net::Bound]) -> Facts<'a> {

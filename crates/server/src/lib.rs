@@ -6,6 +6,7 @@ pub mod boot;
 pub mod logging;
 pub mod net;
 pub mod open_files;
+mod reconfigure;
 pub mod service;
 pub mod shutdown;
 pub mod signals;

@@ -6,10 +6,6 @@
 //! | 8 B    | 8 B ?    | 8 B ? | 4 B ?   | 4 B ?      |     |       |
 //! +--------+----------+-------+---------+------------+-----+-------+
 //!            present only where the header says so
-//!
-//! header: 63      48 47         24 23     16 15      8 7       0
-//!         | value    | access     | key     | fields   | kind    |
-//!         | length   | clock      | length  |          |         |
 //! ```
 //!
 //! The value is the bytes of a short string, the packed elements of a small collection, the eight bytes of an integer,
@@ -18,7 +14,7 @@
 mod header;
 
 use crate::types::{Object, PackedKind};
-use header::{Header, Kind, NO_CAS, NO_DEADLINE, SHORT_KEY_MAX, field};
+use header::{HEADER, Header, Kind, NO_CAS, NO_DEADLINE, SHORT_KEY_MAX, field};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -254,15 +250,20 @@ impl<'a> EntryRef<'a> {
             // SAFETY: the header says that the field is there.
             unsafe { self.0.add(header.offset_of(field::LONG_KEY)).cast::<u32>().read_unaligned() as usize }
         } else {
-            (header.0 >> 16) as u8 as usize
+            header.short_key_len()
         }
     }
 
     /// The key.
     #[inline]
     pub fn key(self) -> &'a [u8] {
+        let header = self.header();
+        if header.fields() == 0 {
+            // SAFETY: the key lies there when no field lies before it, and is not a long one then.
+            return unsafe { self.bytes(HEADER, header.short_key_len()) };
+        }
         // SAFETY: the key lies there, as the header says.
-        unsafe { self.bytes(self.header().key_offset(), self.key_len()) }
+        unsafe { self.bytes(header.key_offset(), self.key_len()) }
     }
 
     #[inline]
@@ -280,6 +281,10 @@ impl<'a> EntryRef<'a> {
     #[inline]
     pub fn value(self) -> ValueRef<'a> {
         let header = self.header();
+        if header.is_plain() {
+            // SAFETY: without fields the value lies behind header and key, and has the length that the header says.
+            return ValueRef::Bytes(unsafe { self.bytes(HEADER + header.short_key_len(), header.plain_value_len()) });
+        }
         // SAFETY: the value lies behind the key and has the kind that the header says.
         unsafe {
             match header.kind() {
@@ -334,6 +339,11 @@ impl<'a> EntryRef<'a> {
         self.header().access()
     }
 
+    /// Whether Redis would call the encoding of this short string raw, whatever its length.
+    pub fn is_raw(self) -> bool {
+        self.header().has(field::RAW)
+    }
+
     /// All that is beside key and value.
     pub fn meta(self) -> Meta {
         Meta { deadline_ms: self.deadline_ms(), cas: self.cas(), flags: self.flags(), access: self.access() }
@@ -384,8 +394,12 @@ impl<'a> EntryMut<'a> {
     /// Sets the access clock or frequency, of which 24 bits are kept.
     #[inline]
     pub fn set_access(&mut self, access: u32) {
-        let cleared = self.view().header().0 & !(0xff_ffff << 24);
-        self.set_header(Header(cleared | u64::from(access & 0xff_ffff) << 24));
+        self.set_header(self.view().header().with_access(access));
+    }
+
+    /// Notes that the short string was changed since it was set. The next value that is set takes the note away.
+    pub fn mark_raw(&mut self) {
+        self.set_header(self.view().header().raw());
     }
 
     /// Takes the CAS token away, as the value has changed; the next client that asks gets a new one.
@@ -460,6 +474,24 @@ impl<'a> EntryMut<'a> {
         }
     }
 
+    /// Writes a short string over one of the same length in an entry that has nothing beside key and value; tells whether
+    /// it is such. It is what [`EntryMut::try_overwrite`] does, for the case that is most frequent by far.
+    #[inline(always)]
+    pub fn try_write_over(&mut self, bytes: &[u8], access: u32) -> bool {
+        let header = self.view().header();
+        let fits = header.is_plain() && bytes.len() == header.plain_value_len();
+        if fits {
+            self.set_header(header.with_access(access));
+            // SAFETY: without fields the value lies behind header and key, and it is as long as the new one, which is
+            // not part of the entry: that is borrowed exclusively.
+            unsafe {
+                let place = self.0.add(HEADER + header.short_key_len());
+                place.copy_from_nonoverlapping(NonNull::from_ref(bytes).cast(), bytes.len());
+            }
+        }
+        fits
+    }
+
     /// Whether the block of an entry whose value is its own bytes has room for so many of them.
     #[inline]
     fn has_block_for(&self, value_len: usize) -> bool {
@@ -473,6 +505,12 @@ impl<'a> EntryMut<'a> {
 
     /// Writes value and `meta` where they are when they fit the entry's block; gives the value back when not.
     pub fn try_overwrite<'v>(&mut self, value: NewValue<'v>, meta: &Meta) -> Result<(), NewValue<'v>> {
+        if let NewValue::Bytes(bytes) = value
+            && (meta.deadline_ms, meta.cas, meta.flags) == (None, None, 0)
+            && self.try_write_over(bytes, meta.access)
+        {
+            return Ok(());
+        }
         let header = self.view().header();
         let fits = match &value {
             NewValue::Bytes(bytes) => header.kind() == Kind::Inline && self.has_block_for(bytes.len()),
@@ -487,8 +525,7 @@ impl<'a> EntryMut<'a> {
             return Err(value);
         }
         if let NewValue::Bytes(bytes) | NewValue::Packed(_, bytes) = &value {
-            let cleared = header.0 & !(0xffff << 48);
-            self.set_header(Header(cleared | (bytes.len() as u64) << 48));
+            self.set_header(header.with_value_len(bytes.len()));
         }
         self.write_meta(meta);
         self.set_access(meta.access);
@@ -586,6 +623,30 @@ mod tests {
     }
 
     #[test]
+    fn writes_over_only_what_has_the_same_shape() {
+        for meta in metas() {
+            for key_len in [0, 16, 255, 256] {
+                let key = vec![b'k'; key_len];
+                for (before, after) in [(0, 0), (8, 8), (8, 9), (9, 8), (INLINE_LEN_MAX, INLINE_LEN_MAX)] {
+                    let entry = Entry::new(&key, NewValue::Bytes(&vec![b'a'; before]), &meta);
+                    let value = vec![b'b'; after];
+                    let done = EntryMut(entry.0, PhantomData).try_write_over(&value, 5);
+                    let plain = meta.deadline_ms.is_none() && meta.cas.is_none() && meta.flags == 0 && key_len < 256;
+                    assert_eq!(done, plain && before == after);
+                    let expected = if done { value } else { vec![b'a'; before] };
+                    assert!(matches!(entry.view().value(), ValueRef::Bytes(v) if v == expected));
+                    assert_eq!(entry.view().access(), if done { 5 } else { meta.access });
+                    assert_eq!(entry.view().key(), key);
+                }
+            }
+        }
+        for number in [NewValue::Int(1), NewValue::Object(Box::new(Object::string(b"12345678")))] {
+            let entry = Entry::new(b"k", number, &Meta::default());
+            assert!(!EntryMut(entry.0, PhantomData).try_write_over(b"12345678", 5));
+        }
+    }
+
+    #[test]
     fn a_deadline_comes_and_goes_in_place() {
         let mut meta = Meta { deadline_ms: Some(5), ..Meta::default() };
         let entry = Entry::new(b"key", NewValue::Int(1), &meta);
@@ -602,13 +663,6 @@ mod tests {
         assert!(matches!(view.view().value(), ValueRef::Int(3)));
     }
 
-    #[test]
-    fn a_small_string_costs_eight_bytes_over_key_and_value() {
-        for (value_len, wanted) in [(8, 32), (32, 56), (100, 124), (1_000, 1_024)] {
-            let entry = Entry::new(&[b'k'; 16], NewValue::Bytes(&vec![0; value_len]), &Meta::default());
-            assert_eq!(entry.view().memory(), wanted);
-        }
-    }
     #[test]
     #[should_panic(expected = "shorter than 4 GiB")]
     fn a_key_that_is_too_long_is_refused_before_anything_is_made() {

@@ -1,6 +1,8 @@
-//! The seeded hash of a key, and which of its bits choose what. Knows no table.
+//! The seeded hashes of keys and of the elements of collections, and which bits of them choose what. Knows no table.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 
 /// Hashes keys with a seed of its own, so that nobody outside can choose keys that collide.
 #[derive(Debug)]
@@ -36,4 +38,14 @@ impl KeyHash {
     pub fn tag(self) -> u16 {
         (self.0 >> 48) as u16
     }
+}
+
+/// The hash of an element of a large collection: all of its 64 bits are good.
+///
+/// Its seed is the process's, drawn from the standard library's randomness when it is first needed. Elements are not
+/// what a test or a restart could want to find in the same order, so nobody has to hand a seed down to every search.
+#[inline]
+pub fn element_hash(element: &[u8]) -> u64 {
+    static SECRETS: LazyLock<RapidSecrets> = LazyLock::new(|| RapidSecrets::seed(RandomState::new().hash_one(0)));
+    rapidhash_v3_seeded(element, &SECRETS)
 }

@@ -4,7 +4,7 @@
 use crate::entry::{Entry, EntryMut, EntryRef, Meta, NewValue, ValueRef};
 use crate::hash::KeyHash;
 use tenon_ds::hash_table::{Place, Slot, TagTable};
-use tenon_ds::timer_wheel::TimerWheel;
+use tenon_ds::timer_wheel::{Items, TimerWheel};
 
 /// Milliseconds to a tick of the expiry index: how much later than due a key may be found, beside the caller's pace.
 pub const TICK_MS: u64 = 16;
@@ -24,6 +24,20 @@ pub struct Keyspace {
 /// The first tick at whose start the deadline has passed.
 fn tick_after(deadline_ms: u64) -> u64 {
     deadline_ms / TICK_MS + 1
+}
+
+/// Whether two keys are the same: compared without a call as far as two words that overlap reach, as most keys do.
+#[inline(always)]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.first_chunk::<8>(), b.first_chunk::<8>()) {
+        (Some(first_of_a), Some(first_of_b)) if a.len() <= 16 => {
+            first_of_a == first_of_b && a.last_chunk::<8>() == b.last_chunk::<8>()
+        }
+        _ => a == b,
+    }
 }
 
 /// Whether a key with this deadline is gone at `now_ms`: Redis keeps a key through the millisecond of its deadline.
@@ -81,7 +95,19 @@ impl Keyspace {
     /// Where the key is, whether past its deadline or not.
     #[inline]
     pub fn find(&self, hash: KeyHash, key: &[u8]) -> Option<Slot> {
-        self.table.find(hash.tag(), |entry| entry.key() == key)
+        self.table.find(hash.tag(), |entry| is_same(entry.key(), key))
+    }
+
+    /// The key's entry and where it is, whether past its deadline or not.
+    #[inline]
+    pub fn find_entry(&self, hash: KeyHash, key: &[u8]) -> Option<(Slot, EntryRef<'_>)> {
+        self.table.find_element(hash.tag(), |entry| is_same(entry.key(), key))
+    }
+
+    /// The key's entry, to be changed where it is, and where that is, whether past its deadline or not.
+    #[inline]
+    pub fn find_entry_mut(&mut self, hash: KeyHash, key: &[u8]) -> Option<(Slot, EntryMut<'_>)> {
+        self.table.find_element_mut(hash.tag(), |entry| is_same(entry.key(), key))
     }
 
     /// The entry in a slot.
@@ -145,8 +171,12 @@ impl Keyspace {
         let entry = self.table.get(slot);
         match entry.value() {
             ValueRef::Bytes(bytes) => {
+                let is_raw = entry.is_raw();
                 let entry = Entry::new(entry.key(), NewValue::Bytes(bytes), meta);
                 drop(self.table.replace(slot, entry));
+                if is_raw {
+                    self.table.get_mut(slot).mark_raw();
+                }
             }
             ValueRef::Int(int) => {
                 let entry = Entry::new(entry.key(), NewValue::Int(int), meta);
@@ -180,7 +210,8 @@ impl Keyspace {
     fn note_deadline(&mut self, tag: u16, before: Option<u64>, after: Option<u64>, now_ms: u64) {
         self.expiring = self.expiring + u32::from(after.is_some()) - u32::from(before.is_some());
         let Some(deadline) = after else { return self.drop_idle_wheel() };
-        let wheel = self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(now_ms / TICK_MS)));
+        // The first key's tag is as good as a random phase: wheels of different shards should differ.
+        let wheel = self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(now_ms / TICK_MS, tag)));
         let tick = tick_after(deadline);
         if before.is_none_or(|before| !wheel.same_bucket(tick_after(before), tick)) {
             wheel.insert(tick, tag);
@@ -198,13 +229,9 @@ impl Keyspace {
 
     /// Makes the index anew without its stale items.
     fn rebuild_wheel(&mut self, now_ms: u64) {
-        let mut wheel = Box::new(TimerWheel::new(now_ms / TICK_MS));
-        let table = &self.table;
-        table.scan(0, usize::MAX, |slot, entry| {
-            if let Some(deadline) = entry.deadline_ms() {
-                wheel.insert(tick_after(deadline), table.tag(slot));
-            }
-        });
+        let phase = self.wheel.as_ref().map_or(0, |wheel| wheel.phase());
+        let mut wheel = Box::new(TimerWheel::new(now_ms / TICK_MS, phase));
+        Deadlines(&self.table).each(&mut |tag, tick| wheel.insert(tick, tag));
         self.wheel = Some(wheel);
     }
 
@@ -217,16 +244,8 @@ impl Keyspace {
     /// none is left.
     pub fn expire_due(&mut self, now_ms: u64, budget: usize, mut expired: impl FnMut(Entry)) -> bool {
         let Some(wheel) = &mut self.wheel else { return true };
-        let table = &self.table;
         let mut due = Vec::new();
-        let ticks_of = |tag, each: &mut dyn FnMut(u64)| {
-            for slot in table.slots_of_tag(tag) {
-                if let Some(deadline) = table.get(slot).deadline_ms() {
-                    each(tick_after(deadline));
-                }
-            }
-        };
-        let done = wheel.advance(now_ms / TICK_MS, budget, ticks_of, &mut due);
+        let done = wheel.advance(now_ms / TICK_MS, budget, &Deadlines(&self.table), &mut due);
         for tag in due {
             while let Some(slot) = {
                 let mut slots = self.table.slots_of_tag(tag);
@@ -265,5 +284,26 @@ impl Keyspace {
             self.table.scan(0, usize::MAX, |slot, entry| slots.extend(entry.deadline_ms().map(|_| slot)));
         }
         slots
+    }
+}
+
+/// What the expiry index asks of the table.
+struct Deadlines<'a>(&'a TagTable<Entry>);
+
+impl Items for Deadlines<'_> {
+    fn ticks_of(&self, tag: u16, visit: &mut dyn FnMut(u64)) {
+        for slot in self.0.slots_of_tag(tag) {
+            if let Some(deadline_ms) = self.0.get(slot).deadline_ms() {
+                visit(tick_after(deadline_ms));
+            }
+        }
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(u16, u64)) {
+        self.0.scan(0, usize::MAX, |slot, entry| {
+            if let Some(deadline_ms) = entry.deadline_ms() {
+                visit(self.0.tag(slot), tick_after(deadline_ms));
+            }
+        });
     }
 }

@@ -18,6 +18,12 @@ impl Shard {
         if index == 0 { Some(&self.first) } else { self.others.as_ref()?.get(index - 1) }
     }
 
+    /// The keys of a database, to be changed; it may never have been used.
+    #[inline]
+    pub fn used_database_mut(&mut self, index: usize) -> Option<&mut Keyspace> {
+        if index == 0 { Some(&mut self.first) } else { self.others.as_mut()?.get_mut(index - 1) }
+    }
+
     /// The keys of a database.
     #[inline]
     pub fn database_mut(&mut self, index: usize) -> &mut Keyspace {

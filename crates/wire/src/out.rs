@@ -149,8 +149,19 @@ impl OutBuf {
     ///
     /// # Panics
     /// When more is said to be sent than there was.
-    pub fn advance(&mut self, mut sent: usize) {
+    #[inline]
+    pub fn advance(&mut self, sent: usize) {
         assert!(sent <= self.len(), "more was sent than was waiting");
+        let sent = if self.segments.is_empty() { sent } else { self.advance_segments(sent) };
+        self.tail_sent += sent;
+        if self.tail_sent == self.tail.len() {
+            self.tail.clear();
+            self.tail_sent = 0;
+        }
+    }
+
+    /// Forgets the first `sent` bytes of the segments; gives how many of them are the tail's.
+    fn advance_segments(&mut self, mut sent: usize) -> usize {
         while let Some(front) = self.segments.front_mut() {
             let front_len = front.remaining().len();
             if sent < front_len {
@@ -159,17 +170,13 @@ impl OutBuf {
                     Segment::Shared(bytes) => drop(bytes.split_to(sent)),
                 }
                 self.segments_len -= sent;
-                return;
+                return 0;
             }
             sent -= front_len;
             self.segments_len -= front_len;
             self.segments.pop_front();
         }
-        self.tail_sent += sent;
-        if self.tail_sent == self.tail.len() {
-            self.tail.clear();
-            self.tail_sent = 0;
-        }
+        sent
     }
 
     /// Drops everything unsent; keeps the tail's capacity.

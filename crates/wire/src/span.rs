@@ -58,6 +58,12 @@ impl Span {
         self.len == BIG
     }
 
+    /// Where in the input buffer the argument begins and how long it is, if it lies there.
+    #[inline]
+    pub const fn in_input(self) -> Option<(usize, usize)> {
+        if self.len < SCRATCH { Some((self.start as usize, self.len as usize)) } else { None }
+    }
+
     /// Where in the input buffer the argument lies, if it does.
     #[inline]
     pub const fn input_range(self) -> Option<std::ops::Range<usize>> {

@@ -31,6 +31,8 @@ pub struct Scale {
     pub keys_growth: u64,
     /// How long one throughput figure is taken.
     pub measured: Duration,
+    /// How long one figure of several workers is taken: there are many, and ratios are what they are for.
+    pub measured_workers: Duration,
     /// How long the same load runs before.
     pub warm_up: Duration,
     /// Operations of the shorter of a pair of runs under valgrind; the longer has three times as many.
@@ -47,6 +49,7 @@ impl Scale {
         keys_memory: 1_000_000,
         keys_growth: 8_000_000,
         measured: Duration::from_secs(3),
+        measured_workers: Duration::from_secs(1),
         warm_up: Duration::from_millis(500),
         operations_callgrind: 40_000,
         settle: Duration::from_millis(1500),
@@ -59,6 +62,7 @@ impl Scale {
         keys_memory: 100_000,
         keys_growth: 1_000_000,
         measured: Duration::from_millis(300),
+        measured_workers: Duration::from_millis(200),
         warm_up: Duration::from_millis(100),
         operations_callgrind: 5_000,
         settle: Duration::from_millis(500),

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// An interval under this part of the median rate is a dip.
 pub const DIP: f64 = 0.85;
 
+/// Requests in flight on each connection: enough for the server to be what limits the rate.
+const PIPELINE: usize = 64;
+
 /// One run's 100 ms intervals.
 #[derive(Clone, Debug)]
 struct Run {
@@ -87,7 +90,7 @@ fn measured(context: &Context, program: &Program, placement: &Placement) -> Resu
         plan: Plan::EachOnce { keys: context.scale.keys_growth },
         connections: CONNECTIONS,
         threads: 1,
-        pipeline: 16,
+        pipeline: PIPELINE,
         cores: &placement.client,
     };
     let outcome = load::run(&load)?;

@@ -1,11 +1,11 @@
 //! Resident memory a key, over the bytes of key and value. Knows nothing of how a server stores them.
 
-use super::context::{CONNECTIONS, Context};
-use super::load::{self, KEY_LEN, Load, Operation, Plan};
+use super::context::Context;
+use super::load::{self, KEY_LEN, Operation};
 use super::measure;
 use super::placement::Placement;
 use super::report::{Table, figure, median};
-use super::servers::{Program, Start};
+use super::servers::{Program, Server, Start};
 use anyhow::{Context as _, Result};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub struct Row {
     pub total: f64,
 }
 
-/// Fills a fresh server for each figure, the servers in turn.
+/// Fills a fresh server for each figure, the servers one after another.
 pub fn run(context: &mut Context) -> Result<Vec<Row>> {
     let placement = Placement::for_threads(1, 1)?;
     let mut rows = Vec::new();
@@ -49,12 +49,22 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
             let programs = context.programs.clone();
             let mut taken: Vec<Vec<Bytes>> = vec![Vec::new(); programs.len()];
             for _ in 0..context.scale.rounds {
+                // They settle together: nothing of one server's memory depends on what the others do meanwhile.
+                let mut filled = Vec::new();
                 for (program, taken) in programs.iter().zip(&mut taken) {
-                    match measured(context, program, &placement, value_len, expire) {
-                        Ok(bytes) => taken.push(bytes),
+                    match Filled::of(context, program, &placement, value_len, expire) {
+                        Ok(server) => filled.push((server, taken)),
                         Err(error) => context.failed(&name, program.name, &error),
                     }
                 }
+                std::thread::sleep(context.scale.settle);
+                for (server, taken) in &mut filled {
+                    match server.bytes(value_len) {
+                        Ok(bytes) => taken.push(bytes),
+                        Err(error) => context.failed(&name, server.server.name, &error),
+                    }
+                }
+                filled.iter().try_for_each(|(server, _)| server.server.ask_to_end())?;
             }
             rows.extend(programs.iter().zip(taken).filter_map(|(program, taken)| {
                 let grown = median(taken.iter().map(|bytes| bytes.grown))?;
@@ -66,34 +76,38 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn measured(
-    context: &Context,
-    program: &Program,
-    placement: &Placement,
-    value_len: usize,
-    expire: bool,
-) -> Result<Bytes> {
-    let patience = Duration::from_secs(10);
-    let start = Start { threads: 1, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
-    let server = program.start(&start)?;
-    let protocol = server.first_protocol();
-    let keys = context.scale.keys_memory;
-    let load = Load {
-        address: server.address(protocol).context("a server speaks its first protocol")?,
-        protocol,
-        operation: Operation::Set { value_len, expire },
-        plan: Plan::EachOnce { keys },
-        connections: CONNECTIONS,
-        threads: 1,
-        pipeline: 16,
-        cores: &placement.client,
-    };
-    let empty = measure::resident_bytes(server.pid())?;
-    load::run(&load)?;
-    std::thread::sleep(context.scale.settle);
-    let full = measure::resident_bytes(server.pid())?;
-    let over = |bytes: f64| bytes / keys as f64 - (KEY_LEN + value_len) as f64;
-    Ok(Bytes { grown: over(full as f64 - empty as f64), total: over(full as f64) })
+/// A server that holds all keys.
+struct Filled {
+    server: Server,
+    keys: u64,
+    /// Resident bytes before the first key.
+    empty: u64,
+}
+
+impl Filled {
+    fn of(
+        context: &Context,
+        program: &Program,
+        placement: &Placement,
+        value_len: usize,
+        expire: bool,
+    ) -> Result<Filled> {
+        let patience = Duration::from_secs(10);
+        let start = Start { threads: 1, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
+        let server = program.start(&start)?;
+        let protocol = server.first_protocol();
+        let address = server.address(protocol).context("a server speaks its first protocol")?;
+        let keys = context.scale.keys_memory;
+        let empty = measure::resident_bytes(server.pid())?;
+        load::fill(address, protocol, Operation::Set { value_len, expire }, keys, &placement.client)?;
+        Ok(Filled { server, keys, empty })
+    }
+
+    fn bytes(&self, value_len: usize) -> Result<Bytes> {
+        let full = measure::resident_bytes(self.server.pid())?;
+        let over = |bytes: f64| bytes / self.keys as f64 - (KEY_LEN + value_len) as f64;
+        Ok(Bytes { grown: over(full as f64 - self.empty as f64), total: over(full as f64) })
+    }
 }
 
 /// The rows as a table.

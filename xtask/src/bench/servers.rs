@@ -210,13 +210,18 @@ impl Server {
         }
     }
 
+    /// Asks it to end.
+    pub fn ask_to_end(&self) -> Result<()> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
+    }
+
     /// Asks it to end and waits; after ten seconds it is killed.
     pub fn stop(&mut self) -> Result<()> {
         if self.child.try_wait()?.is_some() {
             return Ok(());
         }
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        self.ask_to_end()?;
         let begin = Instant::now();
         while self.child.try_wait()?.is_none() {
             if begin.elapsed() > Duration::from_secs(10) {

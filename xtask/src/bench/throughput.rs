@@ -101,10 +101,7 @@ fn start_loaded(context: &mut Context, placement: &Placement) -> Result<Vec<Serv
 pub fn fill(server: &Server, keys: u64, placement: &Placement) -> Result<()> {
     let protocol = server.first_protocol();
     let address = server.address(protocol).context("a server speaks its first protocol")?;
-    let (plan, cores) = (Plan::EachOnce { keys }, &placement.client[..]);
-    let load =
-        Load { address, protocol, operation: SET, plan, connections: CONNECTIONS, threads: 1, pipeline: 16, cores };
-    load::run(&load).map(drop)
+    load::fill(address, protocol, SET, keys, &placement.client)
 }
 
 fn measured(context: &Context, server: &Server, case: &Case, placement: &Placement, round: u64) -> Result<Figures> {

@@ -121,9 +121,12 @@ fn measured(context: &Context, server: &Server, case: &Case, placement: &Placeme
         pipeline: case.pipeline,
         cores: &placement.client,
     };
-    load::run(&load(context.scale.warm_up, 2 * round))?;
+    // The same load ran a moment ago, but for the other server's turn.
+    if round == 0 {
+        load::run(&load(context.scale.warm_up, 2 * round))?;
+    }
     let cpu_before = measure::cpu_time(server.pid())?;
-    let outcome: Outcome = load::run(&load(context.scale.measured, 2 * round + 1))?;
+    let outcome: Outcome = load::run(&load(context.scale.measured_workers, 2 * round + 1))?;
     let cpu = measure::cpu_time(server.pid())?.saturating_sub(cpu_before);
     let seconds = outcome.elapsed.as_secs_f64();
     Ok(Run {

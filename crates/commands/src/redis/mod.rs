@@ -1,14 +1,20 @@
 //! The commands of Redis, by family: an index.
 
+pub mod bitmap;
 pub mod connection;
 mod database;
-mod element;
 pub mod generic;
+pub mod hash;
 pub mod help;
 mod help_command;
+pub mod hyperloglog;
 pub mod list;
 pub mod pubsub;
+mod random_count;
+mod reply_item;
+mod scan_page;
 pub mod server;
+pub mod set;
 pub mod string;
 pub mod transactions;
 
@@ -76,6 +82,7 @@ pub static ALL: &[&Command] = &[
     &server::latency::LATENCY,
     &server::lolwut::LOLWUT,
     &server::memory::MEMORY,
+    &server::monitor::MONITOR,
     &server::role::ROLE,
     &server::shutdown::SHUTDOWN,
     &server::slowlog::SLOWLOG,
@@ -104,6 +111,41 @@ pub static ALL: &[&Command] = &[
     &list::read::LRANGE,
     &list::transfer::LMOVE,
     &list::transfer::RPOPLPUSH,
+    // Hashes.
+    &hash::get::HEXISTS,
+    &hash::get::HGET,
+    &hash::get::HMGET,
+    &hash::get::HSTRLEN,
+    &hash::increment::HINCRBY,
+    &hash::increment::HINCRBYFLOAT,
+    &hash::random::HRANDFIELD,
+    &hash::remove::HDEL,
+    &hash::set::HMSET,
+    &hash::set::HSET,
+    &hash::set::HSETNX,
+    &hash::whole::HGETALL,
+    &hash::whole::HKEYS,
+    &hash::whole::HLEN,
+    &hash::whole::HSCAN,
+    &hash::whole::HVALS,
+    // Sets.
+    &set::add::SADD,
+    &set::add::SMOVE,
+    &set::add::SREM,
+    &set::combine::SDIFF,
+    &set::combine::SDIFFSTORE,
+    &set::combine::SINTER,
+    &set::combine::SINTERCARD,
+    &set::combine::SINTERSTORE,
+    &set::combine::SUNION,
+    &set::combine::SUNIONSTORE,
+    &set::members::SCARD,
+    &set::members::SISMEMBER,
+    &set::members::SMEMBERS,
+    &set::members::SMISMEMBER,
+    &set::members::SSCAN,
+    &set::random::SPOP,
+    &set::random::SRANDMEMBER,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,
@@ -111,6 +153,7 @@ pub static ALL: &[&Command] = &[
     &string::counter::INCR,
     &string::counter::INCRBY,
     &string::counter::INCRBYFLOAT,
+    &string::increx::INCREX,
     &string::digest::DELEX,
     &string::digest::DIGEST,
     &string::get::GET,
@@ -130,4 +173,18 @@ pub static ALL: &[&Command] = &[
     &string::set::SET,
     &string::set::SETEX,
     &string::set::SETNX,
+    // Bitmaps.
+    &bitmap::bit::GETBIT,
+    &bitmap::bit::SETBIT,
+    &bitmap::bitfield::BITFIELD,
+    &bitmap::bitfield::BITFIELD_RO,
+    &bitmap::bitop::BITOP,
+    &bitmap::range::BITCOUNT,
+    &bitmap::range::BITPOS,
+    // HyperLogLog.
+    &hyperloglog::add::PFADD,
+    &hyperloglog::count::PFCOUNT,
+    &hyperloglog::debug::PFDEBUG,
+    &hyperloglog::debug::PFSELFTEST,
+    &hyperloglog::merge::PFMERGE,
 ];

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 /// Where an element lies now. Any insertion or removal makes it stale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(u32);
 
 /// Where a table's slots were when it was asked: good for prefetching without a look at the table itself. When they have
@@ -124,7 +124,20 @@ impl<P: Pointer> TagTable<P> {
 
     /// The slot of the element that has `tag` and that `is_it` accepts.
     #[inline]
-    pub fn find(&self, tag: u16, mut is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<Slot> {
+    pub fn find(&self, tag: u16, is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<Slot> {
+        self.find_word(tag, is_it).map(|(slot, _)| slot)
+    }
+
+    /// The element that has `tag` and that `is_it` accepts, and its slot.
+    #[inline]
+    pub fn find_element(&self, tag: u16, is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<(Slot, P::Ref<'_>)> {
+        let (slot, word) = self.find_word(tag, is_it)?;
+        // SAFETY: `find_word` gives a live element of this table, borrowed through `self`.
+        Some((slot, unsafe { P::as_ref(address_of(word)) }))
+    }
+
+    #[inline]
+    fn find_word(&self, tag: u16, mut is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<(Slot, *mut u8)> {
         let mut index = self.home(tag);
         loop {
             let word = self.read(index);
@@ -133,10 +146,18 @@ impl<P: Pointer> TagTable<P> {
             }
             // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
             if tag_of(word) == tag && is_it(unsafe { P::as_ref(address_of(word)) }) {
-                return Some(Slot(index));
+                return Some((Slot(index), word));
             }
             index += 1;
         }
+    }
+
+    /// The element that has `tag` and that `is_it` accepts, exclusively, and its slot.
+    #[inline]
+    pub fn find_element_mut(&mut self, tag: u16, is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<(Slot, P::Mut<'_>)> {
+        let (slot, word) = self.find_word(tag, is_it)?;
+        // SAFETY: `find_word` gives a live element of this table, borrowed exclusively through `self`.
+        Some((slot, unsafe { P::as_mut(address_of(word)) }))
     }
 
     /// The element in a slot.
@@ -257,7 +278,7 @@ impl<P: Pointer> TagTable<P> {
 
     /// Calls `visit` for the elements with tags from `from` on, in the order of tags, until at least `count` are
     /// visited; all elements of one tag are visited together. Gives the tag to go on from, `None` at the end.
-    pub fn scan(&self, from: u16, count: usize, mut visit: impl FnMut(Slot, P::Ref<'_>)) -> Option<u16> {
+    pub fn scan<'a>(&'a self, from: u16, count: usize, mut visit: impl FnMut(Slot, P::Ref<'a>)) -> Option<u16> {
         let mut index = self.home(from);
         let mut visited = 0;
         let mut last = None;

@@ -161,7 +161,10 @@ impl Engine {
             touches: waiter.touches,
             turn: Turn::Woken(key),
         };
+        // Whoever is told of changes is told whose they are.
+        let pusher = std::mem::replace(&mut cx.worker.client, waiter.client.id);
         let outcome = run(&mut cx, &args, &mut reply);
+        cx.worker.client = pusher;
         match outcome {
             Ok(Outcome::Wait(_)) => return,
             Ok(Outcome::Done(_effect)) => {}

@@ -58,6 +58,10 @@ pub enum ValueError {
     PercentileOutOfRange,
     /// A letter that stands for no class of keyspace events.
     InvalidEventClass,
+    /// A port that cannot be listened on.
+    CannotListen,
+    /// Addresses that cannot be listened on.
+    CannotBind,
     /// More addresses than can be listened on.
     TooManyAddresses,
     /// A path where a mere file name is wanted. Holds the setting's name.
@@ -73,6 +77,8 @@ pub enum ValueError {
 impl Display for ValueError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Self::CannotListen => f.write_str("Unable to listen on this port. Check server logs."),
+            Self::CannotBind => f.write_str("Failed to bind to specified addresses."),
             Self::WrongNumberOfArguments => f.write_str("wrong number of arguments"),
             Self::NotBool => f.write_str("argument must be 'yes' or 'no'"),
             Self::NotInteger => f.write_str("argument couldn't be parsed into an integer"),

@@ -40,6 +40,15 @@ pub struct Config {
     pub(super) changing: Mutex<()>,
 }
 
+/// A setting that `set` has given another value.
+#[derive(Debug)]
+pub struct Changed {
+    /// The setting.
+    pub setting: &'static Setting,
+    /// The value it had.
+    before: Value,
+}
+
 /// Who wants to change a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
@@ -127,8 +136,8 @@ impl Config {
     }
 
     /// CONFIG SET: all of the pairs or none. Returns the settings whose values are now different, which is what the
-    /// caller has to apply.
-    pub fn set(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<Vec<&'static Setting>, SetError> {
+    /// caller has to apply, or to [restore](Config::restore).
+    pub fn set(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<Vec<Changed>, SetError> {
         let _changing = self.changing.lock();
         for (index, (name, _)) in pairs.iter().enumerate() {
             self.check_settable(name, caller)?;
@@ -161,13 +170,19 @@ impl Config {
         for (setting, value) in &staged {
             self.store(setting, value);
         }
-        let mut changed: Vec<&'static Setting> = Vec::new();
+        let mut changed: Vec<Changed> = Vec::new();
         for ((setting, _), before) in staged.iter().zip(before) {
-            if self.value(setting) != before && !changed.iter().any(|known| known.id == setting.id) {
-                changed.push(setting);
+            if self.value(setting) != before && !changed.iter().any(|known| known.setting.id == setting.id) {
+                changed.push(Changed { setting, before });
             }
         }
         Ok(changed)
+    }
+
+    /// Gives settings the values back that they had.
+    pub fn restore(&self, changed: &[Changed]) {
+        let _changing = self.changing.lock();
+        changed.iter().for_each(|Changed { setting, before }| self.store(setting, before));
     }
 
     /// Whether the value of this name is a secret that logs must not show.

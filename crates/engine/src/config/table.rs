@@ -52,17 +52,17 @@ const FOREGROUND: &str = "Tenon stays in the foreground; let systemd (Type=simpl
 settings! {
     /// TCP port of the RESP front end; 0 switches it off.
     port: u16 {
-        name: "port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("6379"), at: At::Start, group: Group::Network
+        name: "port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("6379"), group: Group::Network
     }
     /// TCP port of the memcached front end; 0 switches it off.
     memcached_port: u16 {
-        name: "memcached-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("11211"), at: At::Start,
+        name: "memcached-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("11211"),
         group: Group::Network
     }
     /// Addresses to listen on, for both front ends: IPv4, IPv6 or host names, `*` and `::*` for all; one that starts
     /// with `-` may be missing on this machine.
     bind: Vec<String> {
-        name: "bind", kind: Kind::Words { max: 16 }, initial: Is("127.0.0.1"), at: At::Start, group: Group::Network
+        name: "bind", kind: Kind::Words { max: 16 }, initial: Is("127.0.0.1"), group: Group::Network
     }
     /// Refuse clients from other machines as long as no password is set.
     protected_mode: bool { name: "protected-mode", kind: Kind::Bool, initial: Is("yes"), group: Group::Network }
@@ -241,6 +241,12 @@ settings! {
     /// Events that are published: K by key, E by event, g$lshzxetd the classes, A all of these, m misses, n new keys.
     notify_keyspace_events: EventClass {
         name: "notify-keyspace-events", kind: Kind::NotifyFlags, group: Group::Observability
+    }
+
+    /// Keys that clients with CLIENT TRACKING are to be told of, at most; 0 for no limit.
+    tracking_table_max_keys: u64 {
+        name: "tracking-table-max-keys", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("1000000"),
+        group: Group::Clients
     }
 
     /// When to save to disk: seconds and changes, in pairs; empty for never.

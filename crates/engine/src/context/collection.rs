@@ -1,6 +1,6 @@
 //! Reading and changing a collection: what every change of one entails is done here. Knows no particular type.
 
-use super::{Deadline, KeyCx};
+use super::{Deadline, KeyCx, KeysCx};
 use crate::command::Effect;
 use crate::errors::CmdError;
 use crate::notify::EventClass;
@@ -33,6 +33,36 @@ impl<R> Change<R> {
     }
 }
 
+/// The collection that a value is.
+///
+/// # Errors
+/// When it is of another type.
+#[inline]
+pub fn view_of<T: Collection>(value: ValueRef<'_>) -> Result<T::View<'_>, CmdError> {
+    let view = match value {
+        ValueRef::Packed(form, bytes) => T::view_packed(form, bytes),
+        ValueRef::Object(object) => T::of_object(object).map(T::view),
+        ValueRef::Bytes(_) | ValueRef::Int(_) => None,
+    };
+    view.ok_or(CmdError::WrongType)
+}
+
+impl KeysCx<'_> {
+    /// The collections of several keys, for reading at the same time: an access of each, counted as a hit or a miss.
+    ///
+    /// # Errors
+    /// When a key holds another type.
+    pub fn read_collections<'k, T: Collection>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+    ) -> Result<Vec<Option<T::View<'_>>>, CmdError> {
+        for key in keys.clone() {
+            self.key(key).read_collection::<T>()?;
+        }
+        keys.map(|key| self.peek(key).map(|entry| view_of::<T>(entry.value())).transpose()).collect()
+    }
+}
+
 impl KeyCx<'_> {
     /// The collection, for reading: an access, counted as a hit or a miss.
     ///
@@ -52,12 +82,7 @@ impl KeyCx<'_> {
     /// When it holds another type.
     #[inline]
     pub fn collection<T: Collection>(&self, slot: Slot) -> Result<T::View<'_>, CmdError> {
-        let view = match self.entry(slot).value() {
-            ValueRef::Packed(form, bytes) => T::view_packed(form, bytes),
-            ValueRef::Object(object) => T::of_object(object).map(T::view),
-            ValueRef::Bytes(_) | ValueRef::Int(_) => None,
-        };
-        view.ok_or(CmdError::WrongType)
+        view_of::<T>(self.entry(slot).value())
     }
 
     /// Changes the collection, which is made if the key is not there. A key whose collection has become empty goes;
@@ -144,14 +169,29 @@ impl KeyCx<'_> {
         Ok((result, Effect::Changed))
     }
 
-    /// Gives the key another collection in place of whatever it holds (SUNIONSTORE and its like); an empty one removes
-    /// the key. The deadline goes.
-    pub fn replace_with<T: Collection>(&mut self, collection: T) -> Effect {
+    /// Gives the key another collection in place of whatever it holds (SUNIONSTORE and its like), which is what `event`
+    /// says; an empty one removes the key. The deadline goes.
+    pub fn replace_with<T: Collection>(&mut self, event: &'static str, collection: T) -> Effect {
         let slot = self.find();
-        if collection.is_empty() {
-            return Effect::when(self.delete());
+        if !collection.is_empty() {
+            self.put_collection(slot, collection, Deadline::Clear);
+            self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+            return Effect::Changed;
         }
-        self.put_collection(slot, collection, Deadline::Clear);
+        let was_there = self.delete();
+        if was_there {
+            self.notify(EventClass::GENERIC, "del");
+        }
+        Effect::when(was_there)
+    }
+
+    /// Takes the whole collection in a slot away, when all of its elements were given to the client: `event`, then the
+    /// key goes. It is freed when no shard is locked.
+    pub fn take_collection<T: Collection>(&mut self, slot: Slot, event: &'static str) -> Effect {
+        let entry = self.take(slot);
+        self.worker.discard(entry);
+        self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+        self.notify(EventClass::GENERIC, "del");
         Effect::Changed
     }
 

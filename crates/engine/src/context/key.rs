@@ -105,9 +105,8 @@ impl<'a> KeyCx<'a> {
     /// as it is, when only reading commands get here. Neither an access nor a statistic.
     #[inline(always)]
     pub fn find(&mut self) -> Option<Slot> {
-        let slot = self.keyspace()?.find(self.hash, self.key)?;
-        let deadline_ms = self.entry(slot).deadline_ms();
-        if is_past(deadline_ms, self.now_ms()) {
+        let (slot, entry) = self.keyspace()?.find_entry(self.hash, self.key)?;
+        if is_past(entry.deadline_ms(), self.now_ms()) {
             self.expire(slot);
             return None;
         }
@@ -123,7 +122,7 @@ impl<'a> KeyCx<'a> {
         let entry = self.keyspace_mut().remove(slot);
         self.worker.discard(entry);
         self.worker.stats.expired(1, lag_ms);
-        self.tell_watchers();
+        self.tell_others();
         self.notify(EventClass::EXPIRED, "expired");
     }
 
@@ -142,20 +141,37 @@ impl<'a> KeyCx<'a> {
     /// Where the key is, noted as an access; hits and misses are not counted (for commands that write).
     #[inline]
     pub fn find_for_write(&mut self) -> Option<Slot> {
-        let slot = self.find()?;
-        self.touch(slot);
-        Some(slot)
+        self.find_touched()
     }
 
     /// Where the key is, noted as an access and counted as a hit or a miss.
     #[inline(always)]
     pub fn find_for_read(&mut self) -> Option<Slot> {
-        let slot = self.find();
+        let slot = self.find_touched();
         self.looked_up(slot);
-        if let Some(slot) = slot {
-            self.touch(slot);
-        }
         slot
+    }
+
+    /// Where the key is, noted as an access.
+    #[inline(always)]
+    fn find_touched(&mut self) -> Option<Slot> {
+        let (slot, mut entry) =
+            self.state.shard.used_database_mut(self.database)?.find_entry_mut(self.hash, self.key)?;
+        if is_past(entry.view().deadline_ms(), self.worker.clock.now_ms) {
+            self.expire(slot);
+            return None;
+        }
+        if self.touches {
+            let clock = self.worker.clock.access;
+            if clock.notes_frequency() {
+                let access = clock.touched(entry.view().access(), self.worker.random());
+                entry.set_access(access);
+            } else if entry.view().access() != clock.created() {
+                // The clock counts seconds: most accesses of a busy key find it set.
+                entry.set_access(clock.created());
+            }
+        }
+        Some(slot)
     }
 
     #[inline(always)]
@@ -213,45 +229,56 @@ impl<'a> KeyCx<'a> {
     }
 
     #[inline(always)]
-    fn touch(&mut self, slot: Slot) {
-        if !self.touches {
-            return;
-        }
-        let clock = self.worker.clock.access;
-        if clock.notes_frequency() {
-            return self.touch_frequency(slot);
-        }
-        let mut entry = self.entry_mut(slot);
-        // The clock counts seconds: most accesses of a busy key find it set.
-        if entry.view().access() != clock.created() {
-            entry.set_access(clock.created());
-        }
-    }
-
-    fn touch_frequency(&mut self, slot: Slot) {
-        let clock = self.worker.clock.access;
-        let random = self.worker.random();
-        let mut entry = self.entry_mut(slot);
-        let access = clock.touched(entry.view().access(), random);
-        entry.set_access(access);
-    }
-
-    #[inline(always)]
     pub(super) fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
         self.keyspace_mut().entry_mut(slot)
     }
 
     /// Stores a value, whether the key is there or not. memcached's flags go back to 0, a CAS token is void.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, value: NewValue<'_>, deadline: Deadline) {
+        if let NewValue::Bytes(bytes) = value
+            && deadline == Deadline::Clear
+            && self.write_over(bytes)
+        {
+            return;
+        }
+        self.set_anything(value, deadline);
+    }
+
+    /// Writes a short string over one of its length in an entry that has nothing beside key and value, if the key is
+    /// there with such a one; tells whether it was. It is what [`KeyCx::set`] finds most often, and needs one look.
+    #[inline(always)]
+    fn write_over(&mut self, bytes: &[u8]) -> bool {
+        let writing = self.writing();
+        let found = self.state.shard.used_database_mut(self.database);
+        let Some((_, mut entry)) = found.and_then(|keyspace| keyspace.find_entry_mut(self.hash, self.key)) else {
+            return false;
+        };
+        // Without a deadline it is not past it.
+        let access = writing.unwrap_or(entry.view().access());
+        let is_done = entry.try_write_over(bytes, access);
+        if is_done {
+            self.changed();
+        }
+        is_done
+    }
+
+    #[inline(never)]
+    fn set_anything(&mut self, value: NewValue<'_>, deadline: Deadline) {
         let slot = self.find();
         self.store(slot, value, deadline, 0, None);
+    }
+
+    /// The bits that a write leaves in the entry for its access; `None`: they stay.
+    #[inline(always)]
+    fn writing(&self) -> Option<u32> {
+        let clock = self.worker.clock.access;
+        (self.touches && !clock.notes_frequency()).then(|| clock.created())
     }
 
     /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.
     pub fn store(&mut self, slot: Option<Slot>, value: NewValue<'_>, deadline: Deadline, flags: u32, cas: Option<u64>) {
         let now_ms = self.now_ms();
-        let clock = self.worker.clock.access;
         let (hash, key) = (self.hash, self.key);
         let old_deadline_ms = slot.and_then(|slot| self.entry(slot).deadline_ms());
         let deadline_ms = match deadline {
@@ -261,15 +288,14 @@ impl<'a> KeyCx<'a> {
         };
         match slot {
             Some(slot) => {
-                let before = self.entry(slot).access();
-                let access = if clock.notes_frequency() || !self.touches { before } else { clock.created() };
+                let access = self.writing().unwrap_or(self.entry(slot).access());
                 let meta = Meta { deadline_ms, cas, flags, access };
                 if let Some(replaced) = self.keyspace_mut().overwrite(slot, value, &meta, now_ms) {
                     self.worker.discard(replaced);
                 }
             }
             None => {
-                let meta = Meta { deadline_ms, cas, flags, access: clock.created() };
+                let meta = Meta { deadline_ms, cas, flags, access: self.worker.clock.access.created() };
                 self.keyspace_mut().insert(hash, key, value, &meta, now_ms);
                 self.notify(EventClass::NEW, "new");
             }
@@ -334,6 +360,11 @@ impl<'a> KeyCx<'a> {
         true
     }
 
+    /// Notes that the string in a slot was changed since it was set, which Redis shows in OBJECT ENCODING.
+    pub fn mark_raw(&mut self, slot: Slot) {
+        self.entry_mut(slot).mark_raw();
+    }
+
     /// Sets when the key in a slot expires.
     pub fn set_deadline(&mut self, slot: Slot, deadline_ms: Option<u64>) {
         let before = self.entry(slot).meta();
@@ -388,13 +419,17 @@ impl<'a> KeyCx<'a> {
     #[inline]
     pub(super) fn changed(&mut self) {
         self.worker.stats.changed();
-        self.tell_watchers();
+        self.tell_others();
     }
 
+    /// Tells those who watch the key, or keep what they have read of it.
     #[inline]
-    fn tell_watchers(&mut self) {
+    fn tell_others(&mut self) {
         if let Some(watched) = &self.state.watched {
             watched.changed(self.database, self.key, &mut self.worker.ready);
+        }
+        if self.engine.tracking.is_active() {
+            self.engine.key_changed(self.worker, self.hash, self.key);
         }
     }
 }

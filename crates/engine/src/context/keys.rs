@@ -16,6 +16,8 @@ pub(crate) enum Turn<'a> {
     /// This one, which has changed: it has waited for it, and it is its turn.
     Woken(&'a [u8]),
 }
+use tenon_store::entry::EntryRef;
+use tenon_store::keyspace::is_past;
 
 /// The keys that a command's declaration names, their shards locked, at one instant.
 pub struct KeysCx<'a> {
@@ -75,6 +77,19 @@ impl<'a> KeysCx<'a> {
     /// When the declaration does not name the key.
     pub fn key<'b>(&'b mut self, key: &'b [u8]) -> KeyCx<'b> {
         self.key_in(self.database, key)
+    }
+
+    /// The entry of one of the keys in the session's database as it is now, several at the same time. Neither an access
+    /// nor a statistic; a key past its deadline counts as absent and stays.
+    ///
+    /// # Panics
+    /// When the declaration does not name the key.
+    pub fn peek(&self, key: &[u8]) -> Option<EntryRef<'_>> {
+        let hash = self.engine.shards.hash(key);
+        let state = self.held.shard_ref(self.engine.shards.index(hash));
+        let keyspace = state.shard.database(self.database)?;
+        let entry = keyspace.entry(keyspace.find(hash, key)?);
+        (!is_past(entry.deadline_ms(), self.now_ms())).then_some(entry)
     }
 
     /// One of the keys, in any database.

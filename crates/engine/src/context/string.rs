@@ -1,6 +1,6 @@
 //! Changing a string where it is: growing it and writing into it. Knows no command and no limit of its length.
 
-use super::KeyCx;
+use super::{Deadline, KeyCx};
 use crate::string::{self, Text};
 use tenon_store::Slot;
 use tenon_store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
@@ -26,6 +26,7 @@ impl KeyCx<'_> {
             string::for_each_slice(value, |slice| joined.extend_from_slice(slice));
             tail.for_each_slice(|slice| joined.extend_from_slice(slice));
             self.rewrite(slot, NewValue::Bytes(&joined));
+            self.mark_raw(slot);
         } else {
             let mut rope = Rope::new();
             string::for_each_slice(value, |slice| rope.append(slice));
@@ -48,6 +49,7 @@ impl KeyCx<'_> {
                 let end = offset + bytes.len();
                 let done = self.change_inline(slot, |place| place[offset..end].copy_from_slice(bytes));
                 debug_assert!(done, "the value is a short string");
+                self.mark_raw(slot);
             }
             (ValueRef::Object(_), text) => self.change_object(slot, |object| {
                 let was_shared = matches!(object, Object::Shared(_));
@@ -63,6 +65,7 @@ impl KeyCx<'_> {
                 whole.resize(len, 0);
                 whole[offset..offset + bytes.len()].copy_from_slice(bytes);
                 self.rewrite(slot, NewValue::Bytes(&whole));
+                self.mark_raw(slot);
             }
             (_, text) => {
                 let mut rope = Rope::new();
@@ -72,6 +75,32 @@ impl KeyCx<'_> {
             }
         }
         len
+    }
+
+    /// Stores text behind `offset` zero bytes as a new key.
+    pub fn create_at(&mut self, offset: usize, text: &Text<'_>) {
+        let len = offset + text.len();
+        if len <= INLINE_LEN_MAX {
+            let mut bytes = Vec::with_capacity(len);
+            bytes.resize(offset, 0);
+            text.for_each_slice(|slice| bytes.extend_from_slice(slice));
+            self.store_raw(None, NewValue::Bytes(&bytes), Deadline::Clear);
+        } else {
+            let mut rope = Rope::new();
+            write_into(&mut rope, offset, text);
+            self.store_raw(None, NewValue::Object(Box::new(Object::from_rope(rope))), Deadline::Clear);
+        }
+    }
+
+    /// Stores a string that no client has sent as it is: unlike one that is set it is never an integer, and Redis calls
+    /// its encoding raw however short it is. memcached's flags go back to 0.
+    pub fn store_raw(&mut self, slot: Option<Slot>, value: NewValue<'_>, deadline: Deadline) {
+        self.store(slot, value, deadline, 0, None);
+        let slot = slot.or_else(|| self.find());
+        // A deadline in the past leaves nothing to mark.
+        if let Some(slot) = slot {
+            self.mark_raw(slot);
+        }
     }
 }
 

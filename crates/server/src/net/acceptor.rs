@@ -2,6 +2,7 @@
 
 use super::inbox::{Accepted, Letter, Mailboxes, Waker};
 use super::listener::Listener;
+use super::relisten::Request;
 use super::service::{Address, Service};
 use crate::shutdown::Shutdown;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,6 +15,7 @@ use rustix::net::{RecvFlags, SendFlags, SocketFlags, acceptfrom_with, getsocknam
 use rustix::time::Timespec;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// How many connections one listener may bring before the others are looked at; Redis's number.
@@ -31,6 +33,8 @@ pub(super) struct Acceptor<S: Service> {
     pub(super) mail: Mailboxes<S::Message>,
     pub(super) shutdown: Shutdown,
     pub(super) waker: Arc<Waker>,
+    pub(super) requests: Receiver<Request>,
+    pub(super) backlog: i32,
 }
 
 /// What stopped a listener's turn.
@@ -43,7 +47,7 @@ enum Stopped {
 
 impl<S: Service> Acceptor<S> {
     /// Accepts until shutdown is asked for; then closes the listeners and tells the workers.
-    pub(super) fn run(self) {
+    pub(super) fn run(mut self) {
         let mut paused_until: Option<Instant> = None;
         let mut logged_at: Option<Instant> = None;
         let mut next_worker = 0;
@@ -63,8 +67,17 @@ impl<S: Service> Acceptor<S> {
                     continue;
                 }
             }
+            let woken = !fds[0].revents().is_empty();
             let ready: Vec<bool> = fds.iter().skip(1).map(|fd| !fd.revents().is_empty()).collect();
             paused_until = None;
+            if woken {
+                self.waker.clear();
+                while let Ok(request) = self.requests.try_recv() {
+                    request.serve(&mut self.listeners, self.backlog);
+                }
+                // Which listener was ready means nothing any more.
+                continue;
+            }
             for (listener, _) in self.listeners.iter().zip(ready).filter(|(_, ready)| *ready) {
                 if let Stopped::Exhausted(error) = self.accept_some(listener, &mut next_worker) {
                     let now = Instant::now();

@@ -164,6 +164,14 @@ impl Waker {
     }
 }
 
+impl Waker {
+    /// Takes back all wakes so far: for a sleeper whom a wake would keep awake until then.
+    pub(crate) fn clear(&self) {
+        // Nothing to read means that nobody has woken anyone.
+        let _ = rustix::io::read(&self.0, &mut [0_u8; 8]);
+    }
+}
+
 impl AsFd for Waker {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

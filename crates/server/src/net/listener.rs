@@ -113,6 +113,8 @@ impl std::error::Error for ListenError {
 #[derive(Debug)]
 pub(super) struct Listener {
     fd: OwnedFd,
+    /// What was asked for.
+    pub(super) listen: Listen,
     pub(super) front_end: FrontEnd,
     pub(super) address: Address,
     file: Option<SocketFile>,
@@ -165,9 +167,9 @@ impl Listener {
         match &listen.endpoint {
             Endpoint::Tcp { bind, port } => {
                 let address = bind.resolve(*port).map_err(|error| ("getaddrinfo", error))?;
-                open_tcp(address, backlog, listen.front_end).map_err(|(step, errno)| (step, errno.into()))
+                open_tcp(address, backlog, listen).map_err(|(step, errno)| (step, errno.into()))
             }
-            Endpoint::Unix { path, mode } => open_unix(path, *mode, backlog, listen.front_end),
+            Endpoint::Unix { path, mode } => open_unix(path, *mode, backlog, listen),
         }
     }
 }
@@ -186,7 +188,7 @@ fn can_be_skipped(listen: &Listen, error: &std::io::Error) -> bool {
 
 const SOCKET_FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-fn open_tcp(address: SocketAddr, backlog: i32, front_end: FrontEnd) -> Result<Listener, (&'static str, Errno)> {
+fn open_tcp(address: SocketAddr, backlog: i32, asked: &Listen) -> Result<Listener, (&'static str, Errno)> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let fd = socket_with(family, SocketType::STREAM, SOCKET_FLAGS, None).map_err(|errno| ("socket", errno))?;
     set_socket_reuseaddr(&fd, true).map_err(|errno| ("setsockopt", errno))?;
@@ -197,14 +199,14 @@ fn open_tcp(address: SocketAddr, backlog: i32, front_end: FrontEnd) -> Result<Li
     bind(&fd, &address).map_err(|errno| ("bind", errno))?;
     listen(&fd, backlog).map_err(|errno| ("listen", errno))?;
     let bound = getsockname(&fd).and_then(SocketAddr::try_from).map_err(|errno| ("getsockname", errno))?;
-    Ok(Listener { fd, front_end, address: Address::Inet(bound), file: None })
+    Ok(Listener { fd, listen: asked.clone(), front_end: asked.front_end, address: Address::Inet(bound), file: None })
 }
 
 fn open_unix(
     path: &Path,
     mode: Option<u32>,
     backlog: i32,
-    front_end: FrontEnd,
+    asked: &Listen,
 ) -> Result<Listener, (&'static str, std::io::Error)> {
     let at = |step: &'static str| move |errno: Errno| (step, std::io::Error::from(errno));
     let address = SocketAddrUnix::new(path).map_err(at("path"))?;
@@ -224,7 +226,13 @@ fn open_unix(
         chmod(&*path, Mode::from_raw_mode(mode)).map_err(at("chmod"))?;
     }
     listen(&fd, backlog).map_err(at("listen"))?;
-    Ok(Listener { fd, front_end, address: Address::Unix(path), file: Some(file) })
+    Ok(Listener {
+        fd,
+        listen: asked.clone(),
+        front_end: asked.front_end,
+        address: Address::Unix(path),
+        file: Some(file),
+    })
 }
 
 /// Whether the file is a socket that nobody listens on any more.

@@ -4,6 +4,7 @@ use super::acceptor::Acceptor;
 use super::epoll::Epoll;
 use super::inbox::{Mailboxes, Waker};
 use super::listener::{Listen, ListenError, Listener};
+use super::relisten::Listening;
 use super::service::{Address, FrontEnd, Service};
 use super::worker::Worker;
 use crate::shutdown::Shutdown;
@@ -75,6 +76,7 @@ impl From<std::io::Error> for ServeError {
 pub struct Running<M> {
     bound: Vec<Bound>,
     mail: Mailboxes<M>,
+    listening: Listening,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -85,7 +87,7 @@ impl<M> fmt::Debug for Running<M> {
 }
 
 impl<M> Running<M> {
-    /// What is listened on, in the order of [`Options::listens`], without skipped optional addresses.
+    /// What was listened on at the start, in the order of [`Options::listens`], without skipped optional addresses.
     pub fn bound(&self) -> &[Bound] {
         &self.bound
     }
@@ -93,6 +95,11 @@ impl<M> Running<M> {
     /// Reaches every worker.
     pub fn mail(&self) -> &Mailboxes<M> {
         &self.mail
+    }
+
+    /// Listens elsewhere.
+    pub fn listening(&self) -> &Listening {
+        &self.listening
     }
 
     /// Waits until shutdown was requested and all threads have ended. `false` if one of them ended by a panic.
@@ -114,8 +121,8 @@ pub fn serve<S: Service>(
         .map(|listener| Bound { front_end: listener.front_end, address: listener.address.clone() })
         .collect();
     let mail = Mailboxes::new(workers)?;
-    match start_threads(workers, listeners, service, &mail, shutdown) {
-        Ok(threads) => Ok(Running { bound, mail, threads }),
+    match start_threads(workers, listeners, options.backlog, service, &mail, shutdown) {
+        Ok((threads, listening)) => Ok(Running { bound, mail, listening, threads }),
         Err(error) => {
             // Those that did start have nothing to serve.
             mail.shut_down_workers(Instant::now());
@@ -127,10 +134,11 @@ pub fn serve<S: Service>(
 fn start_threads<S: Service>(
     workers: usize,
     listeners: Vec<Listener>,
+    backlog: i32,
     service: Arc<S>,
     mail: &Mailboxes<S::Message>,
     shutdown: &Shutdown,
-) -> Result<Vec<JoinHandle<()>>, ServeError> {
+) -> Result<(Vec<JoinHandle<()>>, Listening), ServeError> {
     let mut threads = Vec::with_capacity(workers + 1);
     let (started, is_started) = mpsc::channel();
     for index in 0..workers {
@@ -145,9 +153,11 @@ fn start_threads<S: Service>(
     }
     let waker = Arc::new(Waker::new()?);
     shutdown.wakes(Arc::clone(&waker));
-    let acceptor = Acceptor { service, listeners, mail: mail.clone(), shutdown: shutdown.clone(), waker };
+    let (listening, requests) = Listening::new(Arc::clone(&waker));
+    let (mail, shutdown) = (mail.clone(), shutdown.clone());
+    let acceptor = Acceptor { service, listeners, mail, shutdown, waker, requests, backlog };
     threads.push(thread::Builder::new().name("tenon-accept".to_owned()).spawn(move || acceptor.run())?);
-    Ok(threads)
+    Ok((threads, listening))
 }
 
 fn run_worker<S: Service>(

@@ -16,6 +16,8 @@ pub(super) mod field {
     pub const LONG_KEY: u8 = 8;
     /// The bit behind the last field.
     pub const END: u8 = 16;
+    /// No field follows: a short string that was changed since it was set, or made by anything but SET.
+    pub const RAW: u8 = 128;
 }
 
 /// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
@@ -74,7 +76,7 @@ impl From<PackedKind> for Kind {
 
 /// The header's word, taken apart and put together by shifts.
 #[derive(Clone, Copy)]
-pub(super) struct Header(pub(super) u64);
+pub(super) struct Header(u64);
 
 impl Header {
     pub(super) fn new(kind: Kind, fields: u8, key_len: usize, value_len: usize, access: u32) -> Header {
@@ -136,5 +138,43 @@ impl Header {
     pub(super) fn key_offset(self) -> usize {
         // Most entries have no field but perhaps a deadline.
         if self.fields() == 0 { HEADER } else { self.offset_of(field::END) }
+    }
+
+    /// The length of a key that is not long.
+    #[inline]
+    pub(super) fn short_key_len(self) -> usize {
+        (self.0 >> 16) as u8 as usize
+    }
+
+    /// Whether this is the header of a short string with nothing beside key and value: what most entries are.
+    #[inline]
+    pub(super) fn is_plain(self) -> bool {
+        self.0 as u16 == Kind::Inline as u16
+    }
+
+    /// The length of the value where the header is plain.
+    #[inline]
+    pub(super) fn plain_value_len(self) -> usize {
+        debug_assert!(self.is_plain());
+        (self.0 >> 48) as usize
+    }
+
+    /// The same with other bits for the access, of which 24 are kept.
+    #[inline]
+    pub(super) fn with_access(self, access: u32) -> Header {
+        Header(self.0 & !(0xff_ffff << 24) | u64::from(access & 0xff_ffff) << 24)
+    }
+
+    /// The same with the length of a new value, which is as it was set.
+    #[inline]
+    pub(super) fn with_value_len(self, len: usize) -> Header {
+        debug_assert!(len <= INLINE_LEN_MAX);
+        Header(self.0 & !(0xffff << 48 | u64::from(field::RAW) << 8) | (len as u64) << 48)
+    }
+
+    /// The same with the note that the short string was changed since it was set.
+    #[inline]
+    pub(super) fn raw(self) -> Header {
+        Header(self.0 | u64::from(field::RAW) << 8)
     }
 }

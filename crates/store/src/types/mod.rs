@@ -1,15 +1,22 @@
-//! The values that are more than a few bytes in their entry: long strings and collections.
+//! The values that are more than a few bytes in their entry (long strings and collections), and what strings can be read
+//! as.
 
+pub mod bitfield;
+pub mod bitmap;
+mod chance;
 mod collection;
 mod hash;
+pub mod hll;
 mod list;
 mod object;
 mod rope;
+pub mod set;
 mod value_type;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
-pub use hash::{Hash, HashLimits, HashRef};
+pub use hash::{Fields, Hash, HashLimits, HashRef};
 pub use list::{Items, List, ListLimits, ListRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
+pub use set::{Set, SetLimits, SetRef};
 pub use value_type::ValueType;

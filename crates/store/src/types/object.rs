@@ -1,7 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash, List};
+use super::{Collection, Hash, List, Set};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -15,6 +15,8 @@ pub enum Object {
     Hash(Hash),
     /// A list that is no longer small.
     List(List),
+    /// A set that is no longer small.
+    Set(Set),
 }
 
 impl Object {
@@ -23,6 +25,7 @@ impl Object {
         match self {
             Object::Hash(hash) => Object::Hash(hash.clone()),
             Object::List(list) => Object::List(list.clone()),
+            Object::Set(set) => Object::Set(set.clone()),
             Object::Shared(bytes) => Object::Shared(bytes.clone()),
             Object::Rope(rope) => Object::Rope(rope.share()),
         }
@@ -52,7 +55,7 @@ impl Object {
         }
         match self {
             Object::Rope(rope) => Some(rope),
-            Object::Shared(_) | Object::Hash(_) | Object::List(_) => None,
+            Object::Shared(_) | Object::Hash(_) | Object::List(_) | Object::Set(_) => None,
         }
     }
 
@@ -63,6 +66,8 @@ impl Object {
             Object::Rope(rope) => rope.len() / CHUNK_LEN + 1,
             Object::Hash(hash) => hash.view().len(),
             Object::List(list) => list.allocations(),
+            Object::Set(Set::Table(members)) => members.len(),
+            Object::Set(_) => 1,
         }
     }
 
@@ -74,6 +79,7 @@ impl Object {
                 Object::Rope(rope) => rope.memory(),
                 Object::Hash(hash) => hash.memory(),
                 Object::List(list) => list.memory(),
+                Object::Set(set) => set.memory(),
             }
     }
 }

@@ -1,9 +1,14 @@
 //! A long string in chunks: nothing that is there moves when it grows or is written into. Knows nothing of keys.
 
 use bytes::{Bytes, BytesMut};
+use std::ops::Range;
 
 /// Bytes a chunk: every chunk but the last has exactly as many.
 pub const CHUNK_LEN: usize = 256 * 1024;
+
+/// What every full chunk of zeros refers to until something is written into it: a bitmap with one bit far out costs
+/// next to nothing.
+static ZEROS: [u8; CHUNK_LEN] = [0; CHUNK_LEN];
 
 /// A string of chunks.
 ///
@@ -35,7 +40,8 @@ impl Rope {
 
     /// Bytes of memory beside the rope itself.
     pub fn memory(&self) -> usize {
-        self.full.len() * CHUNK_LEN + self.last.capacity() + self.full.capacity() * size_of::<Bytes>()
+        let own = self.full.iter().filter(|chunk| chunk.as_ptr() != ZEROS.as_ptr()).count();
+        own * CHUNK_LEN + self.last.capacity() + self.full.capacity() * size_of::<Bytes>()
     }
 
     /// Adds bytes at the end.
@@ -66,12 +72,22 @@ impl Rope {
         }
     }
 
+    /// Adds zero bytes at the end; whole chunks of them take no memory of their own.
+    fn append_zeros(&mut self, mut count: usize) {
+        while count > 0 {
+            let now = count.min(CHUNK_LEN - self.last.len());
+            if now == CHUNK_LEN {
+                self.full.push(Bytes::from_static(&ZEROS));
+            } else {
+                self.append(&ZEROS[..now]);
+            }
+            count -= now;
+        }
+    }
+
     /// Writes `bytes` over what is at `offset`, growing with zeros as far as needed.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
-        while self.len() < offset {
-            const ZEROS: [u8; 4096] = [0; 4096];
-            self.append(&ZEROS[..(offset - self.len()).min(ZEROS.len())]);
-        }
+        self.append_zeros(offset.saturating_sub(self.len()));
         let (over, append) = bytes.split_at(bytes.len().min(self.len() - offset));
         let mut at = offset;
         let mut rest = over;
@@ -112,6 +128,20 @@ impl Rope {
                 Some(chunk) => chunk.slice(from..to),
                 None => Bytes::copy_from_slice(&self.last[from..to]),
             }
+        })
+    }
+
+    /// The slices that make up the bytes of `range`, in order.
+    ///
+    /// # Panics
+    /// When the range does not lie inside the string.
+    pub fn slices_in(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        let Range { start, end } = range;
+        assert!(start <= end && end <= self.len(), "the range is inside the string");
+        (start / CHUNK_LEN..end.div_ceil(CHUNK_LEN)).map(move |index| {
+            let chunk = self.full.get(index).map_or(&self.last[..], |chunk| &chunk[..]);
+            let base = index * CHUNK_LEN;
+            &chunk[start.max(base) - base..(end - base).min(CHUNK_LEN)]
         })
     }
 
@@ -227,6 +257,7 @@ mod tests {
             let end = start + (random >> 11) as usize % (model.len() - start + 1);
             let pieces: Vec<Bytes> = rope.range(start, end).collect();
             assert_eq!(pieces.concat(), &model[start..end]);
+            assert_eq!(rope.slices_in(start..end).collect::<Vec<_>>().concat(), &model[start..end]);
             // What a reader took does not change under it.
             held.push((pieces, model[start..end].to_vec()));
             if held.len() > 3 {
@@ -236,6 +267,22 @@ mod tests {
         }
         assert_eq!(rope.to_vec(), model);
         assert_eq!(rope.slices().collect::<Vec<_>>().concat(), model);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a million steps of safe code")]
+    fn chunks_of_zeros_cost_nothing_until_they_are_written_into() {
+        let mut rope = Rope::from(&b"start"[..]);
+        rope.write_at(9 * CHUNK_LEN + 3, b"end");
+        assert!(rope.memory() < 3 * CHUNK_LEN, "{} bytes", rope.memory());
+        rope.write_at(5 * CHUNK_LEN + 1, b"x");
+        assert!((CHUNK_LEN..4 * CHUNK_LEN).contains(&rope.memory()), "{} bytes", rope.memory());
+        let mut model = vec![0; 9 * CHUNK_LEN + 6];
+        model[..5].copy_from_slice(b"start");
+        model[5 * CHUNK_LEN + 1] = b'x';
+        model[9 * CHUNK_LEN + 3..].copy_from_slice(b"end");
+        assert_eq!(rope.to_vec(), model);
+        assert!(ZEROS.iter().all(|&byte| byte == 0));
     }
 
     #[test]

@@ -40,7 +40,9 @@ impl ValueType {
                 ValueType::String
             }
             ValueRef::Packed(PackedKind::List, _) | ValueRef::Object(Object::List(_)) => ValueType::List,
-            ValueRef::Packed(PackedKind::Set | PackedKind::IntSet, _) => ValueType::Set,
+            ValueRef::Packed(PackedKind::Set | PackedKind::IntSet, _) | ValueRef::Object(Object::Set(_)) => {
+                ValueType::Set
+            }
             ValueRef::Packed(PackedKind::Zset, _) => ValueType::Zset,
             ValueRef::Packed(PackedKind::Hash, _) | ValueRef::Object(Object::Hash(_)) => ValueType::Hash,
         }

@@ -2,7 +2,7 @@
 
 use super::error::ProtocolError;
 use super::inline;
-use super::number::{SHORT_COUNT_MAX, parse_i64, short_count};
+use super::number::{SHORT_COUNT_MAX, parse_i64, short_count, short_head};
 use crate::span::{ArgSpans, Span};
 use memchr::memchr2;
 
@@ -340,32 +340,41 @@ impl CommandDecoder {
 /// inlined: on its own, all it works with stays in registers.
 #[inline(never)]
 fn whole_command(buf: &[u8], start: usize, spans: &mut Vec<Span>, limits: &Limits) -> Option<usize> {
-    let mut rest = buf.get(start..)?;
-    let (count, line_len) = short_count(rest, b'*')?;
-    rest = &rest[line_len..];
-    // The shortest argument takes six bytes: a count that cannot be met is not tried. No argument read here is over
-    // the smallest limit that Redis lets one set, so that the others need not be compared with it.
-    if count == 0
-        || count > rest.len() / 6
-        || count as i64 > limits.multibulk_max
-        || limits.bulk_len_max < SHORT_COUNT_MAX
-    {
+    // No number read here is over the smallest limits that Redis lets one set.
+    if limits.bulk_len_max < SHORT_COUNT_MAX || limits.multibulk_max < SHORT_COUNT_MAX as i64 {
         return None;
     }
     let before = spans.len();
-    spans.reserve(count);
-    for _ in 0..count {
-        if let Some((len, line_len)) = short_count(rest, b'$')
-            && let Some(behind) = rest.get(line_len + len + 2..)
-        {
-            spans.push(Span::bytes(buf.len() - rest.len() + line_len, len));
-            rest = behind;
-        } else {
-            spans.truncate(before);
-            return None;
-        }
+    let rest = append_whole(buf.len(), buf.get(start..)?, spans);
+    if rest.is_none() {
+        spans.truncate(before);
     }
-    Some(buf.len() - rest.len())
+    rest.map(|rest| buf.len() - rest.len())
+}
+
+/// Appends the arguments of the command that `input`, the end of a buffer of `buf_len` bytes, begins with; gives what
+/// follows it.
+#[inline(always)]
+fn append_whole<'a>(buf_len: usize, input: &'a [u8], spans: &mut Vec<Span>) -> Option<&'a [u8]> {
+    // Most commands have few arguments and a short name.
+    let (missing, mut rest) = match short_head(input) {
+        Some((count @ 1.., len, body)) => {
+            let behind = body.get(len + 2..)?;
+            spans.push(Span::bytes(buf_len - body.len(), len));
+            (count - 1, behind)
+        }
+        _ => short_count(input, b'*').filter(|(count, _)| *count > 0)?,
+    };
+    // The shortest argument takes six bytes: a count that cannot be met is not tried.
+    if missing * 6 > rest.len() {
+        return None;
+    }
+    for _ in 0..missing {
+        let (len, body) = short_count(rest, b'$')?;
+        rest = body.get(len + 2..)?;
+        spans.push(Span::bytes(buf_len - body.len(), len));
+    }
+    Some(rest)
 }
 
 #[cfg(test)]

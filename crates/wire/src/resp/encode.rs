@@ -64,6 +64,12 @@ impl<'a> Reply<'a> {
         self.line(b'+', text.as_bytes());
     }
 
+    /// `+OK`
+    #[inline]
+    pub fn ok(&mut self) {
+        self.raw(b"+OK\r\n");
+    }
+
     /// `-text`; the text starts with the error's code. Line ends around it are dropped, those in it become blanks.
     pub fn error(&mut self, text: impl AsRef<[u8]>) {
         let mut text = text.as_ref();
@@ -98,7 +104,6 @@ impl<'a> Reply<'a> {
     #[inline]
     pub fn bulk(&mut self, value: &[u8]) {
         let tail = self.out.tail();
-        tail.reserve(value.len() + HEADER_MAX + 2);
         write_header(tail, b'$', value.len());
         tail.extend_from_slice(value);
         tail.extend_from_slice(b"\r\n");
@@ -292,7 +297,7 @@ impl<'a> Reply<'a> {
 }
 
 /// One or two digits are what nearly all counts have.
-#[inline]
+#[inline(always)]
 fn write_header(tail: &mut Vec<u8>, sigil: u8, count: usize) {
     if count < 10 {
         tail.extend_from_slice(&[sigil, b'0' + count as u8, b'\r', b'\n']);
@@ -300,10 +305,15 @@ fn write_header(tail: &mut Vec<u8>, sigil: u8, count: usize) {
         let (tens, ones) = (count as u8 / 10, count as u8 % 10);
         tail.extend_from_slice(&[sigil, b'0' + tens, b'0' + ones, b'\r', b'\n']);
     } else {
-        tail.push(sigil);
-        tail.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
-        tail.extend_from_slice(b"\r\n");
+        write_long_header(tail, sigil, count);
     }
+}
+
+#[inline(never)]
+fn write_long_header(tail: &mut Vec<u8>, sigil: u8, count: usize) {
+    tail.push(sigil);
+    tail.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+    tail.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 mod connection;
 mod drive;
+mod fill;
 mod replies;
 mod requests;
 
 pub use drive::{INTERVAL, Load, Outcome, Plan, Until, run};
+pub use fill::fill;
 pub use requests::{KEY_LEN, Operation, Protocol};

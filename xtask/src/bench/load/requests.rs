@@ -91,7 +91,9 @@ pub fn write(out: &mut Vec<u8>, protocol: Protocol, operation: Operation, keys: 
             let head: &[u8] = if expire { b"*5\r\n$3\r\nSET\r\n" } else { b"*3\r\n$3\r\nSET\r\n" };
             out.extend_from_slice(head);
             bulk(out, &key(keys[0]));
-            out.extend_from_slice(format!("${value_len}\r\n").as_bytes());
+            out.push(b'$');
+            decimal(out, value_len);
+            out.extend_from_slice(b"\r\n");
             value(out, keys[0], value_len);
             if expire {
                 bulk(out, b"EX");
@@ -109,15 +111,26 @@ pub fn write(out: &mut Vec<u8>, protocol: Protocol, operation: Operation, keys: 
         (Protocol::Memcache, Operation::Set { value_len, expire }) => {
             out.extend_from_slice(b"set ");
             out.extend_from_slice(&key(keys[0]));
-            let expire = if expire { EXPIRE_SECONDS } else { "0" };
-            out.extend_from_slice(format!(" 0 {expire} {value_len}\r\n").as_bytes());
+            out.extend_from_slice(b" 0 ");
+            out.extend_from_slice(if expire { EXPIRE_SECONDS.as_bytes() } else { b"0" });
+            out.push(b' ');
+            decimal(out, value_len);
+            out.extend_from_slice(b"\r\n");
             value(out, keys[0], value_len);
         }
     }
 }
 
+/// A number in decimal, written without the formatting machinery: the client is not to be the limit.
+fn decimal(out: &mut Vec<u8>, number: usize) {
+    let digits = number.checked_ilog10().unwrap_or(0);
+    out.extend((0..=digits).rev().map(|place| b'0' + (number / 10_usize.pow(place) % 10) as u8));
+}
+
 fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(format!("${}\r\n", bytes.len()).as_bytes());
+    out.push(b'$');
+    decimal(out, bytes.len());
+    out.extend_from_slice(b"\r\n");
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
 }
@@ -153,6 +166,15 @@ mod tests {
         assert_eq!(text(Protocol::Resp, set, &[3]), resp);
         let set = Operation::Set { value_len: 8, expire: false };
         assert_eq!(text(Protocol::Memcache, set, &[3]), "set key:000000000003 0 0 8\r\n00000003\r\n");
+    }
+
+    #[test]
+    fn numbers_are_written_in_decimal() {
+        for number in [0, 7, 10, 99, 100, 1_000, 123_456_789] {
+            let mut out = Vec::new();
+            decimal(&mut out, number);
+            assert_eq!(out, number.to_string().as_bytes());
+        }
     }
 
     #[test]

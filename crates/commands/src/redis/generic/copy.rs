@@ -51,6 +51,7 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let slot = source.find().expect("it was there at this instant");
     let entry = source.entry(slot);
     let meta = entry.meta();
+    let is_raw = entry.is_raw();
     // A short string or small collection lies inside the entry of its key, which the new entry may displace.
     let bytes;
     let value = match entry.value() {
@@ -68,6 +69,9 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let access = cx.worker().clock.access.created();
     let mut target = cx.key_in(database, to);
     target.store_moved(value, &Meta { access, ..meta });
+    if is_raw && let Some(slot) = target.find() {
+        target.mark_raw(slot);
+    }
     target.notify(EventClass::GENERIC, "copy_to");
     reply.int(1);
     Ok(Effect::Changed)

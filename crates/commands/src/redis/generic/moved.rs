@@ -8,7 +8,14 @@ pub(super) fn put(cx: &mut KeyCx<'_>, entry: Entry) {
     let view = entry.view();
     let meta = view.meta();
     match view.value() {
-        ValueRef::Bytes(bytes) => cx.store_moved(NewValue::Bytes(bytes), &meta),
+        ValueRef::Bytes(bytes) => {
+            cx.store_moved(NewValue::Bytes(bytes), &meta);
+            if view.is_raw()
+                && let Some(slot) = cx.find()
+            {
+                cx.mark_raw(slot);
+            }
+        }
         ValueRef::Int(int) => cx.store_moved(NewValue::Int(int), &meta),
         ValueRef::Packed(form, bytes) => cx.store_moved(NewValue::Packed(form, bytes), &meta),
         ValueRef::Object(_) => {

@@ -5,7 +5,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::entry::ValueRef;
+use tenon_engine::store::entry::{EntryRef, ValueRef};
 use tenon_engine::store::types::{Collection, Object, PackedKind};
 use tenon_engine::wire::resp::Reply;
 
@@ -121,22 +121,23 @@ const HELP: [&str; 15] = [
     "    Prints this help.",
 ];
 
-/// The name of the encoding that Redis would have for a freshly set value of this kind.
-pub(crate) fn encoding_name(value: ValueRef<'_>) -> &'static str {
-    match value {
+/// The name of the encoding that Redis would have for this value.
+pub(crate) fn encoding_name(entry: EntryRef<'_>) -> &'static str {
+    match entry.value() {
         ValueRef::Int(_) => "int",
-        ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX => "embstr",
+        ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX && !entry.is_raw() => "embstr",
         ValueRef::Bytes(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "raw",
         ValueRef::Packed(PackedKind::IntSet, _) => "intset",
         ValueRef::Packed(..) => "listpack",
-        ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
         ValueRef::Object(Object::List(list)) => list.view().encoding(),
+        ValueRef::Object(Object::Hash(hash)) => hash.view().encoding(),
+        ValueRef::Object(Object::Set(set)) => set.encoding(),
     }
 }
 
 fn encoding(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     match cx.inspect() {
-        Some(entry) => reply.bulk(encoding_name(entry.value()).as_bytes()),
+        Some(entry) => reply.bulk(encoding_name(entry).as_bytes()),
         None => reply.null(),
     }
     Ok(Effect::Unchanged)

@@ -4,17 +4,15 @@
 //! tags, which are part of the key's hash, so a key that is there from the first page to the last is given exactly
 //! once, however the tables grow or shrink meanwhile. The server keeps nothing between pages.
 
+use crate::redis::scan_page::{PageOptions, parse_cursor, reply_page};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
-use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::EntryRef;
 use tenon_engine::store::keyspace::is_past;
 use tenon_engine::store::types::ValueType;
-use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::resp::Reply;
-use tenon_engine::wire::resp::number::parse_i64;
 
 /// Lists keys page by page.
 pub static SCAN: Command = Command {
@@ -29,9 +27,6 @@ pub static SCAN: Command = Command {
     flags: Flags::READONLY.or(Flags::WHOLE_KEYSPACE),
     run: Run::Server(scan),
 };
-
-/// Keys that a page visits when the client does not say.
-const COUNT_DEFAULT: usize = 10;
 
 /// How far a scan has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,28 +50,21 @@ impl Place {
 
 /// Which keys a page gives, of those that it visits.
 struct Options<'a> {
-    pattern: Option<&'a [u8]>,
-    count: usize,
+    page: PageOptions<'a>,
     type_wanted: Option<&'a [u8]>,
 }
 
 impl<'a> Options<'a> {
     fn parse(args: &Args<'a>) -> Result<Options<'a>, CmdError> {
-        let mut options = Options { pattern: None, count: COUNT_DEFAULT, type_wanted: None };
-        for at in (2..args.len()).step_by(2) {
-            let value = args.try_get(at + 1).ok_or(CmdError::Syntax)?;
-            if args.is(at, "COUNT") {
-                let count = parse_i64(value).ok_or(CmdError::NotInteger)?;
-                options.count = usize::try_from(count).ok().filter(|&count| count > 0).ok_or(CmdError::Syntax)?;
-            } else if args.is(at, "MATCH") {
-                options.pattern = (value != b"*").then_some(value);
-            } else if args.is(at, "TYPE") {
-                options.type_wanted = Some(value);
-            } else {
-                return Err(CmdError::Syntax);
+        let mut type_wanted = None;
+        let page = PageOptions::parse(args, 2, |at| match args.try_get(at + 1) {
+            Some(name) if args.is(at, "TYPE") => {
+                type_wanted = Some(name);
+                2
             }
-        }
-        Ok(options)
+            _ => 0,
+        })?;
+        Ok(Options { page, type_wanted })
     }
 
     fn accept(&self, entry: EntryRef<'_>, now_ms: u64) -> bool {
@@ -84,49 +72,25 @@ impl<'a> Options<'a> {
             && self
                 .type_wanted
                 .is_none_or(|wanted| wanted.eq_ignore_ascii_case(ValueType::of(entry.value()).name().as_bytes()))
-            && self.pattern.is_none_or(|pattern| glob(pattern, entry.key(), Case::Sensitive))
+            && self.page.accept(entry.key())
     }
-}
-
-/// A cursor as C's `strtoul` reads it, which is what Redis 7 does: signs are taken, a negative number counts from
-/// 2^64 down, an empty text is 0.
-fn parse_cursor(text: &[u8]) -> Option<u64> {
-    let (negative, digits) = match text {
-        [] => return Some(0),
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] | digits => (false, digits),
-    };
-    if digits.is_empty() {
-        return None;
-    }
-    let number = digits.iter().try_fold(0u64, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })?;
-    Some(if negative { number.wrapping_neg() } else { number })
 }
 
 fn scan(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let cursor = parse_cursor(args.get(1)).ok_or(CmdError::text("ERR invalid cursor"))?;
+    let cursor = parse_cursor(args.get(1))?;
     let options = Options::parse(args)?;
-    let mut keys = OutBuf::new();
-    let mut page = Reply::new(&mut keys, reply.proto());
-    let (cursor, given) = visit(cx, cursor, &options, |key| page.bulk(key));
-    reply.array(2);
-    reply.bulk(cursor.to_string().as_bytes());
-    reply.array(given);
-    reply.raw(keys.contiguous().expect("keys are copied, so they lie in one piece"));
+    reply_page(reply, |page| visit(cx, cursor, &options, |key| page.bulk(key)));
     Ok(())
 }
 
-/// Visits about `options.count` keys from a cursor on and hands the accepted ones to `give`. Gives the next cursor and
+/// Visits about `options.page.count` keys from a cursor on and hands the accepted ones to `give`. Gives the next cursor and
 /// how many were accepted. A cursor that no page gave out may lie behind the last shard: nothing is there.
 fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: impl FnMut(&[u8])) -> (u64, usize) {
     let database = cx.session.database;
     let now_ms = cx.worker.clock.now_ms;
     let shards = cx.engine.shards.count();
     let Some(mut place) = Place::of(cursor, shards) else { return (0, 0) };
-    let mut left = options.count;
+    let mut left = options.page.count;
     let mut given = 0;
     while place.shard < shards && left > 0 {
         let next = cx.one_shard(place.shard, |_, state| {
@@ -149,25 +113,6 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cursors_are_read_like_c() {
-        for (text, cursor) in [
-            ("", Some(0)),
-            ("0", Some(0)),
-            ("+007", Some(7)),
-            ("-1", Some(u64::MAX)),
-            ("18446744073709551615", Some(u64::MAX)),
-            ("18446744073709551616", None),
-            ("-", None),
-            (" 1", None),
-            ("1 ", None),
-            ("0x1", None),
-            ("x", None),
-        ] {
-            assert_eq!(parse_cursor(text.as_bytes()), cursor, "{text:?}");
-        }
-    }
 
     #[test]
     fn cursors_are_places() {

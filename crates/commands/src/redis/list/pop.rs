@@ -1,7 +1,7 @@
 //! LPOP, RPOP and LMPOP: taking elements off an end.
 
 use super::which_end::{parse_end, pop_event};
-use crate::redis::element::reply_element;
+use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx, KeysCx};
@@ -86,7 +86,7 @@ fn pop(cx: &mut KeyCx<'_>, args: &Args<'_>, end: End, reply: &mut Reply<'_>) -> 
 pub(super) fn pop_one(cx: &mut KeyCx<'_>, end: End, reply: &mut Reply<'_>) -> Result<Option<Effect>, CmdError> {
     let limits = cx.engine().list_limits();
     let updated = cx.update_existing(|list: &mut List| {
-        list.pop(end, |item| reply_element(item, reply)).expect("no list in a keyspace is empty");
+        list.pop(end, |item| bulk_item(reply, item)).expect("no list in a keyspace is empty");
         list.shrunk(&limits);
         Ok(Change::made(pop_event(end), ()))
     })?;
@@ -110,11 +110,11 @@ pub(super) fn pop_many(
         // Taken out at once, they cost no more than what they are next to.
         let from = match end {
             End::Front => {
-                list.view().iter_from(0).take(count).for_each(|item| reply_element(item, reply));
+                list.view().iter_from(0).take(count).for_each(|item| bulk_item(reply, item));
                 0
             }
             End::Back => {
-                list.view().iter_back_from(list.len()).take(count).for_each(|item| reply_element(item, reply));
+                list.view().iter_back_from(list.len()).take(count).for_each(|item| bulk_item(reply, item));
                 list.len() - count
             }
         };

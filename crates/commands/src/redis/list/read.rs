@@ -1,7 +1,7 @@
 //! LLEN, LINDEX and LRANGE: reading a list.
 
 use super::range::{index, part};
-use crate::redis::element::reply_element;
+use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
@@ -68,7 +68,7 @@ fn lindex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     };
     let number = parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?;
     match index(number, list.len()).and_then(|index| list.get(index)) {
-        Some(item) => reply_element(item, reply),
+        Some(item) => bulk_item(reply, item),
         None => reply.null(),
     }
     Ok(Effect::Unchanged)
@@ -83,6 +83,6 @@ fn lrange(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     };
     let part = part(start, stop, list.len());
     reply.array(part.len());
-    list.iter_from(part.start).take(part.len()).for_each(|item| reply_element(item, reply));
+    list.iter_from(part.start).take(part.len()).for_each(|item| bulk_item(reply, item));
     Ok(Effect::Unchanged)
 }

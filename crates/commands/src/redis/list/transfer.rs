@@ -1,7 +1,7 @@
 //! LMOVE and RPOPLPUSH: an element from one list to another.
 
 use super::which_end::{parse_end, pop_event, push_event};
-use crate::redis::element::reply_element;
+use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeysCx};
@@ -79,7 +79,7 @@ pub(super) fn transfer(
         Ok(Change::made(push_event(to), ()))
     })?;
     let popped = cx.key(args.get(1)).update_existing(|list: &mut List| {
-        list.pop(from, |item| reply_element(item, reply)).expect("the element is still there");
+        list.pop(from, |item| bulk_item(reply, item)).expect("the element is still there");
         list.shrunk(&limits);
         Ok(Change::made(pop_event(from), ()))
     })?;

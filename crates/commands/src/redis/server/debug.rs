@@ -199,7 +199,7 @@ fn object(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
             "Value at:{:p} refcount:{} encoding:{} lru:{} lru_seconds_idle:{idle_seconds}",
             entry.key().as_ptr(),
             reference_count(entry.value(), engine),
-            encoding_name(entry.value()),
+            encoding_name(entry),
             entry.access(),
         ))
     })?;

@@ -2,7 +2,7 @@
 
 use sha1::{Digest as _, Sha1};
 use tenon_engine::store::entry::{EntryRef, ValueRef};
-use tenon_engine::store::types::{Collection, Hash, HashRef, List, ListRef, Object, ValueType};
+use tenon_engine::store::types::{Collection, Hash, HashRef, List, ListRef, Object, Set, SetRef, ValueType};
 
 /// Redis's number of a type, which is part of a key's digest.
 fn type_number(value_type: ValueType) -> u32 {
@@ -68,9 +68,11 @@ impl Digest {
             }
             ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view()),
             ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
+            ValueRef::Object(Object::Set(set)) => self.add_members(set.view()),
             ValueRef::Packed(form, bytes) => match value_type {
                 ValueType::Hash => self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's")),
                 ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
+                ValueType::Set => self.add_members(Set::view_packed(form, bytes).expect("the form is a set's")),
                 _ => unreachable!("no other type is packed yet"),
             },
         }
@@ -91,6 +93,10 @@ impl Digest {
             digest.mix(&value.to_vec());
             self.add(&digest.0);
         });
+    }
+
+    fn add_members(&mut self, set: SetRef<'_>) {
+        set.for_each(|member| self.add(&member.to_vec()));
     }
 
     /// Adds a key of a database to the sum of its keys.

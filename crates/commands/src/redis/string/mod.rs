@@ -5,6 +5,7 @@ mod condition;
 pub mod counter;
 pub mod digest;
 pub mod get;
+pub mod increx;
 pub mod lcs;
 pub mod mset;
 mod options;

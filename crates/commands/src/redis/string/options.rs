@@ -77,7 +77,8 @@ pub enum Accepts {
 }
 
 impl TimeUnit {
-    fn named(word: &[u8]) -> Option<TimeUnit> {
+    /// The unit of the option of this name, in any case.
+    pub fn named(word: &[u8]) -> Option<TimeUnit> {
         const NAMES: [(&[u8], TimeUnit); 4] = [
             (b"EX", TimeUnit::Seconds),
             (b"PX", TimeUnit::Milliseconds),

@@ -4,11 +4,9 @@ use super::value::{check_length, reply_part};
 use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::{Deadline, KeyCx};
+use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
-use tenon_engine::store::entry::{INLINE_LEN_MAX, NewValue};
-use tenon_engine::store::types::{Object, Rope};
 use tenon_engine::string::{self, Text};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -102,29 +100,13 @@ fn setrange(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
         Some(slot) => cx.write_at(slot, offset, text),
         None => {
             let len = offset + more;
-            create(cx, offset, &text);
+            cx.create_at(offset, &text);
             len
         }
     };
     cx.notify(EventClass::STRING, "setrange");
     reply.int(len as i64);
     Ok(Effect::Changed)
-}
-
-/// Stores text behind `offset` zero bytes as a new key.
-fn create(cx: &mut KeyCx<'_>, offset: usize, text: &Text<'_>) {
-    let len = offset + text.len();
-    if len <= INLINE_LEN_MAX {
-        let mut bytes = Vec::with_capacity(len);
-        bytes.resize(offset, 0);
-        text.for_each_slice(|slice| bytes.extend_from_slice(slice));
-        cx.store(None, NewValue::Bytes(&bytes), Deadline::Clear, 0, None);
-    } else {
-        let mut rope = Rope::new();
-        rope.write_at(offset, b"");
-        text.for_each_slice(|slice| rope.append(slice));
-        cx.store(None, NewValue::Object(Box::new(Object::from_rope(rope))), Deadline::Clear, 0, None);
-    }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn set(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Eff
     }
     cx.set(Text::of_arg(args, 2).into_value(), Deadline::Clear);
     cx.notify(EventClass::STRING, "set");
-    reply.simple("OK");
+    reply.ok();
     Ok(Effect::Changed)
 }
 
@@ -64,7 +64,7 @@ fn set_with_options(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) 
     };
     match (options.get, holds) {
         (true, _) => reply_optional(before, reply),
-        (false, true) => reply.simple("OK"),
+        (false, true) => reply.ok(),
         (false, false) => reply.null(),
     }
     Ok(if holds { store(cx, slot, Text::of_arg(args, 2), deadline) } else { Effect::Unchanged })
@@ -160,7 +160,7 @@ fn set_for(
     let expire = Expire::After(Expiry { unit, amount: args.get(2) });
     let deadline = expire.deadline(cx.now_ms(), command)?;
     let slot = cx.find();
-    reply.simple("OK");
+    reply.ok();
     Ok(store(cx, slot, Text::of_arg(args, 3), deadline))
 }
 

@@ -8,3 +8,4 @@ mod line;
 pub mod list;
 pub mod mode;
 pub mod pause;
+pub mod tracking;

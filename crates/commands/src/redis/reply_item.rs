@@ -1,11 +1,11 @@
-//! Elements of collections as replies. Knows no command.
+//! An element of a collection as a reply.
 
 use tenon_engine::ds::packed::Item;
 use tenon_engine::wire::resp::Reply;
 
-/// Replies with an element, a string.
+/// Writes an element as a string.
 #[inline]
-pub(crate) fn reply_element(item: Item<'_>, reply: &mut Reply<'_>) {
+pub(super) fn bulk_item(reply: &mut Reply<'_>, item: Item<'_>) {
     match item {
         Item::Bytes(bytes) => reply.bulk(bytes),
         Item::Int(int) => reply.bulk_int(int),

@@ -1,0 +1,81 @@
+//! PFADD: adding elements to a HyperLogLog.
+
+use super::sketch::{bytes_of, corrupt, parse};
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::{Deadline, KeyCx};
+use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
+use tenon_engine::store::Slot;
+use tenon_engine::store::entry::NewValue;
+use tenon_engine::store::types::hll::{Encoding, Position, Sketch, raise_dense};
+use tenon_engine::wire::resp::Reply;
+
+/// Adds elements.
+pub static PFADD: Command = Command {
+    name: "PFADD",
+    group: Group::HyperLogLog,
+    syntax: "key [element [element ...]]",
+    summary: "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.",
+    complexity: "O(1) to add every element.",
+    since: "2.8.9",
+    arity: Arity::AtLeast(2),
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::ADD)]),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    run: Run::Key(pfadd),
+};
+
+fn pfadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let slot = cx.find_for_write();
+    let is_changed = match slot {
+        None => {
+            let mut sketch = Sketch::default();
+            let _ = raise_all(cx, &mut sketch, args);
+            // A new sketch has no estimate, not even that of no element.
+            sketch.outdate();
+            cx.store_raw(None, NewValue::Bytes(sketch.as_bytes()), Deadline::Clear);
+            true
+        }
+        Some(slot) => add_to(cx, slot, args)?,
+    };
+    if is_changed {
+        cx.notify(EventClass::STRING, "pfadd");
+    }
+    reply.int(is_changed.into());
+    Ok(Effect::when(is_changed))
+}
+
+/// Adds the elements to a stored sketch; tells whether it has changed.
+fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdError> {
+    let bytes = bytes_of(cx.string(slot)?);
+    let stored = parse(&bytes)?;
+    if stored.encoding() == Encoding::Dense {
+        // Once many were added most elements change nothing, and then nobody is told of a change.
+        let Some(first) = args.from(2).position(|element| stored.is_below(Position::of(element))) else {
+            return Ok(false);
+        };
+        drop(bytes);
+        let changed_in_place = cx.change_inline(slot, |sketch| {
+            for element in args.from(2 + first) {
+                raise_dense(sketch, Position::of(element));
+            }
+        });
+        if changed_in_place {
+            cx.mark_raw(slot);
+            return Ok(true);
+        }
+    }
+    let mut sketch = parse(&bytes_of(cx.string(slot)?))?.to_sketch().map_err(corrupt)?;
+    let is_changed = raise_all(cx, &mut sketch, args);
+    if is_changed {
+        cx.rewrite(slot, NewValue::Bytes(sketch.as_bytes()));
+        cx.mark_raw(slot);
+    }
+    Ok(is_changed)
+}
+
+/// Adds the elements; tells whether any register was raised.
+fn raise_all(cx: &KeyCx<'_>, sketch: &mut Sketch, args: &Args<'_>) -> bool {
+    let sparse_len_max = cx.engine().config.hll_sparse_max_bytes() as usize;
+    args.from(2).filter(|element| sketch.raise(Position::of(element), sparse_len_max)).count() > 0
+}

@@ -1,0 +1,27 @@
+//! Up to where collections stay small, as the settings say. Knows no collection.
+
+use super::Config;
+use tenon_store::types::{HashLimits, SetLimits};
+
+/// A number of elements or bytes.
+fn size(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+impl Config {
+    /// The limits of a hash's small form.
+    #[inline]
+    pub fn hash_limits(&self) -> HashLimits {
+        HashLimits { fields: size(self.hash_max_listpack_entries()), bytes: size(self.hash_max_listpack_value()) }
+    }
+
+    /// The limits of a set's small forms.
+    #[inline]
+    pub fn set_limits(&self) -> SetLimits {
+        SetLimits {
+            ints: size(self.set_max_intset_entries()),
+            members: size(self.set_max_listpack_entries()),
+            bytes: size(self.set_max_listpack_value()),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What CONFIG SET brings about outside the engine: another level of logging, other places to listen.
+
+use crate::net::{Bind, Endpoint, FrontEnd, Listen, Listening};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, Weak};
+use tenon_engine::Engine;
+use tenon_engine::config::{Config, Setting, SettingId, ValueError};
+
+use crate::logging::{Level, Logging};
+
+/// Everything outside the engine that settings are applied to.
+#[derive(Clone)]
+pub(crate) struct Outside {
+    engine: Weak<Engine>,
+    logging: Logging,
+    /// Said once the server listens.
+    listening: Arc<OnceLock<Listening>>,
+}
+
+impl Outside {
+    /// Applies this engine's settings.
+    pub(crate) fn new(engine: &Arc<Engine>, logging: Logging) -> Outside {
+        Outside { engine: Arc::downgrade(engine), logging, listening: Arc::default() }
+    }
+
+    /// Says through whom the server listens; once.
+    pub(crate) fn listens_through(&self, listening: Listening) {
+        assert!(self.listening.set(listening).is_ok(), "the server starts to listen once");
+    }
+
+    /// Makes it so that a setting's new value holds.
+    ///
+    /// # Errors
+    /// When that is not possible; then all is as it was before.
+    pub(crate) fn apply(&self, setting: &Setting) -> Result<(), ValueError> {
+        let Some(engine) = self.engine.upgrade() else { return Ok(()) };
+        match setting.id {
+            SettingId::loglevel => self.logging.set_level(level_of(&engine.config)),
+            SettingId::port | SettingId::memcached_port => {
+                return self.listen(&engine.config, ValueError::CannotListen);
+            }
+            SettingId::bind => return self.listen(&engine.config, ValueError::CannotBind),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn listen(&self, config: &Config, failure: ValueError) -> Result<(), ValueError> {
+        // Before the server listens nobody can change a setting.
+        let Some(listening) = self.listening.get() else { return Err(failure) };
+        listening.change(listens(config)).map_err(|_logged| failure)
+    }
+}
+
+/// The level that the settings name.
+pub(crate) fn level_of(config: &Config) -> Level {
+    Level::NAMES[config.loglevel() as usize].1
+}
+
+/// Where the settings say to listen.
+pub(crate) fn listens(config: &Config) -> Vec<Listen> {
+    let mut listens = Vec::new();
+    let perm = config.unixsocketperm();
+    for (front_end, port, path) in [
+        (FrontEnd::Resp, config.port(), config.unixsocket()),
+        (FrontEnd::Memcached, config.memcached_port(), config.memcached_unixsocket()),
+    ] {
+        if port != 0 {
+            let binds = config.bind();
+            listens.extend(
+                binds
+                    .iter()
+                    .map(|word| Listen { front_end, endpoint: Endpoint::Tcp { bind: Bind::parse(word), port } }),
+            );
+        }
+        if !path.is_empty() {
+            let endpoint = Endpoint::Unix { path: PathBuf::from(&*path), mode: (perm != 0).then_some(perm) };
+            listens.push(Listen { front_end, endpoint });
+        }
+    }
+    listens
+}

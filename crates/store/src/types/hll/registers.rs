@@ -1,0 +1,45 @@
+//! The registers of a HyperLogLog unpacked, one a byte: what several sketches are merged into. Knows no encoding.
+
+use super::Position;
+use super::estimate::{Histogram, estimate};
+
+/// How many registers a sketch has.
+pub const REGISTERS: usize = 16_384;
+
+/// The registers, one a byte.
+pub struct Registers(Box<[u8; REGISTERS]>);
+
+impl Default for Registers {
+    fn default() -> Registers {
+        Registers(Box::new([0; REGISTERS]))
+    }
+}
+
+impl Registers {
+    /// Makes a register at least this.
+    pub fn raise(&mut self, position: Position) {
+        let register = &mut self.0[position.register];
+        *register = position.count.max(*register);
+    }
+
+    /// The registers that are not zero, in order.
+    pub fn raised(&self) -> impl Iterator<Item = Position> {
+        self.0
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(register, &count)| Position { register, count })
+    }
+
+    /// All of them, in order.
+    pub fn counts(&self) -> &[u8] {
+        &self.0[..]
+    }
+
+    /// About how many different elements were added.
+    pub fn estimate(&self) -> u64 {
+        let mut histogram = Histogram::default();
+        self.0.iter().for_each(|&count| histogram.add(count, 1));
+        estimate(&histogram)
+    }
+}

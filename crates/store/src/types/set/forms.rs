@@ -1,0 +1,311 @@
+//! A set in one of three forms: integers in order, a packed run of members, a table. Knows no command.
+//!
+//! ```text
+//!                    a member that is no integer                  too many members, or too long a one
+//!   integers  -------------------------------------->  packed  --------------------------------------> table
+//!       \_______________________________________________________________________________________________^
+//!                                         too many integers
+//! ```
+//!
+//! No form goes back, as in Redis.
+
+use super::{IntSet, IntSetRef, Members};
+use crate::types::{Collection, Object, PackedKind, ValueType};
+use std::ops::ControlFlow;
+use tenon_ds::packed::{COUNT_MAX, Element, IntText, Item, Packed, PackedBuf};
+
+/// Up to where a set stays in its small forms.
+#[derive(Clone, Copy, Debug)]
+pub struct SetLimits {
+    /// Integers in the form for integers (`set-max-intset-entries`).
+    pub ints: usize,
+    /// Members in the packed form (`set-max-listpack-entries`).
+    pub members: usize,
+    /// Bytes of a member in the packed form (`set-max-listpack-value`).
+    pub bytes: usize,
+}
+
+/// A set, to be changed.
+#[derive(Clone, Debug)]
+pub enum Set {
+    /// Integers only, and few.
+    Ints(IntSet),
+    /// Few and short members.
+    Packed(PackedBuf),
+    /// Many or long ones.
+    Table(Members),
+}
+
+/// A set, for reading.
+#[derive(Clone, Copy, Debug)]
+pub enum SetRef<'a> {
+    /// Integers only, and few.
+    Ints(IntSetRef<'a>),
+    /// Few and short members.
+    Packed(Packed<'a>),
+    /// Many or long ones.
+    Table(&'a Members),
+}
+
+impl Default for Set {
+    fn default() -> Set {
+        Set::Ints(IntSet::default())
+    }
+}
+
+impl Collection for Set {
+    const VALUE_TYPE: ValueType = ValueType::Set;
+
+    type View<'a> = SetRef<'a>;
+
+    fn view(&self) -> SetRef<'_> {
+        match self {
+            Set::Ints(ints) => SetRef::Ints(ints.view()),
+            Set::Packed(packed) => SetRef::Packed(packed.view()),
+            Set::Table(members) => SetRef::Table(members),
+        }
+    }
+
+    fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<SetRef<'_>> {
+        match form {
+            PackedKind::IntSet => Some(SetRef::Ints(IntSetRef::new(bytes))),
+            PackedKind::Set => Some(SetRef::Packed(Packed::new(bytes))),
+            PackedKind::List | PackedKind::Hash | PackedKind::Zset => None,
+        }
+    }
+
+    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Set> {
+        match form {
+            PackedKind::IntSet => Some(Set::Ints(IntSet::from_bytes(bytes))),
+            PackedKind::Set => Some(Set::Packed(PackedBuf::from_bytes(bytes))),
+            PackedKind::List | PackedKind::Hash | PackedKind::Zset => None,
+        }
+    }
+
+    fn packed(&self) -> Option<(PackedKind, &[u8])> {
+        match self {
+            Set::Ints(ints) => Some((PackedKind::IntSet, ints.bytes())),
+            Set::Packed(packed) => Some((PackedKind::Set, packed.view().bytes())),
+            Set::Table(_) => None,
+        }
+    }
+
+    fn into_packed_bytes(self) -> Option<Vec<u8>> {
+        match self {
+            Set::Ints(ints) => Some(ints.into_bytes()),
+            Set::Packed(packed) => Some(packed.into_bytes()),
+            Set::Table(_) => None,
+        }
+    }
+
+    fn of_object(object: &Object) -> Option<&Set> {
+        if let Object::Set(set) = object { Some(set) } else { None }
+    }
+
+    fn of_object_mut(object: &mut Object) -> Option<&mut Set> {
+        if let Object::Set(set) = object { Some(set) } else { None }
+    }
+
+    fn into_object(self) -> Object {
+        Object::Set(self)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.view().is_empty()
+    }
+}
+
+/// The element as packed sequences hold it, where equal strings are equal elements.
+#[inline]
+fn canonical(member: Item<'_>) -> Item<'_> {
+    match member {
+        Item::Bytes(bytes) => Item::of(bytes),
+        Item::Int(_) => member,
+    }
+}
+
+/// The number that a member is, if it is one.
+#[inline]
+fn number(member: Item<'_>) -> Option<i64> {
+    match canonical(member) {
+        Item::Int(int) => Some(int),
+        Item::Bytes(_) => None,
+    }
+}
+
+/// Where a canonical member is in a packed sequence.
+#[inline]
+fn find_packed<'a>(packed: Packed<'a>, member: Item<'_>) -> Option<Element<'a>> {
+    packed.iter().find(|element| element.item == member)
+}
+
+impl<'a> SetRef<'a> {
+    /// How many members there are.
+    #[inline]
+    pub fn len(self) -> usize {
+        match self {
+            SetRef::Ints(ints) => ints.len(),
+            SetRef::Packed(packed) => packed.len(),
+            SetRef::Table(members) => members.len(),
+        }
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the member is there; its bytes need not be canonical.
+    #[inline]
+    pub fn contains(self, member: Item<'_>) -> bool {
+        match self {
+            SetRef::Ints(ints) => number(member).is_some_and(|int| ints.contains(int)),
+            SetRef::Packed(packed) => find_packed(packed, canonical(member)).is_some(),
+            SetRef::Table(members) => members.contains(member.as_bytes(&mut [0; 20])),
+        }
+    }
+
+    /// Calls `visit` with each member until it breaks off, integers in ascending order, others in no particular one. A
+    /// string may be the decimal form of a number.
+    pub fn try_for_each(self, mut visit: impl FnMut(Item<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
+        match self {
+            SetRef::Ints(ints) => ints.iter().try_for_each(|int| visit(Item::Int(int))),
+            SetRef::Packed(packed) => packed.iter().try_for_each(|element| visit(element.item)),
+            SetRef::Table(members) => members.iter().try_for_each(|member| visit(Item::Bytes(member))),
+        }
+    }
+
+    /// Calls `visit` with each member.
+    pub fn for_each(self, mut visit: impl FnMut(Item<'a>)) {
+        let _ = self.try_for_each(|member| {
+            visit(member);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Calls `visit` with about `count` members from a cursor on; gives the next cursor, 0 at the end. The small forms
+    /// come whole, whatever the cursor.
+    pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(Item<'a>)) -> u64 {
+        match self {
+            SetRef::Table(members) => members.scan(cursor, count, |member| visit(Item::Bytes(member))),
+            SetRef::Ints(_) | SetRef::Packed(_) => {
+                self.for_each(visit);
+                0
+            }
+        }
+    }
+}
+
+impl Set {
+    /// Chooses the form for up to `count` members that will be added, of which this is the first: an empty set takes the
+    /// form that they would come to, any other becomes a table if they could be too many.
+    pub fn expect(&mut self, first: &[u8], count: usize, limits: SetLimits) {
+        match self {
+            Set::Ints(ints) if ints.view().is_empty() => {
+                if count > limits.ints || Item::of(first) == Item::Bytes(first) {
+                    *self = match count > limits.members {
+                        true => Set::Table(Members::default()),
+                        false => Set::Packed(PackedBuf::new()),
+                    };
+                }
+            }
+            Set::Ints(_) if count > limits.ints => self.become_table(),
+            Set::Packed(_) if count > limits.members => self.become_table(),
+            Set::Ints(_) | Set::Packed(_) | Set::Table(_) => {}
+        }
+    }
+
+    /// Adds a member; tells whether it is new. Its bytes need not be canonical.
+    pub fn add(&mut self, member: Item<'_>, limits: SetLimits) -> bool {
+        match self {
+            Set::Table(members) => members.add(member.as_bytes(&mut [0; 20])),
+            Set::Packed(packed) => {
+                let member = canonical(member);
+                if find_packed(packed.view(), member).is_some() {
+                    return false;
+                }
+                if packed.len() < limits.members.min(COUNT_MAX) && member.len() <= limits.bytes {
+                    packed.push(member);
+                    return true;
+                }
+                self.become_table();
+                self.add(member, limits)
+            }
+            Set::Ints(ints) => {
+                let Some(int) = number(member) else {
+                    self.leave_ints(member.len(), limits);
+                    return self.add(member, limits);
+                };
+                let is_new = ints.add(int);
+                if is_new && ints.view().len() > limits.ints {
+                    self.become_table();
+                }
+                is_new
+            }
+        }
+    }
+
+    /// Gives up the form for integers, as a member of so many bytes is none.
+    fn leave_ints(&mut self, member_len: usize, limits: SetLimits) {
+        let Set::Ints(ints) = self else { return };
+        let ints = ints.view();
+        // The longest are at the ends.
+        let longest = if ints.is_empty() {
+            0
+        } else {
+            Item::Int(ints.get(0)).len().max(Item::Int(ints.get(ints.len() - 1)).len())
+        };
+        if ints.len() < limits.members.min(COUNT_MAX) && longest.max(member_len) <= limits.bytes {
+            let mut packed = PackedBuf::new();
+            ints.iter().for_each(|int| packed.push(Item::Int(int)));
+            *self = Set::Packed(packed);
+        } else {
+            self.become_table();
+        }
+    }
+
+    fn become_table(&mut self) {
+        let mut members = Members::default();
+        let mut room: IntText = [0; 20];
+        self.view().for_each(|member| {
+            members.add(member.as_bytes(&mut room));
+        });
+        *self = Set::Table(members);
+    }
+
+    /// Takes a member out; tells whether it was there. Its bytes need not be canonical.
+    pub fn remove(&mut self, member: Item<'_>) -> bool {
+        match self {
+            Set::Ints(ints) => {
+                let Some(Ok(index)) = number(member).map(|int| ints.view().find(int)) else { return false };
+                ints.remove(index);
+                true
+            }
+            Set::Packed(packed) => {
+                let Some(Element { at, end, .. }) = find_packed(packed.view(), canonical(member)) else { return false };
+                packed.remove(at..end, 1);
+                true
+            }
+            Set::Table(members) => members.remove(member.as_bytes(&mut [0; 20])),
+        }
+    }
+
+    /// Redis's name for the encoding.
+    pub fn encoding(&self) -> &'static str {
+        match self {
+            Set::Ints(_) => "intset",
+            Set::Packed(_) => "listpack",
+            Set::Table(_) => "hashtable",
+        }
+    }
+
+    /// Bytes of memory beside the object itself.
+    pub fn memory(&self) -> usize {
+        match self {
+            Set::Ints(ints) => ints.memory(),
+            Set::Packed(packed) => packed.memory(),
+            Set::Table(members) => members.memory(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The members of a large set: a table that grows a thousand of them at a time. Knows nothing of smaller forms.
+
+use crate::hash::element_hash;
+use tenon_ds::blob::{Blob, BlobRef};
+use tenon_ds::hash_table::{ExtendibleTable, Location};
+
+/// Members in a table.
+#[derive(Debug, Default)]
+pub struct Members {
+    table: ExtendibleTable<Blob>,
+    /// Bytes of memory that the members take.
+    bytes: usize,
+}
+
+fn hash_of(blob: BlobRef<'_>) -> u64 {
+    element_hash(blob.bytes())
+}
+
+impl Members {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Bytes of memory beside this itself.
+    pub fn memory(&self) -> usize {
+        self.table.memory() + self.bytes
+    }
+
+    #[inline]
+    fn find(&self, member: &[u8], hash: u64) -> Option<Location> {
+        self.table.find(hash, |blob| blob.bytes() == member)
+    }
+
+    /// Whether the member is there.
+    #[inline]
+    pub fn contains(&self, member: &[u8]) -> bool {
+        self.contains_hashed(member, element_hash(member))
+    }
+
+    /// Whether the member, whose hash this is, is there.
+    #[inline]
+    pub fn contains_hashed(&self, member: &[u8], hash: u64) -> bool {
+        self.find(member, hash).is_some()
+    }
+
+    /// Adds a member; tells whether it is new.
+    pub fn add(&mut self, member: &[u8]) -> bool {
+        let hash = element_hash(member);
+        if self.find(member, hash).is_some() {
+            return false;
+        }
+        let blob = Blob::new(member);
+        self.bytes += blob.view().memory();
+        self.table.insert(hash, blob, hash_of);
+        true
+    }
+
+    /// Takes a member out; tells whether it was there.
+    pub fn remove(&mut self, member: &[u8]) -> bool {
+        let found = self.find(member, element_hash(member));
+        if let Some(at) = found {
+            self.take(at);
+        }
+        found.is_some()
+    }
+
+    /// Takes out the member at a location.
+    pub(super) fn take(&mut self, at: Location) -> Blob {
+        let blob = self.table.remove(at);
+        self.bytes -= blob.view().memory();
+        blob
+    }
+
+    /// The member at a location.
+    pub(super) fn get(&self, at: Location) -> &[u8] {
+        self.table.get(at).bytes()
+    }
+
+    /// The members, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.table.iter().map(BlobRef::bytes)
+    }
+
+    /// A page of the members, as [`ExtendibleTable::scan`] gives it.
+    pub fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(&'a [u8])) -> u64 {
+        self.table.scan(cursor, count, |_, blob| visit(blob.bytes()))
+    }
+
+    /// Some member, each as likely as any other; `None` when there is none.
+    pub(super) fn sample(&self, random: impl FnMut() -> u64) -> Option<Location> {
+        self.table.sample(random)
+    }
+}
+
+impl Clone for Members {
+    fn clone(&self) -> Members {
+        Members { table: self.table.copied(|blob| Blob::new(blob.bytes())), bytes: self.bytes }
+    }
+}

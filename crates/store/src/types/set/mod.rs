@@ -1,0 +1,12 @@
+//! Sets: an index.
+
+mod algebra;
+mod forms;
+mod int_set;
+mod members;
+mod random;
+
+pub use algebra::{difference, intersection, union};
+pub use forms::{Set, SetLimits, SetRef};
+pub use int_set::{IntSet, IntSetRef};
+pub use members::Members;

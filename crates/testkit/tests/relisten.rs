@@ -1,0 +1,97 @@
+//! CONFIG SET port, bind and memcached-port in a running server, beside redis-server where it is installed. Knows no
+//! other command.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use tenon_client::{Memcache, Resp, Value};
+use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::target::Dialect;
+
+fn set(client: &mut Resp, pairs: &[(&str, &str)]) -> Result<(), String> {
+    let words = pairs.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let command: Vec<&[u8]> = [b"CONFIG".as_slice(), b"SET"].into_iter().chain(words).collect();
+    match client.call(&command).expect("an answer") {
+        Value::Simple(ok) if ok == b"OK" => Ok(()),
+        Value::Error(text) => Err(String::from_utf8(text).expect("UTF-8")),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn get(client: &mut Resp, name: &str) -> String {
+    match client.call(&[b"CONFIG", b"GET", name.as_bytes()]).expect("an answer") {
+        Value::Array(row) => match &row[1] {
+            Value::Bulk(value) => String::from_utf8_lossy(value).into_owned(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn free_port() -> u16 {
+    let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
+    probe.local_addr().expect("an address").port()
+}
+
+/// Moves a server to other ports and addresses, and tries to where it cannot go.
+fn moves(server: &Server) {
+    let address = server.address(Dialect::Redis).expect("a port").to_string();
+    let mut client = Resp::connect(&address).expect("connected");
+    let refused_there = |port: u16| Resp::connect(&format!("127.0.0.1:{port}")).is_err();
+    let first = free_port();
+    set(&mut client, &[("port", &first.to_string())]).expect("moved");
+    assert!(Resp::connect(&address).is_err(), "the old port is left");
+    // Whoever is connected stays, and others come in through the new port.
+    assert_eq!(get(&mut client, "port"), first.to_string());
+    let mut other = Resp::connect(&format!("127.0.0.1:{first}")).expect("connected");
+    assert_eq!(get(&mut other, "port"), first.to_string());
+
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken_port = taken.local_addr().expect("an address").port().to_string();
+    let limit = get(&mut client, "client-query-buffer-limit");
+    let refusal = set(&mut client, &[("client-query-buffer-limit", "10mb"), ("port", &taken_port)]);
+    let cannot = "ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check \
+                  server logs.";
+    assert_eq!(refusal, Err(cannot.to_owned()));
+    assert_eq!(get(&mut client, "port"), first.to_string());
+    assert_eq!(get(&mut client, "client-query-buffer-limit"), limit, "all or nothing");
+    // 192.0.2.0/24 is kept for documentation: no machine has such an address.
+    let refusal = set(&mut client, &[("bind", "127.0.0.1 192.0.2.1")]);
+    let cannot = "ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.";
+    assert_eq!(refusal, Err(cannot.to_owned()));
+    assert_eq!(get(&mut client, "bind"), "127.0.0.1");
+    assert!(!refused_there(first), "it listens where it did");
+
+    let second = free_port();
+    set(&mut client, &[("bind", "127.0.0.1 -192.0.2.1"), ("port", &second.to_string())]).expect("moved");
+    assert!(refused_there(first) && !refused_there(second));
+    set(&mut client, &[("port", "0")]).expect("closed");
+    assert!(refused_there(second), "port 0 is none");
+    set(&mut client, &[("port", &first.to_string())]).expect("opened");
+    assert!(!refused_there(first));
+}
+
+#[test]
+fn a_running_server_listens_elsewhere() {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    moves(&server);
+    match Server::redis(&[]) {
+        Ok(redis) => moves(&redis),
+        Err(StartError::Missing(what)) => {
+            assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
+            let _ = writeln!(std::io::stderr(), "skipped: {what}");
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn the_port_of_memcached_moves_too() {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let old = server.address(Dialect::Memcache).expect("a port").to_string();
+    let mut client = Resp::connect(&server.address(Dialect::Redis).expect("a port").to_string()).expect("connected");
+    let port = free_port().to_string();
+    set(&mut client, &[("memcached-port", &port)]).expect("moved");
+    assert!(Memcache::connect(&old).is_err());
+    let mut there = Memcache::connect(&format!("127.0.0.1:{port}")).expect("connected");
+    assert!(there.version().is_ok());
+}
