@@ -161,8 +161,9 @@ fn nothing_is_taken_for_a_client_that_was_killed() {
         let Value::Int(id) = call(&mut victim, &["CLIENT", "ID"]) else { panic!("CLIENT ID gives a number") };
         victim.send(&[b"BLPOP", b"k", b"0"]).expect("sent");
         await_blocked(&mut killer, 1);
+        let id = id.to_string();
         let commands: [&[&[u8]]; 4] = [
-            &[b"CLIENT", b"KILL", b"ID", id.to_string().as_bytes()].map(|word| word),
+            &[b"CLIENT", b"KILL", b"ID", id.as_bytes()],
             &[b"RPUSH", b"k", b"v"],
             &[b"LLEN", b"k"],
             &[b"BLPOP", b"k", b"0"],
