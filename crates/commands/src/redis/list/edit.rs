@@ -22,7 +22,7 @@ pub static LSET: Command = Command {
                  O(1).",
     since: "1.0.0",
     arity: Arity::Exactly(4),
-    keys: Keys::ONE,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
     flags: Flags::WRITE.or(Flags::DENY_OOM),
     run: Run::Key(lset),
 };
