@@ -6,14 +6,20 @@ use std::fmt::Write;
 use tenon_engine::command::{Command, Group};
 
 /// The groups in the order of the page, each with its heading.
-const GROUPS: [(Group, &str); 9] = [
+static GROUPS: &[(Group, &str)] = &[
     (Group::String, "Strings"),
-    (Group::Set, "Sets"),
     (Group::Bitmap, "Bitmaps"),
     (Group::HyperLogLog, "HyperLogLog"),
+    (Group::List, "Lists"),
+    (Group::Hash, "Hashes"),
+    (Group::Set, "Sets"),
+    (Group::SortedSet, "Sorted sets"),
+    (Group::Geo, "Places"),
+    (Group::Stream, "Streams"),
     (Group::Generic, "Keys of any type"),
     (Group::Transactions, "Transactions"),
     (Group::PubSub, "Channels"),
+    (Group::Scripting, "Scripts and functions"),
     (Group::Connection, "Connection"),
     (Group::Server, "Server"),
 ];
@@ -26,7 +32,7 @@ pub fn docs() -> String {
          `TENON_BLESS=1 cargo test -p tenon-commands commands_doc_is_up_to_date`.\n\n\
          \"Since\" is the version of Redis that a command first came with. `COMMAND DOCS name` says the same.\n",
     );
-    for (group, title) in GROUPS {
+    for &(group, title) in GROUPS {
         let mut commands: Vec<&Command> = ALL.iter().copied().filter(|command| command.group == group).collect();
         if commands.is_empty() {
             continue;

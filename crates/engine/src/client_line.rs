@@ -7,6 +7,7 @@ use crate::command::Command;
 use crate::engine::Engine;
 use crate::pubsub::Topic;
 use crate::session::{Roles, Session};
+use crate::tracking::{Mode, Tracker};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,6 +57,7 @@ impl<'a> Lines<'a> {
         let queued_bytes = client.queued_bytes.load(Relaxed);
         let (library, library_version) = client.library.lock().clone();
         let [sub, psub, ssub] = Topic::ALL.map(|topic| client.subscribed[topic as usize].load(Relaxed));
+        let tracker = self.engine.tracking.of(client.id);
         let info = &client.info;
         // A string takes no error.
         let _ = writeln!(
@@ -63,7 +65,7 @@ impl<'a> Lines<'a> {
             "id={id} addr={addr} laddr={laddr} fd={fd} name={name} age={age} idle={idle} flags={flags} db={db} sub={sub} \
              psub={psub} ssub={ssub} multi={multi} watch={watch} qbuf={input} qbuf-free=0 argv-mem={arguments} \
              multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} oll=0 omem={output} tot-mem={total} events={events} \
-             cmd={last_command} user={user} redir=-1 resp={resp} lib-name={library} lib-ver={library_version} \
+             cmd={last_command} user={user} redir={redir} resp={resp} lib-name={library} lib-ver={library_version} \
              io-thread={thread} tot-net-in={received} tot-net-out={sent} tot-cmds={commands}",
             id = client.id,
             addr = info.remote,
@@ -72,13 +74,14 @@ impl<'a> Lines<'a> {
             name = client.name.lock(),
             age = now_ms.saturating_sub(client.since_ms) / 1_000,
             idle = now_ms.saturating_sub(active_ms) / 1_000,
-            flags = flags(client, is_me.then_some(session)),
+            flags = flags(client, tracker.as_deref(), is_me.then_some(session)),
             db = client.database.load(Relaxed),
             multi = if queued == u32::MAX { -1 } else { i64::from(queued) },
             watch = client.watching.load(Relaxed),
             total = client.memory() + arguments,
             events = if output > 0 { "rw" } else { "r" },
             user = String::from_utf8_lossy(&client.user.lock()),
+            redir = tracker.as_ref().map_or(-1, |tracker| tracker.redirect.unwrap_or(0) as i64),
             // A memcached client speaks no version of RESP.
             resp = if info.dialect == Dialect::Resp { client.protocol.load(Relaxed) } else { 0 },
             thread = info.key.worker,
@@ -90,12 +93,16 @@ impl<'a> Lines<'a> {
 
 /// The flags, in Redis's order. `session` is the client's where it may be looked at: of others it is not known whether
 /// a key that they watch has changed.
-fn flags(client: &Client, session: Option<&Session>) -> String {
+fn flags(client: &Client, tracker: Option<&Tracker>, session: Option<&Session>) -> String {
     let roles = client.roles();
     let known = [
+        (roles.has(Roles::MONITOR), 'O'),
         (roles.has(Roles::SUBSCRIBER), 'P'),
         (client.queued.load(Relaxed) != u32::MAX, 'x'),
         (client.paused.load(Relaxed), 'b'),
+        (roles.has(Roles::TRACKER), 't'),
+        (tracker.is_some_and(Tracker::is_redirect_broken), 'R'),
+        (tracker.is_some_and(|tracker| tracker.mode == Mode::Broadcast), 'B'),
         (session.is_some_and(|session| session.dirty.is_set()), 'd'),
         (session.is_some_and(|session| session.closing), 'c'),
         (client.killed.load(Relaxed), 'A'),

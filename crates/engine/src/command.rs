@@ -110,12 +110,24 @@ pub enum Group {
     Transactions,
     /// Channels and their subscribers.
     PubSub,
-    /// Sets.
-    Set,
     /// Commands on the bits of strings.
     Bitmap,
     /// Commands on HyperLogLogs.
     HyperLogLog,
+    /// Lists.
+    List,
+    /// Hashes.
+    Hash,
+    /// Sets.
+    Set,
+    /// Sorted sets.
+    SortedSet,
+    /// Places in sorted sets.
+    Geo,
+    /// Streams.
+    Stream,
+    /// Scripts and functions.
+    Scripting,
 }
 
 impl Group {
@@ -128,9 +140,15 @@ impl Group {
             Group::Server => "server",
             Group::Transactions => "transactions",
             Group::PubSub => "pubsub",
-            Group::Set => "set",
             Group::Bitmap => "bitmap",
             Group::HyperLogLog => "hyperloglog",
+            Group::List => "list",
+            Group::Hash => "hash",
+            Group::Set => "set",
+            Group::SortedSet => "sorted-set",
+            Group::Geo => "geo",
+            Group::Stream => "stream",
+            Group::Scripting => "scripting",
         }
     }
 }
@@ -264,19 +282,26 @@ impl Command {
         // A container is in no family's category: its subcommands are.
         let in_group = |group| self.group == group && self.subcommands().is_empty();
         add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
-        add(flags.any(Flags::READONLY), "read");
+        // What a script does is its own.
+        add(flags.any(Flags::READONLY) && !in_group(Group::Scripting), "read");
         add(flags.any(Flags::WRITE), "write");
         add(in_group(Group::Set), "set");
+        add(in_group(Group::SortedSet), "sortedset");
+        add(in_group(Group::List), "list");
+        add(in_group(Group::Hash), "hash");
         add(in_group(Group::String), "string");
-        add(flags.any(Flags::PUBSUB), "pubsub");
         add(in_group(Group::Bitmap), "bitmap");
         add(in_group(Group::HyperLogLog), "hyperloglog");
+        add(in_group(Group::Geo), "geo");
+        add(in_group(Group::Stream), "stream");
+        add(flags.any(Flags::PUBSUB), "pubsub");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN).or(Flags::DANGEROUS)), "dangerous");
         add(in_group(Group::Connection) || flags.any(Flags::IN_CONNECTION), "connection");
         add(in_group(Group::Transactions), "transaction");
+        add(in_group(Group::Scripting), "scripting");
         categories
     }
 }

@@ -7,14 +7,17 @@ use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
+use crate::monitor::Monitors;
 use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
+use crate::tracking::Tracking;
 use crate::unsent::Unsent;
 use crate::worker::Worker;
 use parking_lot::Mutex;
@@ -45,6 +48,12 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// Scripts and function libraries.
+    pub scripts: Scripts,
+    /// The clients that see every command.
+    pub monitors: Monitors,
+    /// The clients that are told of changes.
+    pub tracking: Tracking,
     /// Everybody's subscriptions.
     pub pubsub: PubSub,
     /// The users, and what was refused to them.
@@ -121,6 +130,9 @@ impl Engine {
             config,
             commands,
             clients: Clients::default(),
+            scripts: Scripts::new(workers + 1),
+            monitors: Monitors::default(),
+            tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
             unsent: Unsent::default(),
@@ -176,6 +188,7 @@ impl Engine {
     /// took long.
     #[inline]
     pub fn batch_ended(&self, worker: &mut Worker) {
+        self.broadcast_changes(worker);
         if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }
@@ -195,6 +208,7 @@ impl Engine {
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
+        worker.client = 0;
         let mut next = self.expire_tick(worker);
         worker.sweep();
         tenon_ds::slab::collect();
@@ -211,6 +225,7 @@ impl Engine {
         if self.evict_ahead(worker) {
             next = Duration::ZERO;
         }
+        self.broadcast_changes(worker);
         next
     }
 

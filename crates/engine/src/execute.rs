@@ -8,6 +8,8 @@ use crate::command::{Command, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
+use crate::locking::OnBusy;
+use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
 use crate::shards::Locked;
@@ -19,7 +21,8 @@ use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
 
-/// Unsent output at which a batch stops until the client has read some of it, in bytes.
+/// Output of one call at which its batch stops until there is room for more, in bytes: how much a client may leave
+/// unread in all is another matter ([`crate::unsent`]).
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// A slow log that wants commands below this many microseconds makes every command be timed by itself.
 const TIMED_ALONE_US: i64 = 1_000;
@@ -29,7 +32,7 @@ const TIMED_ALONE_US: i64 = 1_000;
 pub enum Stopped {
     /// It did not.
     No,
-    /// The client has much unsent output: the rest is to run when it has read that.
+    /// There is much output: the rest is to run when there is room for more.
     Output,
     /// The next command waits for the end of a CLIENT PAUSE.
     Paused,
@@ -92,6 +95,7 @@ impl Engine {
         calls: &mut [Call],
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
+        worker.serve(&session.client);
         let timed_alone = (0..TIMED_ALONE_US).contains(&self.config.slowlog_log_slower_than());
         if session.client.paused.load(Ordering::Relaxed) {
             session.client.paused.store(false, Ordering::Relaxed);
@@ -112,7 +116,7 @@ impl Engine {
             // Another client may have changed what this one may do.
             self.follow_rights(session);
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
-            let runs_freely = !timed_alone && session.is_plain() && !self.pause.is_active();
+            let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
                 ran += free;
                 args_from = calls[ran - 1].args_end;
@@ -160,6 +164,7 @@ impl Engine {
             self.advance_clock(worker);
         }
         worker.sweep();
+        self.broadcast_changes(worker);
         (ran, stopped)
     }
 
@@ -204,6 +209,7 @@ impl Engine {
         out: &mut OutBuf,
     ) -> Stopped {
         let mut call = Call { args_end: args.len(), input_end: 0, target };
+        worker.serve(&session.client);
         let started = Instant::now();
         session.client.paused.store(false, Ordering::Relaxed);
         if session.client.killed.load(Ordering::Relaxed) {
@@ -220,6 +226,7 @@ impl Engine {
             worker.stats.all.commands.add(1);
         }
         worker.sweep();
+        self.broadcast_changes(worker);
         if session.closing { Stopped::Closing } else { Stopped::No }
     }
 
@@ -324,7 +331,7 @@ impl Engine {
     ) -> bool {
         if let Target::Key(resolved, hash) = &call.target
             && session.is_plain()
-            && !self.pause.is_active()
+            && self.is_undisturbed()
         {
             self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
             return true;
@@ -365,7 +372,7 @@ impl Engine {
         }
         let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
         let key = args.get(usize::from(resolved.key));
-        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut state = self.lock_or_busy(self.shards.index(hash))?;
         let mut cx = KeyCx {
             engine: self,
             worker,
@@ -423,8 +430,16 @@ impl Engine {
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
+                        let watched = self.monitors.are_watching();
+                        if watched {
+                            // The command may take its long arguments away: they are made readable for longer.
+                            (0..args.len()).for_each(|index| _ = args.get(index));
+                        }
                         if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
                             self.answer_error(worker, Some(resolved), &error, &mut reply);
+                        }
+                        if watched {
+                            self.tell_monitors_of(worker, session, resolved.command, args);
                         }
                         Fate::Done
                     }
@@ -444,7 +459,22 @@ impl Engine {
             session.client.outbox.take(out);
         }
         session.reply = session.reply.after_command();
+        if let Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) = &call.target {
+            session.end_caching(resolved.command);
+        }
         true
+    }
+
+    /// Whether nothing stands between a plain session's commands and their run: no pause, no busy script, and nobody who
+    /// watches.
+    #[inline]
+    fn is_undisturbed(&self) -> bool {
+        !self.pause.holds_up() && !self.monitors.are_watching()
+    }
+
+    /// Tells those who watch of a session's command, which has run.
+    pub(crate) fn tell_monitors_of(&self, worker: &Worker, session: &Session, command: &Command, args: &Args<'_>) {
+        self.tell_monitors(Origin::Client(&session.client), session.database, command, args, &worker.secrets);
     }
 
     /// What must hold before a command runs.
@@ -458,6 +488,14 @@ impl Engine {
         let flags = resolved.command.flags;
         if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
             return Err(CmdError::NoAuth);
+        }
+        if self.pause.is_busy() && !is_allowed_while_busy(session, resolved) {
+            let kind = self.scripts.running.busy();
+            // Within another command of this worker nothing else may run, although the script may have ended just now.
+            let kind = kind.or(worker.is_nested.then_some(crate::scripting::Kind::Script));
+            if let Some(kind) = kind {
+                return Err(CmdError::Busy(kind));
+            }
         }
         let in_transaction = session.transaction.is_some();
         if in_transaction && flags.any(Flags::NO_MULTI) {
@@ -500,12 +538,12 @@ impl Engine {
         match resolved.command.run {
             Run::Key(_) => {
                 let hash = self.shards.hash(args.get(usize::from(resolved.key)));
-                let mut held = self.shards.lock_all_of(vec![self.shards.index(hash)]);
+                let mut held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Keys(_) => {
                 let indexes = self.shards_of(resolved.command, args);
-                let mut held = self.shards.lock_all_of(indexes);
+                let mut held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Session(run) | Run::Alone(run, _) => {
@@ -549,6 +587,8 @@ impl Engine {
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
         };
         worker.keeps_expired = false;
+        // While the shards are held: no change goes between what was read and the note of it.
+        self.note_read(session, resolved.command, args);
         result
     }
 
@@ -573,6 +613,13 @@ impl Engine {
         self.count_error(error.code());
         reply.error(error.to_string());
     }
+}
+
+/// Whether a command runs while a script is busy. What is queued and what looks at data does not: the script may hold it.
+fn is_allowed_while_busy(session: &Session, resolved: Resolved) -> bool {
+    let flags = resolved.command.flags;
+    let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+    flags.any(Flags::ALLOW_BUSY) && !is_queued && resolved.command.name != "WATCH"
 }
 
 #[inline]

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::notify::EventClass;
+use crate::shards::ShardState;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -30,7 +31,9 @@ impl Engine {
         let mut next = PERIOD;
         for index in (part..self.shards.count()).step_by(self.workers()) {
             while self.shards.due_ms(index) <= now_ms && next > Duration::ZERO {
-                self.expire_shard(worker, index, now_ms);
+                // A shard that a script holds is left for a later tick: a script may hold it for long.
+                let Some(mut state) = self.shards.try_lock_for(index, BUDGET) else { break };
+                self.expire_shard(worker, &mut state, index, now_ms);
                 if started.elapsed() > BUDGET {
                     next = Duration::ZERO;
                 }
@@ -44,9 +47,7 @@ impl Engine {
     }
 
     /// Removes some of the due keys of one shard.
-    fn expire_shard(&self, worker: &mut Worker, index: usize, now_ms: u64) {
-        let mut state = self.shards.lock(index);
-        let state = &mut *state;
+    fn expire_shard(&self, worker: &mut Worker, state: &mut ShardState, index: usize, now_ms: u64) {
         let mut done = true;
         for database in 0..state.shard.databases() {
             let watched = &state.watched;
@@ -56,10 +57,67 @@ impl Engine {
                     watched.changed(database, view.key());
                 }
                 self.notify(database, view.key(), EventClass::EXPIRED, "expired");
+                if self.tracking.is_active() {
+                    self.key_changed(worker, self.shards.hash(view.key()), view.key());
+                }
                 worker.stats.expired(1, now_ms.saturating_sub(view.deadline_ms().unwrap_or(now_ms)));
                 worker.discard(entry);
             });
         }
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::{ClientInfo, ConnectionKey, Dialect};
+    use crate::config::{Caller, Config, Machine};
+    use crate::context::Deadline;
+    use crate::pubsub::Topic;
+    use crate::tracking::{Echo, Mode, Tracker};
+    use std::sync::Arc;
+    use tenon_store::entry::NewValue;
+    use tenon_wire::OutBuf;
+
+    /// Keys that are not due, of which none may delay one that is.
+    const NOT_DUE: u32 = 20_000;
+
+    #[test]
+    fn a_due_key_among_many_that_are_not_goes_with_its_event() {
+        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let engine = Engine::new(Config::new(machine), &[], 1);
+        engine.set_config(&[(b"notify-keyspace-events", b"Ex")], Caller::Local).expect("it is a valid value");
+        let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
+        let (remote, local) = (String::new(), String::new());
+        let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: 0, unix: false };
+        let mut session = engine.open_session(engine.clients.add(info, 0));
+        session.set_proto(tenon_wire::resp::Proto::Resp3);
+        engine.subscribe(&mut session, Topic::Channel, b"__keyevent@0__:expired");
+        let tracker = Tracker::new(Arc::clone(&session.client), Mode::Broadcast, Echo::Wanted, None);
+        let mut worker = engine.worker(0);
+        let set = |worker: &mut Worker, key: &[u8], deadline_ms: u64| {
+            engine.with_key(worker, 0, engine.shards.hash(key), key, |cx| {
+                cx.set(NewValue::Int(1), Deadline::At(deadline_ms));
+            });
+        };
+        let now_ms = worker.clock.now_ms;
+        for number in 0..NOT_DUE {
+            set(&mut worker, &number.to_le_bytes(), now_ms + 3_600_000 + u64::from(number));
+        }
+        engine.start_tracking(&mut session, tracker, std::iter::empty());
+        set(&mut worker, b"due", now_ms + 2);
+        while worker.stats.all.expired.get() == 0 {
+            engine.tick(&mut worker);
+        }
+        engine.tick(&mut worker);
+        assert_eq!(worker.stats.all.expired.get(), 1);
+        assert_eq!(worker.stats.expiry_lag.iter().map(crate::stats::Counter::get).sum::<u64>(), 1);
+        let mut out = OutBuf::new();
+        session.client.outbox.take(&mut out);
+        let event = "$7\r\nmessage\r\n$22\r\n__keyevent@0__:expired\r\n$3\r\ndue\r\n";
+        let stale = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\ndue\r\n";
+        let sent = String::from_utf8(out.tail().clone()).expect("all of it is text");
+        assert!(sent.contains(event) && sent.contains(stale), "{sent:?}");
     }
 }

@@ -71,6 +71,7 @@ impl ServerCx<'_> {
             });
         });
         self.worker.stats.all.changes.add(keys as u64);
+        self.engine.all_changed();
         if taken.is_empty() {
             return;
         }
@@ -105,7 +106,7 @@ impl Engine {
     pub fn empty_database(&self, worker: &mut Worker, database: usize) {
         let mut taken = Vec::new();
         let mut keys = 0;
-        let mut held = self.shards.lock_everything();
+        let mut held = self.lock_everything(worker);
         held.each(&mut |index, state| {
             if let Some(keyspace) = take(self, state, database) {
                 keys += keyspace.len();
@@ -116,6 +117,7 @@ impl Engine {
         });
         drop(held);
         worker.stats.all.changes.add(keys as u64);
+        self.all_changed();
         if is_much(&taken) {
             self.reaper.free(garbage(taken));
         }

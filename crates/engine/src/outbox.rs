@@ -63,16 +63,16 @@ impl Outbox {
 }
 
 /// Something to send to any number of clients, written once in each version of RESP that one of them speaks.
-pub struct Parcel<W: Fn(&mut Reply<'_>)> {
-    write: W,
+pub struct Parcel<'a> {
+    write: Box<dyn Fn(&mut Reply<'_>) + 'a>,
     resp2: Option<Bytes>,
     resp3: Option<Bytes>,
 }
 
-impl<W: Fn(&mut Reply<'_>)> Parcel<W> {
+impl<'a> Parcel<'a> {
     /// What `write` writes. Writing nothing in one version sends nothing to those who speak it.
-    pub fn new(write: W) -> Parcel<W> {
-        Parcel { write, resp2: None, resp3: None }
+    pub fn new(write: impl Fn(&mut Reply<'_>) + 'a) -> Parcel<'a> {
+        Parcel { write: Box::new(write), resp2: None, resp3: None }
     }
 
     fn bytes(&mut self, proto: Proto) -> Bytes {
@@ -95,7 +95,7 @@ impl Engine {
     /// is locked in here that anyone waits in.
     ///
     /// A client that is sent more than its output may hold before its worker comes to it is closed.
-    pub fn deliver<W: Fn(&mut Reply<'_>)>(&self, client: &Client, parcel: &mut Parcel<W>) {
+    pub fn deliver(&self, client: &Client, parcel: &mut Parcel<'_>) {
         let mut state = client.outbox.state.lock();
         let bytes = parcel.bytes(state.proto);
         if bytes.is_empty() {

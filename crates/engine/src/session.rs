@@ -3,9 +3,10 @@
 use crate::acl::{Rights, User};
 use crate::args::OwnedArgs;
 use crate::clients::Client;
-use crate::command::ChannelKind;
+use crate::command::{ChannelKind, Command};
 use crate::pubsub::{Subscriptions, Topic};
 use crate::table::Resolved;
+use crate::tracking::{Caching, SessionTracking};
 use crate::watch::DirtyFlag;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -121,6 +122,10 @@ pub struct Session {
     pub(crate) roles: Roles,
     /// What it is subscribed to, if to anything.
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    /// How it is told of changes, if it is (CLIENT TRACKING).
+    pub tracking: Option<Box<SessionTracking>>,
+    /// Whether EXEC runs its queue now: nothing may wait then, nor begin to listen to other clients' commands.
+    pub(crate) in_exec: bool,
     /// Whether the connection is to be closed once the replies are sent.
     pub closing: bool,
 }
@@ -147,6 +152,8 @@ impl Session {
             dirty: DirtyFlag::default(),
             roles: Roles::NONE,
             subscriptions: None,
+            tracking: None,
+            in_exec: false,
             closing: false,
         }
     }
@@ -198,6 +205,22 @@ impl Session {
     /// What the client does beside asking and being answered.
     pub fn roles(&self) -> Roles {
         self.roles
+    }
+
+    /// Whether EXEC runs its queue now.
+    pub fn is_in_exec(&self) -> bool {
+        self.in_exec
+    }
+
+    /// Notes that a command is over: CLIENT CACHING was said for it, unless it was one about the client itself, or
+    /// MULTI goes on.
+    pub(crate) fn end_caching(&mut self, command: &Command) {
+        if self.transaction.is_none()
+            && let Some(tracking) = &mut self.tracking
+            && !command.name.starts_with("CLIENT ")
+        {
+            tracking.caching = Caching::Unsaid;
+        }
     }
 
     /// Adds a role or takes it away.

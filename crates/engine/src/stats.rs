@@ -122,6 +122,10 @@ counters! {
 /// Buckets of a latency histogram: bucket `n` counts durations of up to `2^n` microseconds.
 pub const LATENCY_BUCKETS: usize = 32;
 
+/// Buckets of the histogram of expiry lags: bucket 0 counts keys removed in their millisecond, bucket `n` lags of less
+/// than `2^n` milliseconds.
+pub const LAG_BUCKETS: usize = 24;
+
 /// What a worker has counted for one command.
 #[derive(Debug, Default)]
 pub struct CommandCounters {
@@ -171,6 +175,8 @@ impl CommandCounters {
 pub struct WorkerStats {
     /// Counters over all commands.
     pub all: Counters,
+    /// Keys removed because their time had come, by how late it was.
+    pub expiry_lag: [Counter; LAG_BUCKETS],
     /// Counters of each command, by its number in the table.
     pub commands: Box<[CommandCounters]>,
 }
@@ -178,7 +184,11 @@ pub struct WorkerStats {
 impl WorkerStats {
     /// Zeros for a table of so many commands.
     pub fn new(commands: usize) -> WorkerStats {
-        WorkerStats { all: Counters::default(), commands: (0..commands).map(|_| CommandCounters::default()).collect() }
+        WorkerStats {
+            all: Counters::default(),
+            expiry_lag: Default::default(),
+            commands: (0..commands).map(|_| CommandCounters::default()).collect(),
+        }
     }
 
     /// Counts a lookup for reading.
@@ -196,13 +206,16 @@ impl WorkerStats {
     /// Counts keys whose time had come.
     pub fn expired(&self, keys: u64, lag_ms: u64) {
         self.all.expired.add(keys);
-        self.all.expiry_lag_ms_sum.add(lag_ms * keys);
+        self.all.expiry_lag_ms_sum.add(lag_ms.saturating_mul(keys));
         self.all.expiry_lag_ms_max.raise(lag_ms);
+        let bucket = lag_ms.checked_ilog2().map_or(0, |log| log as usize + 1);
+        self.expiry_lag[bucket.min(LAG_BUCKETS - 1)].add(keys);
     }
 
     /// Everything back to 0 (CONFIG RESETSTAT).
     pub fn reset(&self) {
         self.all.reset();
+        self.expiry_lag.iter().for_each(Counter::reset);
         self.commands.iter().for_each(CommandCounters::reset);
     }
 }
@@ -210,6 +223,19 @@ impl WorkerStats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lags_are_counted_by_powers_of_two_of_milliseconds() {
+        let stats = WorkerStats::new(0);
+        for lag_ms in [0, 1, 2, 3, 4, 7, 8, u64::MAX] {
+            stats.expired(1, lag_ms);
+        }
+        let counts = |stats: &WorkerStats| stats.expiry_lag.each_ref().map(Counter::get);
+        assert_eq!(counts(&stats)[..5], [1, 1, 2, 2, 1]);
+        assert_eq!(counts(&stats)[LAG_BUCKETS - 1], 1);
+        stats.reset();
+        assert_eq!(counts(&stats), [0; LAG_BUCKETS]);
+    }
 
     #[test]
     fn buckets_are_powers_of_two_of_microseconds() {

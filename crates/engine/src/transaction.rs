@@ -6,6 +6,7 @@ use crate::command::{Flags, Run};
 use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::locking::{OnBusy, SLICE};
 use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
 use crate::table::Resolved;
@@ -59,12 +60,20 @@ impl Engine {
         let watched = std::mem::take(&mut session.watched);
         let whole = transaction.queue.iter().any(|(resolved, _)| matches!(resolved.command.run, Run::Server(_)));
         let mut held = if whole {
-            self.shards.lock_everything()
+            self.lock_everything(worker)
         } else {
             let keys =
                 transaction.queue.iter().flat_map(|(resolved, args)| self.shards_of(resolved.command, &args.view()));
             let watches = watched.iter().map(|watch| self.shards.index(self.shards.hash(&watch.key)));
-            self.shards.lock_all_of(keys.chain(watches).collect())
+            let indexes = keys.chain(watches).collect();
+            match self.lock_several(worker, indexes, OnBusy::Refuse) {
+                Ok(held) => held,
+                Err(error) => {
+                    session.watched = watched;
+                    self.unwatch(session);
+                    return Err(exec_abort(&error));
+                }
+            }
         };
         // The watched keys' shards are locked too, so nothing can change between this look and the first command.
         let mut dirty = session.dirty.is_set();
@@ -93,6 +102,7 @@ impl Engine {
         }
         let silent = session.reply.is_silent();
         reply.array(transaction.queue.len());
+        session.in_exec = true;
         for (resolved, args) in &transaction.queue {
             let started = std::time::Instant::now();
             // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
@@ -121,6 +131,7 @@ impl Engine {
                 let now_ms = worker.clock.now_ms;
                 self.slowlog.add(now_ms, elapsed_us, &args.view(), &worker.secrets, &session.client, max_len);
             }
+            self.tell_monitors_of(worker, session, resolved.command, &args.view());
             worker.secrets.clear();
             if let Err(error) = result {
                 self.answer_error(worker, Some(*resolved), &error, &mut one);
@@ -133,6 +144,7 @@ impl Engine {
                 reply.out().append(&mut unheard);
             }
         }
+        session.in_exec = false;
         Ok(())
     }
 
@@ -140,7 +152,7 @@ impl Engine {
     pub fn watch(&self, worker: &mut Worker, session: &mut Session, key: &[u8]) {
         let (database, touches) = (session.database, session.touches);
         let hash = self.shards.hash(key);
-        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut state = self.lock_serving(worker, self.shards.index(hash));
         // A key past its deadline is removed before it is watched: its removal must not count as a change later.
         KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches }.find();
         let is_new = state.watched.get_or_insert_default().add(database, key, &session.dirty);
@@ -157,17 +169,44 @@ impl Engine {
         if session.watched.is_empty() {
             return;
         }
-        for watch in std::mem::take(&mut session.watched) {
+        let (watched, dirty) = (std::mem::take(&mut session.watched), std::mem::take(&mut session.dirty));
+        if let Some(left) = self.unwatch_keys(watched, &dirty) {
+            // A busy script may hold their shards: whoever is the last of those goes on. Until then changes mark what
+            // nobody looks at any more.
+            self.scripts.unwatched.lock().push((left, dirty));
+        }
+        session.client.watching.store(0, Ordering::Relaxed);
+    }
+
+    /// Lets watched keys go; gives those whose shards are held by a busy script.
+    fn unwatch_keys(&self, watched: Vec<WatchedKey>, dirty: &DirtyFlag) -> Option<Vec<WatchedKey>> {
+        let mut left = watched.into_iter();
+        while let Some(watch) = left.next() {
             let hash = self.shards.hash(&watch.key);
-            let mut state = self.shards.lock(self.shards.index(hash));
+            let mut state = loop {
+                if let Some(state) = self.shards.try_lock_for(self.shards.index(hash), SLICE) {
+                    break state;
+                }
+                if self.pause.is_busy() {
+                    return Some(std::iter::once(watch).chain(left).collect());
+                }
+            };
             if let Some(watchers) = &mut state.watched
-                && watchers.remove(watch.database, &watch.key, &session.dirty)
+                && watchers.remove(watch.database, &watch.key, dirty)
             {
                 state.watched = None;
             }
         }
-        session.dirty = DirtyFlag::default();
-        session.client.watching.store(0, Ordering::Relaxed);
+        None
+    }
+
+    /// Lets go what sessions could not let go while a script was busy. No shard is locked.
+    pub(crate) fn unwatch_deferred(&self) {
+        for (watched, dirty) in std::mem::take(&mut *self.scripts.unwatched.lock()) {
+            if let Some(left) = self.unwatch_keys(watched, &dirty) {
+                self.scripts.unwatched.lock().push((left, dirty));
+            }
+        }
     }
 
     /// Ends MULTI without running its queue (DISCARD); tells whether there was one.
@@ -194,6 +233,8 @@ impl Engine {
     pub fn end_session(&self, session: &mut Session) {
         self.unwatch(session);
         self.unsubscribe_all(session);
+        self.stop_monitoring(session);
+        self.stop_tracking(session);
         self.clients.remove(session.client.id);
     }
 }

@@ -1,11 +1,13 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
 use crate::batch::BatchScratch;
+use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
 use crate::memory::Room;
 use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
+use crate::scripting::Interpreters;
 use crate::stats::WorkerStats;
 use std::sync::Arc;
 use tenon_store::access::Noting;
@@ -31,11 +33,19 @@ pub struct Worker {
     pub(crate) room: Room,
     /// The arguments of the command that runs which the slow log must not show.
     pub(crate) secrets: Vec<usize>,
+    /// The Lua states; taken out while a script runs.
+    pub(crate) interpreters: Option<Box<Interpreters>>,
+    /// Whether what runs now does so while another command of this worker waits: it must not lock a shard.
+    pub(crate) is_nested: bool,
     /// Where packed collections are changed.
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
     random: Random,
+    /// The number of the client whose commands run; 0: nobody's.
+    pub(crate) client: u64,
+    /// Keys that were changed and have not been told to those who listen to prefixes, each with who changed it.
+    pub(crate) broadcasts: Vec<(Box<[u8]>, u64)>,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
     /// What takes too long to free between two commands, likewise.
@@ -54,13 +64,23 @@ impl Worker {
             compaction: Compaction::new(std::time::Instant::now()),
             room: Room::default(),
             secrets: Vec::new(),
+            interpreters: None,
+            is_nested: false,
             packed_scratch: Vec::new(),
             keeps_expired: false,
             random: Random::new(seed),
+            client: 0,
+            broadcasts: Vec::new(),
             garbage: Vec::new(),
             large_garbage: Vec::new(),
             reaper,
         }
+    }
+
+    /// Says whose commands run from now on.
+    #[inline]
+    pub fn serve(&mut self, client: &Client) {
+        self.client = client.id;
     }
 
     /// Takes out the lists that batches are parsed into; they are empty.

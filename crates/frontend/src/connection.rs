@@ -53,6 +53,12 @@ impl Connection {
         self.on_bytes(engine, worker, &[], out)
     }
 
+    /// Whether it may be served while another connection's command on this worker has not ended: most commands are then
+    /// refused, which memcached's protocol has no word for.
+    pub fn may_serve_meanwhile(&self) -> bool {
+        matches!(self, Connection::Resp(_))
+    }
+
     /// Takes a message from another thread.
     pub fn on_message(&mut self, engine: &Engine, worker: &mut Worker, message: Message, out: &mut OutBuf) -> Flow {
         match message {

@@ -28,7 +28,7 @@ use tenon_engine::worker::Worker;
 /// Keys that are looked for side by side, and requests that are parsed before the first of them runs: enough for their
 /// memory to be loaded together, few enough for the first's to be still there when its turn comes.
 const BATCH_MAX: usize = 64;
-/// Unsent output at which requests wait until the client has read it, in bytes.
+/// Output of one call at which further requests wait until there is room for more, in bytes.
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// Data blocks from this many bytes on are taken out of the stream into chunks when they are not wholly there.
 const BIG_MIN: usize = 64 * 1024;
@@ -121,6 +121,7 @@ impl MemcacheConnection {
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.all.input_bytes.add(input.len() as u64);
         let before = out.len();
+        worker.serve(&self.client);
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);

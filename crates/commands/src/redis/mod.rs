@@ -4,6 +4,7 @@ pub mod bitmap;
 pub mod connection;
 mod database;
 pub mod generic;
+pub mod hash;
 pub mod help;
 mod help_command;
 pub mod hyperloglog;
@@ -11,6 +12,7 @@ pub mod pubsub;
 mod random_count;
 mod reply_item;
 mod scan_page;
+pub mod scripting;
 pub mod server;
 pub mod set;
 pub mod string;
@@ -72,6 +74,15 @@ pub static ALL: &[&Command] = &[
     &pubsub::subscribe::SUBSCRIBE,
     &pubsub::subscribe::SUNSUBSCRIBE,
     &pubsub::subscribe::UNSUBSCRIBE,
+    // Scripts and functions.
+    &scripting::eval::EVAL,
+    &scripting::eval::EVALSHA,
+    &scripting::eval::EVALSHA_RO,
+    &scripting::eval::EVAL_RO,
+    &scripting::fcall::FCALL,
+    &scripting::fcall::FCALL_RO,
+    &scripting::function::FUNCTION,
+    &scripting::script::SCRIPT,
     // Server.
     &server::acl::container::ACL,
     &server::command::COMMAND,
@@ -81,11 +92,29 @@ pub static ALL: &[&Command] = &[
     &server::latency::LATENCY,
     &server::lolwut::LOLWUT,
     &server::memory::MEMORY,
+    &server::monitor::MONITOR,
     &server::role::ROLE,
     &server::shutdown::SHUTDOWN,
     &server::slowlog::SLOWLOG,
     &server::time::LASTSAVE,
     &server::time::TIME,
+    // Hashes.
+    &hash::get::HEXISTS,
+    &hash::get::HGET,
+    &hash::get::HMGET,
+    &hash::get::HSTRLEN,
+    &hash::increment::HINCRBY,
+    &hash::increment::HINCRBYFLOAT,
+    &hash::random::HRANDFIELD,
+    &hash::remove::HDEL,
+    &hash::set::HMSET,
+    &hash::set::HSET,
+    &hash::set::HSETNX,
+    &hash::whole::HGETALL,
+    &hash::whole::HKEYS,
+    &hash::whole::HLEN,
+    &hash::whole::HSCAN,
+    &hash::whole::HVALS,
     // Sets.
     &set::add::SADD,
     &set::add::SMOVE,

@@ -31,6 +31,13 @@ impl RandomCount {
         Ok(if count < 0 { RandomCount::Repeated(magnitude) } else { RandomCount::Distinct(magnitude) })
     }
 
+    /// How many, whether they may come twice or not.
+    pub(super) fn magnitude(self) -> usize {
+        match self {
+            RandomCount::Distinct(count) | RandomCount::Repeated(count) => count,
+        }
+    }
+
     /// Refuses a count that would fill the memory; to be asked once it is known that there are elements.
     pub(super) fn check(self) -> Result<(), CmdError> {
         match self {

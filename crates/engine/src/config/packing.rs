@@ -1,7 +1,7 @@
 //! Up to where collections stay small, as the settings say. Knows no collection.
 
 use super::Config;
-use tenon_store::types::SetLimits;
+use tenon_store::types::{HashLimits, SetLimits};
 
 /// A number of elements or bytes.
 fn size(value: u64) -> usize {
@@ -9,6 +9,12 @@ fn size(value: u64) -> usize {
 }
 
 impl Config {
+    /// The limits of a hash's small form.
+    #[inline]
+    pub fn hash_limits(&self) -> HashLimits {
+        HashLimits { fields: size(self.hash_max_listpack_entries()), bytes: size(self.hash_max_listpack_value()) }
+    }
+
     /// The limits of a set's small forms.
     #[inline]
     pub fn set_limits(&self) -> SetLimits {

@@ -173,6 +173,10 @@ settings! {
         name: "busy-reply-threshold", aliases: &["lua-time-limit"], kind: Kind::Int { min: 0, max: i64::MAX },
         initial: Is("5000"), group: Group::Server
     }
+    /// Bytes of memory that one worker's Lua state may take: a script that wants more ends with an error; 0 for any.
+    script_memory_max: u64 {
+        name: "script-memory-max", kind: Kind::Memory { min: 0 }, initial: Is("1gb"), group: Group::Memory
+    }
     /// Working directory, which relative paths start from.
     dir: Arc<str> {
         name: "dir", kind: Kind::Directory, guard: Guard::Protected, group: Group::Server,
@@ -253,6 +257,12 @@ settings! {
     /// Events that are published: K by key, E by event, g$lshzxetd the classes, A all of these, m misses, n new keys.
     notify_keyspace_events: EventClass {
         name: "notify-keyspace-events", kind: Kind::NotifyFlags, group: Group::Observability
+    }
+
+    /// Keys that clients with CLIENT TRACKING are to be told of, at most; 0 for no limit.
+    tracking_table_max_keys: u64 {
+        name: "tracking-table-max-keys", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("1000000"),
+        group: Group::Clients
     }
 
     /// When to save to disk: seconds and changes, in pairs; empty for never.

@@ -48,7 +48,6 @@ const SYSLOG: &str = "Tenon logs to its standard output or a file";
 const DEFRAG: &str = "Tenon has no active defragmentation";
 const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
 const OOM: &str = "Tenon leaves the OOM killer's scores alone";
-const TRACKING: &str = "Tenon has no client-side caching";
 const SIGNALS: &str = "SIGTERM and SIGINT shut Tenon down gracefully, and nothing else";
 
 /// The settings of Redis 7 that Tenon accepts at this value only. Names and defaults are those of redis-server 7.0
@@ -149,7 +148,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("bgsave_cpulist", "", AFFINITY),
     fixed("oom-score-adj", "no", OOM),
     fixed("oom-score-adj-values", "0 200 800", OOM),
-    fixed("tracking-table-max-keys", "1000000", TRACKING),
     fixed("bind-source-addr", "", "Tenon opens no connections of its own"),
     fixed("socket-mark-id", "0", "Tenon does not mark its sockets"),
     fixed("shutdown-on-sigint", "default", SIGNALS),

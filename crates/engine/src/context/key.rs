@@ -46,7 +46,7 @@ impl Engine {
         key: &[u8],
         visit: impl FnOnce(&mut KeyCx<'_>) -> R,
     ) -> R {
-        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut state = self.lock_serving(worker, self.shards.index(hash));
         visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true })
     }
 }
@@ -117,7 +117,7 @@ impl<'a> KeyCx<'a> {
         let entry = self.keyspace_mut().remove(slot);
         self.worker.discard(entry);
         self.worker.stats.expired(1, lag_ms);
-        self.tell_watchers();
+        self.tell_others();
         self.notify(EventClass::EXPIRED, "expired");
     }
 
@@ -414,13 +414,17 @@ impl<'a> KeyCx<'a> {
     #[inline]
     pub(super) fn changed(&mut self) {
         self.worker.stats.changed();
-        self.tell_watchers();
+        self.tell_others();
     }
 
+    /// Tells those who watch the key, or keep what they have read of it.
     #[inline]
-    fn tell_watchers(&self) {
+    fn tell_others(&mut self) {
         if let Some(watched) = &self.state.watched {
             watched.changed(self.database, self.key);
+        }
+        if self.engine.tracking.is_active() {
+            self.engine.key_changed(self.worker, self.hash, self.key);
         }
     }
 }

@@ -184,3 +184,74 @@ impl Engine {
         stripe.get(channel).map_or(0, Subscribers::len)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::{ClientInfo, ConnectionKey, Dialect};
+    use crate::config::{Config, Machine};
+    use crate::pubsub::Topic;
+    use crate::session::Session;
+    use tenon_wire::OutBuf;
+
+    const PUBLISHERS: usize = 4;
+    const MESSAGES: usize = 500;
+
+    fn session(engine: &Engine) -> Session {
+        let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
+        let (remote, local) = (String::new(), String::new());
+        let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: 0, unix: false };
+        engine.open_session(engine.clients.add(info, 0))
+    }
+
+    fn received(session: &Session) -> Vec<u8> {
+        let mut out = OutBuf::new();
+        session.client.outbox.take(&mut out);
+        out.tail().clone()
+    }
+
+    #[test]
+    fn everybody_gets_a_channels_messages_in_one_order() {
+        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let engine = Engine::new(Config::new(machine), &[], 1);
+        let mut listeners = [session(&engine), session(&engine)];
+        for listener in &mut listeners {
+            engine.subscribe(listener, Topic::Channel, b"c");
+        }
+        let mut by_pattern = session(&engine);
+        engine.subscribe(&mut by_pattern, Topic::Pattern, b"*");
+        let mut fickle = session(&engine);
+        std::thread::scope(|scope| {
+            for publisher in 0..PUBLISHERS {
+                let engine = &engine;
+                scope.spawn(move || {
+                    for number in 0..MESSAGES {
+                        let sent = engine.publish(Scope::Global, b"c", format!("{publisher} {number}").as_bytes());
+                        assert!((3..=4).contains(&sent), "{sent}");
+                    }
+                });
+            }
+            // One that comes and goes meanwhile disturbs nobody, and gets nothing once it is gone.
+            for _ in 0..MESSAGES {
+                engine.subscribe(&mut fickle, Topic::Channel, b"c");
+                engine.unsubscribe(&mut fickle, Topic::Channel, b"c");
+                received(&fickle);
+                assert!(!fickle.client.outbox.is_waiting());
+            }
+        });
+        let [first, second] = listeners.each_ref().map(received);
+        assert_eq!(first.split(|&byte| byte == b'*').count(), PUBLISHERS * MESSAGES + 1);
+        assert_eq!(first, second);
+        let texts = |bytes: &[u8]| -> Vec<String> {
+            let text = String::from_utf8(bytes.to_vec()).expect("all of it is text");
+            text.split("\r\n").filter(|line| line.contains(' ')).map(str::to_owned).collect()
+        };
+        assert_eq!(texts(&received(&by_pattern)), texts(&first));
+        for listener in &mut listeners {
+            engine.end_session(listener);
+        }
+        engine.end_session(&mut by_pattern);
+        assert_eq!((engine.pubsub.channel_count(Scope::Global), engine.pubsub.pattern_count()), (0, 0));
+        assert_eq!(engine.publish(Scope::Global, b"c", b"nobody hears"), 0);
+    }
+}

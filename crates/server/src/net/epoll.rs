@@ -44,7 +44,6 @@ pub(super) struct Epoll {
     /// Tokens to report in the next wait without asking the kernel, and those reported in the last.
     again: Vec<u64>,
     reported_again: Vec<u64>,
-    input: Vec<u8>,
 }
 
 pub(super) struct EpollSocket {
@@ -95,7 +94,6 @@ impl Io for Epoll {
             ready: Vec::with_capacity(EVENTS_PER_WAIT),
             again: Vec::new(),
             reported_again: Vec::new(),
-            input: Vec::with_capacity(RECEIVE_BYTES),
         })
     }
 
@@ -143,13 +141,16 @@ impl Io for Epoll {
     }
 
     #[inline]
-    fn receive<'a>(&'a mut self, socket: &mut EpollSocket) -> Received<'a> {
-        self.input.clear();
-        match recv(&socket.fd, spare_capacity(&mut self.input), RecvFlags::empty()) {
+    fn receive(&mut self, socket: &mut EpollSocket, input: &mut Vec<u8>) -> Received {
+        input.clear();
+        if input.capacity() < RECEIVE_BYTES {
+            input.reserve_exact(RECEIVE_BYTES);
+        }
+        match recv(&socket.fd, spare_capacity(input), RecvFlags::empty()) {
             Ok((0, _)) => Received::End,
             Ok((received, _)) => {
-                socket.may_receive = received == self.input.capacity() || socket.end_is_near;
-                Received::Bytes(&self.input)
+                socket.may_receive = received == input.capacity() || socket.end_is_near;
+                Received::Bytes
             }
             Err(Errno::AGAIN | Errno::INTR) => {
                 socket.may_receive = false;

@@ -3,6 +3,7 @@
 
 pub mod bitfield;
 pub mod bitmap;
+mod chance;
 mod collection;
 mod hash;
 pub mod hll;
@@ -12,7 +13,7 @@ pub mod set;
 mod value_type;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
-pub use hash::{Hash, HashLimits, HashRef};
+pub use hash::{Fields, Hash, HashLimits, HashRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
 pub use set::{Set, SetLimits, SetRef};

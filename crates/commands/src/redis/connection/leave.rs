@@ -56,6 +56,8 @@ fn reset(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     let session = &mut *cx.session;
     cx.engine.unwatch(session);
     cx.engine.unsubscribe_all(session);
+    cx.engine.stop_monitoring(session);
+    cx.engine.stop_tracking(session);
     // Messages from before come before the answer, in the version of RESP that they were sent in.
     session.client.outbox.take(reply.out());
     session.set_transaction(None);

@@ -6,7 +6,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeyS
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
-use tenon_engine::store::types::{Object, PackedKind};
+use tenon_engine::store::types::{Collection, Object, PackedKind};
 use tenon_engine::wire::resp::Reply;
 
 /// Looks at a value from outside.
@@ -129,7 +129,7 @@ pub(crate) fn encoding_name(entry: EntryRef<'_>) -> &'static str {
         ValueRef::Bytes(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "raw",
         ValueRef::Packed(PackedKind::IntSet, _) => "intset",
         ValueRef::Packed(..) => "listpack",
-        ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
+        ValueRef::Object(Object::Hash(hash)) => hash.view().encoding(),
         ValueRef::Object(Object::Set(set)) => set.encoding(),
     }
 }

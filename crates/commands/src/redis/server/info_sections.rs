@@ -10,7 +10,7 @@ use tenon_engine::engine::Engine;
 use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
 use tenon_engine::pubsub::Scope;
 use tenon_engine::session::Roles;
-use tenon_engine::stats::{Counter, Counters, LATENCY_BUCKETS};
+use tenon_engine::stats::{Counter, Counters, LAG_BUCKETS, LATENCY_BUCKETS};
 use tenon_engine::{clock, version};
 
 /// What the sections are written from.
@@ -101,7 +101,7 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
             ("client_recent_max_output_buffer", most(|client| client.output_bytes.load(Ordering::Relaxed))),
             // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
             ("blocked_clients", clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count() as u64),
-            ("tracking_clients", 0),
+            ("tracking_clients", facts.engine.tracking.clients() as u64),
             ("pubsub_clients", clients.iter().filter(|client| client.roles().has(Roles::SUBSCRIBER)).count() as u64),
             ("clients_in_timeout_table", 0),
         ],
@@ -233,9 +233,9 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("active_defrag_key_misses", 0),
             ("total_active_defrag_time", 0),
             ("current_active_defrag_time", 0),
-            ("tracking_total_keys", 0),
-            ("tracking_total_items", 0),
-            ("tracking_total_prefixes", 0),
+            ("tracking_total_keys", facts.engine.tracking.keys() as u64),
+            ("tracking_total_items", facts.engine.tracking.items() as u64),
+            ("tracking_total_prefixes", facts.engine.tracking.prefix_count() as u64),
             ("unexpected_error_replies", 0),
             ("total_error_replies", facts.sum(|all| &all.errors)),
             ("client_output_buffer_limit_disconnections", facts.sum(|all| &all.output_limit_closed)),
@@ -343,6 +343,19 @@ pub fn keyspace(facts: &Facts<'_>, text: &mut String) {
     }
 }
 
+/// How late 99 % of the removed keys were at most, in milliseconds: the end of their bucket.
+fn expiry_lag_ms_p99(engine: &Engine) -> u64 {
+    let counts: [u64; LAG_BUCKETS] = std::array::from_fn(|bucket| engine.sum(|stats| stats.expiry_lag[bucket].get()));
+    let all: u64 = counts.iter().sum();
+    let mut later = 0;
+    // From the latest bucket down, as long as no more than a hundredth of all keys lies beyond.
+    let last = (0..LAG_BUCKETS).rev().find(|&bucket| {
+        later += counts[bucket];
+        later * 100 > all
+    });
+    last.map_or(0, |bucket| (1 << bucket) - 1)
+}
+
 /// `# Tenon`: what Redis has no names for.
 pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     let engine = facts.engine;
@@ -355,6 +368,7 @@ pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     line(text, "memcached_port", engine.config.memcached_port());
     let lag_ms_mean = mean(facts.sum(|all| &all.expiry_lag_ms_sum), expired);
     put(text, format_args!("expiry_lag_ms_mean:{lag_ms_mean:.2}\r\n"));
+    line(text, "expiry_lag_ms_p99", expiry_lag_ms_p99(engine).min(lag_ms_max));
     line(text, "expiry_lag_ms_max", lag_ms_max);
     put(text, format_args!("eviction_us_mean:{:.2}\r\n", mean(facts.sum(|all| &all.eviction_us), evicted)));
     line(text, "changes", engine.changes());

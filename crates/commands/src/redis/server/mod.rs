@@ -17,6 +17,7 @@ mod latency_doctor;
 pub mod lolwut;
 pub mod memory;
 mod memory_doctor;
+pub mod monitor;
 pub mod role;
 pub mod shutdown;
 pub mod slowlog;

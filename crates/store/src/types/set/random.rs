@@ -1,30 +1,9 @@
 //! Members of a set by chance, each as likely as any other. Knows no source of randomness: random numbers are passed in.
 
 use super::forms::{Set, SetRef};
+use crate::types::chance::{Selection, below};
 use std::collections::HashSet;
 use tenon_ds::packed::{Element, Item, PackedBuf};
-
-/// A number below `bound`.
-#[inline]
-fn below(random: u64, bound: usize) -> usize {
-    ((u128::from(random) * bound as u128) >> 64) as usize
-}
-
-/// Which of a row of things are taken, so that each choice of so many is as likely as any other (Knuth's algorithm S).
-struct Selection {
-    wanted: usize,
-    left: usize,
-}
-
-impl Selection {
-    /// Whether the next one is taken.
-    fn takes(&mut self, random: u64) -> bool {
-        let takes = below(random, self.left) < self.wanted;
-        self.left -= 1;
-        self.wanted -= usize::from(takes);
-        takes
-    }
-}
 
 impl<'a> SetRef<'a> {
     /// Some member; `None` when there is none.

@@ -1,6 +1,6 @@
 //! CLIENT itself, and its HELP.
 
-use super::{identity, kill, list, mode, pause};
+use super::{identity, kill, list, mode, pause, tracking};
 use crate::redis::help::reply_help;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
@@ -20,7 +20,9 @@ pub static CLIENT: Command = Command {
     keys: Keys::None,
     flags: Flags::NONE,
     run: Run::Container(&[
+        &tracking::CACHING,
         &identity::GETNAME,
+        &tracking::GETREDIR,
         &HELP,
         &identity::ID,
         &list::INFO,
@@ -32,13 +34,19 @@ pub static CLIENT: Command = Command {
         &mode::REPLY,
         &identity::SETINFO,
         &identity::SETNAME,
+        &tracking::TRACKING,
+        &tracking::TRACKINGINFO,
         &pause::UNBLOCK,
         &pause::UNPAUSE,
     ]),
 };
 
-/// What is here for connections, without the subcommands of Redis that Tenon does not have.
+/// What is here for connections.
 const LINES: &[&str] = &[
+    "CACHING (YES|NO)",
+    "    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.",
+    "GETREDIR",
+    "    Return the client ID we are redirecting to when tracking is enabled.",
     "GETNAME",
     "    Return the name of the current connection.",
     "ID",
@@ -81,6 +89,11 @@ const LINES: &[&str] = &[
     "    Set client meta attr. Options are:",
     "    * LIB-NAME: the client lib name.",
     "    * LIB-VER: the client lib version.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+    "         [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Control server assisted client side caching.",
+    "TRACKINGINFO",
+    "    Report tracking status for the current connection.",
     "UNBLOCK <clientid> [TIMEOUT|ERROR]",
     "    Unblock the specified blocked client.",
     "NO-EVICT (ON|OFF)",

@@ -7,3 +7,4 @@ mod kind;
 pub mod list;
 pub mod mode;
 pub mod pause;
+pub mod tracking;

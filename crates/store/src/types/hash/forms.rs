@@ -1,7 +1,9 @@
-//! Hashes: fields with values, packed while they are few and short, in a table afterwards. Knows no command.
+//! A hash in one of two forms: field and value in turn in a packed run while they are few and short, a table
+//! afterwards. A table does not go back, as in Redis. Knows no command.
 
-use super::{Collection, Object, PackedKind, ValueType};
-use std::collections::HashMap;
+use super::Fields;
+use crate::types::{Collection, Object, PackedKind, ValueType};
+use std::ops::Range;
 use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
 
 /// Up to where a hash stays packed.
@@ -19,7 +21,7 @@ pub enum Hash {
     /// Few fields: field and value in turn.
     Packed(PackedBuf),
     /// Many or long ones.
-    Table(HashMap<Box<[u8]>, Box<[u8]>>),
+    Table(Fields),
 }
 
 /// A hash, for reading.
@@ -28,7 +30,7 @@ pub enum HashRef<'a> {
     /// Few fields: field and value in turn.
     Packed(Packed<'a>),
     /// Many or long ones.
-    Table(&'a HashMap<Box<[u8]>, Box<[u8]>>),
+    Table(&'a Fields),
 }
 
 impl Default for Hash {
@@ -105,38 +107,70 @@ impl<'a> HashRef<'a> {
     /// Calls `visit` with each field and its value, in no particular order.
     pub fn for_each(self, mut visit: impl FnMut(Item<'a>, Item<'a>)) {
         match self {
-            HashRef::Packed(packed) => {
-                let mut elements = packed.iter();
-                while let (Some(field), Some(value)) = (elements.next(), elements.next()) {
-                    visit(field.item, value.item);
-                }
+            HashRef::Packed(packed) => pairs(packed).for_each(|(field, value)| visit(field, value)),
+            HashRef::Table(fields) => {
+                fields.iter().for_each(|(field, value)| visit(Item::Bytes(field), Item::Bytes(value)));
             }
-            HashRef::Table(table) => {
-                table.iter().for_each(|(field, value)| visit(Item::Bytes(field), Item::Bytes(value)));
+        }
+    }
+
+    /// A page of the fields: from `cursor` on (0 at the start) about `count` of them. Gives the cursor to go on from, 0
+    /// at the end. A packed hash is one page.
+    pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(Item<'a>, Item<'a>)) -> u64 {
+        match self {
+            HashRef::Packed(_) => {
+                self.for_each(visit);
+                0
+            }
+            HashRef::Table(fields) => {
+                fields.scan(cursor, count, |field, value| visit(Item::Bytes(field), Item::Bytes(value)))
             }
         }
     }
 
     /// The value of a field.
+    #[inline]
     pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
         match self {
-            HashRef::Packed(packed) => {
-                let (_, value) = find(packed, Item::of(field))?;
-                Some(packed.at(value).item)
-            }
-            HashRef::Table(table) => table.get(field).map(|value| Item::Bytes(value)),
+            HashRef::Packed(packed) => find(packed, Item::of(field)).map(|found| found.value),
+            HashRef::Table(fields) => fields.get(field).map(Item::Bytes),
+        }
+    }
+
+    /// Redis's name for the encoding.
+    pub fn encoding(self) -> &'static str {
+        match self {
+            HashRef::Packed(_) => "listpack",
+            HashRef::Table(_) => "hashtable",
         }
     }
 }
 
-/// Where a field and its value start.
-fn find(packed: Packed<'_>, field: Item<'_>) -> Option<(usize, usize)> {
+/// Fields and values in their order.
+pub(super) fn pairs(packed: Packed<'_>) -> impl Iterator<Item = (Item<'_>, Item<'_>)> {
+    let mut elements = packed.iter();
+    std::iter::from_fn(move || Some((elements.next()?.item, elements.next()?.item)))
+}
+
+/// A field that is there.
+struct Found<'a> {
+    /// Where the field starts.
+    at: usize,
+    /// The value.
+    value: Item<'a>,
+    /// The bytes of the value.
+    range: Range<usize>,
+}
+
+/// Looks for a canonical field.
+#[inline]
+fn find<'a>(packed: Packed<'a>, field: Item<'_>) -> Option<Found<'a>> {
     let mut elements = packed.iter();
     while let Some(element) = elements.next() {
+        let value = elements.next()?;
         if element.item == field {
-            return Some((element.at, element.end));
+            return Some(Found { at: element.at, value: value.item, range: value.at..value.end });
         }
-        elements.next();
     }
     None
 }
@@ -149,62 +183,54 @@ impl Hash {
         }
         match self {
             Hash::Packed(packed) => {
-                if let Some((_, at)) = find(packed.view(), Item::of(field)) {
-                    let end = packed.view().at(at).end;
-                    packed.replace(at..end, Item::of(value));
+                if let Some(Found { range, .. }) = find(packed.view(), Item::of(field)) {
+                    packed.replace(range, Item::of(value));
                     return false;
+                }
+                if packed.len() / 2 >= limits.fields.min(COUNT_MAX / 2) {
+                    self.unpack();
+                    return self.set(field, value, limits);
                 }
                 packed.push(Item::of(field));
                 packed.push(Item::of(value));
-                if packed.len() / 2 > limits.fields.min(COUNT_MAX / 2 - 1) {
-                    self.unpack();
-                }
                 true
             }
-            Hash::Table(table) => table.insert(field.into(), value.into()).is_none(),
+            Hash::Table(fields) => fields.set(field, value),
         }
+    }
+
+    /// Whether the field is there.
+    pub fn contains(&self, field: &[u8]) -> bool {
+        self.view().get(field).is_some()
     }
 
     /// Takes a field out; tells whether it was there.
     pub fn remove(&mut self, field: &[u8]) -> bool {
         match self {
             Hash::Packed(packed) => {
-                let Some((at, value)) = find(packed.view(), Item::of(field)) else { return false };
-                let end = packed.view().at(value).end;
-                packed.remove(at..end, 2);
+                let Some(Found { at, range, .. }) = find(packed.view(), Item::of(field)) else { return false };
+                packed.remove(at..range.end, 2);
                 true
             }
-            Hash::Table(table) => table.remove(field).is_some(),
+            Hash::Table(fields) => fields.remove(field),
         }
     }
 
     fn unpack(&mut self) {
         let Hash::Packed(packed) = self else { return };
-        let mut table = HashMap::new();
-        let mut elements = packed.view().iter();
-        while let (Some(field), Some(value)) = (elements.next(), elements.next()) {
+        let mut fields = Fields::default();
+        for (field, value) in pairs(packed.view()) {
             let (mut field_room, mut value_room): (IntText, IntText) = ([0; 20], [0; 20]);
-            table.insert(field.item.as_bytes(&mut field_room).into(), value.item.as_bytes(&mut value_room).into());
+            fields.set(field.as_bytes(&mut field_room), value.as_bytes(&mut value_room));
         }
-        *self = Hash::Table(table);
-    }
-
-    /// Redis's name for the encoding.
-    pub fn encoding(&self) -> &'static str {
-        match self {
-            Hash::Packed(_) => "listpack",
-            Hash::Table(_) => "hashtable",
-        }
+        *self = Hash::Table(fields);
     }
 
     /// Bytes of memory beside the object itself.
     pub fn memory(&self) -> usize {
         match self {
             Hash::Packed(packed) => packed.memory(),
-            Hash::Table(table) => {
-                let fields: usize = table.iter().map(|(field, value)| field.len() + value.len()).sum();
-                table.capacity() * size_of::<(Box<[u8]>, Box<[u8]>)>() + fields
-            }
+            Hash::Table(fields) => fields.memory(),
         }
     }
 }

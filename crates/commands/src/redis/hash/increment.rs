@@ -1,0 +1,81 @@
+//! HINCRBY and HINCRBYFLOAT: fields that are counters.
+
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::{Change, KeyCx};
+use tenon_engine::ds::packed::{Item, decimal};
+use tenon_engine::errors::CmdError;
+use tenon_engine::long_double::LongDouble;
+use tenon_engine::store::types::{Collection, Hash};
+use tenon_engine::wire::resp::Reply;
+use tenon_engine::wire::resp::number::parse_i64;
+
+const NOT_INTEGER: CmdError = CmdError::text("ERR hash value is not an integer");
+const NOT_FLOAT: CmdError = CmdError::text("ERR hash value is not a float");
+
+/// Adds an integer to a field.
+pub static HINCRBY: Command = Command {
+    name: "HINCRBY",
+    group: Group::Hash,
+    syntax: "key field increment",
+    summary: "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.",
+    complexity: "O(1)",
+    since: "2.0.0",
+    arity: Arity::Exactly(4),
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_CHANGE)]),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    run: Run::Key(hincrby),
+};
+
+fn hincrby(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let increment = parse_i64(args.get(3)).ok_or(CmdError::NotInteger)?;
+    let limits = cx.engine().config.hash_limits();
+    let field = args.get(2);
+    let (sum, effect) = cx.update(|hash: &mut Hash| {
+        let before = match hash.view().get(field) {
+            None => 0,
+            Some(Item::Int(int)) => int,
+            Some(Item::Bytes(text)) => parse_i64(text).ok_or(NOT_INTEGER)?,
+        };
+        let sum = before.checked_add(increment).ok_or(CmdError::Overflow)?;
+        hash.set(field, decimal(sum, &mut [0; 20]), limits);
+        Ok(Change::made("hincrby", sum))
+    })?;
+    reply.int(sum);
+    Ok(effect)
+}
+
+/// Adds a floating-point number to a field.
+pub static HINCRBYFLOAT: Command = Command {
+    name: "HINCRBYFLOAT",
+    group: Group::Hash,
+    syntax: "key field increment",
+    summary: "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.",
+    complexity: "O(1)",
+    since: "2.6.0",
+    arity: Arity::Exactly(4),
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_CHANGE)]),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    run: Run::Key(hincrbyfloat),
+};
+
+fn hincrbyfloat(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let increment = LongDouble::parse(args.get(3)).ok_or(CmdError::NotFloat)?;
+    if !increment.is_finite() {
+        return Err(CmdError::text("ERR value is NaN or Infinity"));
+    }
+    let limits = cx.engine().config.hash_limits();
+    let field = args.get(2);
+    let (sum, effect) = cx.update(|hash: &mut Hash| {
+        let before = match hash.view().get(field) {
+            None => LongDouble::ZERO,
+            Some(Item::Int(int)) => LongDouble::from(int),
+            Some(Item::Bytes(text)) => LongDouble::parse(text).ok_or(NOT_FLOAT)?,
+        };
+        let sum = before.checked_add(increment).ok_or(CmdError::NotFinite)?.to_text();
+        hash.set(field, sum.as_bytes(), limits);
+        Ok(Change::made("hincrbyfloat", sum))
+    })?;
+    reply.bulk(sum.as_bytes());
+    Ok(effect)
+}

@@ -1,0 +1,143 @@
+//! MONITOR: every command that runs, told to clients who asked for it. Knows no command.
+
+use crate::args::Args;
+use crate::clients::Client;
+use crate::clock::now_us;
+use crate::command::{Command, Flags};
+use crate::engine::Engine;
+use crate::outbox::Parcel;
+use crate::session::{Roles, Session};
+use parking_lot::RwLock;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The clients that watch.
+#[derive(Default)]
+pub struct Monitors {
+    watching: RwLock<Vec<Arc<Client>>>,
+    /// How many they are: what is looked at before each command.
+    count: AtomicUsize,
+}
+
+impl Monitors {
+    /// Whether anybody watches.
+    #[inline]
+    pub fn are_watching(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Who has run a command, as the watchers see it.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin<'a> {
+    /// A client.
+    Client(&'a Client),
+    /// A script.
+    Script,
+}
+
+impl Engine {
+    /// Lets a session watch; `false`: it does already.
+    pub fn start_monitoring(&self, session: &mut Session) -> bool {
+        if session.roles().has(Roles::MONITOR) {
+            return false;
+        }
+        session.set_role(Roles::MONITOR, true);
+        let mut watching = self.monitors.watching.write();
+        watching.push(Arc::clone(&session.client));
+        self.monitors.count.store(watching.len(), Ordering::Relaxed);
+        true
+    }
+
+    /// Lets a session watch no more.
+    pub fn stop_monitoring(&self, session: &mut Session) {
+        if !session.roles().has(Roles::MONITOR) {
+            return;
+        }
+        session.set_role(Roles::MONITOR, false);
+        let mut watching = self.monitors.watching.write();
+        watching.retain(|client| client.id != session.client.id);
+        self.monitors.count.store(watching.len(), Ordering::Relaxed);
+    }
+
+    /// Tells the watchers, if there are any, of a command that has run. The arguments at `secrets` are not shown, nor
+    /// are commands of administrators.
+    pub fn tell_monitors(
+        &self,
+        origin: Origin<'_>,
+        database: usize,
+        command: &Command,
+        args: &Args<'_>,
+        secrets: &[usize],
+    ) {
+        if self.monitors.are_watching() && !command.flags.any(Flags::SKIP_MONITOR.or(Flags::ADMIN)) {
+            self.show_monitors(origin, database, args, secrets);
+        }
+    }
+
+    /// Tells the watchers of a command, whatever it is: one that runs others shows itself before them.
+    pub(crate) fn show_monitors(&self, origin: Origin<'_>, database: usize, args: &Args<'_>, secrets: &[usize]) {
+        let line = line(now_us(), origin, database, args, secrets);
+        let mut parcel = Parcel::new(|reply| {
+            reply.raw(b"+");
+            reply.raw(&line);
+            reply.raw(b"\r\n");
+        });
+        for client in &*self.monitors.watching.read() {
+            self.deliver(client, &mut parcel);
+        }
+    }
+}
+
+/// `1700000000.000123 [0 127.0.0.1:5] "SET" "k" "v"`
+fn line(now_us: u64, origin: Origin<'_>, database: usize, args: &Args<'_>, secrets: &[usize]) -> Vec<u8> {
+    let mut line = format!("{}.{:06} [{database} ", now_us / 1_000_000, now_us % 1_000_000).into_bytes();
+    match origin {
+        Origin::Client(client) if client.info.unix => {
+            line.extend_from_slice(b"unix:");
+            // The address of such a client is the socket's path and port 0.
+            line.extend_from_slice(client.info.remote.strip_suffix(":0").unwrap_or(&client.info.remote).as_bytes());
+        }
+        Origin::Client(client) => line.extend_from_slice(client.info.remote.as_bytes()),
+        Origin::Script => line.extend_from_slice(b"lua"),
+    }
+    line.push(b']');
+    for index in 0..args.len() {
+        line.push(b' ');
+        quote(if secrets.contains(&index) { b"(redacted)" } else { args.get(index) }, &mut line);
+    }
+    line
+}
+
+/// Appends bytes as Redis quotes them (`sdscatrepr`): what is no printable ASCII becomes an escape.
+fn quote(bytes: &[u8], line: &mut Vec<u8>) {
+    line.push(b'"');
+    for &byte in bytes {
+        match byte {
+            b'\\' | b'"' => line.extend_from_slice(&[b'\\', byte]),
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'\r' => line.extend_from_slice(b"\\r"),
+            b'\t' => line.extend_from_slice(b"\\t"),
+            0x07 => line.extend_from_slice(b"\\a"),
+            0x08 => line.extend_from_slice(b"\\b"),
+            b' '..=b'~' => line.push(byte),
+            _ => write!(line, "\\x{byte:02x}").expect("a vector takes whatever is written"),
+        }
+    }
+    line.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::OwnedArgs;
+
+    #[test]
+    fn lines_are_those_of_redis() {
+        let args = OwnedArgs::new([&b"AUTH"[..], b"s3cret", b"a\"\\\n\r\t\x07\x08\x00\xff~"]);
+        let shown = line(1_700_000_000_000_123, Origin::Script, 3, &args.view(), &[1]);
+        let expected = r#"1700000000.000123 [3 lua] "AUTH" "(redacted)" "a\"\\\n\r\t\a\b\x00\xff~""#;
+        assert_eq!(String::from_utf8(shown).expect("all is escaped"), expected);
+    }
+}

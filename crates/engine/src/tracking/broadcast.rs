@@ -1,0 +1,101 @@
+//! Prefixes of which every change is told, whoever has read what. Knows no message.
+
+use parking_lot::RwLock;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The prefixes and who wants to hear of each.
+#[derive(Default)]
+pub(super) struct Prefixes {
+    inner: RwLock<Inner>,
+    count: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Inner {
+    listeners: HashMap<Box<[u8]>, BTreeSet<u64>>,
+    /// How many prefixes there are of each length: only so many beginnings of a key need be looked up.
+    lengths: BTreeMap<usize, usize>,
+}
+
+/// Keys that have changed and who changed each last, in the order of the bytes.
+pub(super) type Changed<'a> = BTreeMap<&'a [u8], u64>;
+
+impl Prefixes {
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, prefix: &[u8], client: u64) {
+        let mut inner = self.inner.write();
+        if !inner.listeners.contains_key(prefix) {
+            *inner.lengths.entry(prefix.len()).or_default() += 1;
+        }
+        inner.listeners.entry(prefix.into()).or_default().insert(client);
+        self.count.store(inner.listeners.len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn remove(&self, prefix: &[u8], client: u64) {
+        let mut inner = self.inner.write();
+        let Some(listeners) = inner.listeners.get_mut(prefix) else { return };
+        listeners.remove(&client);
+        if listeners.is_empty() {
+            inner.listeners.remove(prefix);
+            let of_length = inner.lengths.get_mut(&prefix.len()).expect("every prefix's length is counted");
+            *of_length -= 1;
+            if *of_length == 0 {
+                inner.lengths.remove(&prefix.len());
+            }
+        }
+        self.count.store(inner.listeners.len(), Ordering::Relaxed);
+    }
+
+    /// Each prefix that some of these keys begin with: those keys, and who listens.
+    pub(super) fn matching<'a>(&self, changes: &'a [(Box<[u8]>, u64)]) -> Vec<(Changed<'a>, Vec<u64>)> {
+        let inner = self.inner.read();
+        let mut found: HashMap<&[u8], Changed<'a>> = HashMap::new();
+        for (key, writer) in changes {
+            for &length in inner.lengths.keys().take_while(|&&length| length <= key.len()) {
+                if let Some((prefix, _)) = inner.listeners.get_key_value(&key[..length]) {
+                    found.entry(prefix).or_default().insert(key, *writer);
+                }
+            }
+        }
+        let listeners = |prefix: &[u8]| inner.listeners[prefix].iter().copied().collect();
+        found.into_iter().map(|(prefix, changed)| (changed, listeners(prefix))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_by_all_their_beginnings() {
+        let prefixes = Prefixes::default();
+        prefixes.add(b"", 1);
+        prefixes.add(b"a", 2);
+        prefixes.add(b"a", 3);
+        prefixes.add(b"ab", 4);
+        prefixes.add(b"b", 5);
+        assert_eq!(prefixes.count(), 4);
+        let changes: Vec<(Box<[u8]>, u64)> =
+            [("abc", 7), ("a", 8), ("", 9), ("abc", 6)].map(|(key, writer)| (key.as_bytes().into(), writer)).to_vec();
+        let mut found = prefixes.matching(&changes);
+        found.sort_by_key(|(_, listeners)| listeners.clone());
+        let of = |keys: &[(&'static str, u64)]| keys.iter().map(|(key, by)| (key.as_bytes(), *by)).collect::<Changed>();
+        assert_eq!(
+            found,
+            [
+                (of(&[("", 9), ("a", 8), ("abc", 6)]), vec![1]),
+                (of(&[("a", 8), ("abc", 6)]), vec![2, 3]),
+                (of(&[("abc", 6)]), vec![4]),
+            ]
+        );
+        for (prefix, client) in [("", 1), ("a", 2), ("a", 3), ("ab", 4), ("b", 5), ("b", 5)] {
+            prefixes.remove(prefix.as_bytes(), client);
+        }
+        assert_eq!(prefixes.count(), 0);
+        assert!(prefixes.matching(&changes).is_empty());
+    }
+}

@@ -1,0 +1,10 @@
+//! CLIENT TRACKING: clients that keep what they have read are told when it changes. An index.
+
+mod broadcast;
+mod invalidate;
+mod sessions;
+mod table;
+mod trackers;
+
+pub use sessions::{Caching, SessionTracking};
+pub use trackers::{Echo, Mode, Tracker, Tracking};

@@ -1,0 +1,8 @@
+//! Hashes: an index.
+
+mod fields;
+mod forms;
+mod random;
+
+pub use fields::Fields;
+pub use forms::{Hash, HashLimits, HashRef};
