@@ -71,9 +71,20 @@ impl Engine {
         args: &Args<'_>,
         secrets: &[usize],
     ) {
-        if !self.monitors.are_watching() || command.flags.any(Flags::SKIP_MONITOR.or(Flags::ADMIN)) {
-            return;
+        if self.monitors.are_watching() && !command.flags.any(Flags::SKIP_MONITOR.or(Flags::ADMIN)) {
+            self.show(origin, database, args, secrets);
         }
+    }
+
+    /// Tells the watchers of a script that begins: its commands come behind it.
+    pub(crate) fn tell_monitors_of_script(&self, session: &Session, args: &Args<'_>) {
+        if self.monitors.are_watching() {
+            self.show(Origin::Client(&session.client), session.database, args, &[]);
+        }
+    }
+
+    #[cold]
+    fn show(&self, origin: Origin<'_>, database: usize, args: &Args<'_>, secrets: &[usize]) {
         let line = line(now_us(), origin, database, args, secrets);
         let mut parcel = Parcel::new(|reply| {
             reply.raw(b"+");

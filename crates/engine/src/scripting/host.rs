@@ -17,8 +17,8 @@
 //! A command on the whole keyspace needs everything. A script that has called one is given everything from its start
 //! the next time. Within EXEC everything is held.
 
-use super::libraries::Function;
 use super::known::Known;
+use super::libraries::Function;
 use super::running::{Busy, Kind};
 use crate::args::Args;
 use crate::batch::Target;
@@ -28,6 +28,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
 use crate::meanwhile;
+use crate::monitor;
 use crate::session::Session;
 use crate::shards::{Held, Locked};
 use crate::table::Resolved;
@@ -316,6 +317,7 @@ impl Host for ScriptHost<'_, '_> {
         if let Err(error) = result {
             engine.answer_error(self.worker, Some(resolved), &error, &mut reply);
         }
+        engine.tell_monitors(monitor::Origin::Script, self.session.database, resolved.command, &args, &[]);
         let stats = &self.worker.stats;
         stats.commands[resolved.number as usize].ran(1, monotonic_ns().saturating_sub(started_ns));
         stats.all.commands.add(1);

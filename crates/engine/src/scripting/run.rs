@@ -94,6 +94,7 @@ impl Engine {
         access: Access,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
+        self.tell_monitors_of_script(cx.session, args);
         let sha = match by {
             By::Source => None,
             By::Sha => Some(sha_argument(args.get(1)).ok_or(NO_SCRIPT)?),
@@ -119,6 +120,7 @@ impl Engine {
         access: Access,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
+        self.tell_monitors_of_script(cx.session, args);
         let missing = || CmdError::text("ERR Function not found");
         self.scripts.libraries.function(args.get(1)).ok_or_else(missing)?;
         let keys = key_count(args, CmdError::text("ERR Bad number of keys provided"))?;
@@ -285,8 +287,7 @@ impl Engine {
                         Subject::Function(_) => "FUNCTION",
                     };
                     let text = format!("ERR Script killed by user with {command} KILL.");
-                    let failure =
-                        Failure { text: text.into_bytes(), place, is_counted: false, is_broken: false };
+                    let failure = Failure { text: text.into_bytes(), place, is_counted: false, is_broken: false };
                     return self.fail(subject, &failure, reply);
                 }
             }
