@@ -1,7 +1,6 @@
 //! Every command of the table with wrong numbers of arguments and with arguments of every kind: each call answers
 //! exactly one well-formed reply. Knows of commands only what the table says, and which ones must not be tried so.
 
-use std::sync::Arc;
 use tenon_engine::Engine;
 use tenon_engine::batch::Call;
 use tenon_engine::blocking::Unblocking;
@@ -109,7 +108,7 @@ fn open(engine: &Engine, worker: &Worker) -> Session {
         fd: 8,
         unix: false,
     };
-    Session::new(Arc::clone(&engine.clients.add(info, worker.clock.now_ms)), true)
+    engine.open_session(engine.clients.add(info, worker.clock.now_ms))
 }
 
 fn all_of(out: &mut OutBuf) -> Vec<u8> {

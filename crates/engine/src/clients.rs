@@ -1,5 +1,6 @@
 //! The list of clients, for CLIENT LIST, CLIENT KILL and messages to a connection. Knows no socket.
 
+use crate::acl::DEFAULT_USER;
 use crate::blocking::Waiter;
 use crate::config::ClientClass;
 use crate::outbox::Outbox;
@@ -32,6 +33,8 @@ pub enum Message {
     Unpause,
     /// The client's wait for a key is over.
     Unblocked,
+    /// Look whether its user may still use the channels that it is subscribed to.
+    RightsChanged,
     /// Something lies in the client's outbox.
     Output,
 }
@@ -83,8 +86,8 @@ pub struct Client {
     pub name: Mutex<String>,
     /// CLIENT SETINFO's LIB-NAME and LIB-VER.
     pub library: Mutex<(String, String)>,
-    /// The user it authenticated as.
-    pub user: Mutex<String>,
+    /// The name of the user that it is.
+    pub user: Mutex<Vec<u8>>,
     /// When it last sent something, in milliseconds since the UNIX epoch.
     pub active_ms: AtomicU64,
     /// The number of its last command in the table; `u32::MAX`: none yet.
@@ -140,7 +143,7 @@ impl Client {
             since_ms: now_ms,
             name: Mutex::default(),
             library: Mutex::default(),
-            user: Mutex::new("default".to_owned()),
+            user: Mutex::new(DEFAULT_USER.to_vec()),
             active_ms: AtomicU64::new(now_ms),
             last_command: AtomicU32::new(u32::MAX),
             database: AtomicU32::new(0),

@@ -292,7 +292,8 @@ impl Command {
         // A container is in no family's category: its subcommands are.
         let in_group = |group| self.group == group && self.subcommands().is_empty();
         add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
-        add(flags.any(Flags::READONLY), "read");
+        // What a script does is its own.
+        add(flags.any(Flags::READONLY) && !in_group(Group::Scripting), "read");
         add(flags.any(Flags::WRITE), "write");
         add(in_group(Group::Set), "set");
         add(in_group(Group::SortedSet), "sortedset");

@@ -1,10 +1,11 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
+use crate::acl::Acl;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
-use crate::config::{Caller, Changed, Config, SetError, Setting, ValueError};
+use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
@@ -12,6 +13,7 @@ use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::stats::WorkerStats;
@@ -48,12 +50,16 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Clients,
+    /// Scripts and function libraries.
+    pub scripts: Scripts,
     /// The clients that see every command.
     pub monitors: Monitors,
     /// The clients that are told of changes.
     pub tracking: Tracking,
     /// Everybody's subscriptions.
     pub pubsub: PubSub,
+    /// The users, and what was refused to them.
+    pub acl: Acl,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Output that clients have not taken yet.
@@ -125,11 +131,13 @@ impl Engine {
             allocator: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
+            acl: Acl::new(&config, &commands),
             config_applying: Mutex::default(),
             shards,
             config,
             commands,
             clients: Clients::default(),
+            scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
@@ -237,6 +245,7 @@ impl Engine {
             next = Duration::ZERO;
         }
         self.end_due_waits(worker);
+        self.leave_queues_deferred();
         if !worker.ready.is_empty() {
             self.serve_ready(worker);
         }
@@ -270,8 +279,8 @@ impl Engine {
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
-        let Some(apply) = self.config_hook.get() else { return Ok(()) };
         for (index, Changed { setting, .. }) in changed.iter().enumerate() {
+            let Some(apply) = self.config_hook.get() else { break };
             if let Err(error) = apply(setting) {
                 let name = setting.name;
                 self.config.restore(&changed);
@@ -282,6 +291,9 @@ impl Engine {
                 }
                 return Err(SetError::Value(name, error));
             }
+        }
+        if changed.iter().any(|changed| changed.setting.id == SettingId::requirepass) {
+            self.apply_requirepass();
         }
         Ok(())
     }
@@ -316,6 +328,7 @@ impl Engine {
         self.worker_stats.iter().for_each(|stats| stats.reset());
         self.errors.lock().clear();
         self.rates.reset();
+        self.acl.log.reset_counts();
         self.refused_connections.store(0, Ordering::Relaxed);
         self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);
     }

@@ -106,7 +106,7 @@ impl Engine {
     pub fn empty_database(&self, worker: &mut Worker, database: usize) {
         let mut taken = Vec::new();
         let mut keys = 0;
-        let mut held = self.shards.lock_everything();
+        let mut held = self.lock_everything(worker);
         held.each(&mut |index, state| {
             if let Some(keyspace) = take(self, worker, state, database) {
                 keys += keyspace.len();

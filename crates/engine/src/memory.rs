@@ -106,7 +106,10 @@ impl Engine {
             if how.policy.volatile_only() && self.shards.due_ms(index) == u64::MAX {
                 continue;
             }
-            let evicted = self.evict_from(&mut self.shards.lock(index), worker, how);
+            // A shard that somebody holds is not waited for: a script may, and for long.
+            let Some(mut state) = self.shards.try_lock(index) else { continue };
+            let evicted = self.evict_from(&mut state, worker, how);
+            drop(state);
             if evicted {
                 worker.sweep();
                 return true;

@@ -163,11 +163,18 @@ impl CommandTable {
     #[inline(always)]
     pub(crate) fn find_single(&self, letters: u64, len: usize, args: usize) -> Option<&Resolved> {
         let name = Folded { letters, len: len as u8 };
-        let indexed = &self.index[name.slot()];
-        // Clients write names in capitals, as they are declared, or in small letters.
-        let is_it =
-            (name.letters == indexed.folded.letters || name.letters == indexed.small) && name.len == indexed.folded.len;
-        if is_it && indexed.single.takes(args) { indexed.found.as_ref() } else { None }
+        let mut slot = name.slot();
+        loop {
+            let indexed = &self.index[slot];
+            // Clients write names in capitals, as they are declared, or in small letters.
+            if (name.letters == indexed.folded.letters || name.letters == indexed.small)
+                && name.len == indexed.folded.len
+            {
+                return indexed.found.as_ref().filter(|_| indexed.single.takes(args));
+            }
+            indexed.found?;
+            slot = (slot + 1) % SLOTS;
+        }
     }
 
     /// The subcommand of a container, in any case.
@@ -175,8 +182,13 @@ impl CommandTable {
         let behind = container.name.len() + 1;
         let command =
             container.subcommands().iter().find(|sub| sub.name.as_bytes()[behind..].eq_ignore_ascii_case(name))?;
-        let number = self.all.iter().position(|other| std::ptr::eq(*other, *command))?;
-        Some(Resolved::of(command, number))
+        let number = self.number_of(command)?;
+        Some(Resolved::of(command, usize::from(number)))
+    }
+
+    /// The number of a command or subcommand of this table.
+    pub fn number_of(&self, command: &'static Command) -> Option<u16> {
+        self.all.iter().position(|other| std::ptr::eq(*other, command)).map(|number| number as u16)
     }
 
     /// Every command that is no subcommand.
@@ -187,5 +199,65 @@ impl CommandTable {
     /// Every command and subcommand, by number.
     pub fn all(&self) -> &[&'static Command] {
         &self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Effect, Group, Keys};
+
+    const fn command(name: &'static str, arity: Arity) -> Command {
+        Command {
+            name,
+            group: Group::String,
+            syntax: "key",
+            summary: "",
+            complexity: "",
+            since: "",
+            arity,
+            keys: Keys::ONE,
+            flags: Flags::FAST,
+            run: Run::Key(|_, _, _| Ok(Effect::Unchanged)),
+        }
+    }
+
+    static COMMANDS: [Command; 6] = [
+        command("GET", Arity::Exactly(2)),
+        command("SET", Arity::AtLeast(3)),
+        command("X", Arity::Exactly(2)),
+        command("SORT_RO", Arity::AtLeast(2)),
+        command("GETRANGE", Arity::Exactly(4)),
+        command("GETRANGES", Arity::Exactly(4)),
+    ];
+
+    /// The commands that both searches find, at first sight and in the end.
+    fn found(name: &str, args: usize) -> [Option<&'static str>; 2] {
+        let table = CommandTable::new(&COMMANDS.iter().collect::<Vec<_>>());
+        let mut word = [0; 8];
+        let at_sight = match name.len() {
+            len @ 1..=8 => {
+                word[..len].copy_from_slice(name.as_bytes());
+                table.find_single(u64::from_le_bytes(word), len, args).map(|resolved| resolved.command.name)
+            }
+            _ => None,
+        };
+        [at_sight, table.find(name.as_bytes()).map(|resolved| resolved.command.name)]
+    }
+
+    #[test]
+    fn names_are_found_in_any_case_and_as_clients_write_them_at_first_sight() {
+        for command in &COMMANDS {
+            let (name, args) = (command.name, if command.name.starts_with("GETRANGE") { 4 } else { 3 });
+            let short = (name.len() <= 8 && command.arity.accepts(args)).then_some(name);
+            assert_eq!(found(name, args), [short, Some(name)]);
+            assert_eq!(found(&name.to_ascii_lowercase(), args), [short, Some(name)]);
+        }
+        assert_eq!(found("GET", 2), [Some("GET"); 2]);
+        assert_eq!(found("Get", 2), [None, Some("GET")]);
+        assert_eq!(found("SORT_rO", 2), [None, Some("SORT_RO")]);
+        for other in ["", "G", "GE", "GETS", "GET\0", "GEX", "GETRANG", "sort\x7fro", "SORT-RO", "GETRANGESS"] {
+            assert_eq!(found(other, 4), [None, None], "{other:?}");
+        }
     }
 }

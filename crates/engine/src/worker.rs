@@ -8,6 +8,7 @@ use crate::compact::Compaction;
 use crate::memory::Room;
 use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
+use crate::scripting::Interpreters;
 use crate::stats::WorkerStats;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,6 +35,10 @@ pub struct Worker {
     pub(crate) room: Room,
     /// The arguments of the command that runs which the slow log must not show.
     pub(crate) secrets: Vec<usize>,
+    /// The Lua states; taken out while a script runs.
+    pub(crate) interpreters: Option<Box<Interpreters>>,
+    /// Whether what runs now does so while another command of this worker waits: it must not lock a shard.
+    pub(crate) is_nested: bool,
     /// Where packed collections are changed.
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
@@ -63,6 +68,8 @@ impl Worker {
             compaction: Compaction::new(std::time::Instant::now()),
             room: Room::default(),
             secrets: Vec::new(),
+            interpreters: None,
+            is_nested: false,
             packed_scratch: Vec::new(),
             keeps_expired: false,
             ready: VecDeque::new(),

@@ -64,6 +64,16 @@ impl Connection {
                 Connection::Resp(connection) => connection.unblocked(engine, worker, out),
                 Connection::Memcache(_) => Flow::Stay,
             },
+            Message::RightsChanged => match self {
+                Connection::Resp(connection) => {
+                    if connection.may_stay(engine) {
+                        Flow::Stay
+                    } else {
+                        Flow::Close
+                    }
+                }
+                Connection::Memcache(_) => Flow::Stay,
+            },
             Message::Output => {
                 let before = out.len();
                 let client = self.client();

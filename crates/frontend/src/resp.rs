@@ -51,9 +51,8 @@ enum Progress {
 impl RespConnection {
     /// A connection at its start.
     pub fn new(engine: &Engine, client: Arc<Client>) -> RespConnection {
-        let authenticated = engine.config.requirepass().is_empty();
         RespConnection {
-            session: Session::new(client, authenticated),
+            session: engine.open_session(client),
             decoder: CommandDecoder::new(),
             pending: Vec::new(),
             filling: None,
@@ -70,6 +69,11 @@ impl RespConnection {
     /// The client's session.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Whether the client may stay connected, now that its user's rights have changed.
+    pub fn may_stay(&mut self, engine: &Engine) -> bool {
+        engine.may_stay_subscribed(&mut self.session)
     }
 
     /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.

@@ -13,6 +13,7 @@ pub mod pubsub;
 mod random_count;
 mod reply_item;
 mod scan_page;
+pub mod scripting;
 pub mod server;
 pub mod set;
 pub mod string;
@@ -74,7 +75,17 @@ pub static ALL: &[&Command] = &[
     &pubsub::subscribe::SUBSCRIBE,
     &pubsub::subscribe::SUNSUBSCRIBE,
     &pubsub::subscribe::UNSUBSCRIBE,
+    // Scripts and functions.
+    &scripting::eval::EVAL,
+    &scripting::eval::EVALSHA,
+    &scripting::eval::EVALSHA_RO,
+    &scripting::eval::EVAL_RO,
+    &scripting::fcall::FCALL,
+    &scripting::fcall::FCALL_RO,
+    &scripting::function::FUNCTION,
+    &scripting::script::SCRIPT,
     // Server.
+    &server::acl::container::ACL,
     &server::command::COMMAND,
     &server::config::CONFIG,
     &server::debug::DEBUG,

@@ -46,7 +46,7 @@ impl Engine {
         key: &[u8],
         visit: impl FnOnce(&mut KeyCx<'_>) -> R,
     ) -> R {
-        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut state = self.lock_serving(worker, self.shards.index(hash));
         let result = visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true });
         drop(state);
         if !worker.ready.is_empty() {

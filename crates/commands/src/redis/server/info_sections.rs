@@ -4,6 +4,7 @@
 use super::latency::latency_counts;
 use std::fmt::{Arguments, Write};
 use std::sync::atomic::Ordering;
+use tenon_engine::acl::Reason;
 use tenon_engine::context::ServerCx;
 use tenon_engine::engine::Engine;
 use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
@@ -194,6 +195,7 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
 pub fn stats(facts: &Facts<'_>, text: &mut String) {
     let rates = facts.engine.rates.a_second();
     let pubsub = &facts.engine.pubsub;
+    let denied = |reason| facts.engine.acl.log.count(reason);
     let refused = facts.engine.refused_connections.load(Ordering::Relaxed);
     lines(
         text,
@@ -242,6 +244,10 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("unexpected_error_replies", 0),
             ("total_error_replies", facts.sum(|all| &all.errors)),
             ("client_output_buffer_limit_disconnections", facts.sum(|all| &all.output_limit_closed)),
+            ("acl_access_denied_auth", denied(Reason::Auth)),
+            ("acl_access_denied_cmd", denied(Reason::Command)),
+            ("acl_access_denied_key", denied(Reason::Key)),
+            ("acl_access_denied_channel", denied(Reason::Channel)),
         ],
     );
 }
