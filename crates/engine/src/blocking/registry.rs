@@ -1,8 +1,9 @@
 //! What is to be known of all waiters together. Knows no session.
 
-use super::serve::Leaving;
 use super::timers::Timers;
+use super::waiter::Waiter;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 /// What is to be known of all waiters together.
@@ -16,10 +17,10 @@ pub struct Blocking {
     pub keys: AtomicUsize,
     /// Keys that clients wait for who want to know when the key goes.
     pub keys_watched_for_end: AtomicUsize,
+    /// Waiters that are still in a key's queue, in the shard of this index, though they wait no more.
+    pub(super) leaving: Mutex<Vec<(usize, Box<[u8]>, Arc<Waiter>)>>,
     /// When waits end by themselves, for each worker.
     pub(super) timers: Box<[Timers]>,
-    /// Places in queues that a busy script's shards hold, to be given up when it ends.
-    pub(super) leaving: Mutex<Vec<Leaving>>,
 }
 
 impl Blocking {
@@ -30,8 +31,8 @@ impl Blocking {
             clients: AtomicUsize::new(0),
             keys: AtomicUsize::new(0),
             keys_watched_for_end: AtomicUsize::new(0),
-            timers: (0..=workers).map(|_| Timers::default()).collect(),
             leaving: Mutex::default(),
+            timers: (0..=workers).map(|_| Timers::default()).collect(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::timers::Timers;
 use super::waiter::{Ending, Outcome, State, Wait, Waiter};
+use crate::acl::Denial;
 use crate::args::Args;
 use crate::clients::{Client, Message};
 use crate::clock::monotonic_ns;
@@ -11,7 +12,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
 use crate::session::Session;
-use crate::shards::{Locked, ShardState};
+use crate::shards::{Held, Locked, ShardState};
 use crate::table::Resolved;
 use crate::worker::Worker;
 use parking_lot::Mutex;
@@ -30,15 +31,6 @@ pub struct ReadyKey {
     pub database: usize,
     /// The key.
     pub key: Box<[u8]>,
-}
-
-/// A place in a key's queue that is to be given up.
-#[derive(Debug)]
-pub(super) struct Leaving {
-    waiter: Arc<Waiter>,
-    /// The key's shard.
-    index: usize,
-    key: Box<[u8]>,
 }
 
 /// A session's wait.
@@ -84,6 +76,7 @@ impl Engine {
             database: session.database,
             proto: session.proto,
             touches: session.touches,
+            user: Arc::clone(session.user()),
             keys: wait.keys,
             wanted: wait.wanted,
             wakes_without: wait.wakes_without,
@@ -119,6 +112,10 @@ impl Engine {
     /// Serves those who wait for keys that have changed, and for what that changes in turn. No shard is locked.
     #[cold]
     pub(crate) fn serve_ready(&self, worker: &mut Worker) {
+        if worker.is_nested {
+            // The command below, which may hold any shard, comes to it.
+            return;
+        }
         while let Some(ready) = worker.ready.pop_front() {
             self.serve_key(worker, &ready);
         }
@@ -151,7 +148,8 @@ impl Engine {
     /// Runs a waiting client's command again, now that a key has changed; it is done, or waits on.
     fn serve(&self, worker: &mut Worker, waiter: &Arc<Waiter>, key: &[u8]) {
         let Some(indexes) = self.shards_of_waiter(waiter) else { return };
-        let mut held = self.lock_several(worker, indexes, OnBusy::Serve).expect("who waits on is not refused");
+        let held = self.lock_several(worker, indexes, OnBusy::Serve);
+        let mut held = held.expect("who waits on is not refused");
         let mut state = waiter.state.lock();
         // A client that is to be closed takes nothing any more; its own worker takes it out of the queues.
         let State::Waiting(args) = &*state else { return };
@@ -162,19 +160,10 @@ impl Engine {
         let mut out = OutBuf::new();
         let mut reply = Reply::new(&mut out, waiter.proto);
         let started = monotonic_ns();
-        let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
-        let mut cx = KeysCx {
-            engine: self,
-            worker,
-            held: &mut held,
-            database: waiter.database,
-            touches: waiter.touches,
-            turn: Turn::Woken(key),
-        };
         // Whoever is told of changes is told whose they are.
-        let pusher = std::mem::replace(&mut cx.worker.client, waiter.client.id);
-        let outcome = run(&mut cx, &args, &mut reply);
-        cx.worker.client = pusher;
+        let pusher = std::mem::replace(&mut worker.client, waiter.client.id);
+        let outcome = self.run_again(worker, waiter, &args, key, &mut held, &mut reply);
+        worker.client = pusher;
         match outcome {
             Ok(Outcome::Wait(_)) => return,
             Ok(Outcome::Done(_effect)) => {}
@@ -187,6 +176,26 @@ impl Engine {
         drop(state);
         drop(held);
         self.ended(waiter);
+    }
+
+    /// Runs the command of a waiting client, unless the client may not run it any more.
+    fn run_again(
+        &self,
+        worker: &mut Worker,
+        waiter: &Waiter,
+        args: &Args<'_>,
+        key: &[u8],
+        held: &mut Held<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<Outcome, CmdError> {
+        let rights = waiter.user.rights();
+        if !rights.is_everything() {
+            let denied = |denial: Denial| format!("NOPERM {}", denial.message(waiter.resolved.command));
+            rights.check(waiter.resolved, args).map_err(|denial| CmdError::new(denied(denial)))?;
+        }
+        let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
+        let (database, touches) = (waiter.database, waiter.touches);
+        run(&mut KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) }, args, reply)
     }
 
     /// The shards of all keys of a waiting client's command; `None` when it waits no more.
@@ -215,29 +224,32 @@ impl Engine {
             return false;
         }
         for (index, key) in queues {
-            self.leave_or_defer(Leaving { waiter: Arc::clone(waiter), index, key });
+            self.leave_queue_soon(index, key, waiter);
         }
         self.ended(waiter);
         true
     }
 
-    /// Takes a client whose wait is over out of a key's queue. When a busy script holds the key's shard, whoever is the
-    /// last of those does: until then the client is passed over there.
-    fn leave_or_defer(&self, leaving: Leaving) {
+    /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if a busy script may hold the
+    /// shard. Nobody is served in its name any more, and whoever comes does not wait behind it.
+    fn leave_queue_soon(&self, index: usize, key: Box<[u8]>, waiter: &Arc<Waiter>) {
         loop {
-            if let Some(mut state) = self.shards.try_lock_for(leaving.index, SLICE) {
-                return self.leave_queue(&leaving.waiter, &leaving.key, &mut state);
+            if let Some(mut state) = self.shards.try_lock_for(index, SLICE) {
+                return self.leave_queue(waiter, &key, &mut state);
             }
             if self.pause.is_busy() {
-                return self.blocking.leaving.lock().push(leaving);
+                return self.blocking.leaving.lock().push((index, key, Arc::clone(waiter)));
             }
         }
     }
 
-    /// Empties queues of those who left them while a busy script held their shards.
-    pub(crate) fn leave_deferred(&self) {
-        for leaving in std::mem::take(&mut *self.blocking.leaving.lock()) {
-            self.leave_or_defer(leaving);
+    /// Takes out of queues what could not be while a script was busy. No shard is locked.
+    pub(crate) fn leave_queues_deferred(&self) {
+        if self.pause.is_busy() {
+            return;
+        }
+        for (index, key, waiter) in std::mem::take(&mut *self.blocking.leaving.lock()) {
+            self.leave_queue_soon(index, key, &waiter);
         }
     }
 

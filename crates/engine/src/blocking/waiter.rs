@@ -1,6 +1,7 @@
 //! One client's wait: for what, with which command, and how it ends. Knows no command by name.
 
 use super::timeout::Timeout;
+use crate::acl::User;
 use crate::args::OwnedArgs;
 use crate::clients::Client;
 use crate::command::Effect;
@@ -98,6 +99,8 @@ pub(crate) struct Waiter {
     pub(super) database: usize,
     pub(super) proto: Proto,
     pub(super) touches: bool,
+    /// Whose rights are looked at again when the command is.
+    pub(super) user: Arc<User>,
     pub(super) keys: Range<usize>,
     pub(super) wanted: ValueType,
     pub(super) wakes_without: bool,
