@@ -6,6 +6,7 @@ pub mod args;
 mod atomic_file;
 pub mod auth;
 pub mod batch;
+pub mod blocking;
 mod client_eviction;
 pub mod client_line;
 pub mod clients;

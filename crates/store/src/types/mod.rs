@@ -7,6 +7,7 @@ mod chance;
 mod collection;
 mod hash;
 pub mod hll;
+mod list;
 mod object;
 mod rope;
 pub mod set;
@@ -15,6 +16,7 @@ pub mod zset;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
 pub use hash::{Fields, Hash, HashLimits, HashRef};
+pub use list::{Items, List, ListLimits, ListRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
 pub use set::{Set, SetLimits, SetRef};
