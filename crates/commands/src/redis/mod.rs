@@ -4,6 +4,7 @@ pub mod bitmap;
 pub mod connection;
 mod database;
 pub mod generic;
+pub mod geo;
 pub mod hash;
 pub mod help;
 mod help_command;
@@ -158,9 +159,23 @@ pub static ALL: &[&Command] = &[
     &set::members::SSCAN,
     &set::random::SPOP,
     &set::random::SRANDMEMBER,
+    // Places.
+    &geo::add::GEOADD,
+    &geo::read::GEODIST,
+    &geo::read::GEOHASH,
+    &geo::read::GEOPOS,
+    &geo::search::GEORADIUS,
+    &geo::search::GEORADIUSBYMEMBER,
+    &geo::search::GEORADIUSBYMEMBER_RO,
+    &geo::search::GEORADIUS_RO,
+    &geo::search::GEOSEARCH,
+    &geo::search::GEOSEARCHSTORE,
     // Sorted sets.
     &zset::add::ZADD,
     &zset::add::ZINCRBY,
+    &zset::blocking::BZMPOP,
+    &zset::blocking::BZPOPMAX,
+    &zset::blocking::BZPOPMIN,
     &zset::combine::ZDIFF,
     &zset::combine::ZDIFFSTORE,
     &zset::combine::ZINTER,

@@ -5,6 +5,7 @@ pub mod bitfield;
 pub mod bitmap;
 mod chance;
 mod collection;
+pub mod geo;
 mod hash;
 pub mod hll;
 mod list;

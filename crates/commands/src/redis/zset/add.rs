@@ -40,7 +40,7 @@ pub static ZINCRBY: Command = Command {
 
 /// Which members are touched.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Touch {
+pub(in crate::redis) enum Touch {
     All,
     /// Those that are not there: NX.
     New,
@@ -68,13 +68,13 @@ enum Arithmetic {
 
 /// What the reply counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Counted {
+pub(in crate::redis) enum Counted {
     Added,
     /// CH.
     Changed,
 }
 
-struct Options {
+pub(in crate::redis) struct Options {
     touch: Touch,
     replace: Replace,
     arithmetic: Arithmetic,
@@ -84,6 +84,11 @@ struct Options {
 }
 
 impl Options {
+    /// The options of GEOADD, which sets scores.
+    pub(in crate::redis) fn of_places(touch: Touch, counted: Counted) -> Options {
+        Options { touch, replace: Replace::Always, arithmetic: Arithmetic::Set, counted, pairs: 0 }
+    }
+
     fn parse(args: &Args<'_>) -> Result<Options, CmdError> {
         let (mut new, mut existing, mut higher, mut lower) = (false, false, false, false);
         let (mut arithmetic, mut counted) = (Arithmetic::Set, Counted::Added);
@@ -169,7 +174,19 @@ impl Options {
 
 fn zadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let options = Options::parse(args)?;
-    add(cx, args, &options, reply)
+    for at in (options.pairs..args.len()).step_by(2) {
+        // Read once more below: keeping them would cost an allocation.
+        parse_double(args.get(at)).ok_or(CmdError::NotFloat)?;
+    }
+    add(cx, pairs(args, options.pairs), &options, reply)
+}
+
+/// Scores, which are known to be numbers, and members from an argument on.
+fn pairs<'a>(args: &Args<'a>, first: usize) -> impl Iterator<Item = (f64, &'a [u8])> {
+    (first..args.len()).step_by(2).map(|at| {
+        let score = parse_double(args.get(at)).expect("it was read before");
+        (score, args.get(at + 1))
+    })
 }
 
 fn zincrby(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
@@ -180,15 +197,17 @@ fn zincrby(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
         counted: Counted::Added,
         pairs: 2,
     };
-    add(cx, args, &options, reply)
+    parse_double(args.get(2)).ok_or(CmdError::NotFloat)?;
+    add(cx, pairs(args, 2), &options, reply)
 }
 
-fn add(cx: &mut KeyCx<'_>, args: &Args<'_>, options: &Options, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let scores = (options.pairs..args.len()).step_by(2);
-    for at in scores.clone() {
-        // Read once more below: keeping them would cost an allocation.
-        parse_double(args.get(at)).ok_or(CmdError::NotFloat)?;
-    }
+/// Adds scores and members as the options say.
+pub(in crate::redis) fn add<'a>(
+    cx: &mut KeyCx<'_>,
+    pairs: impl Iterator<Item = (f64, &'a [u8])>,
+    options: &Options,
+    reply: &mut Reply<'_>,
+) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.zset_limits();
     let event = match options.arithmetic {
         Arithmetic::Set => "zadd",
@@ -196,10 +215,9 @@ fn add(cx: &mut KeyCx<'_>, args: &Args<'_>, options: &Options, reply: &mut Reply
     };
     let (mut added, mut changed, mut last) = (0, 0, None);
     let ((), effect) = cx.update(|zset: &mut Zset| {
-        for at in scores {
-            let given = parse_double(args.get(at)).expect("it was read above");
+        for (given, member) in pairs {
             let mut error = None;
-            zset.update(args.get(at + 1), limits, |before| {
+            zset.update(member, limits, |before| {
                 let outcome = options.outcome(before, given).unwrap_or_else(|nan| {
                     error = Some(nan);
                     Outcome::Untouched

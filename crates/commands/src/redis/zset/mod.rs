@@ -1,6 +1,7 @@
 //! Commands on sorted sets: an index.
 
 pub mod add;
+pub mod blocking;
 pub(super) mod bounds;
 pub mod combine;
 mod combine_sources;

@@ -9,7 +9,7 @@ use tenon_engine::ds::packed::Item;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::Slot;
 use tenon_engine::store::types::zset::Direction;
-use tenon_engine::store::types::{Collection, Zset};
+use tenon_engine::store::types::{Collection, ValueType, Zset};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -162,36 +162,41 @@ impl Multiple {
         }
         Ok(Multiple { keys_end, direction, count: count.unwrap_or(1) })
     }
+
+    /// Takes members off the first sorted set that is there and replies with its key and them; without one it replies
+    /// nothing.
+    pub(super) fn pop(
+        &self,
+        cx: &mut KeysCx<'_>,
+        args: &Args<'_>,
+        first_key: usize,
+        reply: &mut Reply<'_>,
+    ) -> Result<Option<Effect>, CmdError> {
+        for key in (first_key..self.keys_end).map(|index| args.get(index)) {
+            if !cx.may_take(key, ValueType::Zset) {
+                continue;
+            }
+            let mut cx = cx.key(key);
+            let Some(slot) = cx.find_for_write() else { continue };
+            let count = self.count.min(cx.collection::<Zset>(slot)?.len());
+            reply.array(2);
+            reply.bulk(key);
+            reply.array(count);
+            let effect = take_off(&mut cx, slot, count, self.direction, |member, score| {
+                reply.array(2);
+                bulk_item(reply, member);
+                reply.double(score);
+            })?;
+            return Ok(Some(effect));
+        }
+        Ok(None)
+    }
 }
 
 fn zmpop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let wanted = Multiple::parse(args, 1)?;
-    for index in 2..wanted.keys_end {
-        let key = args.get(index);
-        if let Some(effect) = pop_multiple(&mut cx.key(key), key, &wanted, reply)? {
-            return Ok(effect);
-        }
-    }
-    reply.null_array();
-    Ok(Effect::Unchanged)
-}
-
-/// Takes members off one of the keys and replies with the key and them; without a sorted set it replies nothing.
-pub(super) fn pop_multiple(
-    cx: &mut KeyCx<'_>,
-    key: &[u8],
-    wanted: &Multiple,
-    reply: &mut Reply<'_>,
-) -> Result<Option<Effect>, CmdError> {
-    let Some(slot) = cx.find_for_write() else { return Ok(None) };
-    let count = wanted.count.min(cx.collection::<Zset>(slot)?.len());
-    reply.array(2);
-    reply.bulk(key);
-    reply.array(count);
-    let effect = take_off(cx, slot, count, wanted.direction, |member, score| {
-        reply.array(2);
-        bulk_item(reply, member);
-        reply.double(score);
-    })?;
-    Ok(Some(effect))
+    let effect = Multiple::parse(args, 1)?.pop(cx, args, 2, reply)?;
+    Ok(effect.unwrap_or_else(|| {
+        reply.null_array();
+        Effect::Unchanged
+    }))
 }

@@ -1,0 +1,196 @@
+//! GEOSEARCH, GEOSEARCHSTORE and the GEORADIUS family: members around a place.
+
+use super::query::{Destination, Form, Found, Query, Stored};
+use super::unit::{reply_distance, reply_place};
+use crate::redis::reply_item::bulk_item;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::KeysCx;
+use tenon_engine::ds::packed::IntText;
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::types::{Collection, Zset, ZsetLimits};
+use tenon_engine::wire::resp::Reply;
+
+/// Gives the members in an area.
+pub static GEOSEARCH: Command = Command {
+    name: "GEOSEARCH",
+    group: Group::Geo,
+    syntax: "key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
+    summary: "Queries a geospatial index for members inside an area of a box or a circle.",
+    complexity: "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape",
+    since: "6.2.0",
+    arity: Arity::AtLeast(7),
+    keys: Keys::ONE,
+    flags: Flags::READONLY,
+    run: Run::Keys(geosearch),
+};
+
+/// Keeps the members in an area under another key.
+pub static GEOSEARCHSTORE: Command = Command {
+    name: "GEOSEARCHSTORE",
+    group: Group::Geo,
+    syntax: "destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]",
+    summary: "Queries a geospatial index for members inside an area of a box or a circle, optionally stores the result.",
+    complexity: "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape",
+    since: "6.2.0",
+    arity: Arity::AtLeast(8),
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::OVERWRITE), KeySpec::at(2, KeyFlags::READ)]),
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Keys(geosearchstore),
+};
+
+/// Gives or keeps the members around a place.
+pub static GEORADIUS: Command = Command {
+    name: "GEORADIUS",
+    group: Group::Geo,
+    syntax: "key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
+    summary: "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.",
+    complexity: "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+    since: "3.2.0",
+    arity: Arity::AtLeast(6),
+    keys: Keys::Found {
+        specs: &[
+            KeySpec::at(1, KeyFlags::READ),
+            KeySpec::behind("STORE", 6, KeyFlags::OVERWRITE),
+            KeySpec::behind("STOREDIST", 6, KeyFlags::OVERWRITE),
+        ],
+        find: |args| radius_keys(args, 6),
+    },
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Keys(georadius),
+};
+
+/// Gives the members around a place.
+pub static GEORADIUS_RO: Command = Command {
+    name: "GEORADIUS_RO",
+    group: Group::Geo,
+    syntax: "key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]",
+    summary: "Returns members from a geospatial index that are within a distance from a coordinate.",
+    complexity: "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+    since: "3.2.10",
+    arity: Arity::AtLeast(6),
+    keys: Keys::ONE,
+    flags: Flags::READONLY,
+    run: Run::Keys(georadius_ro),
+};
+
+/// Gives or keeps the members around another.
+pub static GEORADIUSBYMEMBER: Command = Command {
+    name: "GEORADIUSBYMEMBER",
+    group: Group::Geo,
+    syntax: "key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
+    summary: "Queries a geospatial index for members within a distance from a member, optionally stores the result.",
+    complexity: "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+    since: "3.2.0",
+    arity: Arity::AtLeast(5),
+    keys: Keys::Found {
+        specs: &[
+            KeySpec::at(1, KeyFlags::READ),
+            KeySpec::behind("STORE", 5, KeyFlags::OVERWRITE),
+            KeySpec::behind("STOREDIST", 5, KeyFlags::OVERWRITE),
+        ],
+        find: |args| radius_keys(args, 5),
+    },
+    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    run: Run::Keys(georadiusbymember),
+};
+
+/// Gives the members around another.
+pub static GEORADIUSBYMEMBER_RO: Command = Command {
+    name: "GEORADIUSBYMEMBER_RO",
+    group: Group::Geo,
+    syntax: "key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]",
+    summary: "Returns members from a geospatial index that are within a distance from a member.",
+    complexity: "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+    since: "3.2.10",
+    arity: Arity::AtLeast(5),
+    keys: Keys::ONE,
+    flags: Flags::READONLY,
+    run: Run::Keys(georadiusbymember_ro),
+};
+
+/// The keys of GEORADIUS and GEORADIUSBYMEMBER, whose options begin at argument `at`: of several destinations the last.
+fn radius_keys(args: &Args<'_>, mut at: usize) -> Vec<(usize, KeyFlags)> {
+    let mut destination = None;
+    while at + 1 < args.len() {
+        if args.is(at, "STORE") || args.is(at, "STOREDIST") {
+            destination = Some((at + 1, KeyFlags::OVERWRITE));
+            at += 1;
+        }
+        at += 1;
+    }
+    std::iter::once((1, KeyFlags::READ)).chain(destination).collect()
+}
+
+fn geosearch(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    search(cx, args, Form::Search, reply)
+}
+
+fn geosearchstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    search(cx, args, Form::SearchStore, reply)
+}
+
+fn georadius(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    search(cx, args, Form::RadiusOfPlace(Destination::Allowed), reply)
+}
+
+fn georadius_ro(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    search(cx, args, Form::RadiusOfPlace(Destination::None), reply)
+}
+
+fn georadiusbymember(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    search(cx, args, Form::RadiusOfMember(Destination::Allowed), reply)
+}
+
+fn georadiusbymember_ro(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    search(cx, args, Form::RadiusOfMember(Destination::None), reply)
+}
+
+fn search(cx: &mut KeysCx<'_>, args: &Args<'_>, form: Form, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let limits = cx.engine().config.zset_limits();
+    let mut source = cx.key(args.get(form.source()));
+    let zset = source.read_collection::<Zset>()?;
+    let query = Query::parse(args, form, zset)?;
+    let found = zset.map(|zset| query.find(zset)).unwrap_or_default();
+    let Some((destination, stored)) = query.store else {
+        give(&query, &found, reply);
+        return Ok(Effect::Unchanged);
+    };
+    let kept = to_keep(&query, &found, stored, limits);
+    reply.int(kept.view().len() as i64);
+    let event = if form == Form::SearchStore { "geosearchstore" } else { "georadiusstore" };
+    Ok(cx.key(args.get(destination)).replace_with(event, kept))
+}
+
+fn give(query: &Query, found: &[Found<'_>], reply: &mut Reply<'_>) {
+    let details = query.details;
+    reply.array(found.len());
+    for one in found {
+        if details.count() > 0 {
+            reply.array(1 + details.count());
+        }
+        bulk_item(reply, one.member);
+        if details.distance {
+            reply_distance(reply, one.distance / query.unit);
+        }
+        if details.score {
+            reply.int(one.score as i64);
+        }
+        if details.place {
+            reply_place(reply, one.place);
+        }
+    }
+}
+
+fn to_keep(query: &Query, found: &[Found<'_>], stored: Stored, limits: ZsetLimits) -> Zset {
+    let mut kept = Zset::default();
+    let mut room: IntText = [0; 20];
+    for one in found {
+        let score = match stored {
+            Stored::Places => one.score,
+            Stored::Distances => one.distance / query.unit,
+        };
+        kept.set(one.member.as_bytes(&mut room), score, limits);
+    }
+    kept
+}

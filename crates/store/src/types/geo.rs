@@ -1,0 +1,357 @@
+//! Places on earth as scores of a sorted set: 52 bits in which those of latitude and longitude take turns, so that what
+//! is near lies mostly together. The same numbers as Redis's. Knows no sorted set.
+//!
+//! ```text
+//! bit  51   50   49   48  ...  1    0
+//!     lon  lat  lon  lat  ... lon  lat      each the place's share of its range, times 2^26
+//! ```
+//!
+//! A search looks through the cell of its centre and the eight around it, whose size is chosen so that they cover it.
+
+use super::zset::{ScoreBound, ScoreRange};
+
+/// The longitudes there are, in degrees.
+const LONGITUDES: Degrees = Degrees { min: -180.0, max: 180.0 };
+/// The latitudes that the projection (EPSG:900913) has, in degrees.
+const LATITUDES: Degrees = Degrees { min: -85.051_128_78, max: 85.051_128_78 };
+/// The latitudes of geohashes as others write them, in degrees.
+const ALL_LATITUDES: Degrees = Degrees { min: -90.0, max: 90.0 };
+
+/// Bits of each of the two in a score.
+const STEPS_MAX: u32 = 26;
+/// Radius of the earth in metres: the quadratic mean of WGS 84.
+const EARTH_RADIUS: f64 = 6_372_797.560_856;
+/// Half of the circumference that the projection has, in metres.
+const MERCATOR_MAX: f64 = 20_037_726.37;
+
+/// A range of degrees.
+#[derive(Clone, Copy, Debug)]
+struct Degrees {
+    min: f64,
+    max: f64,
+}
+
+impl Degrees {
+    fn contains(self, degrees: f64) -> bool {
+        (self.min..=self.max).contains(&degrees)
+    }
+
+    /// The share of the range before these degrees, in `2^steps` parts.
+    fn part_of(self, degrees: f64, steps: u32) -> u32 {
+        ((degrees - self.min) / (self.max - self.min) * f64::from(1u32 << steps)) as u32
+    }
+
+    /// Where a part begins.
+    fn start_of(self, part: u32, steps: u32) -> f64 {
+        self.min + f64::from(part) / f64::from(1u32 << steps) * (self.max - self.min)
+    }
+
+    /// What a part covers.
+    fn of_part(self, part: u32, steps: u32) -> Degrees {
+        Degrees { min: self.start_of(part, steps), max: self.start_of(part.wrapping_add(1), steps) }
+    }
+
+    fn middle(self) -> f64 {
+        (self.min + self.max) / 2.0
+    }
+}
+
+/// A place in degrees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// East of Greenwich.
+    pub longitude: f64,
+    /// North of the equator.
+    pub latitude: f64,
+}
+
+/// The bits of a number, each followed by a gap.
+fn spread(bits: u32) -> u64 {
+    let mut spread = u64::from(bits);
+    for (shift, mask) in [
+        (16, 0x0000_FFFF_0000_FFFF),
+        (8, 0x00FF_00FF_00FF_00FF),
+        (4, 0x0F0F_0F0F_0F0F_0F0F),
+        (2, 0x3333_3333_3333_3333),
+        (1, 0x5555_5555_5555_5555),
+    ] {
+        spread = (spread | spread << shift) & mask;
+    }
+    spread
+}
+
+/// Every other bit of a number, from the lowest on.
+fn gathered(bits: u64) -> u32 {
+    let mut gathered = bits & 0x5555_5555_5555_5555;
+    for (shift, mask) in [
+        (1, 0x3333_3333_3333_3333),
+        (2, 0x0F0F_0F0F_0F0F_0F0F),
+        (4, 0x00FF_00FF_00FF_00FF),
+        (8, 0x0000_FFFF_0000_FFFF),
+        (16, 0x0000_0000_FFFF_FFFF),
+    ] {
+        gathered = (gathered | gathered >> shift) & mask;
+    }
+    gathered as u32
+}
+
+impl Place {
+    /// The place, if there is one and the projection has it.
+    pub fn new(longitude: f64, latitude: f64) -> Option<Place> {
+        (LONGITUDES.contains(longitude) && LATITUDES.contains(latitude)).then_some(Place { longitude, latitude })
+    }
+
+    /// The score of the place.
+    pub fn score(self) -> f64 {
+        Cell::of(self, STEPS_MAX).bits() as f64
+    }
+
+    /// The place of a score, the middle of what rounds to it; of any number some place.
+    pub fn of_score(score: f64) -> Place {
+        let bits = score as u64;
+        let cell = Cell { latitude: gathered(bits), longitude: gathered(bits >> 1), steps: STEPS_MAX };
+        Place { longitude: cell.longitudes().middle(), latitude: cell.latitudes().middle() }
+    }
+
+    /// The geohash that others know: eleven characters.
+    pub fn geohash(self) -> [u8; 11] {
+        const ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
+        let latitude = ALL_LATITUDES.part_of(self.latitude, STEPS_MAX);
+        let longitude = LONGITUDES.part_of(self.longitude, STEPS_MAX);
+        let bits = spread(latitude) | spread(longitude) << 1;
+        // Ten characters are fifty bits; Redis does not say the last two.
+        std::array::from_fn(|index| match index {
+            10 => ALPHABET[0],
+            index => ALPHABET[(bits >> (52 - (index + 1) * 5) & 0x1f) as usize],
+        })
+    }
+
+    /// The way to another place in metres, on a sphere (haversine).
+    pub fn distance(self, other: Place) -> f64 {
+        let v = ((other.longitude.to_radians() - self.longitude.to_radians()) / 2.0).sin();
+        if v == 0.0 {
+            return self.distance_north(other);
+        }
+        let (latitude, other_latitude) = (self.latitude.to_radians(), other.latitude.to_radians());
+        let u = ((other_latitude - latitude) / 2.0).sin();
+        let a = u * u + latitude.cos() * other_latitude.cos() * v * v;
+        2.0 * EARTH_RADIUS * a.sqrt().asin()
+    }
+
+    /// The way north or south to the other place's latitude.
+    fn distance_north(self, other: Place) -> f64 {
+        EARTH_RADIUS * (other.latitude.to_radians() - self.latitude.to_radians()).abs()
+    }
+}
+
+/// What is searched around a centre, in metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    /// All that is no further than this.
+    Circle {
+        /// Of the circle.
+        radius: f64,
+    },
+    /// All that is no further east or west, north or south, than the half of these.
+    Box {
+        /// From west to east.
+        width: f64,
+        /// From south to north.
+        height: f64,
+    },
+}
+
+impl Shape {
+    /// How far a place is from the centre, if it is in the shape around that.
+    pub fn distance_within(self, centre: Place, place: Place) -> Option<f64> {
+        match self {
+            Shape::Circle { radius } => Some(centre.distance(place)).filter(|&distance| distance <= radius),
+            Shape::Box { width, height } => {
+                let beside = Place { latitude: place.latitude, ..centre };
+                let is_in = centre.distance_north(place) <= height / 2.0 && place.distance(beside) <= width / 2.0;
+                is_in.then(|| centre.distance(place))
+            }
+        }
+    }
+
+    /// The scores among which all places of the shape around a centre are, in the order in which Redis looks through
+    /// them.
+    pub fn score_ranges(self, centre: Place) -> Vec<ScoreRange> {
+        let bounds = self.bounds(centre);
+        let mut steps = self.steps(centre);
+        let mut cell = Cell::of(centre, steps);
+        let reaches = cell.moved(0, 1).latitudes().max >= bounds.latitudes.max
+            && cell.moved(0, -1).latitudes().min <= bounds.latitudes.min
+            && cell.moved(1, 0).longitudes().max >= bounds.longitudes.max
+            && cell.moved(-1, 0).longitudes().min <= bounds.longitudes.min;
+        if !reaches && steps > 1 {
+            steps -= 1;
+            cell = Cell::of(centre, steps);
+        }
+        // Where the cell itself reaches beyond the shape, the next one on that side is not needed. Of the four largest
+        // cells all are looked through.
+        let needed = |east: i32, north: i32| {
+            steps < 2
+                || !((north < 0 && cell.latitudes().min < bounds.latitudes.min)
+                    || (north > 0 && cell.latitudes().max > bounds.latitudes.max)
+                    || (east < 0 && cell.longitudes().min < bounds.longitudes.min)
+                    || (east > 0 && cell.longitudes().max > bounds.longitudes.max))
+        };
+        const AROUND: [(i32, i32); 9] = [(0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1)];
+        let mut cells: Vec<Cell> = Vec::with_capacity(AROUND.len());
+        for (east, north) in AROUND.into_iter().filter(|&(east, north)| needed(east, north)) {
+            let next = cell.moved(east, north);
+            // Around the earth and around the poles the same cell may be on both sides.
+            if !cells.contains(&next) {
+                cells.push(next);
+            }
+        }
+        cells.into_iter().map(Cell::scores).collect()
+    }
+
+    /// About how far the shape reaches.
+    fn bounds(self, centre: Place) -> Bounds {
+        let (width, height) = match self {
+            Shape::Circle { radius } => (radius, radius),
+            Shape::Box { width, height } => (width / 2.0, height / 2.0),
+        };
+        let north = (height / EARTH_RADIUS).to_degrees();
+        // Towards the pole a degree is shorter.
+        let widest = if centre.latitude < 0.0 { centre.latitude - north } else { centre.latitude + north };
+        let east = (width / EARTH_RADIUS / widest.to_radians().cos()).to_degrees();
+        Bounds {
+            longitudes: Degrees { min: centre.longitude - east, max: centre.longitude + east },
+            latitudes: Degrees { min: centre.latitude - north, max: centre.latitude + north },
+        }
+    }
+
+    /// How often the earth is halved for cells of about the shape's size.
+    fn steps(self, centre: Place) -> u32 {
+        let mut reach = match self {
+            Shape::Circle { radius } => radius,
+            Shape::Box { width, height } => (width / 2.0).hypot(height / 2.0),
+        };
+        if reach == 0.0 {
+            return STEPS_MAX;
+        }
+        let mut steps: i32 = 1;
+        while reach < MERCATOR_MAX {
+            reach *= 2.0;
+            steps += 1;
+        }
+        // So that most shapes are covered at once; wider towards the poles.
+        steps -= 2;
+        steps -= i32::from(centre.latitude.abs() > 66.0) + i32::from(centre.latitude.abs() > 80.0);
+        steps.clamp(1, STEPS_MAX as i32) as u32
+    }
+}
+
+struct Bounds {
+    longitudes: Degrees,
+    latitudes: Degrees,
+}
+
+/// A part of the earth: one of `2^steps` parts of each of the two ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    latitude: u32,
+    longitude: u32,
+    steps: u32,
+}
+
+impl Cell {
+    fn of(place: Place, steps: u32) -> Cell {
+        Cell {
+            latitude: LATITUDES.part_of(place.latitude, steps),
+            longitude: LONGITUDES.part_of(place.longitude, steps),
+            steps,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        spread(self.latitude) | spread(self.longitude) << 1
+    }
+
+    fn latitudes(self) -> Degrees {
+        LATITUDES.of_part(self.latitude, self.steps)
+    }
+
+    fn longitudes(self) -> Degrees {
+        LONGITUDES.of_part(self.longitude, self.steps)
+    }
+
+    /// The cell so many to the east and to the north, around the earth.
+    fn moved(self, east: i32, north: i32) -> Cell {
+        let around = |part: u32, by: i32| match by {
+            0 => part,
+            by => part.wrapping_add_signed(by) & ((1 << self.steps) - 1),
+        };
+        Cell { latitude: around(self.latitude, north), longitude: around(self.longitude, east), ..self }
+    }
+
+    /// The scores of the places in the cell.
+    fn scores(self) -> ScoreRange {
+        let shift = 2 * (STEPS_MAX - self.steps);
+        let (first, end) = (self.bits() << shift, (self.bits() + 1) << shift);
+        ScoreRange { min: ScoreBound::Inclusive(first as f64), max: ScoreBound::Exclusive(end as f64) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PALERMO: Place = Place { longitude: 13.361_389, latitude: 38.115_556 };
+    const CATANIA: Place = Place { longitude: 15.087_269, latitude: 37.502_669 };
+
+    #[test]
+    fn scores_and_geohashes_are_those_of_redis() {
+        // GEOADD, ZSCORE, GEOHASH and GEODIST of redis-server 7.0.15.
+        assert_eq!(PALERMO.score(), 3_479_099_956_230_698.0);
+        assert_eq!(CATANIA.score(), 3_479_447_370_796_909.0);
+        let [palermo, catania] = [PALERMO, CATANIA].map(|place| Place::of_score(place.score()));
+        assert_eq!((&palermo.geohash(), &catania.geohash()), (b"sqc8b49rny0", b"sqdtr74hyu0"));
+        assert_eq!(format!("{:.4}", palermo.distance(catania)), "166274.1516");
+        assert_eq!(Place::new(180.1, 0.0), None);
+        assert_eq!(Place::new(0.0, -85.06), None);
+        assert_eq!(Place::new(f64::NAN, 0.0), None);
+    }
+
+    #[test]
+    fn bits_take_turns() {
+        for bits in [0, 1, 0x0155_5555, 0x03ff_ffff, 0x1234_5678, u32::MAX] {
+            assert_eq!(gathered(spread(bits) | spread(!bits) << 1), bits);
+        }
+    }
+
+    #[test]
+    fn score_ranges_cover_the_shape() {
+        let mut random = 7u64;
+        let mut next = |bound: f64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 11) as f64 / (1u64 << 53) as f64 * bound
+        };
+        for _ in 0..if cfg!(miri) { 20 } else { 2_000 } {
+            // Away from the poles and from the other side of the earth, where Redis's areas may fall short.
+            let centre = Place::new(next(340.0) - 170.0, next(120.0) - 60.0).unwrap();
+            let size = 10f64.powf(next(4.5) + 1.0);
+            let shape = match size as u64 % 2 {
+                0 => Shape::Circle { radius: size },
+                _ => Shape::Box { width: size, height: size / 2.0 },
+            };
+            let ranges = shape.score_ranges(centre);
+            for _ in 0..20 {
+                let spot = Place::new(
+                    centre.longitude + (next(2.0) - 1.0) * size / 60_000.0,
+                    centre.latitude + (next(2.0) - 1.0) * size / 111_000.0,
+                );
+                let Some(spot) = spot.map(|spot| Place::of_score(spot.score())) else { continue };
+                if shape.distance_within(centre, spot).is_some() {
+                    let score = spot.score();
+                    let covering = ranges.iter().filter(|range| !range.is_above(score) && range.reaches(score)).count();
+                    assert_eq!(covering, 1, "{centre:?} {shape:?} {spot:?}");
+                }
+            }
+        }
+    }
+}
