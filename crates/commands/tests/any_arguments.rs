@@ -3,6 +3,7 @@
 
 use tenon_engine::Engine;
 use tenon_engine::batch::Call;
+use tenon_engine::blocking::Unblocking;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect};
 use tenon_engine::command::{Arity, Command, Run};
 use tenon_engine::config::{Loader, Machine, Origin};
@@ -69,7 +70,13 @@ impl Server {
         let mut calls = [Call { args_end: words.len(), input_end: input.len(), target }];
         let mut out = OutBuf::new();
         let (ran, stopped) = self.engine.run_batch(&mut self.worker, &mut self.session, batch, &mut calls, &mut out);
-        assert!(ran == 1 && matches!(stopped, Stopped::No | Stopped::Closing), "{}: {ran} {stopped:?}", shown());
+        let is_over = matches!(stopped, Stopped::No | Stopped::Closing | Stopped::Parked);
+        assert!(ran == 1 && is_over, "{}: {ran} {stopped:?}", shown());
+        if stopped == Stopped::Parked {
+            // It waits for a key; somebody ends that.
+            assert!(out.is_empty() && self.engine.unblock(&self.session.client, Unblocking::AsTimeout), "{}", shown());
+            assert!(self.engine.finish_wait(&mut self.worker, &mut self.session, &mut out), "{}", shown());
+        }
         if stopped == Stopped::Closing {
             self.engine.end_session(&mut self.session);
             self.session = open(&self.engine, &self.worker);

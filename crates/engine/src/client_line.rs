@@ -99,7 +99,7 @@ fn flags(client: &Client, tracker: Option<&Tracker>, session: Option<&Session>) 
         (roles.has(Roles::MONITOR), 'O'),
         (roles.has(Roles::SUBSCRIBER), 'P'),
         (client.queued.load(Relaxed) != u32::MAX, 'x'),
-        (client.paused.load(Relaxed), 'b'),
+        (client.paused.load(Relaxed) || client.is_blocked(), 'b'),
         (roles.has(Roles::TRACKER), 't'),
         (tracker.is_some_and(Tracker::is_redirect_broken), 'R'),
         (tracker.is_some_and(|tracker| tracker.mode == Mode::Broadcast), 'B'),

@@ -1,6 +1,7 @@
 //! The list of clients, for CLIENT LIST, CLIENT KILL and messages to a connection. Knows no socket.
 
 use crate::acl::DEFAULT_USER;
+use crate::blocking::Waiter;
 use crate::config::ClientClass;
 use crate::outbox::Outbox;
 use crate::pubsub::Topic;
@@ -30,6 +31,8 @@ pub enum Message {
     Kill,
     /// Look again whether the connection may go on (CLIENT UNPAUSE).
     Unpause,
+    /// The client's wait for a key is over.
+    Unblocked,
     /// Look whether its user may still use the channels that it is subscribed to.
     RightsChanged,
     /// Something lies in the client's outbox.
@@ -119,6 +122,8 @@ pub struct Client {
     pub no_touch: AtomicBool,
     /// Whether it waits for the end of a CLIENT PAUSE.
     pub paused: AtomicBool,
+    /// Its wait for a key, while it is in one.
+    pub(crate) waiter: Mutex<Option<Arc<Waiter>>>,
     /// Whether it is to be closed.
     pub killed: AtomicBool,
     /// What others have sent to it.
@@ -126,6 +131,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// Whether it waits for a key.
+    pub fn is_blocked(&self) -> bool {
+        self.waiter.lock().is_some()
+    }
+
     fn new(id: u64, info: ClientInfo, now_ms: u64) -> Client {
         Client {
             id,
@@ -151,6 +161,7 @@ impl Client {
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            waiter: Mutex::default(),
             killed: AtomicBool::new(false),
             outbox: Outbox::default(),
         }

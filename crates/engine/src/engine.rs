@@ -1,6 +1,7 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
 use crate::acl::Acl;
+use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
@@ -23,10 +24,11 @@ use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tenon_store::access::Noting;
+use tenon_store::types::ListLimits;
 
 /// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
 pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
@@ -64,6 +66,8 @@ pub struct Engine {
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
     pub(crate) clients_sized_ms: AtomicU64,
+    /// Clients that wait for keys.
+    pub blocking: Blocking,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -78,6 +82,9 @@ pub struct Engine {
     pub run_id: String,
     /// Whether keys expire ahead of access (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expiry: AtomicBool,
+    /// Bytes from which an element of a long list has a node of its own (DEBUG QUICKLIST-PACKED-THRESHOLD); 0 for those
+    /// that are longer than a node may be.
+    pub list_alone_from: AtomicUsize,
     /// Connections refused for `maxclients`.
     pub refused_connections: AtomicU64,
     /// The most memory that was in use, in bytes, as far as anyone looked.
@@ -135,6 +142,7 @@ impl Engine {
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
             reaper: Arc::default(),
@@ -144,6 +152,7 @@ impl Engine {
             started_ms: now_us() / 1_000,
             run_id,
             active_expiry: AtomicBool::new(true),
+            list_alone_from: AtomicUsize::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
             errors: Mutex::default(),
@@ -200,6 +209,16 @@ impl Engine {
         worker.clock.advance(self.noting());
     }
 
+    /// Up to where lists and their nodes grow.
+    #[inline]
+    pub fn list_limits(&self) -> ListLimits {
+        let alone_from = match self.list_alone_from.load(Ordering::Relaxed) {
+            0 => usize::MAX,
+            bytes => bytes,
+        };
+        ListLimits::new(self.config.list_max_listpack_size(), alone_from)
+    }
+
     /// A CAS token that no item has had.
     pub fn next_cas(&self) -> u64 {
         self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
@@ -218,12 +237,18 @@ impl Engine {
         }
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.forget_surplus();
             self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
         }
         if self.evict_ahead(worker) {
             next = Duration::ZERO;
+        }
+        self.end_due_waits(worker);
+        self.leave_queues_deferred();
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
         }
         self.broadcast_changes(worker);
         next

@@ -54,7 +54,7 @@ impl Engine {
             done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |entry| {
                 let view = entry.view();
                 if let Some(watched) = watched {
-                    watched.changed(database, view.key());
+                    watched.changed(database, view.key(), &mut worker.ready);
                 }
                 self.notify(database, view.key(), EventClass::EXPIRED, "expired");
                 if self.tracking.is_active() {

@@ -2,6 +2,7 @@
 
 use crate::acl::{Rights, User};
 use crate::args::OwnedArgs;
+use crate::blocking::Parked;
 use crate::clients::Client;
 use crate::command::{ChannelKind, Command};
 use crate::pubsub::{Subscriptions, Topic};
@@ -122,6 +123,8 @@ pub struct Session {
     pub(crate) roles: Roles,
     /// What it is subscribed to, if to anything.
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    /// Its wait for a key, while it is in one: no command runs then.
+    pub(crate) parked: Option<Parked>,
     /// How it is told of changes, if it is (CLIENT TRACKING).
     pub tracking: Option<Box<SessionTracking>>,
     /// Whether EXEC runs its queue now: nothing may wait then, nor begin to listen to other clients' commands.
@@ -152,6 +155,7 @@ impl Session {
             dirty: DirtyFlag::default(),
             roles: Roles::NONE,
             subscriptions: None,
+            parked: None,
             tracking: None,
             in_exec: false,
             closing: false,
@@ -200,6 +204,11 @@ impl Session {
             let kind = if topic == Topic::Pattern { ChannelKind::Pattern } else { ChannelKind::Literal };
             self.subscribed_names(topic).all(|name| self.rights.may_use_channel(name, kind))
         })
+    }
+
+    /// Whether it waits for a key.
+    pub fn is_parked(&self) -> bool {
+        self.parked.is_some()
     }
 
     /// What the client does beside asking and being answered.

@@ -231,6 +231,7 @@ impl Engine {
 
     /// Ends a session: nothing is watched for it any more, it gets no messages, and it is not listed.
     pub fn end_session(&self, session: &mut Session) {
+        self.leave_wait(session);
         self.unwatch(session);
         self.unsubscribe_all(session);
         self.stop_monitoring(session);

@@ -63,6 +63,8 @@ impl Connection {
     pub fn on_message(&mut self, engine: &Engine, worker: &mut Worker, message: Message, out: &mut OutBuf) -> Flow {
         match message {
             Message::Kill => Flow::Close,
+            // Who waits for a key is not waiting for the end of a pause any more.
+            Message::Unpause if self.is_blocked() => Flow::Stay,
             Message::Unpause => Flow::Continue,
             Message::RightsChanged => match self {
                 Connection::Resp(connection) => {
@@ -74,6 +76,10 @@ impl Connection {
                 }
                 Connection::Memcache(_) => Flow::Stay,
             },
+            Message::Unblocked => match self {
+                Connection::Resp(connection) => connection.unblocked(engine, worker, out),
+                Connection::Memcache(_) => Flow::Stay,
+            },
             Message::Output => {
                 let before = out.len();
                 let client = self.client();
@@ -83,6 +89,14 @@ impl Connection {
                 client.sent_bytes.fetch_add(sent, Ordering::Relaxed);
                 Flow::Stay
             }
+        }
+    }
+
+    /// Whether the client waits for a key.
+    pub fn is_blocked(&self) -> bool {
+        match self {
+            Connection::Resp(connection) => connection.session().is_parked(),
+            Connection::Memcache(_) => false,
         }
     }
 

@@ -144,9 +144,14 @@ impl Service for Tenon {
         }
     }
 
-    fn drops_parked(&self, _connection: &Connection) -> bool {
-        // Parked clients wait for the end of a CLIENT PAUSE; what they sent still counts.
-        false
+    fn drops_parked(&self, connection: &Connection) -> bool {
+        // Whoever waits for a key wants nothing any more. What those have sent who wait for the end of a CLIENT PAUSE
+        // still counts.
+        connection.is_blocked()
+    }
+
+    fn wakes_in(&self, worker: &Worker) -> Option<Duration> {
+        self.engine.next_end_of_wait(worker)
     }
 
     fn max_clients(&self) -> usize {

@@ -8,6 +8,7 @@ pub mod hash;
 pub mod help;
 mod help_command;
 pub mod hyperloglog;
+pub mod list;
 pub mod pubsub;
 mod random_count;
 mod reply_item;
@@ -17,6 +18,7 @@ pub mod server;
 pub mod set;
 pub mod string;
 pub mod transactions;
+pub mod zset;
 
 use tenon_engine::command::Command;
 
@@ -98,6 +100,29 @@ pub static ALL: &[&Command] = &[
     &server::slowlog::SLOWLOG,
     &server::time::LASTSAVE,
     &server::time::TIME,
+    // Lists.
+    &list::blocking::BLMOVE,
+    &list::blocking::BLMPOP,
+    &list::blocking::BLPOP,
+    &list::blocking::BRPOP,
+    &list::blocking::BRPOPLPUSH,
+    &list::edit::LINSERT,
+    &list::edit::LREM,
+    &list::edit::LSET,
+    &list::edit::LTRIM,
+    &list::pop::LMPOP,
+    &list::pop::LPOP,
+    &list::pop::RPOP,
+    &list::position::LPOS,
+    &list::push::LPUSH,
+    &list::push::LPUSHX,
+    &list::push::RPUSH,
+    &list::push::RPUSHX,
+    &list::read::LINDEX,
+    &list::read::LLEN,
+    &list::read::LRANGE,
+    &list::transfer::LMOVE,
+    &list::transfer::RPOPLPUSH,
     // Hashes.
     &hash::get::HEXISTS,
     &hash::get::HGET,
@@ -133,6 +158,39 @@ pub static ALL: &[&Command] = &[
     &set::members::SSCAN,
     &set::random::SPOP,
     &set::random::SRANDMEMBER,
+    // Sorted sets.
+    &zset::add::ZADD,
+    &zset::add::ZINCRBY,
+    &zset::combine::ZDIFF,
+    &zset::combine::ZDIFFSTORE,
+    &zset::combine::ZINTER,
+    &zset::combine::ZINTERCARD,
+    &zset::combine::ZINTERSTORE,
+    &zset::combine::ZUNION,
+    &zset::combine::ZUNIONSTORE,
+    &zset::pop::ZMPOP,
+    &zset::pop::ZPOPMAX,
+    &zset::pop::ZPOPMIN,
+    &zset::random::ZRANDMEMBER,
+    &zset::range::ZRANGE,
+    &zset::range::ZRANGEBYLEX,
+    &zset::range::ZRANGEBYSCORE,
+    &zset::range::ZRANGESTORE,
+    &zset::range::ZREVRANGE,
+    &zset::range::ZREVRANGEBYLEX,
+    &zset::range::ZREVRANGEBYSCORE,
+    &zset::rank::ZRANK,
+    &zset::rank::ZREVRANK,
+    &zset::read::ZCARD,
+    &zset::read::ZCOUNT,
+    &zset::read::ZLEXCOUNT,
+    &zset::read::ZMSCORE,
+    &zset::read::ZSCAN,
+    &zset::read::ZSCORE,
+    &zset::remove::ZREM,
+    &zset::remove::ZREMRANGEBYLEX,
+    &zset::remove::ZREMRANGEBYRANK,
+    &zset::remove::ZREMRANGEBYSCORE,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

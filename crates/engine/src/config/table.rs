@@ -299,7 +299,7 @@ settings! {
     /// Nodes at either end of a list that are never compressed; 0 compresses none.
     list_compress_depth: u32 {
         name: "list-compress-depth", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("0"),
-        group: Group::Collections
+        group: Group::Collections, support: Support::NoEffect("Tenon compresses no nodes.")
     }
     /// Members up to which a set of integers is packed.
     set_max_intset_entries: u64 {

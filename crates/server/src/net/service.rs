@@ -76,6 +76,13 @@ pub trait Service: Send + Sync + 'static {
     /// Does what is due now and then, and says when to be called next.
     fn tick(&self, worker: &mut Self::Worker, now: Instant) -> Duration;
 
+    /// How long the worker may wait at most before it is to tick, whatever the last tick said; `None` for as long as
+    /// that did. Asked before each wait.
+    fn wakes_in(&self, worker: &Self::Worker) -> Option<Duration> {
+        let _ = worker;
+        None
+    }
+
     /// Ends a connection. Its socket is still open, but nothing more is sent.
     fn closed(&self, worker: &mut Self::Worker, connection: Self::Connection, reason: CloseReason);
 

@@ -88,7 +88,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     pub(super) fn run(mut self) -> std::io::Result<()> {
         let worker = &mut self.state.take().expect("a worker is run once");
         loop {
-            self.events = self.wait()?;
+            self.events = self.wait(worker)?;
             self.events_done = 0;
             self.now = Instant::now();
             let now = self.now;
@@ -170,7 +170,10 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         self.in_call = false;
     }
 
-    fn wait(&mut self) -> std::io::Result<usize> {
+    fn wait(&mut self, worker: &S::Worker) -> std::io::Result<usize> {
+        if let Some(earlier) = self.service.wakes_in(worker) {
+            self.next_tick = self.next_tick.min(self.now + earlier);
+        }
         let next = self.next_tick.min(self.next_sweep);
         let mut timeout = next.saturating_duration_since(self.now);
         let mailbox = self.mail.mailbox(self.index);
@@ -269,6 +272,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     fn resume(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.phase = Phase::Open;
+        // While it waited it was not idle.
+        connection.active_at = self.now;
         self.call(worker, key, |service, worker, state, reply| service.resume(worker, state, reply));
     }
 

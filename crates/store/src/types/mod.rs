@@ -7,14 +7,18 @@ mod chance;
 mod collection;
 mod hash;
 pub mod hll;
+mod list;
 mod object;
 mod rope;
 pub mod set;
 mod value_type;
+pub mod zset;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
 pub use hash::{Fields, Hash, HashLimits, HashRef};
+pub use list::{Items, List, ListLimits, ListRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
 pub use set::{Set, SetLimits, SetRef};
 pub use value_type::ValueType;
+pub use zset::{Zset, ZsetLimits, ZsetRef};

@@ -91,6 +91,10 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
     let clients = facts.engine.clients.list();
     let most =
         |of: fn(&tenon_engine::clients::Client) -> u64| clients.iter().map(|client| of(client)).max().unwrap_or(0);
+    let blocking = &facts.engine.blocking;
+    // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
+    let paused = clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count();
+    let blocked = blocking.clients.load(Ordering::Relaxed) + paused;
     lines(
         text,
         &[
@@ -99,11 +103,12 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
             ("maxclients", facts.engine.config.maxclients().into()),
             ("client_recent_max_input_buffer", most(|client| client.input_bytes.load(Ordering::Relaxed))),
             ("client_recent_max_output_buffer", most(|client| client.output_bytes.load(Ordering::Relaxed))),
-            // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
-            ("blocked_clients", clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count() as u64),
+            ("blocked_clients", blocked as u64),
             ("tracking_clients", facts.engine.tracking.clients() as u64),
             ("pubsub_clients", clients.iter().filter(|client| client.roles().has(Roles::SUBSCRIBER)).count() as u64),
-            ("clients_in_timeout_table", 0),
+            ("clients_in_timeout_table", facts.engine.waits_with_end() as u64),
+            ("total_blocking_keys", blocking.keys.load(Ordering::Relaxed) as u64),
+            ("total_blocking_keys_on_nokey", blocking.keys_watched_for_end.load(Ordering::Relaxed) as u64),
         ],
     );
 }

@@ -1,0 +1,38 @@
+//! What is to be known of all waiters together. Knows no session.
+
+use super::timers::Timers;
+use super::waiter::Waiter;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// What is to be known of all waiters together.
+#[derive(Debug)]
+pub struct Blocking {
+    /// The ticket that the last waiter got: lower ones have waited longer.
+    pub(super) tickets: AtomicU64,
+    /// Clients that wait.
+    pub clients: AtomicUsize,
+    /// Keys that clients wait for.
+    pub keys: AtomicUsize,
+    /// Keys that clients wait for who want to know when the key goes.
+    pub keys_watched_for_end: AtomicUsize,
+    /// Waiters that are still in a key's queue, in the shard of this index, though they wait no more.
+    pub(super) leaving: Mutex<Vec<(usize, Box<[u8]>, Arc<Waiter>)>>,
+    /// When waits end by themselves, for each worker.
+    pub(super) timers: Box<[Timers]>,
+}
+
+impl Blocking {
+    /// Nobody waits yet. One timer for each worker, and one for whoever is none.
+    pub(crate) fn new(workers: usize) -> Blocking {
+        Blocking {
+            tickets: AtomicU64::new(0),
+            clients: AtomicUsize::new(0),
+            keys: AtomicUsize::new(0),
+            keys_watched_for_end: AtomicUsize::new(0),
+            leaving: Mutex::default(),
+            timers: (0..=workers).map(|_| Timers::default()).collect(),
+        }
+    }
+}
