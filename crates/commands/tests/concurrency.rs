@@ -45,7 +45,7 @@ impl Client {
             fd: 0,
             unix: false,
         };
-        let session = Session::new(engine.clients.add(info, 0), true);
+        let session = engine.open_session(engine.clients.add(info, 0));
         Client { engine: Arc::clone(engine), worker: engine.worker(index), session }
     }
 
@@ -447,5 +447,90 @@ fn flushing_many_keys_frees_them_all() {
         assert!(engine.reaper.wait_until(|| engine.reaper.is_idle(), LOCKED_UP), "{flush}");
         client.tick();
         assert!((0..engine.shards.count()).all(|index| engine.shards.due_ms(index) == u64::MAX));
+    }
+}
+
+#[test]
+fn members_that_move_between_sets_are_always_in_one_of_them() {
+    const SETS: u32 = 6;
+    let engine = engine();
+    let mut client = Client::new(&engine, 0);
+    // Integers and words, so that the sets change their forms too.
+    let members: Vec<String> = (0..40).map(|n| if n % 2 == 0 { n.to_string() } else { format!("word:{n}") }).collect();
+    client.run(&format!("SADD set:0 {}", members.join(" ")));
+    let keys: Vec<String> = (0..SETS).map(|number| format!("set:{number}")).collect();
+    let done = Arc::new(AtomicBool::new(false));
+    let mut parts: Vec<Box<dyn FnOnce(Client) + Send>> = Vec::new();
+    for part in 0..4 {
+        let (members, done) = (members.clone(), Arc::clone(&done));
+        parts.push(Box::new(move |mut client| {
+            for _ in 0..4_000 {
+                let (from, to) = (client.random(SETS), client.random(SETS));
+                let member = &members[client.random(members.len() as u32) as usize];
+                client.run(&format!("SMOVE set:{from} set:{to} {member}"));
+            }
+            if part == 0 {
+                done.store(true, Ordering::Relaxed);
+            }
+        }));
+    }
+    for command in ["SUNION", "SUNIONSTORE all:2", "SDIFF all:3", "SINTERCARD 2 set:0"] {
+        let (keys, members, done) = (keys.join(" "), members.clone(), Arc::clone(&done));
+        parts.push(Box::new(move |mut client| {
+            let count = members.len();
+            client.run(&format!("SADD all:3 {}", members.join(" ")));
+            loop {
+                // Looked at before the last round, so that there is one at least.
+                let last = done.load(Ordering::Relaxed);
+                match command {
+                    "SUNION" => assert_eq!(bulks(&client.run(&format!("SUNION {keys}"))).len(), count),
+                    "SDIFF all:3" => assert_eq!(client.run(&format!("SDIFF all:3 {keys}")), "*0\r\n"),
+                    "SINTERCARD 2 set:0" => assert_eq!(client.run("SINTERCARD 2 set:0 set:1"), ":0\r\n"),
+                    store => assert_eq!(client.run(&format!("{store} {keys}")), format!(":{count}\r\n")),
+                }
+                if last {
+                    break;
+                }
+            }
+        }));
+    }
+    drop(client);
+    together(&engine, parts);
+}
+
+#[test]
+fn a_scan_of_a_set_gives_every_lasting_member_whatever_comes_and_goes() {
+    const LASTING: usize = 300;
+    for passing in [20, 5_000] {
+        let engine = engine();
+        let mut client = Client::new(&engine, 0);
+        (0..LASTING).for_each(|n| drop(client.run(&format!("SADD s lasting:{n}"))));
+        let mut round = 0;
+        loop {
+            // While one half of the scans runs the set grows, during the other it shrinks.
+            let command = ["SADD", "SREM"][round % 2];
+            let mut next = 0;
+            let (mut seen, mut cursor) = (Vec::new(), "0".to_owned());
+            loop {
+                let reply = client.run(&format!("SSCAN s {cursor} COUNT 30"));
+                let found = bulks(&reply);
+                cursor = found[0].to_owned();
+                seen.extend(found[1..].iter().filter(|name| name.starts_with("lasting")).map(|name| name.to_string()));
+                if cursor == "0" {
+                    break;
+                }
+                let until = passing.min(next + 1 + passing / 20);
+                (next..until).for_each(|n| drop(client.run(&format!("{command} s passing:{n}"))));
+                next = until;
+            }
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), LASTING, "{command} of {passing}");
+            if round == 3 {
+                break;
+            }
+            (0..passing).for_each(|n| drop(client.run(&format!("{command} s passing:{n}"))));
+            round += 1;
+        }
     }
 }

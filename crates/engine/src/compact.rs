@@ -54,7 +54,8 @@ impl Engine {
                 worker.compaction.next_shard = Some(index);
                 return;
             }
-            let mut state = self.shards.lock(index);
+            // What somebody holds is left as it is: a script may hold it, and for long.
+            let Some(mut state) = self.shards.try_lock(index) else { continue };
             for database in 0..state.shard.databases() {
                 state.shard.database_mut(database).relocate();
             }

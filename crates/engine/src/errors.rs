@@ -1,5 +1,6 @@
 //! The errors of commands and their texts, which clients know word for word from Redis.
 
+use crate::scripting::Kind;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -47,6 +48,8 @@ pub enum CmdError {
     NoAuth,
     /// Not within MULTI.
     NotInMulti,
+    /// A script of this kind runs for too long.
+    Busy(Kind),
     /// A RESP2 client that is subscribed may not run the command of this name in lower case.
     OnlyListens(String),
     /// Any other; the code is part of the text.
@@ -93,6 +96,12 @@ impl fmt::Display for CmdError {
             }
             CmdError::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             CmdError::NoAuth => "NOAUTH Authentication required.",
+            CmdError::Busy(Kind::Script) => {
+                "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+            }
+            CmdError::Busy(Kind::Function) => {
+                "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+            }
             CmdError::NotInMulti => "ERR Command not allowed inside a transaction",
             CmdError::OnlyListens(name) => {
                 return write!(

@@ -1,12 +1,15 @@
 //! Running a client's batch: what must hold before a command runs, and the statistics after. Knows no command.
 
+use crate::acl::Context;
 use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
+use crate::blocking::Outcome;
 use crate::clock::monotonic_ns;
 use crate::command::{Command, Flags, Run};
-use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
+use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx, Turn};
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
+use crate::locking::OnBusy;
 use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
@@ -19,7 +22,8 @@ use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
 
-/// Unsent output at which a batch stops until the client has read some of it, in bytes.
+/// Output of one call at which its batch stops until there is room for more, in bytes: how much a client may leave
+/// unread in all is another matter ([`crate::unsent`]).
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// A slow log that wants commands below this many microseconds makes every command be timed by itself.
 const TIMED_ALONE_US: i64 = 1_000;
@@ -29,10 +33,12 @@ const TIMED_ALONE_US: i64 = 1_000;
 pub enum Stopped {
     /// It did not.
     No,
-    /// The client has much unsent output: the rest is to run when it has read that.
+    /// There is much output: the rest is to run when there is room for more.
     Output,
     /// The next command waits for the end of a CLIENT PAUSE.
     Paused,
+    /// The last command that ran waits for a key.
+    Parked,
     /// The connection is to be closed; the rest is dropped.
     Closing,
 }
@@ -60,7 +66,7 @@ impl<'a> BatchArgs<'a> {
 enum Fate {
     /// It ran, or was refused already when it was read.
     Done,
-    /// It did not run: MULTI has queued it, or it was refused.
+    /// It did not run: MULTI has queued it, it was refused, or it waits for a key.
     Settled(Resolved),
     /// It has to wait.
     Waits,
@@ -110,6 +116,8 @@ impl Engine {
                 stopped = Stopped::Closing;
                 break;
             }
+            // Another client may have changed what this one may do.
+            self.follow_rights(session);
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
             let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
@@ -142,6 +150,10 @@ impl Engine {
             }
             if session.closing {
                 stopped = Stopped::Closing;
+                break;
+            }
+            if session.is_parked() {
+                stopped = Stopped::Parked;
                 break;
             }
             if out.len() > OUTPUT_PAUSE && ran < calls.len() {
@@ -211,6 +223,7 @@ impl Engine {
             session.closing = true;
             return Stopped::Closing;
         }
+        self.follow_rights(session);
         if !self.run_or_wait(worker, session, &mut call, args, out) {
             return Stopped::Paused;
         }
@@ -221,7 +234,11 @@ impl Engine {
         }
         worker.sweep();
         self.broadcast_changes(worker);
-        if session.closing { Stopped::Closing } else { Stopped::No }
+        match (session.closing, session.is_parked()) {
+            (true, _) => Stopped::Closing,
+            (false, true) => Stopped::Parked,
+            (false, false) => Stopped::No,
+        }
     }
 
     /// Runs one call; `false`: it waits for the end of a pause, and the connection will be told of that.
@@ -366,7 +383,7 @@ impl Engine {
         }
         let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
         let key = args.get(usize::from(resolved.key));
-        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut state = self.lock_or_busy(self.shards.index(hash))?;
         let mut cx = KeyCx {
             engine: self,
             worker,
@@ -376,7 +393,13 @@ impl Engine {
             key,
             touches: session.touches,
         };
-        run(&mut cx, args, reply).map(|_effect| ())
+        let result = run(&mut cx, args, reply).map(|_effect| ());
+        drop(state);
+        // Almost always nobody waits for the key: one branch.
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
+        }
+        result
     }
 
     /// Every call that is not a command on one key of a plain session.
@@ -435,7 +458,8 @@ impl Engine {
                         if watched {
                             self.tell_monitors_of(worker, session, resolved.command, args);
                         }
-                        Fate::Done
+                        // What waits has not run yet as far as statistics go.
+                        if session.is_parked() { Fate::Settled(resolved) } else { Fate::Done }
                     }
                 }
             }
@@ -448,6 +472,9 @@ impl Engine {
         if silent && session.reply == ReplyMode::On {
             out.append(&mut unheard);
         }
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
+        }
         // What the command has brought upon its own client comes right behind its reply.
         if session.client.outbox.is_waiting() {
             session.client.outbox.take(out);
@@ -459,10 +486,11 @@ impl Engine {
         true
     }
 
-    /// Whether nothing stands between a plain session's commands and their run: no pause, and nobody who watches.
+    /// Whether nothing stands between a plain session's commands and their run: no pause, no busy script, and nobody who
+    /// watches.
     #[inline]
     fn is_undisturbed(&self) -> bool {
-        !self.pause.is_active() && !self.monitors.are_watching()
+        !self.pause.holds_up() && !self.monitors.are_watching()
     }
 
     /// Tells those who watch of a session's command, which has run.
@@ -482,17 +510,27 @@ impl Engine {
         if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
             return Err(CmdError::NoAuth);
         }
+        if self.pause.is_busy() && !is_allowed_while_busy(session, resolved) {
+            let kind = self.scripts.running.busy();
+            // Within another command of this worker nothing else may run, although the script may have ended just now.
+            let kind = kind.or(worker.is_nested.then_some(crate::scripting::Kind::Script));
+            if let Some(kind) = kind {
+                return Err(CmdError::Busy(kind));
+            }
+        }
+        let in_transaction = session.transaction.is_some();
+        if in_transaction && flags.any(Flags::NO_MULTI) {
+            return Err(CmdError::NotInMulti);
+        }
+        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
+        self.acl_guard(worker, session, resolved, args, context)?;
         // Within MULTI every command takes memory: its place in the queue.
-        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+        let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
-        }
-        let in_transaction = session.transaction.is_some();
-        if in_transaction && flags.any(Flags::NO_MULTI) {
-            return Err(CmdError::NotInMulti);
         }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.
@@ -521,14 +559,15 @@ impl Engine {
         match resolved.command.run {
             Run::Key(_) => {
                 let hash = self.shards.hash(args.get(usize::from(resolved.key)));
-                let mut held = self.shards.lock_all_of(vec![self.shards.index(hash)]);
+                let mut held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Keys(_) => {
                 let indexes = self.shards_of(resolved.command, args);
-                let mut held = self.shards.lock_all_of(indexes);
+                let mut held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
+            Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply)
             }
@@ -560,8 +599,16 @@ impl Engine {
                 run(&mut cx, args, reply).map(|_effect| ())
             }
             Run::Keys(run) => {
-                let mut cx = KeysCx { engine: self, worker, held, database, touches };
+                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
                 run(&mut cx, args, reply).map(|_effect| ())
+            }
+            Run::Blocking(run) => {
+                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
+                run(&mut cx, args, reply).map(|outcome| {
+                    if let Outcome::Wait(wait) = outcome {
+                        wait.refuse(reply);
+                    }
+                })
             }
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply)
@@ -596,6 +643,13 @@ impl Engine {
         self.count_error(error.code());
         reply.error(error.to_string());
     }
+}
+
+/// Whether a command runs while a script is busy. What is queued and what looks at data does not: the script may hold it.
+fn is_allowed_while_busy(session: &Session, resolved: Resolved) -> bool {
+    let flags = resolved.command.flags;
+    let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+    flags.any(Flags::ALLOW_BUSY) && !is_queued && resolved.command.name != "WATCH"
 }
 
 #[inline]

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::notify::EventClass;
+use crate::shards::ShardState;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -30,7 +31,9 @@ impl Engine {
         let mut next = PERIOD;
         for index in (part..self.shards.count()).step_by(self.workers()) {
             while self.shards.due_ms(index) <= now_ms && next > Duration::ZERO {
-                self.expire_shard(worker, index, now_ms);
+                // A shard that a script holds is left for a later tick: a script may hold it for long.
+                let Some(mut state) = self.shards.try_lock_for(index, BUDGET) else { break };
+                self.expire_shard(worker, &mut state, index, now_ms);
                 if started.elapsed() > BUDGET {
                     next = Duration::ZERO;
                 }
@@ -44,16 +47,14 @@ impl Engine {
     }
 
     /// Removes some of the due keys of one shard.
-    fn expire_shard(&self, worker: &mut Worker, index: usize, now_ms: u64) {
-        let mut state = self.shards.lock(index);
-        let state = &mut *state;
+    fn expire_shard(&self, worker: &mut Worker, state: &mut ShardState, index: usize, now_ms: u64) {
         let mut done = true;
         for database in 0..state.shard.databases() {
             let watched = &state.watched;
             done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |entry| {
                 let view = entry.view();
                 if let Some(watched) = watched {
-                    watched.changed(database, view.key());
+                    watched.changed(database, view.key(), &mut worker.ready);
                 }
                 self.notify(database, view.key(), EventClass::EXPIRED, "expired");
                 if self.tracking.is_active() {
@@ -74,7 +75,6 @@ mod tests {
     use crate::config::{Caller, Config, Machine};
     use crate::context::Deadline;
     use crate::pubsub::Topic;
-    use crate::session::Session;
     use crate::tracking::{Echo, Mode, Tracker};
     use std::sync::Arc;
     use tenon_store::entry::NewValue;
@@ -91,7 +91,7 @@ mod tests {
         let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
         let (remote, local) = (String::new(), String::new());
         let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: 0, unix: false };
-        let mut session = Session::new(engine.clients.add(info, 0), true);
+        let mut session = engine.open_session(engine.clients.add(info, 0));
         session.set_proto(tenon_wire::resp::Proto::Resp3);
         engine.subscribe(&mut session, Topic::Channel, b"__keyevent@0__:expired");
         let tracker = Tracker::new(Arc::clone(&session.client), Mode::Broadcast, Echo::Wanted, None);

@@ -1,10 +1,14 @@
 //! Commands, sessions, contexts and dispatch over the sharded store. Knows no socket, and no command by name.
 #![forbid(unsafe_code)]
 
+pub mod acl;
 pub mod args;
+mod atomic_file;
 pub mod auth;
 pub mod batch;
+pub mod blocking;
 mod client_eviction;
+pub mod client_line;
 pub mod clients;
 pub mod clock;
 pub mod command;
@@ -20,7 +24,9 @@ pub mod flush_schedule;
 pub mod info;
 pub mod keys;
 pub mod latency;
+mod locking;
 pub mod long_double;
+pub mod meanwhile;
 mod memory;
 pub mod monitor;
 mod natural;
@@ -31,10 +37,12 @@ pub mod pubsub;
 pub mod random;
 pub mod rates;
 pub mod reaper;
+pub mod scripting;
 pub mod session;
 pub mod shards;
 pub mod slowlog;
 pub mod stats;
+pub mod stray;
 pub mod string;
 pub mod table;
 pub mod tracking;

@@ -106,7 +106,10 @@ impl Engine {
             if how.policy.volatile_only() && self.shards.due_ms(index) == u64::MAX {
                 continue;
             }
-            let evicted = self.evict_from(&mut self.shards.lock(index), worker, how);
+            // A shard that somebody holds is not waited for: a script may, and for long.
+            let Some(mut state) = self.shards.try_lock(index) else { continue };
+            let evicted = self.evict_from(&mut state, worker, how);
+            drop(state);
             if evicted {
                 worker.sweep();
                 return true;
@@ -132,7 +135,7 @@ impl Engine {
         let Some((database, slot, _)) = worst else { return false };
         let entry = state.shard.database_mut(database).remove(slot);
         if let Some(watched) = &state.watched {
-            watched.changed(database, entry.view().key());
+            watched.changed(database, entry.view().key(), &mut worker.ready);
         }
         self.notify(database, entry.view().key(), EventClass::EVICTED, "evicted");
         if self.tracking.is_active() {

@@ -1,8 +1,13 @@
-//! CLIENT PAUSE: which commands wait, until when, and who waits.
+//! CLIENT PAUSE: which commands wait, until when, and who waits; and the one word that says that anything, a pause or a
+//! busy script, holds commands up.
 
 use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The bit of a pause, and what each busy script adds.
+const PAUSED: u32 = 1;
+const BUSY: u32 = 2;
 
 /// Which commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +28,8 @@ struct State {
 /// The pause.
 #[derive(Debug, Default)]
 pub struct Pause {
-    /// Whether there may be one: what every batch looks at.
-    active: AtomicBool,
+    /// What every batch looks at: `PAUSED` while there may be a pause, and a busy script's worth for each of those.
+    holds_up: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -32,7 +37,28 @@ impl Pause {
     /// Whether there may be a pause.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.active.load(Ordering::Relaxed)
+        self.holds_up.load(Ordering::Relaxed) & PAUSED != 0
+    }
+
+    /// Whether commands must be looked at one by one: there may be a pause, or a script is busy.
+    #[inline]
+    pub fn holds_up(&self) -> bool {
+        self.holds_up.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a script is busy.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.holds_up.load(Ordering::Relaxed) & !PAUSED != 0
+    }
+
+    /// Notes that one more script is busy.
+    pub(crate) fn begin_busy(&self) {
+        self.holds_up.fetch_add(BUSY, Ordering::AcqRel);
+    }
+
+    /// Notes that one less is.
+    pub(crate) fn end_busy(&self) {
+        self.holds_up.fetch_sub(BUSY, Ordering::AcqRel);
     }
 
     /// Pauses until at least `until_ms`. Of two pauses the later end and the stricter mode hold.
@@ -45,7 +71,7 @@ impl Pause {
             }
             None => (until_ms, mode),
         });
-        self.active.store(true, Ordering::Release);
+        self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
     }
 
     /// What waits now.
@@ -87,7 +113,7 @@ impl Pause {
 
     fn finish(&self, state: &mut State) -> Vec<ConnectionKey> {
         state.until = None;
-        self.active.store(false, Ordering::Release);
+        self.holds_up.fetch_and(!PAUSED, Ordering::AcqRel);
         std::mem::take(&mut state.waiting)
     }
 }

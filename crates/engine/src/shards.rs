@@ -1,9 +1,11 @@
 //! The sharded store and who may touch it: one lock a shard, several always in the order of their indexes. Knows no
 //! command.
 
+use crate::stray::Stray;
 use crate::watch::Watched;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 use tenon_ds::hash_table::Place;
 use tenon_store::hash::{KeyHash, KeyHasher};
 use tenon_store::shard::Shard;
@@ -35,6 +37,8 @@ pub struct Shards {
     /// For each part of the shards (one a worker: every so manieth shard) a time before which nothing in it is due, so
     /// that a tick with nothing to do looks at one word.
     parts: Box<[FirstDue]>,
+    /// The script that may wait for any shard.
+    pub(crate) stray: Stray,
 }
 
 /// Where a table was. The two parts may be of different times: then a prefetch goes astray, as it does when both are old.
@@ -73,6 +77,7 @@ impl Shards {
             places: (0..count).map(|_| LastPlace::default()).collect(),
             due_ms: (0..count).map(|_| AtomicU64::new(u64::MAX)).collect(),
             parts: (0..parts).map(|_| FirstDue(AtomicU64::new(u64::MAX))).collect(),
+            stray: Stray::default(),
         }
     }
 
@@ -130,17 +135,9 @@ impl Shards {
         }
     }
 
-    /// Locks several shards, in the order of their indexes.
-    pub fn lock_all_of(&self, mut indexes: Vec<usize>) -> Held<'_> {
-        indexes.sort_unstable();
-        indexes.dedup();
-        let guards = indexes.iter().map(|&index| self.lock(index)).collect();
-        Held { indexes, guards }
-    }
-
-    /// Locks every shard.
-    pub fn lock_everything(&self) -> Held<'_> {
-        self.lock_all_of((0..self.count()).collect())
+    /// Locks the shard of this index, if that is possible within this time.
+    pub(crate) fn try_lock_for(&self, index: usize, at_most: Duration) -> Option<MutexGuard<'_, ShardState>> {
+        self.cells[index].0.try_lock_for(at_most)
     }
 
     /// Notes that a key of the shard is due at `deadline_ms`. The caller holds the shard's lock.
@@ -182,6 +179,38 @@ impl Shards {
 pub struct Held<'a> {
     indexes: Vec<usize>,
     guards: Vec<MutexGuard<'a, ShardState>>,
+}
+
+impl<'a> Held<'a> {
+    /// The shards of these indexes, in order, and their guards.
+    pub(crate) fn new(indexes: Vec<usize>, guards: Vec<MutexGuard<'a, ShardState>>) -> Held<'a> {
+        debug_assert!(indexes.len() == guards.len() && indexes.is_sorted());
+        Held { indexes, guards }
+    }
+
+    /// Which shards are held, in order.
+    pub(crate) fn indexes(&self) -> &[usize] {
+        &self.indexes
+    }
+
+    /// Whether the shard of this index is held.
+    #[inline]
+    pub(crate) fn holds(&self, index: usize) -> bool {
+        self.indexes.get(index) == Some(&index) || self.indexes.binary_search(&index).is_ok()
+    }
+
+    /// Adds a shard that is not held yet.
+    pub(crate) fn add(&mut self, index: usize, guard: MutexGuard<'a, ShardState>) {
+        let at = self.indexes.binary_search(&index).expect_err("a shard is locked once");
+        self.indexes.insert(at, index);
+        self.guards.insert(at, guard);
+    }
+
+    /// Lets all of them go.
+    pub(crate) fn clear(&mut self) {
+        self.guards.clear();
+        self.indexes.clear();
+    }
 }
 
 /// Shards that are locked together, however they are held.

@@ -1,10 +1,12 @@
 //! MULTI, EXEC and WATCH: queueing commands and running them as one. Knows no command by name.
 
+use crate::acl::Context;
 use crate::args::{Args, OwnedArgs};
 use crate::command::{Flags, Run};
 use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::locking::{OnBusy, SLICE};
 use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
 use crate::table::Resolved;
@@ -58,12 +60,20 @@ impl Engine {
         let watched = std::mem::take(&mut session.watched);
         let whole = transaction.queue.iter().any(|(resolved, _)| matches!(resolved.command.run, Run::Server(_)));
         let mut held = if whole {
-            self.shards.lock_everything()
+            self.lock_everything(worker)
         } else {
             let keys =
                 transaction.queue.iter().flat_map(|(resolved, args)| self.shards_of(resolved.command, &args.view()));
             let watches = watched.iter().map(|watch| self.shards.index(self.shards.hash(&watch.key)));
-            self.shards.lock_all_of(keys.chain(watches).collect())
+            let indexes = keys.chain(watches).collect();
+            match self.lock_several(worker, indexes, OnBusy::Refuse) {
+                Ok(held) => held,
+                Err(error) => {
+                    session.watched = watched;
+                    self.unwatch(session);
+                    return Err(exec_abort(&error));
+                }
+            }
         };
         // The watched keys' shards are locked too, so nothing can change between this look and the first command.
         let mut dirty = session.dirty.is_set();
@@ -101,6 +111,13 @@ impl Engine {
             let mut unheard = OutBuf::new();
             let out = if muted { &mut unheard } else { reply.out() };
             let mut one = Reply::new(out, session.proto);
+            // What it may do can have changed since the command was queued, by a command of this very transaction, too.
+            self.follow_rights(session);
+            if let Err(denial) = self.acl_check(session, *resolved, &args.view()) {
+                self.note_denial(worker, session, *resolved, &args.view(), denial, Context::Multi);
+                self.answer_error(worker, None, &CmdError::new(denial.message_in_exec()), &mut one);
+                continue;
+            }
             let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut one);
             let elapsed = started.elapsed();
             worker.stats.commands[resolved.number as usize].ran(1, elapsed.as_nanos() as u64);
@@ -135,7 +152,7 @@ impl Engine {
     pub fn watch(&self, worker: &mut Worker, session: &mut Session, key: &[u8]) {
         let (database, touches) = (session.database, session.touches);
         let hash = self.shards.hash(key);
-        let mut state = self.shards.lock(self.shards.index(hash));
+        let mut state = self.lock_serving(worker, self.shards.index(hash));
         // A key past its deadline is removed before it is watched: its removal must not count as a change later.
         KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches }.find();
         let is_new = state.watched.get_or_insert_default().add(database, key, &session.dirty);
@@ -152,17 +169,44 @@ impl Engine {
         if session.watched.is_empty() {
             return;
         }
-        for watch in std::mem::take(&mut session.watched) {
+        let (watched, dirty) = (std::mem::take(&mut session.watched), std::mem::take(&mut session.dirty));
+        if let Some(left) = self.unwatch_keys(watched, &dirty) {
+            // A busy script may hold their shards: whoever is the last of those goes on. Until then changes mark what
+            // nobody looks at any more.
+            self.scripts.unwatched.lock().push((left, dirty));
+        }
+        session.client.watching.store(0, Ordering::Relaxed);
+    }
+
+    /// Lets watched keys go; gives those whose shards are held by a busy script.
+    fn unwatch_keys(&self, watched: Vec<WatchedKey>, dirty: &DirtyFlag) -> Option<Vec<WatchedKey>> {
+        let mut left = watched.into_iter();
+        while let Some(watch) = left.next() {
             let hash = self.shards.hash(&watch.key);
-            let mut state = self.shards.lock(self.shards.index(hash));
+            let mut state = loop {
+                if let Some(state) = self.shards.try_lock_for(self.shards.index(hash), SLICE) {
+                    break state;
+                }
+                if self.pause.is_busy() {
+                    return Some(std::iter::once(watch).chain(left).collect());
+                }
+            };
             if let Some(watchers) = &mut state.watched
-                && watchers.remove(watch.database, &watch.key, &session.dirty)
+                && watchers.remove(watch.database, &watch.key, dirty)
             {
                 state.watched = None;
             }
         }
-        session.dirty = DirtyFlag::default();
-        session.client.watching.store(0, Ordering::Relaxed);
+        None
+    }
+
+    /// Lets go what sessions could not let go while a script was busy. No shard is locked.
+    pub(crate) fn unwatch_deferred(&self) {
+        for (watched, dirty) in std::mem::take(&mut *self.scripts.unwatched.lock()) {
+            if let Some(left) = self.unwatch_keys(watched, &dirty) {
+                self.scripts.unwatched.lock().push((left, dirty));
+            }
+        }
     }
 
     /// Ends MULTI without running its queue (DISCARD); tells whether there was one.
@@ -187,6 +231,7 @@ impl Engine {
 
     /// Ends a session: nothing is watched for it any more, it gets no messages, and it is not listed.
     pub fn end_session(&self, session: &mut Session) {
+        self.leave_wait(session);
         self.unwatch(session);
         self.unsubscribe_all(session);
         self.stop_monitoring(session);

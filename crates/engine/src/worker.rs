@@ -1,13 +1,16 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
 use crate::batch::BatchScratch;
+use crate::blocking::ReadyKey;
 use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
 use crate::memory::Room;
 use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
+use crate::scripting::Interpreters;
 use crate::stats::WorkerStats;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
@@ -32,10 +35,16 @@ pub struct Worker {
     pub(crate) room: Room,
     /// The arguments of the command that runs which the slow log must not show.
     pub(crate) secrets: Vec<usize>,
+    /// The Lua states; taken out while a script runs.
+    pub(crate) interpreters: Option<Box<Interpreters>>,
+    /// Whether what runs now does so while another command of this worker waits: it must not lock a shard.
+    pub(crate) is_nested: bool,
     /// Where packed collections are changed.
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
+    /// Keys that have changed and that somebody waits for, to be served when no shard is locked.
+    pub(crate) ready: VecDeque<ReadyKey>,
     random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
@@ -59,8 +68,11 @@ impl Worker {
             compaction: Compaction::new(std::time::Instant::now()),
             room: Room::default(),
             secrets: Vec::new(),
+            interpreters: None,
+            is_nested: false,
             packed_scratch: Vec::new(),
             keeps_expired: false,
+            ready: VecDeque::new(),
             random: Random::new(seed),
             client: 0,
             broadcasts: Vec::new(),

@@ -1,8 +1,8 @@
 //! A memcached client's connection: bytes to requests of the text protocol, and their answers. Knows no socket, and of
 //! the verbs only which handler runs which request.
 //!
-//! Clients live in database 0. `requirepass` is the other front end's: memcached's text protocol has no place for it,
-//! so who may reach this port may use it.
+//! Clients live in database 0. `requirepass` and users are the other front end's: memcached's text protocol has no
+//! place for them, so who may reach this port may use it.
 
 use crate::Flow;
 use crate::pending;
@@ -28,7 +28,7 @@ use tenon_engine::worker::Worker;
 /// Keys that are looked for side by side, and requests that are parsed before the first of them runs: enough for their
 /// memory to be loaded together, few enough for the first's to be still there when its turn comes.
 const BATCH_MAX: usize = 64;
-/// Unsent output at which requests wait until the client has read it, in bytes.
+/// Output of one call at which further requests wait until there is room for more, in bytes.
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// Data blocks from this many bytes on are taken out of the stream into chunks when they are not wholly there.
 const BIG_MIN: usize = 64 * 1024;

@@ -3,6 +3,7 @@
 
 pub mod memcache;
 pub mod out;
+pub mod rdb;
 pub mod resp;
 pub mod span;
 

@@ -31,7 +31,7 @@ impl Lines {
 }
 
 /// Writes the statistics of this kind (the first word behind `stats`, if any). `client` is who asks.
-pub fn stats(engine: &Engine, worker: &Worker, client: &Client, kind: Option<&[u8]>, out: &mut Vec<u8>) {
+pub fn stats(engine: &Engine, worker: &mut Worker, client: &Client, kind: Option<&[u8]>, out: &mut Vec<u8>) {
     let mut lines = Lines(String::new());
     match kind {
         None => general(engine, worker, &mut lines),
@@ -56,10 +56,10 @@ pub fn stats(engine: &Engine, worker: &Worker, client: &Client, kind: Option<&[u
 }
 
 /// Keys of all databases, and the bytes that tables and expiry indexes take.
-fn keys_and_overhead(engine: &Engine) -> (usize, usize) {
+fn keys_and_overhead(engine: &Engine, worker: &mut Worker) -> (usize, usize) {
     let (mut keys, mut overhead) = (0, 0);
     for index in 0..engine.shards.count() {
-        let state = engine.shards.lock(index);
+        let state = engine.lock_serving(worker, index);
         for database in 0..state.shard.databases() {
             let keyspace = state.shard.database(database);
             keys += keyspace.map_or(0, Keyspace::len);
@@ -69,11 +69,11 @@ fn keys_and_overhead(engine: &Engine) -> (usize, usize) {
     (keys, overhead)
 }
 
-fn general(engine: &Engine, worker: &Worker, lines: &mut Lines) {
+fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines) {
     let sum = |counter: fn(&Counters) -> &Counter| engine.sum(|stats| counter(&stats.all).get());
     let difference = |all, part| sum(all).saturating_sub(sum(part));
     let config = &engine.config;
-    let (keys, overhead) = keys_and_overhead(engine);
+    let (keys, overhead) = keys_and_overhead(engine, worker);
     lines.stat("pid", std::process::id());
     lines.stat("uptime", engine.started.elapsed().as_secs());
     lines.stat("time", worker.clock.now_ms / 1_000);

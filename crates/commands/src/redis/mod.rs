@@ -8,10 +8,12 @@ pub mod hash;
 pub mod help;
 mod help_command;
 pub mod hyperloglog;
+pub mod list;
 pub mod pubsub;
 mod random_count;
 mod reply_item;
 mod scan_page;
+pub mod scripting;
 pub mod server;
 pub mod set;
 pub mod string;
@@ -73,7 +75,17 @@ pub static ALL: &[&Command] = &[
     &pubsub::subscribe::SUBSCRIBE,
     &pubsub::subscribe::SUNSUBSCRIBE,
     &pubsub::subscribe::UNSUBSCRIBE,
+    // Scripts and functions.
+    &scripting::eval::EVAL,
+    &scripting::eval::EVALSHA,
+    &scripting::eval::EVALSHA_RO,
+    &scripting::eval::EVAL_RO,
+    &scripting::fcall::FCALL,
+    &scripting::fcall::FCALL_RO,
+    &scripting::function::FUNCTION,
+    &scripting::script::SCRIPT,
     // Server.
+    &server::acl::container::ACL,
     &server::command::COMMAND,
     &server::config::CONFIG,
     &server::debug::DEBUG,
@@ -87,6 +99,29 @@ pub static ALL: &[&Command] = &[
     &server::slowlog::SLOWLOG,
     &server::time::LASTSAVE,
     &server::time::TIME,
+    // Lists.
+    &list::blocking::BLMOVE,
+    &list::blocking::BLMPOP,
+    &list::blocking::BLPOP,
+    &list::blocking::BRPOP,
+    &list::blocking::BRPOPLPUSH,
+    &list::edit::LINSERT,
+    &list::edit::LREM,
+    &list::edit::LSET,
+    &list::edit::LTRIM,
+    &list::pop::LMPOP,
+    &list::pop::LPOP,
+    &list::pop::RPOP,
+    &list::position::LPOS,
+    &list::push::LPUSH,
+    &list::push::LPUSHX,
+    &list::push::RPUSH,
+    &list::push::RPUSHX,
+    &list::read::LINDEX,
+    &list::read::LLEN,
+    &list::read::LRANGE,
+    &list::transfer::LMOVE,
+    &list::transfer::RPOPLPUSH,
     // Hashes.
     &hash::get::HEXISTS,
     &hash::get::HGET,

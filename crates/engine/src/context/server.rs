@@ -50,7 +50,8 @@ impl ServerCx<'_> {
             Some(held) => held.each(&mut |index, state| visit(self.engine, self.worker, index, state)),
             None => {
                 for index in 0..self.engine.shards.count() {
-                    if !visit(self.engine, self.worker, index, &mut self.engine.shards.lock(index)) {
+                    let mut state = self.engine.lock_serving(self.worker, index);
+                    if !visit(self.engine, self.worker, index, &mut state) {
                         return;
                     }
                 }
@@ -62,7 +63,10 @@ impl ServerCx<'_> {
     pub fn one_shard<R>(&mut self, index: usize, visit: impl FnOnce(&mut Worker, &mut ShardState) -> R) -> R {
         match &mut self.held {
             Some(held) => visit(self.worker, held.shard(index)),
-            None => visit(self.worker, &mut self.engine.shards.lock(index)),
+            None => {
+                let mut state = self.engine.lock_serving(self.worker, index);
+                visit(self.worker, &mut state)
+            }
         }
     }
 
@@ -70,7 +74,10 @@ impl ServerCx<'_> {
     pub fn all_shards<R>(&mut self, visit: impl FnOnce(&Engine, &mut Worker, &mut dyn Locked) -> R) -> R {
         match &mut self.held {
             Some(held) => visit(self.engine, self.worker, &mut **held),
-            None => visit(self.engine, self.worker, &mut self.engine.shards.lock_everything()),
+            None => {
+                let mut held = self.engine.lock_everything(self.worker);
+                visit(self.engine, self.worker, &mut held)
+            }
         }
     }
 

@@ -21,7 +21,7 @@ pub static PFCOUNT: Command = Command {
     arity: Arity::AtLeast(2),
     keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::RW.or(KeyFlags::ACCESS))
         .notes("RW because it may change the internal representation of the key, and propagate to replicas")]),
-    flags: Flags::READONLY,
+    flags: Flags::READONLY.or(Flags::MAY_REPLICATE),
     run: Run::Keys(pfcount),
 };
 

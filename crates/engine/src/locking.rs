@@ -1,0 +1,121 @@
+//! Waiting for shards: in the order of their indexes, and never for a script that runs for too long without doing
+//! something about it. Knows no command.
+
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::meanwhile;
+use crate::shards::{Held, ShardState};
+use crate::worker::Worker;
+use parking_lot::MutexGuard;
+use std::time::Duration;
+
+/// How long one look at a shard's lock waits before it is asked what else has happened.
+pub(crate) const SLICE: Duration = Duration::from_millis(2);
+
+/// What whoever waits does about a busy script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnBusy {
+    /// The command is refused.
+    Refuse,
+    /// It waits on, and its worker serves the other clients meanwhile.
+    Serve,
+}
+
+impl Engine {
+    /// Locks one shard for a command that may be refused.
+    #[inline]
+    pub(crate) fn lock_or_busy(&self, index: usize) -> Result<MutexGuard<'_, ShardState>, CmdError> {
+        match self.shards.try_lock(index) {
+            Some(state) => Ok(state),
+            None => self.wait_or_busy(index),
+        }
+    }
+
+    #[cold]
+    fn wait_or_busy(&self, index: usize) -> Result<MutexGuard<'_, ShardState>, CmdError> {
+        loop {
+            if let Some(state) = self.shards.try_lock_for(index, SLICE) {
+                return Ok(state);
+            }
+            self.refuse_if_busy()?;
+        }
+    }
+
+    fn refuse_if_busy(&self) -> Result<(), CmdError> {
+        match self.scripts.running.busy() {
+            Some(kind) => Err(CmdError::Busy(kind)),
+            None => Ok(()),
+        }
+    }
+
+    /// Locks one shard; while a busy script holds it the worker serves its other clients. The caller holds no shard.
+    #[inline]
+    pub fn lock_serving(&self, worker: &mut Worker, index: usize) -> MutexGuard<'_, ShardState> {
+        match self.shards.try_lock(index) {
+            Some(state) => state,
+            None => self.wait_serving(worker, index),
+        }
+    }
+
+    #[cold]
+    fn wait_serving(&self, worker: &mut Worker, index: usize) -> MutexGuard<'_, ShardState> {
+        loop {
+            if let Some(state) = self.shards.try_lock_for(index, SLICE) {
+                return state;
+            }
+            if self.scripts.running.busy().is_some() {
+                meanwhile::serve(self, worker);
+            }
+        }
+    }
+
+    /// Locks several shards, in the order of their indexes.
+    ///
+    /// # Errors
+    /// When a busy script holds one and the command is to be refused.
+    pub(crate) fn lock_several(
+        &self,
+        worker: &mut Worker,
+        mut indexes: Vec<usize>,
+        on_busy: OnBusy,
+    ) -> Result<Held<'_>, CmdError> {
+        indexes.sort_unstable();
+        indexes.dedup();
+        'anew: loop {
+            let mut guards = Vec::with_capacity(indexes.len());
+            for &index in &indexes {
+                if let Some(guard) = self.shards.try_lock(index) {
+                    guards.push(guard);
+                    continue;
+                }
+                loop {
+                    if let Some(guard) = self.shards.try_lock_for(index, SLICE) {
+                        guards.push(guard);
+                        break;
+                    }
+                    // What is held is let go before anything else: a script may wait for it.
+                    if self.scripts.running.busy().is_some() {
+                        guards.clear();
+                        match on_busy {
+                            OnBusy::Refuse => self.refuse_if_busy()?,
+                            OnBusy::Serve => meanwhile::serve(self, worker),
+                        }
+                        continue 'anew;
+                    }
+                    if self.shards.stray.wanted().is_some() {
+                        guards.clear();
+                        self.shards.stray.wait(SLICE);
+                        continue 'anew;
+                    }
+                }
+            }
+            return Ok(Held::new(indexes, guards));
+        }
+    }
+
+    /// Locks every shard; while a busy script holds one the worker serves its other clients.
+    pub(crate) fn lock_everything(&self, worker: &mut Worker) -> Held<'_> {
+        let all = (0..self.shards.count()).collect();
+        self.lock_several(worker, all, OnBusy::Serve).expect("who waits on is not refused")
+    }
+}

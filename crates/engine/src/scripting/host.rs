@@ -1,0 +1,385 @@
+//! The server as a running script sees it: its calls, the shards that they touch, and the time it has. Knows no Lua.
+//!
+//! # Which shards a script holds
+//!
+//! It begins with the shards of its declared keys, and holds every shard that it has once touched until its end. So two
+//! scripts, or a script and a command, either have nothing to do with each other or come one after the other.
+//!
+//! A key that was not declared may lie in a shard that is not held. Nobody who holds shards may wait for just any other:
+//! two could wait for each other. So
+//!
+//! - a shard that nobody holds is taken;
+//! - before its first write a script may wait for a shard behind all those that it holds, as commands do. Else it is
+//!   stopped and starts anew, with what it held and wanted locked in order; the second time with everything. Nobody can
+//!   tell: it has changed nothing;
+//! - after its first write it becomes the stray and waits: see stray.rs.
+//!
+//! A command on the whole keyspace needs everything. A script that has called one is given everything from its start
+//! the next time. Within EXEC everything is held.
+
+use super::known::Known;
+use super::libraries::Function;
+use super::running::{Busy, Kind};
+use crate::acl::Context;
+use crate::args::Args;
+use crate::batch::Target;
+use crate::clock::monotonic_ns;
+use crate::command::{Flags, Run};
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::locking::{OnBusy, SLICE};
+use crate::meanwhile;
+use crate::monitor::Origin;
+use crate::session::Session;
+use crate::shards::{Held, Locked};
+use crate::table::Resolved;
+use crate::worker::Worker;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tenon_script::{Host, LogLevel, NoSuchCommand, Stop, Words};
+use tenon_wire::OutBuf;
+use tenon_wire::resp::{Proto, Reply};
+
+/// What runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Subject<'a> {
+    Script(&'a Known),
+    Function(&'a Function),
+}
+
+impl Subject<'_> {
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Subject::Script(_) => Kind::Script,
+            Subject::Function(_) => Kind::Function,
+        }
+    }
+
+    pub(crate) fn name(self) -> String {
+        match self {
+            Subject::Script(known) => known.sha_text().to_owned(),
+            Subject::Function(function) => String::from_utf8_lossy(&function.info.name).into_owned(),
+        }
+    }
+
+    pub(crate) fn needs_everything(&self) -> &AtomicBool {
+        match self {
+            Subject::Script(known) => &known.needs_everything,
+            Subject::Function(function) => &function.needs_everything,
+        }
+    }
+}
+
+/// What a run may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rights {
+    /// No command that writes.
+    pub(crate) read_only: bool,
+    /// Commands that need memory are refused as long as it has not written.
+    pub(crate) out_of_memory: bool,
+}
+
+/// The shards that a script holds.
+pub(crate) enum Reach<'h, 'e> {
+    /// Its own.
+    Own(Held<'e>),
+    /// All, of the EXEC that it runs in.
+    Given(&'h mut dyn Locked),
+}
+
+/// The server behind one run of a script.
+pub(crate) struct ScriptHost<'h, 'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) worker: &'h mut Worker,
+    pub(crate) session: &'h mut Session,
+    pub(crate) reach: Reach<'h, 'e>,
+    pub(crate) subject: Subject<'h>,
+    pub(crate) rights: Rights,
+    /// The command that called the script.
+    pub(crate) command: Args<'h>,
+    pub(crate) started_ns: u64,
+    /// Whether it may have changed something.
+    pub(crate) wrote: bool,
+    /// The shards to begin with when it starts anew.
+    pub(crate) wanted: Vec<usize>,
+    pub(crate) busy: Option<Arc<Busy>>,
+    pub(crate) is_stray: bool,
+}
+
+impl Drop for ScriptHost<'_, '_> {
+    fn drop(&mut self) {
+        if self.is_stray {
+            self.engine.shards.stray.end();
+        }
+        if let Some(busy) = self.busy.take()
+            && self.engine.scripts.running.end(&busy, &self.engine.pause)
+        {
+            // With the shards let go.
+            if let Reach::Own(held) = &mut self.reach {
+                held.clear();
+                self.engine.unwatch_deferred();
+                self.engine.leave_deferred();
+            }
+        }
+    }
+}
+
+impl ScriptHost<'_, '_> {
+    fn refuse(&self, resolved: Option<Resolved>, error: &CmdError, reply: &mut Reply<'_>) {
+        if let Some(resolved) = resolved {
+            self.worker.stats.commands[resolved.number as usize].rejected.add(1);
+        }
+        self.engine.answer_error(self.worker, None, error, reply);
+    }
+
+    /// What must hold before a script's command runs.
+    fn gate(&mut self, resolved: Resolved, args: &Args<'_>) -> Result<(), CmdError> {
+        let flags = resolved.command.flags;
+        if flags.any(Flags::NO_SCRIPT) {
+            return Err(CmdError::text("ERR This Redis command is not allowed from script"));
+        }
+        if let Err(denial) = self.engine.acl_check(self.session, resolved, args) {
+            self.engine.note_denial(self.worker, self.session, resolved, args, denial, Context::Lua);
+            return Err(CmdError::text(denial.message_in_script()));
+        }
+        if self.rights.read_only && flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
+            return Err(CmdError::text("ERR Write commands are not allowed from read-only scripts."));
+        }
+        if flags.any(Flags::DENY_OOM) && self.rights.out_of_memory && !self.wrote {
+            return Err(CmdError::OutOfMemory);
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the shards a command touches are held.
+    fn reach_for(&mut self, resolved: Resolved, args: &Args<'_>) -> Result<(), Stop> {
+        let engine = self.engine;
+        let Reach::Own(held) = &self.reach else { return Ok(()) };
+        match resolved.command.run {
+            Run::Key(_) => {
+                let index = engine.shards.index(engine.shards.hash(args.get(usize::from(resolved.key))));
+                if held.holds(index) { Ok(()) } else { self.take(index) }
+            }
+            Run::Session(_) | Run::Alone(..) => Ok(()),
+            Run::Server(_) => {
+                self.subject.needs_everything().store(true, Ordering::Relaxed);
+                self.take_everything()
+            }
+            _ => {
+                for index in engine.shards_of(resolved.command, args) {
+                    self.take(index)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn take_everything(&mut self) -> Result<(), Stop> {
+        let Reach::Own(held) = &self.reach else { return Ok(()) };
+        let count = self.engine.shards.count();
+        if held.indexes().len() == count {
+            return Ok(());
+        }
+        if !self.wrote {
+            self.wanted = (0..count).collect();
+            return Err(Stop::Restart);
+        }
+        (0..count).try_for_each(|index| self.take(index))
+    }
+
+    /// Takes one more shard: see the head of this file.
+    fn take(&mut self, index: usize) -> Result<(), Stop> {
+        let engine = self.engine;
+        let Reach::Own(held) = &mut self.reach else { return Ok(()) };
+        if held.holds(index) {
+            return Ok(());
+        }
+        if let Some(state) = engine.shards.try_lock(index) {
+            held.add(index, state);
+            return Ok(());
+        }
+        if self.wrote { self.stray_for(index) } else { self.wait_in_order(index) }
+    }
+
+    #[cold]
+    fn wait_in_order(&mut self, index: usize) -> Result<(), Stop> {
+        let engine = self.engine;
+        loop {
+            let Reach::Own(held) = &mut self.reach else { return Ok(()) };
+            let is_last = held.indexes().last().is_none_or(|last| *last < index);
+            if !is_last || engine.shards.stray.wanted().is_some() {
+                self.wanted = held.indexes().to_vec();
+                self.wanted.push(index);
+                return Err(Stop::Restart);
+            }
+            if let Some(state) = engine.shards.try_lock_for(index, SLICE) {
+                held.add(index, state);
+                return Ok(());
+            }
+            self.interrupt()?;
+        }
+    }
+
+    #[cold]
+    fn stray_for(&mut self, index: usize) -> Result<(), Stop> {
+        let engine = self.engine;
+        let stray = &engine.shards.stray;
+        while !self.is_stray {
+            if stray.try_begin() {
+                self.is_stray = true;
+                break;
+            }
+            let Reach::Own(held) = &mut self.reach else { return Ok(()) };
+            if stray.wanted().is_some_and(|wanted| held.holds(wanted)) {
+                // Neither could go on.
+                tracing::warn!(
+                    script = self.subject.name(),
+                    "two scripts wait for each other's undeclared keys; one lets others see its changes so far"
+                );
+                held.clear();
+                let everything = (0..engine.shards.count()).collect();
+                let all = engine.lock_several(self.worker, everything, OnBusy::Serve);
+                *held = all.expect("who waits on is not refused");
+                return Ok(());
+            }
+            stray.wait(SLICE);
+            self.interrupt()?;
+        }
+        stray.wants(Some(index));
+        let taken = loop {
+            let Reach::Own(held) = &mut self.reach else { break Ok(()) };
+            if let Some(state) = engine.shards.try_lock_for(index, SLICE) {
+                held.add(index, state);
+                break Ok(());
+            }
+            if let Err(stop) = self.interrupt() {
+                break Err(stop);
+            }
+        };
+        stray.wants(None);
+        taken
+    }
+
+    /// Notes that what comes may change something.
+    fn begin_write(&mut self) -> Result<(), Stop> {
+        if !self.wrote {
+            if self.busy.as_ref().is_some_and(|busy| !busy.may_write()) {
+                return Err(Stop::Killed);
+            }
+            self.wrote = true;
+        }
+        Ok(())
+    }
+
+    fn become_busy(&mut self) {
+        let elapsed = Duration::from_nanos(monotonic_ns() - self.started_ns);
+        let started = Instant::now().checked_sub(elapsed).unwrap_or_else(Instant::now);
+        let words = self.command.from(0).map(<[u8]>::to_vec).collect();
+        let busy = Busy::new(self.subject.kind(), self.subject.name(), words, started, self.wrote);
+        tracing::warn!(
+            script = busy.name,
+            "Slow script detected: still in execution after {} milliseconds. You can try killing the script using \
+             the {} KILL command.",
+            elapsed.as_millis(),
+            if busy.kind == Kind::Script { "SCRIPT" } else { "FUNCTION" },
+        );
+        self.busy = Some(self.engine.scripts.running.begin(busy, &self.engine.pause));
+    }
+}
+
+impl Host for ScriptHost<'_, '_> {
+    fn call(&mut self, words: &Words, proto: Proto, reply: &mut OutBuf) -> Result<(), Stop> {
+        let engine = self.engine;
+        let args = Args::new(&words.spans, &words.bytes, &[], &[]);
+        let mut reply = Reply::new(reply, proto);
+        let resolved = match engine.resolve(&args) {
+            Target::Key(resolved, _) | Target::Other(resolved) => resolved,
+            Target::Settled(_) => unreachable!("nothing has run yet"),
+            Target::Refused(error, resolved) => {
+                let error = match *error {
+                    CmdError::Arity(_) => CmdError::text("ERR Wrong number of args calling Redis command from script"),
+                    _ => CmdError::text("ERR Unknown Redis command called from script"),
+                };
+                self.refuse(resolved, &error, &mut reply);
+                return Ok(());
+            }
+        };
+        if let Err(error) = self.gate(resolved, &args) {
+            self.refuse(Some(resolved), &error, &mut reply);
+            return Ok(());
+        }
+        self.reach_for(resolved, &args)?;
+        if resolved.command.flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
+            self.begin_write()?;
+        }
+        if engine.monitors.are_watching() {
+            engine.tell_monitors(Origin::Script, self.session.database, resolved.command, &args, &[]);
+        }
+        let started_ns = monotonic_ns();
+        let held: &mut dyn Locked = match &mut self.reach {
+            Reach::Own(held) => held,
+            Reach::Given(held) => &mut **held,
+        };
+        let result = engine.run_held(self.worker, self.session, resolved, &args, held, &mut reply);
+        if let Err(error) = result {
+            engine.answer_error(self.worker, Some(resolved), &error, &mut reply);
+        }
+        let stats = &self.worker.stats;
+        stats.commands[resolved.number as usize].ran(1, monotonic_ns().saturating_sub(started_ns));
+        stats.all.commands.add(1);
+        Ok(())
+    }
+
+    fn may_call(&mut self, words: &Words) -> Result<bool, NoSuchCommand> {
+        let args = Args::new(&words.spans, &words.bytes, &[], &[]);
+        match self.engine.resolve(&args) {
+            Target::Key(resolved, _) | Target::Other(resolved) => {
+                Ok(self.engine.acl_check(self.session, resolved, &args).is_ok())
+            }
+            // The number of arguments is not looked at.
+            Target::Refused(error, Some(resolved)) if matches!(*error, CmdError::Arity(_)) => {
+                Ok(self.engine.acl_check(self.session, resolved, &args).is_ok())
+            }
+            Target::Settled(_) | Target::Refused(..) => Err(NoSuchCommand),
+        }
+    }
+
+    fn log(&mut self, level: LogLevel, text: &[u8]) {
+        log(level, text);
+    }
+
+    fn interrupt(&mut self) -> Result<(), Stop> {
+        if self.engine.scripts.running.is_ending() {
+            return Err(Stop::Killed);
+        }
+        if self.busy.is_none() {
+            let threshold_ms = self.engine.config.busy_reply_threshold();
+            let elapsed_ms = (monotonic_ns() - self.started_ns) / 1_000_000;
+            if threshold_ms == 0 || elapsed_ms < threshold_ms {
+                // Somebody else's script may be busy while this one waits for it.
+                if self.engine.scripts.running.busy().is_some() {
+                    meanwhile::serve(self.engine, self.worker);
+                }
+                return Ok(());
+            }
+            self.become_busy();
+        }
+        if self.busy.as_ref().is_some_and(|busy| busy.is_killed()) {
+            return Err(Stop::Killed);
+        }
+        meanwhile::serve(self.engine, self.worker);
+        Ok(())
+    }
+}
+
+/// Writes what a script has to say to the server's log.
+pub(crate) fn log(level: LogLevel, text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    match level {
+        LogLevel::Debug => tracing::trace!("script: {text}"),
+        LogLevel::Verbose => tracing::debug!("script: {text}"),
+        LogLevel::Notice => tracing::info!("script: {text}"),
+        LogLevel::Warning => tracing::warn!("script: {text}"),
+    }
+}

@@ -1,0 +1,180 @@
+//! One worker's Lua states and what is compiled in them. Knows no command.
+
+use super::known::{Known, Sha};
+use super::libraries::{Function, Library, folded};
+use crate::errors::CmdError;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use tenon_script::interpreter::Settings;
+use tenon_script::{Host, Interpreter, Kind, Script};
+
+/// Scripts compiled beyond those that are known: forgotten ones are let go when there are so many.
+const COMPILED_MAX: usize = 1_024;
+
+/// A script of EVAL, compiled.
+pub(crate) struct Compiled {
+    pub(crate) known: Arc<Known>,
+    pub(crate) script: Script,
+}
+
+/// A function of a library, compiled.
+pub(crate) struct CompiledFunction {
+    pub(crate) function: Arc<Function>,
+    pub(crate) script: Script,
+}
+
+/// A worker's states, made when they are first needed.
+#[derive(Default)]
+pub struct Interpreters {
+    eval: Option<Interpreter>,
+    by_source: HashMap<Box<[u8]>, Rc<Compiled>>,
+    by_sha: HashMap<Sha, Rc<Compiled>>,
+    functions: Option<Interpreter>,
+    /// The version of the libraries that are loaded here.
+    version: u64,
+    loaded: HashMap<Vec<u8>, Arc<Library>>,
+    by_name: HashMap<Vec<u8>, Rc<CompiledFunction>>,
+}
+
+impl std::fmt::Debug for Interpreters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Interpreters").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// The version that scripts are told, as a number.
+fn version_number(version: &str) -> u32 {
+    version.split('.').fold(0, |number, part| number << 8 | part.parse::<u32>().unwrap_or(0))
+}
+
+fn settings(memory_max: usize) -> Settings {
+    Settings { memory_max, redis_version: (crate::version::REDIS, version_number(crate::version::REDIS)) }
+}
+
+impl Interpreters {
+    /// The state of EVAL.
+    pub(crate) fn eval(&mut self, memory_max: usize) -> &Interpreter {
+        let eval = self.eval.get_or_insert_with(|| Interpreter::new(Kind::Scripts, &settings(memory_max)));
+        eval.set_memory_max(memory_max);
+        eval
+    }
+
+    /// The state of functions.
+    pub(crate) fn functions(&mut self, memory_max: usize) -> &Interpreter {
+        let functions = self.functions.get_or_insert_with(|| Interpreter::new(Kind::Libraries, &settings(memory_max)));
+        functions.set_memory_max(memory_max);
+        functions
+    }
+
+    /// Bytes that the states take.
+    pub(crate) fn memory(&self) -> (usize, usize) {
+        (self.eval.as_ref().map_or(0, Interpreter::memory), self.functions.as_ref().map_or(0, Interpreter::memory))
+    }
+
+    /// The compiled script of a text.
+    pub(crate) fn of_source(&self, source: &[u8]) -> Option<Rc<Compiled>> {
+        self.by_source.get(source).filter(|compiled| !compiled.known.is_forgotten()).cloned()
+    }
+
+    /// The compiled script of a SHA1.
+    pub(crate) fn of_sha(&self, sha: &Sha) -> Option<Rc<Compiled>> {
+        self.by_sha.get(sha).filter(|compiled| !compiled.known.is_forgotten()).cloned()
+    }
+
+    /// Keeps a compiled script.
+    pub(crate) fn keep(&mut self, compiled: Compiled) -> Rc<Compiled> {
+        if self.by_sha.len() >= COMPILED_MAX {
+            self.let_go();
+        }
+        let compiled = Rc::new(compiled);
+        self.by_source.insert(compiled.known.source.clone(), Rc::clone(&compiled));
+        self.by_sha.insert(compiled.known.sha, Rc::clone(&compiled));
+        compiled
+    }
+
+    /// Lets forgotten scripts go.
+    pub(crate) fn let_go(&mut self) {
+        self.by_source.retain(|_, compiled| !compiled.known.is_forgotten());
+        self.by_sha.retain(|_, compiled| !compiled.known.is_forgotten());
+    }
+
+    /// Loads what has changed of the libraries since `version`. They were loaded once already, where they came in.
+    ///
+    /// # Errors
+    /// When one does not load here.
+    pub(crate) fn follow(
+        &mut self,
+        libraries: &super::libraries::Libraries,
+        memory_max: usize,
+        host: &mut dyn Host,
+    ) -> Result<(), CmdError> {
+        let version = libraries.version();
+        if self.version == version {
+            return Ok(());
+        }
+        let shelf = libraries.shelf();
+        let gone: Vec<_> = self
+            .loaded
+            .values()
+            .filter(|loaded| !shelf.libraries().any(|library| Arc::ptr_eq(library, loaded)))
+            .cloned()
+            .collect();
+        for library in gone {
+            self.unload(&library);
+        }
+        if self.loaded.is_empty() {
+            // What was loaded before is garbage as a whole.
+            self.functions = None;
+        }
+        for library in shelf.libraries() {
+            if !self.loaded.contains_key(&library.name) {
+                let scripts = self.load(&library.code, memory_max, host)?;
+                self.adopt(library, scripts);
+            }
+        }
+        self.version = version;
+        Ok(())
+    }
+
+    /// Runs a library's code; gives the functions that it registers.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub(crate) fn load(
+        &mut self,
+        code: &[u8],
+        memory_max: usize,
+        host: &mut dyn Host,
+    ) -> Result<Vec<(tenon_script::FunctionInfo, Script)>, CmdError> {
+        let body = code.iter().position(|byte| *byte == b'\n').unwrap_or(code.len());
+        let loaded = self.functions(memory_max).load_library(&code[body..], host);
+        loaded.map_err(|text| CmdError::new(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// Keeps the functions of a library that was loaded here.
+    pub(crate) fn adopt(&mut self, library: &Arc<Library>, scripts: Vec<(tenon_script::FunctionInfo, Script)>) {
+        for (info, script) in scripts {
+            // A library registers the same functions wherever it is loaded: it sees nothing that could differ.
+            let Some(function) = library.functions.iter().find(|function| function.info.name == info.name) else {
+                continue;
+            };
+            let function = Arc::clone(function);
+            self.by_name.insert(folded(&info.name), Rc::new(CompiledFunction { function, script }));
+        }
+        self.loaded.insert(library.name.clone(), Arc::clone(library));
+    }
+
+    /// Lets a library's functions go.
+    fn unload(&mut self, library: &Library) {
+        self.loaded.remove(&library.name);
+        for function in &library.functions {
+            self.by_name.remove(&folded(&function.info.name));
+        }
+    }
+
+    /// The compiled function of a name, in any case.
+    pub(crate) fn function(&self, name: &[u8]) -> Option<Rc<CompiledFunction>> {
+        self.by_name.get(&folded(name)).cloned()
+    }
+}

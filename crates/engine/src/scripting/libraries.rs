@@ -1,0 +1,150 @@
+//! The function libraries that the server knows. Knows no Lua.
+
+use crate::errors::CmdError;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tenon_script::FunctionInfo;
+
+/// A function of a library.
+#[derive(Debug)]
+pub struct Function {
+    /// What it says about itself.
+    pub info: FunctionInfo,
+    /// Whether it has called a command on the whole keyspace: next time it begins with all shards.
+    pub needs_everything: AtomicBool,
+}
+
+/// A library.
+#[derive(Debug)]
+pub struct Library {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its text, the first line too.
+    pub code: Box<[u8]>,
+    /// Its functions, in the order of their names.
+    pub functions: Vec<Arc<Function>>,
+}
+
+impl Library {
+    /// A library with these functions.
+    pub fn new(name: Vec<u8>, code: &[u8], functions: impl IntoIterator<Item = FunctionInfo>) -> Library {
+        let mut functions: Vec<_> = functions
+            .into_iter()
+            .map(|info| Arc::new(Function { info, needs_everything: AtomicBool::new(false) }))
+            .collect();
+        functions.sort_by(|a, b| a.info.name.cmp(&b.info.name));
+        Library { name, code: code.into(), functions }
+    }
+}
+
+/// All libraries at one time. Function names are alike in any case.
+#[derive(Clone, Debug, Default)]
+pub struct Shelf {
+    libraries: BTreeMap<Vec<u8>, Arc<Library>>,
+    functions: HashMap<Vec<u8>, Arc<Function>>,
+}
+
+impl Shelf {
+    /// The libraries, in the order of their names.
+    pub fn libraries(&self) -> impl ExactSizeIterator<Item = &Arc<Library>> {
+        self.libraries.values()
+    }
+
+    /// Whether there is a library of this name.
+    pub fn has(&self, name: &[u8]) -> bool {
+        self.libraries.contains_key(name)
+    }
+
+    /// How many functions there are.
+    pub fn function_count(&self) -> usize {
+        self.libraries.values().map(|library| library.functions.len()).sum()
+    }
+
+    /// Adds a library in the place of one with the same name.
+    ///
+    /// # Errors
+    /// When another library has a function of the same name.
+    pub fn add(&mut self, library: Arc<Library>) -> Result<(), CmdError> {
+        let replaced = self.remove(&library.name);
+        let taken = library.functions.iter().find(|function| self.functions.contains_key(&folded(&function.info.name)));
+        if let Some(taken) = taken {
+            let name = String::from_utf8_lossy(&taken.info.name).into_owned();
+            if let Some(replaced) = replaced {
+                self.insert(replaced);
+            }
+            return Err(CmdError::new(format!("ERR Function {name} already exists")));
+        }
+        self.insert(library);
+        Ok(())
+    }
+
+    fn insert(&mut self, library: Arc<Library>) {
+        for function in &library.functions {
+            self.functions.insert(folded(&function.info.name), Arc::clone(function));
+        }
+        self.libraries.insert(library.name.clone(), library);
+    }
+
+    /// Takes a library away.
+    pub fn remove(&mut self, name: &[u8]) -> Option<Arc<Library>> {
+        let library = self.libraries.remove(name)?;
+        for function in &library.functions {
+            self.functions.remove(&folded(&function.info.name));
+        }
+        Some(library)
+    }
+}
+
+/// A function's name as it is compared.
+pub(crate) fn folded(name: &[u8]) -> Vec<u8> {
+    name.to_ascii_lowercase()
+}
+
+/// The libraries, and how often they have changed.
+#[derive(Debug, Default)]
+pub struct Libraries {
+    shelf: Mutex<Arc<Shelf>>,
+    version: AtomicU64,
+}
+
+impl Libraries {
+    /// Goes up with each change.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// All libraries as they are now.
+    pub fn shelf(&self) -> Arc<Shelf> {
+        Arc::clone(&self.shelf.lock())
+    }
+
+    /// Changes the libraries, or leaves them as they are when the change fails.
+    ///
+    /// # Errors
+    /// Those of the change.
+    pub fn change<R>(&self, change: impl FnOnce(&mut Shelf) -> Result<R, CmdError>) -> Result<R, CmdError> {
+        let mut shelf = self.shelf.lock();
+        let mut next = Shelf::clone(&shelf);
+        let result = change(&mut next)?;
+        *shelf = Arc::new(next);
+        self.version.fetch_add(1, Ordering::AcqRel);
+        Ok(result)
+    }
+
+    /// The function of a name, in any case.
+    pub fn function(&self, name: &[u8]) -> Option<Arc<Function>> {
+        self.shelf.lock().functions.get(&folded(name)).cloned()
+    }
+
+    /// Bytes of memory that their texts and tables take.
+    pub fn memory(&self) -> usize {
+        let shelf = self.shelf();
+        let library = |library: &Arc<Library>| {
+            let names = library.functions.iter().map(|function| 2 * function.info.name.len()).sum::<usize>();
+            library.code.len() + 2 * library.name.len() + names + library.functions.len() * size_of::<Function>()
+        };
+        shelf.libraries().map(library).sum()
+    }
+}

@@ -1,0 +1,169 @@
+//! FUNCTION LOAD and RESTORE: libraries that come in. Knows no Lua.
+
+use super::host::log;
+use super::interpreters::Interpreters;
+use super::libraries::{Library, Shelf};
+use super::payload::{self, Restore};
+use crate::context::ServerCx;
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::worker::Worker;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenon_script::{Host, LibraryHead, LogLevel, NoSuchCommand, Stop, Words};
+use tenon_wire::OutBuf;
+use tenon_wire::resp::Proto;
+
+/// How long a library's code may take to register its functions.
+const LOAD_MAX: Duration = Duration::from_millis(500);
+
+/// What a library sees of the server while it is loaded: the log, and a clock.
+struct LoadHost {
+    started: Instant,
+}
+
+impl LoadHost {
+    fn new() -> LoadHost {
+        LoadHost { started: Instant::now() }
+    }
+}
+
+impl Host for LoadHost {
+    fn call(&mut self, _: &Words, _: Proto, _: &mut OutBuf) -> Result<(), Stop> {
+        unreachable!("a library that is loaded finds no call")
+    }
+
+    fn may_call(&mut self, _: &Words) -> Result<bool, NoSuchCommand> {
+        unreachable!("a library that is loaded finds no acl_check_cmd")
+    }
+
+    fn log(&mut self, level: LogLevel, text: &[u8]) {
+        log(level, text);
+    }
+
+    fn interrupt(&mut self) -> Result<(), Stop> {
+        if self.started.elapsed() > LOAD_MAX { Err(Stop::LoadTimeout) } else { Ok(()) }
+    }
+}
+
+/// What becomes of a library with the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnExisting {
+    /// The new one is refused.
+    Refuse,
+    /// It goes.
+    Replace,
+}
+
+impl Engine {
+    /// Brings a worker's states up to the libraries that the server knows.
+    pub(crate) fn follow_libraries(&self, interpreters: &mut Interpreters) -> Result<(), CmdError> {
+        let memory_max = self.config.script_memory_max() as usize;
+        interpreters.follow(&self.scripts.libraries, memory_max, &mut LoadHost::new())
+    }
+
+    /// Runs a library's code and makes its functions known (FUNCTION LOAD); gives its name.
+    ///
+    /// # Errors
+    /// When it makes no sense, does not load, or its name or one of its functions' is taken.
+    pub fn function_load(&self, cx: &mut ServerCx<'_>, code: &[u8], replace: bool) -> Result<Vec<u8>, CmdError> {
+        let on_existing = if replace { OnExisting::Replace } else { OnExisting::Refuse };
+        self.with_interpreters(cx, |_, interpreters| {
+            let shelf = self.scripts.libraries.shelf();
+            let library = self.read_library(interpreters, code, &shelf, on_existing)?;
+            let name = library.name.clone();
+            self.scripts.libraries.change(|shelf| {
+                if on_existing == OnExisting::Refuse && shelf.has(&library.name) {
+                    return Err(already_exists(&library.name));
+                }
+                shelf.add(library)
+            })?;
+            Ok(name)
+        })
+    }
+
+    /// Runs a library's code in this worker to see what it registers.
+    fn read_library(
+        &self,
+        interpreters: &mut Interpreters,
+        code: &[u8],
+        shelf: &Shelf,
+        on_existing: OnExisting,
+    ) -> Result<Arc<Library>, CmdError> {
+        let text = |text: Vec<u8>| CmdError::new(String::from_utf8_lossy(&text).into_owned());
+        let head = LibraryHead::parse(code).map_err(text)?;
+        if on_existing == OnExisting::Refuse && shelf.has(&head.name) {
+            return Err(already_exists(&head.name));
+        }
+        let memory_max = self.config.script_memory_max() as usize;
+        let scripts = interpreters.load(code, memory_max, &mut LoadHost::new())?;
+        Ok(Arc::new(Library::new(head.name, code, scripts.into_iter().map(|(info, _)| info))))
+    }
+
+    /// Removes a library (FUNCTION DELETE).
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn function_delete(&self, name: &[u8]) -> Result<(), CmdError> {
+        self.scripts.libraries.change(|shelf| match shelf.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(CmdError::text("ERR Library not found")),
+        })
+    }
+
+    /// Removes all libraries (FUNCTION FLUSH).
+    pub fn function_flush(&self) {
+        let emptied = self.scripts.libraries.change(|shelf| {
+            *shelf = Shelf::default();
+            Ok(())
+        });
+        emptied.expect("emptying does not fail");
+    }
+
+    /// All libraries as a payload (FUNCTION DUMP).
+    pub fn function_dump(&self) -> Vec<u8> {
+        let shelf = self.scripts.libraries.shelf();
+        payload::encode(shelf.libraries().map(|library| &library.code[..]))
+    }
+
+    /// Adds the libraries of a payload, all of them or none (FUNCTION RESTORE).
+    ///
+    /// # Errors
+    /// When the payload is none, one of its libraries does not load, or a name is taken.
+    pub fn function_restore(&self, cx: &mut ServerCx<'_>, bytes: &[u8], how: Restore) -> Result<(), CmdError> {
+        let codes = payload::decode(bytes)?;
+        self.with_interpreters(cx, |_, interpreters| {
+            let mut restored = Shelf::default();
+            for code in &codes {
+                let library = self.read_library(interpreters, code, &restored, OnExisting::Refuse)?;
+                restored.add(library)?;
+            }
+            self.scripts.libraries.change(|shelf| {
+                if how == Restore::Flush {
+                    *shelf = Shelf::default();
+                }
+                for library in restored.libraries() {
+                    if how == Restore::Append && shelf.has(&library.name) {
+                        let name = String::from_utf8_lossy(&library.name);
+                        return Err(CmdError::new(format!("ERR Library {name} already exists")));
+                    }
+                    shelf.remove(&library.name);
+                }
+                restored.libraries().try_for_each(|library| shelf.add(Arc::clone(library)))
+            })
+        })
+    }
+
+    /// Makes the server forget all scripts of EVAL (SCRIPT FLUSH).
+    pub fn script_flush(&self, worker: &mut Worker) {
+        self.scripts.known.flush();
+        // The other workers let theirs go when they have many.
+        if let Some(interpreters) = &mut worker.interpreters {
+            interpreters.let_go();
+        }
+    }
+}
+
+fn already_exists(name: &[u8]) -> CmdError {
+    CmdError::new(format!("ERR Library '{}' already exists", String::from_utf8_lossy(name)))
+}

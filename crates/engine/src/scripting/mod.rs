@@ -1,0 +1,18 @@
+//! Scripts and function libraries: an index. Knows of commands only what the table says.
+
+mod host;
+mod interpreters;
+mod known;
+mod libraries;
+mod load;
+mod payload;
+mod run;
+mod running;
+mod scripts;
+
+pub use interpreters::Interpreters;
+pub use libraries::{Function, Library};
+pub use payload::Restore;
+pub use run::{Access, By};
+pub use running::{Busy, Kind};
+pub use scripts::Scripts;

@@ -1,0 +1,341 @@
+//! EVAL and FCALL: what must hold before a script runs, its shards, its run, and what its client is told. Knows no Lua.
+
+use super::host::{Reach, Rights, ScriptHost, Subject};
+use super::interpreters::{Compiled, Interpreters};
+use super::known::{Known, Origin, Sha};
+use super::scripts::sha_of;
+use crate::args::Args;
+use crate::clock::monotonic_ns;
+use crate::context::ServerCx;
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::locking::OnBusy;
+use crate::monitor;
+use crate::worker::Worker;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use tenon_script::{Failure, Outcome, Script, ScriptFlags, Stop, shebang};
+use tenon_wire::resp::Reply;
+
+/// Whether a command lets its script write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// EVAL, EVALSHA, FCALL.
+    ReadWrite,
+    /// Those with `_RO` behind their names.
+    ReadOnly,
+}
+
+/// How a command names its script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// With its text (EVAL).
+    Source,
+    /// With its SHA1 (EVALSHA).
+    Sha,
+}
+
+/// What to run, compiled.
+enum Runnable {
+    Script(Rc<Compiled>),
+    Function(Rc<super::interpreters::CompiledFunction>),
+}
+
+impl Runnable {
+    fn subject(&self) -> Subject<'_> {
+        match self {
+            Runnable::Script(compiled) => Subject::Script(&compiled.known),
+            Runnable::Function(compiled) => Subject::Function(&compiled.function),
+        }
+    }
+
+    fn script(&self) -> &Script {
+        match self {
+            Runnable::Script(compiled) => &compiled.script,
+            Runnable::Function(compiled) => &compiled.script,
+        }
+    }
+
+    fn flags(&self) -> ScriptFlags {
+        match self {
+            Runnable::Script(compiled) => compiled.known.flags,
+            Runnable::Function(compiled) => compiled.function.info.flags,
+        }
+    }
+}
+
+const NO_SCRIPT: CmdError = CmdError::text("NOSCRIPT No matching script. Please use EVAL.");
+
+/// How many of the arguments behind argument 2 are keys.
+fn key_count(args: &Args<'_>, no_number: CmdError) -> Result<usize, CmdError> {
+    let count = tenon_wire::resp::number::parse_i64(args.get(2)).ok_or(no_number)?;
+    if count > args.len() as i64 - 3 {
+        return Err(CmdError::text("ERR Number of keys can't be greater than number of args"));
+    }
+    usize::try_from(count).map_err(|_| CmdError::text("ERR Number of keys can't be negative"))
+}
+
+/// The SHA1 that an argument is, in any case.
+pub(crate) fn sha_argument(text: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = text.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
+
+impl Engine {
+    /// Runs EVAL and its kin.
+    ///
+    /// # Errors
+    /// When the script cannot run, or ends with an error.
+    pub fn eval(
+        &self,
+        cx: &mut ServerCx<'_>,
+        args: &Args<'_>,
+        by: By,
+        access: Access,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let sha = match by {
+            By::Source => None,
+            By::Sha => Some(sha_argument(args.get(1)).ok_or(NO_SCRIPT)?),
+        };
+        let keys = key_count(args, CmdError::NotInteger)?;
+        self.with_interpreters(cx, |cx, interpreters| {
+            let compiled = match sha {
+                None => self.compiled_of_source(interpreters, args.get(1), Origin::Eval)?,
+                Some(sha) => self.compiled_of_sha(interpreters, &sha)?,
+            };
+            self.run_script(cx, interpreters, &Runnable::Script(compiled), keys, args, access, reply)
+        })
+    }
+
+    /// Runs FCALL and FCALL_RO.
+    ///
+    /// # Errors
+    /// When there is no such function, it cannot run, or ends with an error.
+    pub fn fcall(
+        &self,
+        cx: &mut ServerCx<'_>,
+        args: &Args<'_>,
+        access: Access,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let missing = || CmdError::text("ERR Function not found");
+        self.scripts.libraries.function(args.get(1)).ok_or_else(missing)?;
+        let keys = key_count(args, CmdError::text("ERR Bad number of keys provided"))?;
+        self.with_interpreters(cx, |cx, interpreters| {
+            self.follow_libraries(interpreters)?;
+            let function = interpreters.function(args.get(1)).ok_or_else(missing)?;
+            self.run_script(cx, interpreters, &Runnable::Function(function), keys, args, access, reply)
+        })
+    }
+
+    /// Makes a script known without running it (SCRIPT LOAD); gives its SHA1.
+    ///
+    /// # Errors
+    /// When it does not compile.
+    pub fn script_load(&self, worker: &mut Worker, source: &[u8]) -> Result<Sha, CmdError> {
+        let mut interpreters = worker.interpreters.take().unwrap_or_default();
+        let compiled = self.compiled_of_source(&mut interpreters, source, Origin::Load);
+        worker.interpreters = Some(interpreters);
+        compiled.map(|compiled| compiled.known.sha)
+    }
+
+    /// Whether a script of this SHA1, in any case, is known (SCRIPT EXISTS).
+    pub fn script_exists(&self, sha: &[u8]) -> bool {
+        sha_argument(sha).is_some_and(|sha| self.scripts.known.get(&sha).is_some())
+    }
+
+    /// Calls `work` with the worker's states, which leave the worker for that time: a script needs both.
+    pub(crate) fn with_interpreters<R>(
+        &self,
+        cx: &mut ServerCx<'_>,
+        work: impl FnOnce(&mut ServerCx<'_>, &mut Interpreters) -> R,
+    ) -> R {
+        let mut interpreters = cx.worker.interpreters.take().unwrap_or_default();
+        let result = work(cx, &mut interpreters);
+        let (eval, functions) = interpreters.memory();
+        self.scripts.note_memory(cx.worker.index, eval, functions);
+        cx.worker.interpreters = Some(interpreters);
+        result
+    }
+
+    fn compiled_of_source(
+        &self,
+        interpreters: &mut Interpreters,
+        source: &[u8],
+        origin: Origin,
+    ) -> Result<Rc<Compiled>, CmdError> {
+        if let Some(compiled) = interpreters.of_source(source) {
+            if origin == Origin::Load {
+                let known = &compiled.known;
+                self.scripts.known.add(Known::new(known.sha, source, known.flags, known.body), origin);
+            }
+            return Ok(compiled);
+        }
+        let text = |text: Vec<u8>| CmdError::new(String::from_utf8_lossy(&text).into_owned());
+        let (flags, body) = shebang::parse_script(source).map_err(text)?;
+        let known = Known::new(sha_of(source), source, flags, body);
+        let script = self.compile(interpreters, &known)?;
+        let known = self.scripts.known.add(known, origin);
+        Ok(interpreters.keep(Compiled { known, script }))
+    }
+
+    fn compiled_of_sha(&self, interpreters: &mut Interpreters, sha: &Sha) -> Result<Rc<Compiled>, CmdError> {
+        if let Some(compiled) = interpreters.of_sha(sha) {
+            return Ok(compiled);
+        }
+        let known = self.scripts.known.get(sha).ok_or(NO_SCRIPT)?;
+        let script = self.compile(interpreters, &known)?;
+        Ok(interpreters.keep(Compiled { known, script }))
+    }
+
+    fn compile(&self, interpreters: &mut Interpreters, known: &Known) -> Result<Script, CmdError> {
+        let interpreter = interpreters.eval(self.config.script_memory_max() as usize);
+        interpreter.compile(&known.source[known.body..], "@user_script").map_err(|text| {
+            let text = String::from_utf8_lossy(&text);
+            CmdError::new(format!("ERR Error compiling script (new function): {text}"))
+        })
+    }
+
+    /// What must hold before a script runs, and what it may then do.
+    fn rights(&self, worker: &mut Worker, flags: ScriptFlags, access: Access) -> Result<Rights, CmdError> {
+        let out_of_memory = !self.make_room(worker);
+        let no_writes = flags.any(ScriptFlags::NO_WRITES);
+        if !flags.any(ScriptFlags::UNSAID) {
+            if !no_writes && access == Access::ReadOnly {
+                return Err(CmdError::text("ERR Can not execute a script with write flag using *_ro command."));
+            }
+            if out_of_memory && !flags.any(ScriptFlags::ALLOW_OOM.or(ScriptFlags::NO_WRITES)) {
+                return Err(CmdError::text(
+                    "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
+                ));
+            }
+        }
+        Ok(Rights {
+            read_only: no_writes || access == Access::ReadOnly,
+            out_of_memory: out_of_memory && !flags.any(ScriptFlags::ALLOW_OOM),
+        })
+    }
+
+    /// Runs a compiled script, anew if it has to be.
+    #[expect(clippy::too_many_arguments, reason = "they are what a call of a script is made of")]
+    fn run_script(
+        &self,
+        cx: &mut ServerCx<'_>,
+        interpreters: &mut Interpreters,
+        runnable: &Runnable,
+        keys: usize,
+        args: &Args<'_>,
+        access: Access,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let rights = self.rights(cx.worker, runnable.flags(), access)?;
+        let memory_max = self.config.script_memory_max() as usize;
+        let subject = runnable.subject();
+        let interpreter = match runnable {
+            Runnable::Script(_) => interpreters.eval(memory_max),
+            Runnable::Function(_) => interpreters.functions(memory_max),
+        };
+        let everything = || (0..self.shards.count()).collect();
+        let mut indexes: Vec<usize> = if subject.needs_everything().load(Ordering::Relaxed) {
+            everything()
+        } else {
+            (3..3 + keys).map(|at| self.shards.index(self.shards.hash(args.get(at)))).collect()
+        };
+        let (database, started_ns) = (cx.session.database, monotonic_ns());
+        if self.monitors.are_watching() {
+            // Before the commands that it calls.
+            self.show_monitors(monitor::Origin::Client(&cx.session.client), database, args, &cx.worker.secrets);
+        }
+        for attempt in 0.. {
+            let reach = match &mut cx.held {
+                Some(held) => Reach::Given(&mut **held),
+                None => Reach::Own(self.lock_several(cx.worker, indexes, OnBusy::Refuse)?),
+            };
+            let mut host = ScriptHost {
+                engine: self,
+                worker: cx.worker,
+                session: cx.session,
+                reach,
+                subject,
+                rights,
+                command: *args,
+                started_ns,
+                wrote: false,
+                wanted: Vec::new(),
+                busy: None,
+                is_stray: false,
+            };
+            let (words, rest) = (args.from(3), args.from(3 + keys));
+            let keys_of = Taken { words, left: keys };
+            let outcome = match runnable {
+                Runnable::Script(_) => interpreter.eval(runnable.script(), keys_of, rest, &mut host, reply),
+                Runnable::Function(_) => interpreter.call(runnable.script(), keys_of, rest, &mut host, reply),
+            };
+            let wanted = std::mem::take(&mut host.wanted);
+            drop(host);
+            if cx.session.database != database {
+                cx.session.select(database);
+            }
+            match outcome {
+                Outcome::Done => return Ok(()),
+                Outcome::Failed(failure) => return self.fail(subject, &failure, reply),
+                Outcome::Stopped(Stop::Restart, _) => {
+                    indexes = if attempt == 0 { wanted } else { everything() };
+                }
+                Outcome::Stopped(Stop::Killed | Stop::LoadTimeout, place) => {
+                    let command = match subject {
+                        Subject::Script(_) => "SCRIPT",
+                        Subject::Function(_) => "FUNCTION",
+                    };
+                    let text = format!("ERR Script killed by user with {command} KILL.");
+                    let failure = Failure { text: text.into_bytes(), place, is_counted: false, is_broken: false };
+                    return self.fail(subject, &failure, reply);
+                }
+            }
+        }
+        unreachable!("with everything held no script starts anew")
+    }
+
+    /// Tells the client of a script's error, with the place where it was raised.
+    fn fail(&self, subject: Subject<'_>, failure: &Failure, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+        let text = String::from_utf8_lossy(&failure.text);
+        let name = subject.name();
+        let text = match &failure.place {
+            _ if failure.is_broken => {
+                let text: String = text.chars().take(100).collect();
+                format!("ERR Error running script {name}, {text}")
+            }
+            Some(place) => format!("{text} script: {name}, on {place}."),
+            None => text.into_owned(),
+        };
+        if failure.is_counted {
+            // The statistics know of it since the command failed.
+            reply.error(text);
+            return Ok(());
+        }
+        Err(CmdError::new(text))
+    }
+}
+
+/// The first few of an iterator, which knows how many they are.
+struct Taken<I> {
+    words: I,
+    left: usize,
+}
+
+impl<I: Iterator> Iterator for Taken<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.left = self.left.checked_sub(1)?;
+        self.words.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<I: Iterator> ExactSizeIterator for Taken<I> {}

@@ -1,0 +1,77 @@
+//! The one script that may wait for any shard while it holds others. Knows no script.
+//!
+//! Everybody else who holds shards waits for later ones only, so that nobody waits in a circle. A script that has changed
+//! data and then touches a key that it did not declare cannot start anew, and the key's shard may be an earlier one. So
+//! one script at a time, the stray, may wait for any shard, and the others make way:
+//!
+//! - Who waits for a shard and has changed nothing yet (a command on several keys, EXEC before it runs, a script before
+//!   its first write) lets go of what it holds when it learns that a stray waits, and takes it again later.
+//! - Who holds all its shards runs to its end without waiting.
+//! - A second script that strays waits for the first one's end. If the first waits for what the second holds, neither
+//!   could go on: then the second lets go and takes all shards, in order. Only then, when two scripts stray into each
+//!   other's keys at the same time, can anybody see what a script has changed before its end, and only the first
+//!   script can, or who is quick enough to take a shard in between.
+
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// No shard.
+const NONE: usize = usize::MAX;
+
+/// Whether there is a stray, and what it waits for.
+#[derive(Debug)]
+pub struct Stray {
+    taken: AtomicBool,
+    wanted: AtomicUsize,
+    state: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Default for Stray {
+    fn default() -> Stray {
+        Stray {
+            taken: AtomicBool::new(false),
+            wanted: AtomicUsize::new(NONE),
+            state: Mutex::new(()),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl Stray {
+    /// Becomes the stray, if there is none.
+    pub(crate) fn try_begin(&self) -> bool {
+        !self.taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Is the stray no more.
+    pub(crate) fn end(&self) {
+        self.wants(None);
+        self.taken.store(false, Ordering::Release);
+        let _state = self.state.lock();
+        self.changed.notify_all();
+    }
+
+    /// Says which shard the stray waits for.
+    pub(crate) fn wants(&self, shard: Option<usize>) {
+        self.wanted.store(shard.unwrap_or(NONE), Ordering::Release);
+        if shard.is_none() {
+            let _state = self.state.lock();
+            self.changed.notify_all();
+        }
+    }
+
+    /// The shard that the stray waits for.
+    pub(crate) fn wanted(&self) -> Option<usize> {
+        Some(self.wanted.load(Ordering::Acquire)).filter(|shard| *shard != NONE)
+    }
+
+    /// Waits until the stray has what it waits for or is none any more, for so long at most.
+    pub(crate) fn wait(&self, at_most: Duration) {
+        let mut state = self.state.lock();
+        if self.taken.load(Ordering::Acquire) {
+            self.changed.wait_for(&mut state, at_most);
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! One Lua state with its sandbox: compiles scripts and runs them. Belongs to one thread. Knows no command.
+
+use crate::host::{HOST, Host, Stop, Words};
+use crate::raise::{self, Raised};
+use crate::random::Random;
+use crate::{bit, cjson, cmsgpack, into_resp, pattern, redis, structs};
+use mlua::chunk::ChunkMode;
+use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tenon_wire::OutBuf;
+use tenon_wire::resp::{Proto, Reply};
+
+/// Instructions between two looks at the time and at who wants the script dead.
+const INTERRUPT_EVERY: u32 = 10_000;
+
+/// The source of the sandbox.
+const PRELUDE: &str = include_str!("prelude.lua");
+
+/// What a state is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Scripts of EVAL.
+    Scripts,
+    /// Libraries of FUNCTION.
+    Libraries,
+}
+
+/// What is set when a state is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Most memory that the state may take, in bytes; 0: any.
+    pub memory_max: usize,
+    /// The Redis version that scripts are told, and as a number: 0x00MMmmpp.
+    pub redis_version: (&'static str, u32),
+}
+
+/// What the callbacks of a state share.
+pub(crate) struct State {
+    memory_max: Cell<usize>,
+    pub(crate) random: RefCell<Random>,
+    /// The version that the script has chosen with `redis.setresp`.
+    pub(crate) proto: Cell<Proto>,
+    /// Where a call's words and reply are put together; taken out while it runs.
+    pub(crate) scratch: RefCell<Option<Box<(Words, OutBuf)>>>,
+    /// The functions of the library that is being loaded.
+    pub(crate) registering: RefCell<Option<Vec<(crate::library::FunctionInfo, Function)>>>,
+    /// cjson's settings, which hold until the script ends.
+    pub(crate) json: Rc<cjson::Settings>,
+    /// Where the script was when it was stopped.
+    stopped_at: RefCell<Option<String>>,
+    /// What a function of the script has raised, on its way through a function of Rust.
+    pub(crate) kept: RefCell<Option<Value>>,
+    /// The prelude's part of `gsub`, and `pcall` for it.
+    pub(crate) replacing: RefCell<Option<(Function, Function)>>,
+    /// What was worked on since the host was last asked whether to go on.
+    work: Cell<u32>,
+}
+
+/// Lifts the memory limit while Rust works for a script: mlua then needs no protected call for each value that it makes.
+/// What Rust makes in one call is bounded by what it was given.
+pub(crate) struct Unlimited<'a> {
+    lua: &'a Lua,
+    memory_max: usize,
+}
+
+impl<'a> Unlimited<'a> {
+    pub(crate) fn new(lua: &'a Lua, state: &State) -> Unlimited<'a> {
+        let memory_max = state.memory_max.get();
+        set_limit(lua, 0);
+        Unlimited { lua, memory_max }
+    }
+}
+
+impl Drop for Unlimited<'_> {
+    fn drop(&mut self) {
+        set_limit(self.lua, self.memory_max);
+    }
+}
+
+fn set_limit(lua: &Lua, memory_max: usize) {
+    lua.set_memory_limit(memory_max).expect("the state has an allocator of mlua's");
+}
+
+impl State {
+    /// Counts a piece of work that is Rust's, and now and then asks the host whether to go on. `bytes` is what has been
+    /// made so far beside Lua's memory.
+    pub(crate) fn worked(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
+        const ASKED_EVERY: u32 = 4096;
+        if !self.has_room(lua, bytes) {
+            return Err(Raised::Text(b"not enough memory".to_vec()).into());
+        }
+        self.work.set(self.work.get() + 1);
+        if self.work.get() >= ASKED_EVERY {
+            self.work.set(0);
+            if HOST.is_set() {
+                HOST.with(|host| host.interrupt()).map_err(Raised::Stop)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the script's own code run from within a function of Rust, under the memory limit.
+    pub(crate) fn limited<R>(&self, lua: &Lua, run: impl FnOnce() -> R) -> R {
+        set_limit(lua, self.memory_max.get());
+        let result = run();
+        set_limit(lua, 0);
+        result
+    }
+
+    /// Whether the state may grow by so many bytes.
+    pub(crate) fn has_room(&self, lua: &Lua, bytes: usize) -> bool {
+        let most = self.memory_max.get();
+        most == 0 || lua.used_memory().saturating_add(bytes) <= most
+    }
+}
+
+/// A function of Rust as one of Lua.
+pub(crate) fn function<R: IntoLuaMulti + 'static>(
+    lua: &Lua,
+    state: &Rc<State>,
+    call: impl Fn(&Lua, &State, MultiValue) -> mlua::Result<R> + 'static,
+) -> mlua::Result<Function> {
+    let state = Rc::clone(state);
+    lua.create_function(move |lua, args: MultiValue| {
+        let _unlimited = Unlimited::new(lua, &state);
+        call(lua, &state, args)
+    })
+}
+
+/// A compiled script.
+#[derive(Clone, Debug)]
+pub struct Script {
+    function: Function,
+}
+
+/// How a script ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Its result is written as a reply.
+    Done,
+    /// With an error.
+    Failed(Failure),
+    /// It was stopped, and where, if that was in a script.
+    Stopped(Stop, Option<String>),
+}
+
+/// The error that a script ended with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its text, the code first.
+    pub text: Vec<u8>,
+    /// The chunk and line where it was raised, if that was in a script: `@user_script:1`.
+    pub place: Option<String>,
+    /// Whether the statistics know the error already.
+    pub is_counted: bool,
+    /// Whether it came from Lua's innards (memory, its stack), and the script has no say.
+    pub is_broken: bool,
+}
+
+/// A Lua state with its sandbox.
+pub struct Interpreter {
+    lua: Lua,
+    state: Rc<State>,
+    env: Table,
+    eval: Function,
+    call: Function,
+    load: Function,
+}
+
+impl Interpreter {
+    /// A state at its start.
+    pub fn new(kind: Kind, settings: &Settings) -> Interpreter {
+        let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::OS;
+        let lua = Lua::new_with(libraries, LuaOptions::default()).expect("all of these libraries are safe");
+        let state = Rc::new(State {
+            memory_max: Cell::new(0),
+            random: RefCell::new(Random::new()),
+            proto: Cell::new(Proto::Resp2),
+            scratch: RefCell::default(),
+            registering: RefCell::default(),
+            json: Rc::default(),
+            stopped_at: RefCell::default(),
+            kept: RefCell::default(),
+            replacing: RefCell::default(),
+            work: Cell::new(0),
+        });
+        let built = build(&lua, &state, kind, settings).expect("the sandbox can be built");
+        let get = |name: &str| built.raw_get::<Function>(name).expect("the prelude gives it");
+        let (eval, call, load) = (get("eval"), get("call"), get("load"));
+        let env = built.raw_get("env").expect("the prelude gives it");
+        state.memory_max.set(settings.memory_max);
+        Interpreter { lua, state, env, eval, call, load }
+    }
+
+    /// Bytes of memory that the state takes.
+    pub fn memory(&self) -> usize {
+        self.lua.used_memory()
+    }
+
+    /// Sets the most memory that the state may take, in bytes; 0: any.
+    pub fn set_memory_max(&self, memory_max: usize) {
+        self.state.memory_max.set(memory_max);
+    }
+
+    /// Compiles a script; `name` is what errors call it, behind `@`.
+    ///
+    /// # Errors
+    /// The compiler's text when it is no script.
+    pub fn compile(&self, source: &[u8], name: &str) -> Result<Script, Vec<u8>> {
+        let function = compile(&self.lua, source, name.as_bytes(), &self.env)?;
+        Ok(Script { function })
+    }
+
+    /// Runs a script with its keys and arguments, and writes its result as a reply.
+    pub fn eval<'a>(
+        &self,
+        script: &Script,
+        keys: impl ExactSizeIterator<Item = &'a [u8]>,
+        args: impl ExactSizeIterator<Item = &'a [u8]>,
+        host: &mut dyn Host,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        self.run(&self.eval, &script.function, keys, args, host, reply)
+    }
+
+    /// Runs a function of a library in the same way.
+    pub fn call<'a>(
+        &self,
+        function: &Script,
+        keys: impl ExactSizeIterator<Item = &'a [u8]>,
+        args: impl ExactSizeIterator<Item = &'a [u8]>,
+        host: &mut dyn Host,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        self.run(&self.call, &function.function, keys, args, host, reply)
+    }
+
+    fn run<'a>(
+        &self,
+        runner: &Function,
+        function: &Function,
+        keys: impl ExactSizeIterator<Item = &'a [u8]>,
+        args: impl ExactSizeIterator<Item = &'a [u8]>,
+        host: &mut dyn Host,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        self.state.proto.set(Proto::Resp2);
+        self.state.json.reset();
+        let prepared = list(&self.lua, keys).and_then(|keys| Ok((keys, list(&self.lua, args)?)));
+        let result = prepared.and_then(|(keys, args)| {
+            HOST.set(host, || {
+                set_limit(&self.lua, self.state.memory_max.get());
+                let result = runner.call::<(bool, Value)>((function, keys, args));
+                set_limit(&self.lua, 0);
+                result
+            })
+        });
+        self.collect_if_full();
+        match result {
+            Ok((true, value)) => {
+                into_resp::write(&value, reply, self.state.proto.get());
+                Outcome::Done
+            }
+            Ok((false, value)) => self.failed(value),
+            Err(error) => self.failed(Value::Error(Box::new(error))),
+        }
+    }
+
+    /// Lua 5.1 does not collect garbage when its memory is used up: a run that ends with much of it taken leaves the next
+    /// one what it can.
+    fn collect_if_full(&self) {
+        let most = self.state.memory_max.get();
+        if most > 0 && self.lua.used_memory() > most / 2 {
+            // An error of a finalizer: scripts have none.
+            let _ = self.lua.gc_collect();
+        }
+    }
+
+    /// What a run that did not end well has come to.
+    fn failed(&self, value: Value) -> Outcome {
+        let broken = |text: Vec<u8>| Outcome::Failed(Failure { text, place: None, is_counted: false, is_broken: true });
+        match value {
+            Value::Error(error) => match raise::raised(&error) {
+                Some(Raised::Stop(stop)) => Outcome::Stopped(*stop, self.state.stopped_at.take()),
+                Some(Raised::Text(text) | Raised::Table { err: text, .. }) => broken(text.clone()),
+                Some(Raised::Kept) | None => broken(error.to_string().into_bytes()),
+            },
+            Value::Table(table) => Outcome::Failed(described(&table)),
+            Value::String(text) => broken(text.as_bytes().to_vec()),
+            _ => broken(b"execution failure".to_vec()),
+        }
+    }
+
+    /// Runs the code of a library and gives the functions that it has registered.
+    ///
+    /// # Errors
+    /// When it fails or is stopped; the text begins with a code.
+    pub fn load_library(
+        &self,
+        code: &[u8],
+        host: &mut dyn Host,
+    ) -> Result<Vec<(crate::library::FunctionInfo, Script)>, Vec<u8>> {
+        let function = compile(&self.lua, code, b"@user_function", &self.env)
+            .map_err(|text| [b"ERR Error compiling function: ", &text[..]].concat())?;
+        self.state.json.reset();
+        *self.state.registering.borrow_mut() = Some(Vec::new());
+        let result = HOST.set(host, || {
+            set_limit(&self.lua, self.state.memory_max.get());
+            let result = self.load.call::<(bool, Value)>(function);
+            set_limit(&self.lua, 0);
+            result
+        });
+        let registered = self.state.registering.take().unwrap_or_default();
+        let outcome = match result {
+            Ok((true, _)) => Outcome::Done,
+            Ok((false, value)) => self.failed(value),
+            Err(error) => self.failed(Value::Error(Box::new(error))),
+        };
+        match outcome {
+            Outcome::Done if registered.is_empty() => Err(b"ERR No functions registered".to_vec()),
+            Outcome::Done => Ok(registered.into_iter().map(|(info, function)| (info, Script { function })).collect()),
+            Outcome::Failed(failure) => Err([b"ERR Error registering functions: ", &failure.text[..]].concat()),
+            Outcome::Stopped(..) => Err(b"ERR Error registering functions: ERR FUNCTION LOAD timeout".to_vec()),
+        }
+    }
+}
+
+/// Makes Rust's functions and runs the prelude over them.
+fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua::Result<Table> {
+    let raw = lua.create_table()?;
+    raw.raw_set("null", Value::NULL)?;
+    let shared = Rc::clone(state);
+    raw.raw_set("explain", lua.create_function(move |lua, value| explain(lua, &shared, value))?)?;
+    raw.raw_set("position", lua.create_function(|lua, _: ()| Ok(position(lua)))?)?;
+    raw.raw_set(
+        "stopped",
+        function(lua, state, |_, state, args| {
+            if let (Some(Value::String(source)), Some(line)) = (args.front(), args.get(1)) {
+                let place = format!("{}:{}", source.to_string_lossy(), line.to_string()?);
+                state.stopped_at.replace(Some(place));
+            }
+            Ok(())
+        })?,
+    )?;
+    raw.raw_set("compile", function(lua, state, compile_chunk)?)?;
+    pattern::register(lua, state, &raw)?;
+    raw.raw_set(
+        "random",
+        function(lua, state, |lua, state, args| redis::random(lua, &mut state.random.borrow_mut(), &args))?,
+    )?;
+    raw.raw_set(
+        "randomseed",
+        function(lua, state, |lua, state, args| {
+            state.random.borrow_mut().seed(crate::arguments::int(lua, &args, 1)?);
+            Ok(())
+        })?,
+    )?;
+    let libraries = lua.create_table()?;
+    libraries.raw_set("cjson", cjson::library(lua, state, &state.json)?)?;
+    libraries.raw_set("cmsgpack", cmsgpack::library(lua, state)?)?;
+    libraries.raw_set("struct", structs::library(lua, state)?)?;
+    libraries.raw_set("bit", bit::library(lua, state)?)?;
+    libraries.raw_set("redis", redis::library(lua, state, kind, settings)?)?;
+    raw.raw_set("libraries", libraries)?;
+    if kind == Kind::Libraries {
+        raw.raw_set("while_loading", redis::while_loading(lua, state, settings)?)?;
+    }
+    // One function of `os` is harmless: how much time the process has used. Redis has it since 7.4.
+    let os = lua.create_table()?;
+    os.raw_set("clock", lua.globals().get::<Table>("os")?.get::<Function>("clock")?)?;
+    raw.raw_set("os", os)?;
+    let built = lua.load(PRELUDE).set_name("=prelude").set_mode(ChunkMode::Text).call(raw)?;
+    lua.set_global_hook(HookTriggers::new().every_nth_instruction(INTERRUPT_EVERY), |_, _| {
+        if HOST.is_set() {
+            HOST.with(|host| host.interrupt()).map_err(Raised::Stop)?;
+        }
+        Ok(VmState::Continue)
+    })?;
+    Ok(built)
+}
+
+fn list<'a>(lua: &Lua, items: impl ExactSizeIterator<Item = &'a [u8]>) -> mlua::Result<Table> {
+    let table = lua.create_table_with_capacity(items.len(), 0)?;
+    for item in items {
+        table.raw_push(lua.create_string(item)?)?;
+    }
+    Ok(table)
+}
+
+/// Whether a script may see this error, and what it then sees.
+fn explain(lua: &Lua, state: &State, value: Value) -> mlua::Result<(bool, Value)> {
+    match &value {
+        Value::Error(error) => Ok(match raise::explain(lua, state, error)? {
+            Some(value) => (true, value),
+            None => (false, Value::Nil),
+        }),
+        _ => Ok((true, value)),
+    }
+}
+
+/// The chunk and the line of the innermost function that is neither Rust's nor the prelude's.
+fn position(lua: &Lua) -> (Option<String>, Option<usize>) {
+    for level in 1.. {
+        let found = lua.inspect_stack(level, |debug| {
+            let source = debug.source();
+            if source.what == "C" || source.what == "tail" || source.short_src.as_deref() == Some("prelude") {
+                return None;
+            }
+            Some((source.source.map(|source| source.into_owned()), debug.current_line()))
+        });
+        match found {
+            None => break,
+            Some(None) => {}
+            Some(Some(place)) => return place,
+        }
+    }
+    (None, None)
+}
+
+/// `loadstring` without its protection: text alone, bytecode is refused as it could break the machine.
+fn compile_chunk(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<(Option<Function>, Option<mlua::LuaString>)> {
+    let (source, name) = (crate::arguments::string(lua, &args, 1)?, crate::arguments::string(lua, &args, 2)?);
+    let Some(Value::Table(env)) = args.get(2) else { unreachable!("the prelude gives the environment") };
+    match compile(lua, &source.as_bytes(), &name.as_bytes(), env) {
+        Ok(function) => Ok((Some(function), None)),
+        Err(text) => Ok((None, Some(lua.create_string(text)?))),
+    }
+}
+
+fn compile(lua: &Lua, source: &[u8], name: &[u8], env: &Table) -> Result<Function, Vec<u8>> {
+    if source.first() == Some(&0x1B) {
+        return Err(b"attempt to load chunk with wrong mode".to_vec());
+    }
+    // A C string, and one that stays referenced: Lua's parser does not hold it while it collects garbage
+    // (CVE-2025-49844).
+    let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
+    let anchor = lua.create_string(&name).map_err(|error| error.to_string().into_bytes())?;
+    let chunk = lua.load(source).set_name(name).set_mode(ChunkMode::Text).set_environment(env.clone());
+    let result = chunk.into_function();
+    drop(anchor);
+    result.map_err(|error| match error {
+        mlua::Error::SyntaxError { message, .. } => message.into_bytes(),
+        other => other.to_string().into_bytes(),
+    })
+}
+
+/// The error in a table with `err`, and maybe the place.
+pub(crate) fn described(table: &Table) -> Failure {
+    let field = |name: &str| table.raw_get::<Value>(name).unwrap_or(Value::Nil);
+    let text = match field("err") {
+        Value::String(text) => text.as_bytes().to_vec(),
+        value @ (Value::Integer(_) | Value::Number(_)) => value.to_string().unwrap_or_default().into_bytes(),
+        _ => b"ERR unknown error".to_vec(),
+    };
+    let place = match (field("source"), field("line")) {
+        (Value::String(source), line @ (Value::Integer(_) | Value::Number(_) | Value::String(_))) => {
+            let line = line.to_string().unwrap_or_default();
+            Some(format!("{}:{line}", source.to_string_lossy()))
+        }
+        _ => None,
+    };
+    let is_counted = matches!(field("ignore_error_stats_update"), Value::Boolean(true));
+    Failure { text, place, is_counted, is_broken: false }
+}

@@ -1,0 +1,25 @@
+//! Lua scripts and function libraries: the sandbox, its libraries, and the conversions between Lua and RESP. Knows no
+//! command and no data: what a script calls goes through [`Host`].
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod bit;
+mod cjson;
+mod cmsgpack;
+pub mod host;
+pub mod interpreter;
+mod into_lua;
+mod into_resp;
+pub mod library;
+mod number;
+mod pattern;
+mod raise;
+mod random;
+mod redis;
+pub mod shebang;
+mod structs;
+
+pub use host::{Host, LogLevel, NoSuchCommand, Stop, Words};
+pub use interpreter::{Failure, Interpreter, Kind, Outcome, Script};
+pub use library::{FunctionInfo, LibraryHead};
+pub use shebang::ScriptFlags;

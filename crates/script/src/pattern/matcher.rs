@@ -1,0 +1,414 @@
+//! Lua 5.1's patterns over bytes. Knows no Lua: whoever runs it says how to be interrupted.
+
+use crate::host::Stop;
+
+const CAPTURES_MAX: usize = 32;
+/// Items of a pattern that may be open at the same time; the recursion ends there.
+const DEPTH_MAX: usize = 200;
+/// Steps between two looks at whether to go on.
+const STEPS: u32 = 1 << 16;
+
+/// Why a match ended without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The pattern makes no sense; the text that Lua says.
+    Pattern(&'static str),
+    /// The script has to end.
+    Stopped(Stop),
+}
+
+/// What a pair of parentheses has caught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Capture {
+    /// It is open.
+    Open { from: usize },
+    /// Bytes.
+    Bytes { from: usize, to: usize },
+    /// A position, from 0: `()`.
+    Position(usize),
+}
+
+/// One search of a pattern in a text.
+pub(super) struct Matcher<'a> {
+    text: &'a [u8],
+    pattern: &'a [u8],
+    captures: Vec<Capture>,
+    depth: usize,
+    steps: u32,
+    interrupt: &'a mut dyn FnMut() -> Result<(), Stop>,
+}
+
+type Matched = Result<Option<usize>, Fault>;
+
+impl<'a> Matcher<'a> {
+    /// A matcher; the pattern ends at its first NUL, as in Lua 5.1.
+    pub(super) fn new(
+        text: &'a [u8],
+        pattern: &'a [u8],
+        interrupt: &'a mut dyn FnMut() -> Result<(), Stop>,
+    ) -> Matcher<'a> {
+        Matcher { text, pattern: until_nul(pattern), captures: Vec::new(), depth: 0, steps: 0, interrupt }
+    }
+
+    /// Whether the pattern holds at exactly this position; gives the end.
+    pub(super) fn at(&mut self, from: usize, pattern_from: usize) -> Matched {
+        self.captures.clear();
+        self.depth = 0;
+        self.run(from, pattern_from)
+    }
+
+    /// What the parentheses have caught.
+    pub(super) fn captures(&self) -> &[Capture] {
+        &self.captures
+    }
+
+    /// Capture `index`, where 0 is the whole match if there are no parentheses.
+    pub(super) fn capture(&self, index: usize, from: usize, to: usize) -> Result<Capture, Fault> {
+        match self.captures.get(index) {
+            None if index == 0 => Ok(Capture::Bytes { from, to }),
+            None => Err(Fault::Pattern("invalid capture index")),
+            Some(Capture::Open { .. }) => Err(Fault::Pattern("unfinished capture")),
+            Some(capture) => Ok(*capture),
+        }
+    }
+
+    fn step(&mut self) -> Result<(), Fault> {
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS) {
+            (self.interrupt)().map_err(Fault::Stopped)?;
+        }
+        Ok(())
+    }
+
+    fn item(&self, at: usize) -> Option<u8> {
+        self.pattern.get(at).copied()
+    }
+
+    fn run(&mut self, from: usize, item: usize) -> Matched {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Fault::Pattern("pattern too complex"));
+        }
+        let result = self.follow(from, item);
+        self.depth -= 1;
+        result
+    }
+
+    fn follow(&mut self, mut at: usize, mut item: usize) -> Matched {
+        loop {
+            self.step()?;
+            match self.item(item) {
+                None => return Ok(Some(at)),
+                Some(b'(') if self.item(item + 1) == Some(b')') => {
+                    return self.start_capture(at, item + 2, Capture::Position(at));
+                }
+                Some(b'(') => return self.start_capture(at, item + 1, Capture::Open { from: at }),
+                Some(b')') => return self.end_capture(at, item + 1),
+                Some(b'$') if item + 1 == self.pattern.len() => return Ok((at == self.text.len()).then_some(at)),
+                Some(b'%') => match self.item(item + 1) {
+                    Some(b'b') => match self.balanced(at, item + 2)? {
+                        Some(end) => {
+                            at = end;
+                            item += 4;
+                            continue;
+                        }
+                        None => return Ok(None),
+                    },
+                    Some(b'f') => {
+                        item += 2;
+                        if self.item(item) != Some(b'[') {
+                            return Err(Fault::Pattern("missing '[' after '%f' in pattern"));
+                        }
+                        let end = self.class_end(item)?;
+                        let before = if at == 0 { 0 } else { self.text[at - 1] };
+                        let here = self.text.get(at).copied().unwrap_or(0);
+                        if self.in_set(before, item, end - 1) || !self.in_set(here, item, end - 1) {
+                            return Ok(None);
+                        }
+                        item = end;
+                        continue;
+                    }
+                    Some(digit @ b'0'..=b'9') => match self.back_reference(at, digit)? {
+                        Some(end) => {
+                            at = end;
+                            item += 2;
+                            continue;
+                        }
+                        None => return Ok(None),
+                    },
+                    _ => {}
+                },
+                Some(_) => {}
+            }
+            let end = self.class_end(item)?;
+            let holds = at < self.text.len() && self.single(self.text[at], item, end);
+            match self.item(end) {
+                Some(b'?') => {
+                    if holds && let Some(found) = self.run(at + 1, end + 1)? {
+                        return Ok(Some(found));
+                    }
+                    item = end + 1;
+                }
+                Some(b'*') => return self.as_many(at, item, end, 0),
+                Some(b'+') => return if holds { self.as_many(at, item, end, 1) } else { Ok(None) },
+                Some(b'-') => return self.as_few(at, item, end),
+                _ if holds => {
+                    at += 1;
+                    item = end;
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    fn as_many(&mut self, at: usize, item: usize, end: usize, least: usize) -> Matched {
+        let mut count = least;
+        while at + count < self.text.len() && self.single(self.text[at + count], item, end) {
+            count += 1;
+            self.step()?;
+        }
+        loop {
+            if let Some(found) = self.run(at + count, end + 1)? {
+                return Ok(Some(found));
+            }
+            if count == least {
+                return Ok(None);
+            }
+            count -= 1;
+        }
+    }
+
+    fn as_few(&mut self, mut at: usize, item: usize, end: usize) -> Matched {
+        loop {
+            if let Some(found) = self.run(at, end + 1)? {
+                return Ok(Some(found));
+            }
+            if at >= self.text.len() || !self.single(self.text[at], item, end) {
+                return Ok(None);
+            }
+            at += 1;
+        }
+    }
+
+    fn start_capture(&mut self, at: usize, item: usize, capture: Capture) -> Matched {
+        if self.captures.len() >= CAPTURES_MAX {
+            return Err(Fault::Pattern("too many captures"));
+        }
+        self.captures.push(capture);
+        let found = self.run(at, item)?;
+        if found.is_none() {
+            self.captures.pop();
+        }
+        Ok(found)
+    }
+
+    fn end_capture(&mut self, at: usize, item: usize) -> Matched {
+        let open = self.captures.iter().rposition(|capture| matches!(capture, Capture::Open { .. }));
+        let Some(index) = open else { return Err(Fault::Pattern("invalid pattern capture")) };
+        let Capture::Open { from } = self.captures[index] else { unreachable!("it was just found open") };
+        self.captures[index] = Capture::Bytes { from, to: at };
+        let found = self.run(at, item)?;
+        if found.is_none() {
+            self.captures[index] = Capture::Open { from };
+        }
+        Ok(found)
+    }
+
+    fn balanced(&mut self, at: usize, item: usize) -> Matched {
+        let (Some(open), Some(close)) = (self.item(item), self.item(item + 1)) else {
+            return Err(Fault::Pattern("unbalanced pattern"));
+        };
+        if self.text.get(at) != Some(&open) {
+            return Ok(None);
+        }
+        let mut inside = 1;
+        for index in at + 1..self.text.len() {
+            self.step()?;
+            if self.text[index] == close {
+                inside -= 1;
+                if inside == 0 {
+                    return Ok(Some(index + 1));
+                }
+            } else if self.text[index] == open {
+                inside += 1;
+            }
+        }
+        Ok(None)
+    }
+
+    fn back_reference(&mut self, at: usize, digit: u8) -> Matched {
+        let index = usize::from(digit).wrapping_sub(usize::from(b'1'));
+        match self.captures.get(index) {
+            Some(Capture::Bytes { from, to }) => {
+                let caught = &self.text[*from..*to];
+                Ok(self.text[at..].starts_with(caught).then(|| at + caught.len()))
+            }
+            // A position is of no length that could be there: in C it is a huge one.
+            Some(Capture::Position(_)) => Ok(None),
+            Some(Capture::Open { .. }) | None => Err(Fault::Pattern("invalid capture index")),
+        }
+    }
+
+    /// Where the class that starts at `item` ends.
+    fn class_end(&self, item: usize) -> Result<usize, Fault> {
+        let mut at = item + 1;
+        match self.pattern[item] {
+            b'%' => {
+                if at >= self.pattern.len() {
+                    return Err(Fault::Pattern("malformed pattern (ends with '%')"));
+                }
+                Ok(at + 1)
+            }
+            b'[' => {
+                if self.item(at) == Some(b'^') {
+                    at += 1;
+                }
+                loop {
+                    // The first byte belongs to the set, a bracket too.
+                    match self.item(at) {
+                        None => return Err(Fault::Pattern("malformed pattern (missing ']')")),
+                        Some(b'%') => at += if at + 1 < self.pattern.len() { 2 } else { 1 },
+                        Some(_) => at += 1,
+                    }
+                    if self.item(at) == Some(b']') {
+                        return Ok(at + 1);
+                    }
+                }
+            }
+            _ => Ok(at),
+        }
+    }
+
+    fn single(&self, byte: u8, item: usize, end: usize) -> bool {
+        match self.pattern[item] {
+            b'.' => true,
+            b'%' => in_class(byte, self.pattern[item + 1]),
+            b'[' => self.in_set(byte, item, end - 1),
+            other => other == byte,
+        }
+    }
+
+    /// Whether a byte is in the set between the brackets at `open` and `close`.
+    fn in_set(&self, byte: u8, open: usize, close: usize) -> bool {
+        let mut at = open + 1;
+        let mut found = true;
+        if self.pattern[at] == b'^' {
+            found = false;
+            at += 1;
+        }
+        while at < close {
+            if self.pattern[at] == b'%' {
+                at += 1;
+                if in_class(byte, self.pattern[at]) {
+                    return found;
+                }
+                at += 1;
+            } else if self.pattern[at + 1] == b'-' && at + 2 < close {
+                if (self.pattern[at]..=self.pattern[at + 2]).contains(&byte) {
+                    return found;
+                }
+                at += 3;
+            } else {
+                if self.pattern[at] == byte {
+                    return found;
+                }
+                at += 1;
+            }
+        }
+        !found
+    }
+}
+
+/// What lies before the first NUL.
+pub(super) fn until_nul(pattern: &[u8]) -> &[u8] {
+    pattern.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+fn in_class(byte: u8, class: u8) -> bool {
+    let is_in = match class.to_ascii_lowercase() {
+        b'a' => byte.is_ascii_alphabetic(),
+        b'c' => byte.is_ascii_control(),
+        b'd' => byte.is_ascii_digit(),
+        b'l' => byte.is_ascii_lowercase(),
+        b'p' => byte.is_ascii_punctuation(),
+        b's' => matches!(byte, b' ' | b'\t'..=b'\r'),
+        b'u' => byte.is_ascii_uppercase(),
+        b'w' => byte.is_ascii_alphanumeric(),
+        b'x' => byte.is_ascii_hexdigit(),
+        b'z' => byte == 0,
+        _ => return class == byte,
+    };
+    is_in != class.is_ascii_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(text: &str, pattern: &str) -> Result<Option<(usize, usize)>, Fault> {
+        let mut interrupt = || Ok(());
+        let mut matcher = Matcher::new(text.as_bytes(), pattern.as_bytes(), &mut interrupt);
+        for from in 0..=text.len() {
+            if let Some(to) = matcher.at(from, 0)? {
+                return Ok(Some((from, to)));
+            }
+        }
+        Ok(None)
+    }
+
+    #[test]
+    fn matches_as_lua_does() {
+        let cases = [
+            ("hello world", "o w", Some((4, 7))),
+            ("hello", "l+", Some((2, 4))),
+            ("hello", "l-o", Some((2, 5))),
+            ("key = value", "(%w+)%s*=%s*(%w+)", Some((0, 11))),
+            ("f(a(b)c)d", "%b()", Some((1, 8))),
+            ("THE (quick) fox", "%f[%a]%a+%f[%A]", Some((0, 3))),
+            ("abab", "(ab)%1", Some((0, 4))),
+            ("a]b", "[]]", Some((1, 2))),
+            ("a-b", "[a%-]+", Some((0, 2))),
+            ("x^y", "[%^x]+", Some((0, 2))),
+            ("abc", "^b", None),
+            ("", ".*", Some((0, 0))),
+            ("a.b", "%.", Some((1, 2))),
+            ("aaa", "a?a?a?$", Some((0, 3))),
+        ];
+        for (text, pattern, expected) in cases {
+            assert_eq!(find(text, pattern), Ok(expected), "{text} {pattern}");
+        }
+    }
+
+    #[test]
+    fn bad_patterns_say_why() {
+        let cases = [
+            ("%", "malformed pattern (ends with '%')"),
+            ("[a", "malformed pattern (missing ']')"),
+            ("(a", "unfinished capture"),
+            ("a)", "invalid pattern capture"),
+            ("%1", "invalid capture index"),
+            ("%f", "missing '[' after '%f' in pattern"),
+            ("%b", "unbalanced pattern"),
+        ];
+        for (pattern, expected) in cases {
+            let mut interrupt = || Ok(());
+            let mut matcher = Matcher::new(b"aaa", pattern.as_bytes(), &mut interrupt);
+            let found = matcher.at(0, 0).and_then(|end| matcher.capture(0, 0, end.unwrap_or(0)));
+            assert_eq!(found, Err(Fault::Pattern(expected)), "{pattern}");
+        }
+        assert_eq!(find("", &"a?".repeat(1_000)), Ok(Some((0, 0))));
+        assert_eq!(find(&"a".repeat(1_000), &"a?".repeat(1_000)), Err(Fault::Pattern("pattern too complex")));
+    }
+
+    #[test]
+    fn backtracking_can_be_interrupted() {
+        let text = vec![b'a'; 10_000];
+        let mut looks = 0;
+        let mut interrupt = || {
+            looks += 1;
+            if looks == 3 { Err(Stop::Killed) } else { Ok(()) }
+        };
+        let mut matcher = Matcher::new(&text, b".-.-.-.-.-b", &mut interrupt);
+        assert_eq!(matcher.at(0, 0), Err(Fault::Stopped(Stop::Killed)));
+    }
+}

@@ -1,0 +1,269 @@
+//! The `redis` table of scripts and libraries. Knows no command: calls go to the host.
+
+use crate::arguments::{get, int};
+use crate::host::{HOST, LogLevel, Words};
+use crate::interpreter::{Kind, Settings, State, function};
+use crate::raise::{Raised, bad_argument, failure, redis_error, with_code};
+use crate::random::Random;
+use crate::{into_lua, library, number};
+use mlua::{Lua, MultiValue, Table, Value};
+use sha1::{Digest, Sha1};
+use std::io::IoSlice;
+use std::rc::Rc;
+use tenon_wire::OutBuf;
+use tenon_wire::resp::Proto;
+
+const LOG_LEVELS: [(&str, LogLevel); 4] = [
+    ("LOG_DEBUG", LogLevel::Debug),
+    ("LOG_VERBOSE", LogLevel::Verbose),
+    ("LOG_NOTICE", LogLevel::Notice),
+    ("LOG_WARNING", LogLevel::Warning),
+];
+
+/// The flags of `redis.set_repl`, which scripts may set and which change nothing: effects are always passed on.
+const REPL: [(&str, i64); 5] =
+    [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
+
+/// What a call does about an error reply.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnError {
+    Raise,
+    Return,
+}
+
+/// The table while scripts run.
+pub(crate) fn library(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua::Result<Table> {
+    let table = constants(lua, settings)?;
+    for (name, flag) in REPL {
+        table.raw_set(name, flag)?;
+    }
+    table.raw_set("call", function(lua, state, |lua, state, args| call(lua, state, &args, OnError::Raise))?)?;
+    table.raw_set("pcall", function(lua, state, |lua, state, args| call(lua, state, &args, OnError::Return))?)?;
+    table.raw_set("log", function(lua, state, log)?)?;
+    table.raw_set("setresp", function(lua, state, setresp)?)?;
+    table.raw_set("error_reply", function(lua, state, error_reply)?)?;
+    table.raw_set("status_reply", function(lua, state, status_reply)?)?;
+    table.raw_set("sha1hex", function(lua, state, sha1hex)?)?;
+    table.raw_set("set_repl", function(lua, state, set_repl)?)?;
+    table.raw_set("acl_check_cmd", function(lua, state, acl_check_cmd)?)?;
+    if kind == Kind::Scripts {
+        table.raw_set("replicate_commands", function(lua, state, |_, _, _| Ok(true))?)?;
+        // There is no debugger: as in Redis without one, a breakpoint is passed by.
+        table.raw_set("breakpoint", function(lua, state, |_, _, _| Ok(false))?)?;
+        table.raw_set("debug", function(lua, state, |_, _, _| Ok(()))?)?;
+    }
+    Ok(table)
+}
+
+/// The table while a library is loaded.
+pub(crate) fn while_loading(lua: &Lua, state: &Rc<State>, settings: &Settings) -> mlua::Result<Table> {
+    let table = constants(lua, settings)?;
+    table.raw_set("log", function(lua, state, log)?)?;
+    table.raw_set("register_function", function(lua, state, library::register)?)?;
+    Ok(table)
+}
+
+fn constants(lua: &Lua, settings: &Settings) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    for (number, (name, _)) in LOG_LEVELS.iter().enumerate() {
+        table.raw_set(*name, number)?;
+    }
+    let (version, number) = settings.redis_version;
+    table.raw_set("REDIS_VERSION", version)?;
+    table.raw_set("REDIS_VERSION_NUM", number)?;
+    Ok(table)
+}
+
+/// Writes a command's words; an error where there are none or one is no word.
+fn collect(args: &MultiValue, words: &mut Words) -> Result<(), &'static str> {
+    if args.is_empty() {
+        return Err("Please specify at least one argument for this redis lib call");
+    }
+    for value in args {
+        let fits = match value {
+            Value::String(text) => words.push(&text.as_bytes()),
+            Value::Integer(value) => words.push(itoa::Buffer::new().format(*value).as_bytes()),
+            Value::Number(value) => {
+                let mut text = Vec::new();
+                number::write_g(&mut text, *value, 17);
+                words.push(&text)
+            }
+            _ => return Err("Lua redis lib command arguments must be strings or integers"),
+        };
+        if !fits {
+            return Err("Lua redis lib command arguments are too long");
+        }
+    }
+    Ok(())
+}
+
+fn call(lua: &Lua, state: &State, args: &MultiValue, on_error: OnError) -> mlua::Result<Value> {
+    let mut scratch = state.scratch.take().unwrap_or_default();
+    let (words, out) = &mut *scratch;
+    if let Err(text) = collect(args, words) {
+        words.clear();
+        state.scratch.replace(Some(scratch));
+        let error = redis_error(text);
+        return match on_error {
+            OnError::Raise => Err(error),
+            OnError::Return => caught(lua, state, &error),
+        };
+    }
+    let ran = HOST.with(|host| host.call(words, state.proto.get(), out));
+    words.clear();
+    let result = ran.map_err(|stop| Raised::Stop(stop).into()).and_then(|()| {
+        let flat;
+        let bytes = match out.contiguous() {
+            Some(bytes) => bytes,
+            None => {
+                flat = flatten(out);
+                &flat[..]
+            }
+        };
+        if on_error == OnError::Raise && bytes.first() == Some(&b'-') {
+            return Err(Raised::Table { err: with_code(bytes), counted: true }.into());
+        }
+        Ok(into_lua::decode(lua, bytes)?.0)
+    });
+    out.clear();
+    out.shrink(64 * 1024);
+    state.scratch.replace(Some(scratch));
+    result
+}
+
+fn caught(lua: &Lua, state: &State, error: &mlua::Error) -> mlua::Result<Value> {
+    Ok(crate::raise::explain(lua, state, error)?.unwrap_or(Value::Nil))
+}
+
+/// All bytes of a reply in one piece: long values are pieces of their own.
+fn flatten(out: &mut OutBuf) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(out.len());
+    while !out.is_empty() {
+        let mut slices = [IoSlice::new(&[]); 16];
+        let filled = out.io_slices(&mut slices);
+        let before = bytes.len();
+        slices[..filled].iter().for_each(|slice| bytes.extend_from_slice(slice));
+        let taken = bytes.len() - before;
+        out.advance(taken);
+    }
+    bytes
+}
+
+fn log(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
+    if args.len() < 2 {
+        return Err(redis_error("redis.log() requires two arguments or more."));
+    }
+    let level = match get(&args, 1) {
+        Some(Value::Integer(level)) => *level,
+        Some(Value::Number(level)) => crate::arguments::truncate(*level),
+        _ => return Err(redis_error("First argument must be a number (log level).")),
+    };
+    let Some((_, level)) = usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level)) else {
+        return Err(redis_error("Invalid debug level."));
+    };
+    let mut text = Vec::new();
+    for value in args.iter().skip(1) {
+        if let Some(word) = lua.coerce_string(value.clone())? {
+            if !text.is_empty() {
+                text.push(b' ');
+            }
+            text.extend_from_slice(&word.as_bytes());
+        }
+    }
+    HOST.with(|host| host.log(*level, &text));
+    Ok(())
+}
+
+fn setresp(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<()> {
+    if args.len() != 1 {
+        return Err(redis_error("redis.setresp() requires one argument."));
+    }
+    state.proto.set(match lua.coerce_integer(args[0].clone())? {
+        Some(2) => Proto::Resp2,
+        Some(3) => Proto::Resp3,
+        _ => return Err(redis_error("RESP version must be 2 or 3.")),
+    });
+    Ok(())
+}
+
+/// The text that `error_reply` and `status_reply` take.
+fn only_string(args: &MultiValue) -> Option<Vec<u8>> {
+    match get(args, 1) {
+        Some(Value::String(text)) if args.len() == 1 => Some(text.as_bytes().to_vec()),
+        _ => None,
+    }
+}
+
+fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.raw_set("err", lua.create_string(with_code(text))?)?;
+    Ok(table)
+}
+
+fn error_reply(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<Table> {
+    match only_string(&args) {
+        Some(text) if text.starts_with(b"-") => error_table(lua, &text),
+        Some(text) => error_table(lua, &[b"-", &text[..]].concat()),
+        None => error_table(lua, b"wrong number or type of arguments"),
+    }
+}
+
+fn status_reply(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<Table> {
+    let Some(text) = only_string(&args) else { return error_table(lua, b"wrong number or type of arguments") };
+    let table = lua.create_table()?;
+    table.raw_set("ok", lua.create_string(text)?)?;
+    Ok(table)
+}
+
+fn sha1hex(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<String> {
+    if args.len() != 1 {
+        return Err(redis_error("wrong number of arguments"));
+    }
+    let text = lua.coerce_string(args[0].clone())?;
+    let digest = match &text {
+        Some(text) => Sha1::digest(text.as_bytes()),
+        None => Sha1::digest(b""),
+    };
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn set_repl(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
+    if args.len() != 1 {
+        return Err(redis_error("redis.set_repl() requires two arguments."));
+    }
+    // What is no number counts as none of the flags.
+    match lua.coerce_number(args[0].clone())?.map_or(0, |flags| flags as i64) {
+        0..=3 => Ok(()),
+        _ => Err(redis_error("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")),
+    }
+}
+
+fn acl_check_cmd(_: &Lua, _: &State, args: MultiValue) -> mlua::Result<bool> {
+    let mut words = Words::default();
+    collect(&args, &mut words).map_err(redis_error)?;
+    HOST.with(|host| host.may_call(&words)).map_err(|_| redis_error("Invalid command passed to redis.acl_check_cmd()"))
+}
+
+/// `math.random`.
+pub(crate) fn random(lua: &Lua, random: &mut Random, args: &MultiValue) -> mlua::Result<f64> {
+    let part = random.next();
+    match args.len() {
+        0 => Ok(part),
+        1 => {
+            let most = int(lua, args, 1)?;
+            if most < 1 {
+                return Err(bad_argument(lua, 1, "interval is empty"));
+            }
+            Ok((part * f64::from(most)).floor() + 1.0)
+        }
+        2 => {
+            let (least, most) = (int(lua, args, 1)?, int(lua, args, 2)?);
+            if least > most {
+                return Err(bad_argument(lua, 2, "interval is empty"));
+            }
+            let count = f64::from(most.wrapping_sub(least).wrapping_add(1));
+            Ok((part * count).floor() + f64::from(least))
+        }
+        _ => Err(failure(lua, "wrong number of arguments")),
+    }
+}

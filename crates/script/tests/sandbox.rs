@@ -1,0 +1,234 @@
+//! Scripts in a state of their own, against a host that echoes: results, errors, and what the sandbox must not allow.
+
+use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Stop, Words};
+use tenon_wire::OutBuf;
+use tenon_wire::resp::{Proto, Reply};
+
+/// Answers each call with its words, and ends a script after so many interrupts.
+#[derive(Default)]
+struct Echo {
+    log: Vec<String>,
+    interrupts_left: Option<u32>,
+}
+
+impl Host for Echo {
+    fn call(&mut self, words: &Words, proto: Proto, reply: &mut OutBuf) -> Result<(), Stop> {
+        let mut reply = Reply::new(reply, proto);
+        let word = |index: usize| &words.bytes[words.spans[index].input_range().unwrap()];
+        match word(0) {
+            b"fail" => reply.error("WRONGTYPE no"),
+            b"stop" => return Err(Stop::Restart),
+            _ => {
+                reply.array(words.spans.len());
+                (0..words.spans.len()).for_each(|index| reply.bulk(word(index)));
+            }
+        }
+        Ok(())
+    }
+
+    fn may_call(&mut self, words: &Words) -> Result<bool, NoSuchCommand> {
+        if words.bytes == b"no" { Err(NoSuchCommand) } else { Ok(words.spans.len() == 1) }
+    }
+
+    fn log(&mut self, level: LogLevel, text: &[u8]) {
+        self.log.push(format!("{level:?} {}", String::from_utf8_lossy(text)));
+    }
+
+    fn interrupt(&mut self) -> Result<(), Stop> {
+        match &mut self.interrupts_left {
+            Some(0) => Err(Stop::Killed),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn interpreter(memory_max: usize) -> Interpreter {
+    let settings = tenon_script::interpreter::Settings { memory_max, redis_version: ("7.4.0", 0x0007_0400) };
+    Interpreter::new(Kind::Scripts, &settings)
+}
+
+fn run_on(interpreter: &Interpreter, source: &str, host: &mut Echo) -> String {
+    let script = match interpreter.compile(source.as_bytes(), "@user_script") {
+        Ok(script) => script,
+        Err(text) => return format!("compile: {}", String::from_utf8_lossy(&text)),
+    };
+    let mut out = OutBuf::new();
+    let mut reply = Reply::new(&mut out, Proto::Resp3);
+    let (keys, args) = ([b"k1".as_slice()], [b"a1".as_slice(), b"a2"]);
+    let outcome = interpreter.eval(&script, keys.into_iter(), args.into_iter(), host, &mut reply);
+    match outcome {
+        Outcome::Done => String::from_utf8_lossy(out.contiguous().unwrap()).replace("\r\n", " ").trim().to_owned(),
+        Outcome::Failed(failure) => {
+            let place = failure.place.map(|place| format!(" at {place}")).unwrap_or_default();
+            format!("failed: {}{place}", String::from_utf8_lossy(&failure.text))
+        }
+        Outcome::Stopped(stop, _) => format!("{stop:?}"),
+    }
+}
+
+#[track_caller]
+fn check(source: &str, expected: &str) {
+    assert_eq!(run_on(&interpreter(0), source, &mut Echo::default()), expected, "{source}");
+}
+
+#[test]
+fn results_become_replies() {
+    check("return {KEYS[1], ARGV[2], #ARGV}", "*3 $2 k1 $2 a2 :2");
+    check("return redis.call('x', 1, 2.5, 'z')", "*4 $1 x $1 1 $3 2.5 $1 z");
+    check("return {1, {2, {3}}, nil, 4}", "*2 :1 *2 :2 *1 :3");
+    check("redis.setresp(3) return {true, false}", "*2 #t #f");
+    check("return {double=1.5}", ",1.5");
+    check("return {map={a=1}}", "%1 $1 a :1");
+}
+
+#[test]
+fn errors_say_where() {
+    check("return redis.call('fail')", "failed: WRONGTYPE no at @user_script:1");
+    check("\nlocal x = redis.call('fail')", "failed: WRONGTYPE no at @user_script:2");
+    check("return redis.pcall('fail').err", "$12 WRONGTYPE no");
+    check("return {pcall(redis.call, 'fail')}", "*2 _ $12 WRONGTYPE no");
+    check(
+        "return cjson.decode('x')",
+        "failed: ERR user_script:1: Expected value but found invalid token at character 1 at @user_script:1",
+    );
+    check(
+        "local ok, e = pcall(cjson.decode, 'x') return e",
+        "$53 Expected value but found invalid token at character 1",
+    );
+    check("error({err='A b'})", "failed: A b at @user_script:1");
+    check("string.gsub('a', 'a', function() error('x', 0) end)", "failed: ERR x at @user_script:1");
+}
+
+#[test]
+fn what_is_shared_cannot_be_changed() {
+    let refused = "Attempt to modify a readonly table";
+    for source in [
+        "redis.call = 1",
+        "x = 1",
+        "string.rep = 1",
+        "rawset(_G, 'x', 1)",
+        "rawset(redis, 'x', 1)",
+        "setmetatable(redis, {})",
+        "setmetatable(_G, {})",
+        "getmetatable('').__index = 1",
+        "getmetatable('').__index.upper = 1",
+        "getmetatable(_G).__index = 1",
+        "table.insert(redis, 1)",
+        "table.remove(redis)",
+        "table.sort(redis)",
+        "cjson.encode = 1",
+        "_G.string.rep = 1",
+        "for k, v in pairs(_G) do if type(v) == 'table' and k ~= 'KEYS' and k ~= 'ARGV' then v.x = 1 end end",
+        "KEYS = 1",
+    ] {
+        let got = run_on(&interpreter(0), source, &mut Echo::default());
+        assert!(got.contains(refused), "{source}: {got}");
+    }
+    check(
+        "return {type(getfenv), 1}",
+        "failed: ERR user_script:1: Script attempted to access nonexistent global variable 'getfenv' at @user_script:1",
+    );
+    for name in ["setfenv", "newproxy", "print", "dofile", "loadfile", "require", "module", "io", "debug", "package"] {
+        let got = run_on(&interpreter(0), &format!("return {name}"), &mut Echo::default());
+        assert!(got.contains("nonexistent global"), "{name}: {got}");
+    }
+    check("for k in pairs(os) do assert(k == 'clock') end return type(os.clock())", "$6 number");
+    check("return {loadstring(string.dump(function() return 1 end))}", "*0");
+}
+
+#[test]
+fn a_stop_passes_through_everything_that_catches() {
+    for source in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "while true do xpcall(function() while true do end end, function() return 1 end) end",
+        "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+        "local f = function() while true do end end while true do pcall(coroutine.wrap(f)) end",
+        "return string.find(('a'):rep(100000), '.-.-.-.-.-b')",
+        "string.gsub(('a'):rep(100000), '.-.-.-.-.-b', '')",
+        "load(function() while true do end end)",
+        "table.sort({1, 2, 3}, function() while true do end end)",
+        "table.insert({}, -1e15, 1)",
+    ] {
+        let mut host = Echo { interrupts_left: Some(20), ..Echo::default() };
+        assert_eq!(run_on(&interpreter(0), source, &mut host), "Killed", "{source}");
+    }
+    check("pcall(redis.call, 'stop') return 1", "Restart");
+}
+
+#[test]
+fn memory_and_stacks_are_bounded() {
+    let small = interpreter(32 << 20);
+    let mut host = Echo::default();
+    for source in [
+        "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",
+        "local s = 'x' while true do s = s .. s end",
+        "return ('x'):rep(1e9)",
+        "return (('x'):rep(1e6)):gsub('x', ('y'):rep(1e6))",
+        "local t = 'x' for i = 1, 15 do t = {t, t, t, t, t, t, t, t} end return cjson.encode(t)",
+        "local t = ('x'):rep(100) for i = 1, 15 do t = {t, t, t, t, t, t, t, t} end return cmsgpack.pack(t)",
+    ] {
+        let got = run_on(&small, source, &mut host);
+        assert!(got.contains("not enough memory"), "{source}: {got}");
+        assert_eq!(run_on(&small, "return 1", &mut host), ":1", "after {source}");
+    }
+    for (source, text) in [
+        ("local function f() return 1 + f() end return f()", "stack overflow"),
+        ("local function f() local ok, e = pcall(f) if not ok then error(e, 0) end end f()", "C stack overflow"),
+        (
+            "local function f() local ok, e = coroutine.resume(coroutine.create(f)) if not ok then error(e, 0) end end f()",
+            "C stack overflow",
+        ),
+        ("local function f() return (coroutine.wrap(f)()) end f()", "C stack overflow"),
+        ("return unpack({}, 1, 1e8)", "too many results to unpack"),
+        ("return unpack({}, -2147483648, 2147483647)", "too many results to unpack"),
+        ("return unpack({}, 0, 2147483647)", "too many results to unpack"),
+        ("return cjson.encode(setmetatable({}, {__index = 1}), 2)", "expected 1 argument"),
+        ("local t = {} for i = 1, 1001 do t = {t} end return cjson.encode(t)", "excessive depth"),
+        ("return cjson.decode(('['):rep(2000))", "too many nested data structures"),
+        ("return cmsgpack.unpack(('\\145'):rep(5000))", "stack overflow"),
+        ("return struct.pack('>i2147483647', 1)", "larger than limit"),
+        ("return struct.unpack('c9999999999', 'x')", "integral size overflow"),
+        ("return ('x'):find(('(x'):rep(100))", "too many captures"),
+        ("return string.format('%99999d', 1)", "invalid format"),
+        ("return ('x'):find(('a?'):rep(300) .. 'b')", "_"),
+    ] {
+        let got = run_on(&small, source, &mut host);
+        assert!(got.contains(text), "{source}: {got}");
+    }
+    let circle = run_on(&small, "local a = {} a[1] = a return a", &mut host);
+    assert!(circle.ends_with("-ERR reached lua stack limit"), "{}", circle.len());
+    check("local a = {} a[1] = a return #cmsgpack.pack(a)", ":17");
+}
+
+#[test]
+fn nothing_of_a_run_is_left_for_the_next() {
+    let interpreter = interpreter(0);
+    let mut host = Echo::default();
+    run_on(&interpreter, "collectgarbage('stop') cjson.encode_max_depth(3) redis.setresp(3)", &mut host);
+    assert_eq!(
+        run_on(&interpreter, "return {cjson.encode_max_depth(), true, KEYS[2] == nil}", &mut host),
+        "*3 :1000 :1 :1"
+    );
+    let before = interpreter.memory();
+    for _ in 0..50 {
+        run_on(&interpreter, "local t = {} for i = 1, 10000 do t[i] = 'x' .. i end", &mut host);
+    }
+    assert!(interpreter.memory() < before + (16 << 20), "{}", interpreter.memory());
+}
+
+#[test]
+fn logs_and_asks_the_host() {
+    let interpreter = interpreter(0);
+    let mut host = Echo::default();
+    run_on(&interpreter, "redis.log(redis.LOG_WARNING, 'a', 1, 'b')", &mut host);
+    assert_eq!(host.log, ["Warning a 1 b"]);
+    assert_eq!(
+        run_on(&interpreter, "return {redis.acl_check_cmd('x'), redis.acl_check_cmd('x', 'y')}", &mut host),
+        "*2 :1 _"
+    );
+}
