@@ -5,9 +5,7 @@ use crate::raise::{self, Raised};
 use crate::random::Random;
 use crate::{bit, cjson, cmsgpack, into_resp, pattern, redis, structs};
 use mlua::chunk::ChunkMode;
-use mlua::{
-    Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState,
-};
+use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tenon_wire::OutBuf;
@@ -321,9 +319,7 @@ impl Interpreter {
         };
         match outcome {
             Outcome::Done if registered.is_empty() => Err(b"ERR No functions registered".to_vec()),
-            Outcome::Done => {
-                Ok(registered.into_iter().map(|(info, function)| (info, Script { function })).collect())
-            }
+            Outcome::Done => Ok(registered.into_iter().map(|(info, function)| (info, Script { function })).collect()),
             Outcome::Failed(failure) => Err([b"ERR Error registering functions: ", &failure.text[..]].concat()),
             Outcome::Stopped(..) => Err(b"ERR Error registering functions: ERR FUNCTION LOAD timeout".to_vec()),
         }

@@ -35,7 +35,8 @@ impl LibraryHead {
     /// # Errors
     /// When it does not name engine and library, or says something else; the text begins with a code.
     pub fn parse(source: &[u8]) -> Result<LibraryHead, Vec<u8>> {
-        let error = |text: &str, word: &[u8], rest: &str| Err([b"ERR ", text.as_bytes(), word, rest.as_bytes()].concat());
+        let error =
+            |text: &str, word: &[u8], rest: &str| Err([b"ERR ", text.as_bytes(), word, rest.as_bytes()].concat());
         if !source.starts_with(b"#!") {
             return error("Missing library metadata", b"", "");
         }

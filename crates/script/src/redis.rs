@@ -241,8 +241,7 @@ fn set_repl(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
 fn acl_check_cmd(_: &Lua, _: &State, args: MultiValue) -> mlua::Result<bool> {
     let mut words = Words::default();
     collect(&args, &mut words).map_err(redis_error)?;
-    HOST.with(|host| host.may_call(&words))
-        .map_err(|_| redis_error("Invalid command passed to redis.acl_check_cmd()"))
+    HOST.with(|host| host.may_call(&words)).map_err(|_| redis_error("Invalid command passed to redis.acl_check_cmd()"))
 }
 
 /// `math.random`.

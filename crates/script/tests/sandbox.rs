@@ -91,8 +91,14 @@ fn errors_say_where() {
     check("\nlocal x = redis.call('fail')", "failed: WRONGTYPE no at @user_script:2");
     check("return redis.pcall('fail').err", "$12 WRONGTYPE no");
     check("return {pcall(redis.call, 'fail')}", "*2 _ $12 WRONGTYPE no");
-    check("return cjson.decode('x')", "failed: ERR user_script:1: Expected value but found invalid token at character 1 at @user_script:1");
-    check("local ok, e = pcall(cjson.decode, 'x') return e", "$53 Expected value but found invalid token at character 1");
+    check(
+        "return cjson.decode('x')",
+        "failed: ERR user_script:1: Expected value but found invalid token at character 1 at @user_script:1",
+    );
+    check(
+        "local ok, e = pcall(cjson.decode, 'x') return e",
+        "$53 Expected value but found invalid token at character 1",
+    );
     check("error({err='A b'})", "failed: A b at @user_script:1");
     check("string.gsub('a', 'a', function() error('x', 0) end)", "failed: ERR x at @user_script:1");
 }
@@ -122,7 +128,10 @@ fn what_is_shared_cannot_be_changed() {
         let got = run_on(&interpreter(0), source, &mut Echo::default());
         assert!(got.contains(refused), "{source}: {got}");
     }
-    check("return {type(getfenv), 1}", "failed: ERR user_script:1: Script attempted to access nonexistent global variable 'getfenv' at @user_script:1");
+    check(
+        "return {type(getfenv), 1}",
+        "failed: ERR user_script:1: Script attempted to access nonexistent global variable 'getfenv' at @user_script:1",
+    );
     for name in ["setfenv", "newproxy", "print", "dofile", "loadfile", "require", "module", "io", "debug", "package"] {
         let got = run_on(&interpreter(0), &format!("return {name}"), &mut Echo::default());
         assert!(got.contains("nonexistent global"), "{name}: {got}");
@@ -170,7 +179,10 @@ fn memory_and_stacks_are_bounded() {
     for (source, text) in [
         ("local function f() return 1 + f() end return f()", "stack overflow"),
         ("local function f() local ok, e = pcall(f) if not ok then error(e, 0) end end f()", "C stack overflow"),
-        ("local function f() local ok, e = coroutine.resume(coroutine.create(f)) if not ok then error(e, 0) end end f()", "C stack overflow"),
+        (
+            "local function f() local ok, e = coroutine.resume(coroutine.create(f)) if not ok then error(e, 0) end end f()",
+            "C stack overflow",
+        ),
         ("local function f() return (coroutine.wrap(f)()) end f()", "C stack overflow"),
         ("return unpack({}, 1, 1e8)", "too many results to unpack"),
         ("return unpack({}, -2147483648, 2147483647)", "too many results to unpack"),
@@ -198,7 +210,10 @@ fn nothing_of_a_run_is_left_for_the_next() {
     let interpreter = interpreter(0);
     let mut host = Echo::default();
     run_on(&interpreter, "collectgarbage('stop') cjson.encode_max_depth(3) redis.setresp(3)", &mut host);
-    assert_eq!(run_on(&interpreter, "return {cjson.encode_max_depth(), true, KEYS[2] == nil}", &mut host), "*3 :1000 :1 :1");
+    assert_eq!(
+        run_on(&interpreter, "return {cjson.encode_max_depth(), true, KEYS[2] == nil}", &mut host),
+        "*3 :1000 :1 :1"
+    );
     let before = interpreter.memory();
     for _ in 0..50 {
         run_on(&interpreter, "local t = {} for i = 1, 10000 do t[i] = 'x' .. i end", &mut host);
@@ -212,5 +227,8 @@ fn logs_and_asks_the_host() {
     let mut host = Echo::default();
     run_on(&interpreter, "redis.log(redis.LOG_WARNING, 'a', 1, 'b')", &mut host);
     assert_eq!(host.log, ["Warning a 1 b"]);
-    assert_eq!(run_on(&interpreter, "return {redis.acl_check_cmd('x'), redis.acl_check_cmd('x', 'y')}", &mut host), "*2 :1 _");
+    assert_eq!(
+        run_on(&interpreter, "return {redis.acl_check_cmd('x'), redis.acl_check_cmd('x', 'y')}", &mut host),
+        "*2 :1 _"
+    );
 }

@@ -17,8 +17,8 @@
 //! A command on the whole keyspace needs everything. A script that has called one is given everything from its start
 //! the next time. Within EXEC everything is held.
 
-use super::libraries::Function;
 use super::known::Known;
+use super::libraries::Function;
 use super::running::{Busy, Kind};
 use crate::args::Args;
 use crate::batch::Target;

@@ -6,8 +6,8 @@ mod known;
 mod libraries;
 mod load;
 mod payload;
-mod running;
 mod run;
+mod running;
 mod scripts;
 
 pub use interpreters::Interpreters;

@@ -40,8 +40,7 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Vec<u8>>, CmdError> {
         if *opcode != OPCODE {
             return Err(CmdError::text("ERR given type is not a function"));
         }
-        let (code, rest) =
-            rdb::read_string(rest).ok_or(CmdError::text("ERR Failed loading library data"))?;
+        let (code, rest) = rdb::read_string(rest).ok_or(CmdError::text("ERR Failed loading library data"))?;
         codes.push(code);
         left = rest;
     }

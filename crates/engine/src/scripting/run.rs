@@ -302,8 +302,7 @@ impl Engine {
                         Subject::Function(_) => "FUNCTION",
                     };
                     let text = format!("ERR Script killed by user with {command} KILL.");
-                    let failure =
-                        Failure { text: text.into_bytes(), place, is_counted: false, is_broken: false };
+                    let failure = Failure { text: text.into_bytes(), place, is_counted: false, is_broken: false };
                     return self.fail(subject, &failure, reply);
                 }
             }

@@ -81,7 +81,9 @@ type Call = fn(&Lua, &Rc<State>, &Rc<Settings>, MultiValue) -> mlua::Result<Mult
 pub(crate) fn library(lua: &Lua, state: &Rc<State>, settings: &Rc<Settings>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let functions: [(&str, Call); 10] = [
-        ("encode", |lua, state, settings, args| Ok(one(Value::String(encode::encode(lua, state, &settings.get(), &args)?)))),
+        ("encode", |lua, state, settings, args| {
+            Ok(one(Value::String(encode::encode(lua, state, &settings.get(), &args)?)))
+        }),
         ("decode", |lua, state, settings, args| Ok(one(decode::decode(lua, state, &settings.get(), &args)?))),
         ("encode_sparse_array", encode_sparse_array),
         ("encode_max_depth", encode_max_depth),
@@ -192,12 +194,7 @@ fn encode_number_precision(
     Ok(one(Value::Integer(settings.get().encode_precision as i64)))
 }
 
-fn encode_keep_buffer(
-    lua: &Lua,
-    _: &Rc<State>,
-    settings: &Rc<Settings>,
-    args: MultiValue,
-) -> mlua::Result<MultiValue> {
+fn encode_keep_buffer(lua: &Lua, _: &Rc<State>, settings: &Rc<Settings>, args: MultiValue) -> mlua::Result<MultiValue> {
     at_most(lua, &args, 1)?;
     if let Some(keep) = option(lua, &args, 1, &OFF_ON)? {
         // There is no buffer to keep; the setting is remembered for who asks.

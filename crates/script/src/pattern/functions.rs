@@ -44,7 +44,13 @@ enum Wanted {
 }
 
 /// The captures as values; all of the match where there are none and `whole` says so.
-fn values(lua: &Lua, matcher: &Matcher<'_>, text: &[u8], found: (usize, usize), whole: bool) -> mlua::Result<Vec<Value>> {
+fn values(
+    lua: &Lua,
+    matcher: &Matcher<'_>,
+    text: &[u8],
+    found: (usize, usize),
+    whole: bool,
+) -> mlua::Result<Vec<Value>> {
     let count = match matcher.captures().len() {
         0 => usize::from(whole),
         count => count,
@@ -169,11 +175,7 @@ fn most(lua: &Lua, args: &MultiValue) -> mlua::Result<i64> {
 }
 
 /// The prelude does it where a function of the script may run; what that raises goes on from here as it is.
-fn gsub_in_lua(
-    lua: &Lua,
-    state: &State,
-    call: (LuaString, LuaString, Value, f64),
-) -> mlua::Result<(LuaString, f64)> {
+fn gsub_in_lua(lua: &Lua, state: &State, call: (LuaString, LuaString, Value, f64)) -> mlua::Result<(LuaString, f64)> {
     let (replace, pcall) = state.replacing.borrow().clone().expect("the prelude has given it");
     let (text, pattern, by, most) = call;
     let result: MultiValue = state.limited(lua, || pcall.call((replace, text, pattern, by, most)))?;

@@ -89,12 +89,7 @@ impl Io for Epoll {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         // Edge-triggered, so the counter never has to be read back.
         epoll::add(&epoll, waker, EventData::new_u64(WAKER_TOKEN), EventFlags::IN | EventFlags::ET)?;
-        Ok(Epoll {
-            epoll,
-            ready: Vec::with_capacity(EVENTS_PER_WAIT),
-            again: Vec::new(),
-            reported_again: Vec::new(),
-        })
+        Ok(Epoll { epoll, ready: Vec::with_capacity(EVENTS_PER_WAIT), again: Vec::new(), reported_again: Vec::new() })
     }
 
     fn open(&mut self, fd: OwnedFd, token: u64) -> std::io::Result<EpollSocket> {

@@ -149,7 +149,8 @@ fn start_threads<S: Service>(
         let (service, mail, shutdown) = (Arc::clone(&service), mail.clone(), shutdown.clone());
         let started = started.clone();
         let body = move || run_worker(index, service, mail, shutdown, started);
-        threads.push(thread::Builder::new().name(format!("tenon-w{index}")).stack_size(WORKER_STACK_BYTES).spawn(body)?);
+        threads
+            .push(thread::Builder::new().name(format!("tenon-w{index}")).stack_size(WORKER_STACK_BYTES).spawn(body)?);
     }
     drop(started);
     for _ in 0..workers {

@@ -463,7 +463,9 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             let Some(connection) = self.connections.get_mut(key) else { continue };
             match connection.phase {
                 Phase::Parked => {}
-                Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => self.close(worker, key, CloseReason::FlushTimeout),
+                Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => {
+                    self.close(worker, key, CloseReason::FlushTimeout)
+                }
                 _ => {
                     let timeout = self.service.idle_timeout(connection.state());
                     if timeout.is_some_and(|timeout| silent_for > timeout) {

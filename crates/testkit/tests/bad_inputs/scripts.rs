@@ -49,7 +49,10 @@ fn an_endless_script_lets_others_know_and_can_be_killed() {
         let mut endless = resp(&server);
         for (source, killed) in [
             ("while true do end", "ERR Script killed by user with SCRIPT KILL. script: "),
-            ("while true do pcall(function() while true do end end) end", "ERR Script killed by user with SCRIPT KILL. "),
+            (
+                "while true do pcall(function() while true do end end) end",
+                "ERR Script killed by user with SCRIPT KILL. ",
+            ),
             ("return string.find(('a'):rep(1e5), '.-.-.-.-.-b')", "ERR Script killed by user with SCRIPT KILL. "),
         ] {
             start(&mut endless, &["EVAL", source, "0"]);
@@ -131,7 +134,10 @@ fn functions_are_killed_by_their_own_command() {
     let answer = endless.receive().expect("an answer");
     assert!(is_error(&answer, "ERR Script killed by user with FUNCTION KILL. script: forever, on @user_function:2."));
     let code = "#!lua name=m\nwhile true do end";
-    assert!(is_error(&call(&mut other, &["FUNCTION", "LOAD", code]), "ERR Error registering functions: ERR FUNCTION LOAD timeout"));
+    assert!(is_error(
+        &call(&mut other, &["FUNCTION", "LOAD", code]),
+        "ERR Error registering functions: ERR FUNCTION LOAD timeout"
+    ));
 }
 
 #[test]

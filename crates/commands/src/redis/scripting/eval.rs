@@ -28,8 +28,7 @@ const KEYS_UNSAID: Keys = Keys::Specs(&[KeySpec { notes: "", ..ROW }]);
 const KEYS_RO_UNSAID: Keys = Keys::Specs(&[KeySpec { notes: "", ..ROW_RO }]);
 
 /// What all of them have in common.
-pub(super) const FLAGS: Flags =
-    Flags::NO_SCRIPT.or(Flags::STALE).or(Flags::SKIP_MONITOR).or(Flags::NO_MANDATORY_KEYS);
+pub(super) const FLAGS: Flags = Flags::NO_SCRIPT.or(Flags::STALE).or(Flags::SKIP_MONITOR).or(Flags::NO_MANDATORY_KEYS);
 
 /// Runs a script.
 pub static EVAL: Command = Command {
@@ -87,12 +86,6 @@ pub static EVALSHA_RO: Command = Command {
     run: Run::Server(|cx, args, reply| run(cx, args, By::Sha, Access::ReadOnly, reply)),
 };
 
-fn run(
-    cx: &mut ServerCx<'_>,
-    args: &Args<'_>,
-    by: By,
-    access: Access,
-    reply: &mut Reply<'_>,
-) -> Result<(), CmdError> {
+fn run(cx: &mut ServerCx<'_>, args: &Args<'_>, by: By, access: Access, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     cx.engine.eval(cx, args, by, access, reply)
 }

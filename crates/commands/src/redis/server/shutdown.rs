@@ -67,7 +67,9 @@ fn shutdown(cx: &mut SessionCx<'_>, args: &Args<'_>, _reply: &mut Reply<'_>) -> 
             "ERR SHUTDOWN SAVE is not possible: the data is in memory alone. Use SHUTDOWN NOSAVE.",
         ));
     }
-    if !options.no_save && let Some(kind) = cx.engine.scripts.running.busy() {
+    if !options.no_save
+        && let Some(kind) = cx.engine.scripts.running.busy()
+    {
         // A busy script may have written half of what belongs together.
         return Err(CmdError::Busy(kind));
     }
