@@ -6,6 +6,15 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
+/// A waiter that is still in a key's queue.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    /// The index of the key's shard.
+    pub(super) shard: usize,
+    pub(super) key: Box<[u8]>,
+    pub(super) waiter: Arc<Waiter>,
+}
+
 /// What is to be known of all waiters together.
 #[derive(Debug)]
 pub struct Blocking {
@@ -17,8 +26,8 @@ pub struct Blocking {
     pub keys: AtomicUsize,
     /// Keys that clients wait for who want to know when the key goes.
     pub keys_watched_for_end: AtomicUsize,
-    /// Waiters that are still in a key's queue, in the shard of this index, though they wait no more.
-    pub(super) leaving: Mutex<Vec<(usize, Box<[u8]>, Arc<Waiter>)>>,
+    /// Waiters that are still in a key's queue though they wait no more.
+    pub(super) leaving: Mutex<Vec<Leaving>>,
     /// When waits end by themselves, for each worker.
     pub(super) timers: Box<[Timers]>,
 }

@@ -1,5 +1,6 @@
 //! Beginning a wait, serving those who wait for a key, and ending waits. Knows no command by name.
 
+use super::registry::Leaving;
 use super::timers::Timers;
 use super::waiter::{Ending, Outcome, State, Wait, Waiter};
 use crate::acl::Denial;
@@ -159,7 +160,6 @@ impl Engine {
         let args = args.view();
         let mut out = OutBuf::new();
         let mut reply = Reply::new(&mut out, waiter.proto);
-        let started = monotonic_ns();
         // Whoever is told of changes is told whose they are.
         let pusher = std::mem::replace(&mut worker.client, waiter.client.id);
         let outcome = self.run_again(worker, waiter, &args, key, &mut held, &mut reply);
@@ -172,7 +172,7 @@ impl Engine {
         for key in keys_of(waiter, &args) {
             self.leave_queue(waiter, key, held.shard(self.shards.index(self.shards.hash(key))));
         }
-        *state = State::Ended { reply: out, ran_ns: monotonic_ns() - started };
+        *state = State::Ended(out);
         drop(state);
         drop(held);
         self.ended(waiter);
@@ -202,7 +202,7 @@ impl Engine {
     fn shards_of_waiter(&self, waiter: &Waiter) -> Option<Vec<usize>> {
         match &*waiter.state.lock() {
             State::Waiting(args) => Some(self.shards_of(waiter.resolved.command, &args.view())),
-            State::Ended { .. } => None,
+            State::Ended(_) => None,
         }
     }
 
@@ -223,8 +223,8 @@ impl Engine {
         if !waiter.end(ending) {
             return false;
         }
-        for (index, key) in queues {
-            self.leave_queue_soon(index, key, waiter);
+        for (shard, key) in queues {
+            self.leave_queue_soon(Leaving { shard, key, waiter: Arc::clone(waiter) });
         }
         self.ended(waiter);
         true
@@ -232,13 +232,13 @@ impl Engine {
 
     /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if a busy script may hold the
     /// shard. Nobody is served in its name any more, and whoever comes does not wait behind it.
-    fn leave_queue_soon(&self, index: usize, key: Box<[u8]>, waiter: &Arc<Waiter>) {
+    fn leave_queue_soon(&self, leaving: Leaving) {
         loop {
-            if let Some(mut state) = self.shards.try_lock_for(index, SLICE) {
-                return self.leave_queue(waiter, &key, &mut state);
+            if let Some(mut state) = self.shards.try_lock_for(leaving.shard, SLICE) {
+                return self.leave_queue(&leaving.waiter, &leaving.key, &mut state);
             }
             if self.pause.is_busy() {
-                return self.blocking.leaving.lock().push((index, key, Arc::clone(waiter)));
+                return self.blocking.leaving.lock().push(leaving);
             }
         }
     }
@@ -248,9 +248,8 @@ impl Engine {
         if self.pause.is_busy() {
             return;
         }
-        for (index, key, waiter) in std::mem::take(&mut *self.blocking.leaving.lock()) {
-            self.leave_queue_soon(index, key, &waiter);
-        }
+        let leaving = std::mem::take(&mut *self.blocking.leaving.lock());
+        leaving.into_iter().for_each(|leaving| self.leave_queue_soon(leaving));
     }
 
     /// What the end of any wait entails.
@@ -307,13 +306,11 @@ impl Engine {
     pub fn finish_wait(&self, worker: &mut Worker, session: &mut Session, out: &mut OutBuf) -> bool {
         let Some(Parked { waiter, is_silent }) = &session.parked else { return false };
         let mut state = waiter.state.lock();
-        let State::Ended { reply, ran_ns } = &mut *state else { return false };
+        let State::Ended(reply) = &mut *state else { return false };
         if !is_silent {
             out.append(reply);
         }
-        worker.stats.commands[waiter.resolved.number as usize].ran(1, *ran_ns);
         drop(state);
-        worker.stats.all.commands.add(1);
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         *session.client.waiter.lock() = None;
         session.parked = None;

@@ -116,13 +116,8 @@ pub(crate) struct Waiter {
 pub(super) enum State {
     /// It goes on.
     Waiting(OwnedArgs),
-    /// It is over.
-    Ended {
-        /// What is to be sent.
-        reply: OutBuf,
-        /// How long the command ran that ended it, in nanoseconds.
-        ran_ns: u64,
-    },
+    /// It is over; this is to be sent.
+    Ended(OutBuf),
 }
 
 impl fmt::Debug for Waiter {
@@ -171,7 +166,7 @@ impl Waiter {
             Ending::Error => reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK"),
             Ending::Gone => {}
         }
-        *state = State::Ended { reply: out, ran_ns: 0 };
+        *state = State::Ended(out);
         true
     }
 }
