@@ -51,8 +51,10 @@ impl Degrees {
         Degrees { min: self.start_of(part, steps), max: self.start_of(part.wrapping_add(1), steps) }
     }
 
-    fn middle(self) -> f64 {
-        (self.min + self.max) / 2.0
+    /// The middle of a part, within the range.
+    fn middle_of(self, part: u32, steps: u32) -> f64 {
+        let Degrees { min, max } = self.of_part(part, steps);
+        ((min + max) / 2.0).clamp(self.min, self.max)
     }
 }
 
@@ -109,8 +111,10 @@ impl Place {
     /// The place of a score, the middle of what rounds to it; of any number some place.
     pub fn of_score(score: f64) -> Place {
         let bits = score as u64;
-        let cell = Cell { latitude: gathered(bits), longitude: gathered(bits >> 1), steps: STEPS_MAX };
-        Place { longitude: cell.longitudes().middle(), latitude: cell.latitudes().middle() }
+        Place {
+            longitude: LONGITUDES.middle_of(gathered(bits >> 1), STEPS_MAX),
+            latitude: LATITUDES.middle_of(gathered(bits), STEPS_MAX),
+        }
     }
 
     /// The geohash that others know: eleven characters.
