@@ -57,7 +57,7 @@ pub static ZMPOP: Command = Command {
     run: Run::Keys(zmpop),
 };
 
-/// Which members are taken off: the first in this direction.
+/// The event of members that are taken off the end where this direction begins.
 fn event_of(direction: Direction) -> &'static str {
     match direction {
         Direction::Ascending => "zpopmin",
