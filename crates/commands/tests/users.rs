@@ -304,6 +304,17 @@ fn rights_that_change_reach_clients_in_every_state() {
     assert!(reply.starts_with("*4\r\n+OK\r\n+OK\r\n-NOPERM ACLs rules changed between"), "{reply}");
     assert!(reply.ends_with("$1\r\n3\r\n"), "{reply}");
 
+    // A transaction deletes its own user: the rest is the default user's, who may not do it.
+    set(&engine, "self", "on nopass ~* +@all");
+    set(&engine, "default", "-set");
+    let mut own = Client::new(&engine);
+    for command in ["AUTH self x", "MULTI", "ACL DELUSER self", "SET k gone", "EXEC"] {
+        own.run(command);
+    }
+    assert!(own.session.closing);
+    assert_eq!(client.run("GET k"), "$1\r\n3\r\n");
+    set(&engine, "default", "+set");
+
     // Deleted in MULTI: the client is closed, and its queue never runs.
     assert_eq!(client.run("MULTI"), "+OK\r\n");
     assert_eq!(client.run("DEL k"), "+QUEUED\r\n");

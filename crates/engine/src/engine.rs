@@ -237,6 +237,7 @@ impl Engine {
         }
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.forget_surplus();
             self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());

@@ -537,7 +537,8 @@ impl Engine {
             None => false,
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
             Some(PauseMode::Write) => {
-                flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) || self.writes_when_run(session, resolved, args)
+                let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
+                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved, args)
             }
         };
         if waits {

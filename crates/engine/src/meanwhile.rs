@@ -42,12 +42,14 @@ pub(crate) fn serve(engine: &Engine, worker: &mut Worker) {
     let clock = worker.clock;
     let secrets = std::mem::take(&mut worker.secrets);
     let keeps_expired = worker.keeps_expired;
+    let client = worker.client;
     worker.is_nested = true;
     engine.pause.begin_busy();
     MEANWHILE.with(|meanwhile| meanwhile.serve(worker));
     engine.pause.end_busy();
     worker.is_nested = false;
     worker.keeps_expired = keeps_expired;
+    worker.client = client;
     worker.secrets = secrets;
     // For the command below no time has passed.
     worker.clock = clock;

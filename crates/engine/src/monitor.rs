@@ -71,9 +71,13 @@ impl Engine {
         args: &Args<'_>,
         secrets: &[usize],
     ) {
-        if !self.monitors.are_watching() || command.flags.any(Flags::SKIP_MONITOR.or(Flags::ADMIN)) {
-            return;
+        if self.monitors.are_watching() && !command.flags.any(Flags::SKIP_MONITOR.or(Flags::ADMIN)) {
+            self.show_monitors(origin, database, args, secrets);
         }
+    }
+
+    /// Tells the watchers of a command, whatever it is: one that runs others shows itself before them.
+    pub(crate) fn show_monitors(&self, origin: Origin<'_>, database: usize, args: &Args<'_>, secrets: &[usize]) {
         let line = line(now_us(), origin, database, args, secrets);
         let mut parcel = Parcel::new(|reply| {
             reply.raw(b"+");

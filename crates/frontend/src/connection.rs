@@ -53,6 +53,12 @@ impl Connection {
         self.on_bytes(engine, worker, &[], out)
     }
 
+    /// Whether it may be served while another connection's command on this worker has not ended: most commands are then
+    /// refused, which memcached's protocol has no word for.
+    pub fn may_serve_meanwhile(&self) -> bool {
+        matches!(self, Connection::Resp(_))
+    }
+
     /// Takes a message from another thread.
     pub fn on_message(&mut self, engine: &Engine, worker: &mut Worker, message: Message, out: &mut OutBuf) -> Flow {
         match message {
@@ -60,10 +66,6 @@ impl Connection {
             // Who waits for a key is not waiting for the end of a pause any more.
             Message::Unpause if self.is_blocked() => Flow::Stay,
             Message::Unpause => Flow::Continue,
-            Message::Unblocked => match self {
-                Connection::Resp(connection) => connection.unblocked(engine, worker, out),
-                Connection::Memcache(_) => Flow::Stay,
-            },
             Message::RightsChanged => match self {
                 Connection::Resp(connection) => {
                     if connection.may_stay(engine) {
@@ -72,6 +74,10 @@ impl Connection {
                         Flow::Close
                     }
                 }
+                Connection::Memcache(_) => Flow::Stay,
+            },
+            Message::Unblocked => match self {
+                Connection::Resp(connection) => connection.unblocked(engine, worker, out),
                 Connection::Memcache(_) => Flow::Stay,
             },
             Message::Output => {

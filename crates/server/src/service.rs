@@ -107,6 +107,19 @@ impl Service for Tenon {
         connection.closed(&self.engine);
     }
 
+    fn may_serve_meanwhile(&self, connection: &Connection) -> bool {
+        connection.may_serve_meanwhile()
+    }
+
+    #[inline]
+    fn with_meanwhile<R>(&self, mut meanwhile: &mut dyn FnMut(&mut Worker), call: impl FnOnce() -> R) -> R {
+        tenon_engine::meanwhile::with(&mut meanwhile, call)
+    }
+
+    fn end_long_calls(&self) {
+        self.engine.scripts.running.end_all();
+    }
+
     fn note_unsent(&self, connection: &Connection, bytes: usize) {
         self.engine.note_unsent(connection.client(), bytes);
     }

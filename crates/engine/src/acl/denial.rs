@@ -41,6 +41,20 @@ impl Denial {
         text
     }
 
+    /// What a script is told whose user may not do what it calls.
+    pub fn message_in_script(self) -> &'static str {
+        match self {
+            Denial::Command => "ERR The user executing the script can't run this command or subcommand",
+            Denial::Key(_) => {
+                "ERR The user executing the script can't access at least one of the keys mentioned in the command \
+                 arguments"
+            }
+            Denial::Channel(_) => {
+                "ERR The user executing the script can't publish to the channel mentioned in the command"
+            }
+        }
+    }
+
     /// What EXEC answers in the place of a command that was allowed when it was queued.
     pub fn message_in_exec(self) -> String {
         let reason = match self {

@@ -229,7 +229,7 @@ impl Engine {
     /// Puts these users in the place of all others; tells whether the client that asks has lost its user. The caller
     /// holds `changing`.
     fn replace_users(&self, described: Described, asking: Option<&Client>) -> bool {
-        let old = std::mem::take(&mut *self.acl.users.write());
+        let old = self.acl.users.read().clone();
         let default = self.acl.default_user();
         let mut gone = Vec::new();
         let mut new = BTreeMap::new();

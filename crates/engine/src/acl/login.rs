@@ -90,6 +90,14 @@ impl Engine {
     pub(crate) fn refresh_rights(&self, session: &mut Session) {
         // Read before the rights: what changes in between is looked up once more.
         let epoch = self.acl.epoch();
+        if session.user().is_removed() {
+            // Its connection is about to be closed. What it still runs, such as the rest of a transaction, it runs as
+            // somebody who has not said who it is.
+            let user = Arc::clone(self.acl.default_user());
+            *session.client.user.lock() = user.name.to_vec();
+            session.set_user(user, false);
+            session.closing = true;
+        }
         let rights = session.user().rights();
         let may_run = session.authenticated || !self.wants_login();
         session.set_rights(rights, epoch, may_run);

@@ -10,6 +10,8 @@ use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
+use crate::monitor;
+use crate::table::Resolved;
 use crate::worker::Worker;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -129,6 +131,17 @@ impl Engine {
         })
     }
 
+    /// Whether a command runs a script or function that says of itself that it does not write.
+    pub(crate) fn says_no_writes(&self, resolved: Resolved, args: &Args<'_>) -> bool {
+        let flags = match resolved.command.name {
+            "EVAL" => shebang::parse_script(args.get(1)).ok().map(|(flags, _)| flags),
+            "EVALSHA" => sha_argument(args.get(1)).and_then(|sha| Some(self.scripts.known.get(&sha)?.flags)),
+            "FCALL" => self.scripts.libraries.function(args.get(1)).map(|function| function.info.flags),
+            _ => None,
+        };
+        flags.is_some_and(|flags| flags.any(ScriptFlags::NO_WRITES))
+    }
+
     /// Makes a script known without running it (SCRIPT LOAD); gives its SHA1.
     ///
     /// # Errors
@@ -243,6 +256,10 @@ impl Engine {
             (3..3 + keys).map(|at| self.shards.index(self.shards.hash(args.get(at)))).collect()
         };
         let (database, started_ns) = (cx.session.database, monotonic_ns());
+        if self.monitors.are_watching() {
+            // Before the commands that it calls.
+            self.show_monitors(monitor::Origin::Client(&cx.session.client), database, args, &cx.worker.secrets);
+        }
         for attempt in 0.. {
             let reach = match &mut cx.held {
                 Some(held) => Reach::Given(&mut **held),

@@ -3,7 +3,7 @@
 use super::trackers::{Mode, Tracker};
 use crate::args::Args;
 use crate::clients::Client;
-use crate::command::{Command, Flags};
+use crate::command::{Command, Flags, Run};
 use crate::engine::Engine;
 use crate::outbox::Parcel;
 use crate::session::{Roles, Session};
@@ -65,18 +65,25 @@ impl Engine {
     /// between the read and the note.
     pub fn note_read(&self, session: &Session, command: &Command, args: &Args<'_>) {
         let Some(tracking) = &session.tracking else { return };
-        if !tracking.notes_reads() || !command.flags.any(Flags::READONLY) {
+        // A script's own commands read, not the script.
+        let reads = command.flags.any(Flags::READONLY) && matches!(command.run, Run::Key(_) | Run::Keys(_));
+        if !reads || !tracking.notes_reads() {
             return;
         }
         for index in command.keys.indexes(args) {
             let key = args.get(index);
             self.tracking.table.add(self.shards.hash(key), key, session.client.id);
         }
+        self.forget_surplus();
+    }
+
+    /// Forgets some of the keys beyond `tracking-table-max-keys`. Whoever keeps one is told that it is stale: nobody
+    /// would tell of its next change.
+    pub(crate) fn forget_surplus(&self) {
         let keys_max = self.config.tracking_table_max_keys() as usize;
         let mut forgotten = 0;
         while keys_max != 0 && self.tracking.table.keys() > keys_max && forgotten < FORGOTTEN_MAX {
             let Some((key, readers)) = self.tracking.table.take_any() else { break };
-            // Whoever keeps it must not go on doing so: nobody would tell of the next change.
             self.tell_readers(&readers, &key, None);
             forgotten += 1;
         }

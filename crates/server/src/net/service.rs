@@ -89,6 +89,23 @@ pub trait Service: Send + Sync + 'static {
     /// Notes how many bytes of the connection's output are unsent. Told when that has changed.
     fn note_unsent(&self, connection: &Self::Connection, bytes: usize);
 
+    /// Whether a connection may be given its input while another one's call has not ended (see
+    /// [`Service::with_meanwhile`]); its input waits otherwise.
+    fn may_serve_meanwhile(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        false
+    }
+
+    /// Makes a call for a connection. As long as it runs, `meanwhile` serves the worker's other connections, new ones
+    /// too, whenever the service calls it; it does not wait.
+    fn with_meanwhile<R>(&self, meanwhile: &mut dyn FnMut(&mut Self::Worker), call: impl FnOnce() -> R) -> R {
+        let _ = meanwhile;
+        call()
+    }
+
+    /// Ends calls that would go on for long: the server ends.
+    fn end_long_calls(&self) {}
+
     /// How much unsent output this connection may have and still be read, in bytes; what waits after [`Flow::Drain`]
     /// goes on when half of that is free. Asked only where some is unsent.
     fn unsent_read_max(&self, connection: &Self::Connection) -> usize;
