@@ -117,6 +117,8 @@ impl Engine {
             // The command below, which may hold any shard, comes to it.
             return;
         }
+        // A key may have come and expired within a transaction or script that took its time.
+        self.advance_clock(worker);
         while let Some(ready) = worker.ready.pop_front() {
             self.serve_key(worker, &ready);
         }

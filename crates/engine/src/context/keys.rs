@@ -4,6 +4,8 @@ use super::KeyCx;
 use crate::engine::Engine;
 use crate::shards::Locked;
 use crate::worker::Worker;
+use tenon_store::entry::EntryRef;
+use tenon_store::keyspace::is_past;
 use tenon_store::types::ValueType;
 
 /// Which keys a command may take elements from, as far as others wait for them.
@@ -16,8 +18,6 @@ pub(crate) enum Turn<'a> {
     /// This one, which has changed: it has waited for it, and it is its turn.
     Woken(&'a [u8]),
 }
-use tenon_store::entry::EntryRef;
-use tenon_store::keyspace::is_past;
 
 /// The keys that a command's declaration names, their shards locked, at one instant.
 pub struct KeysCx<'a> {
