@@ -1,9 +1,9 @@
 //! Every command of the table with wrong numbers of arguments and with arguments of every kind: each call answers
 //! exactly one well-formed reply. Knows of commands only what the table says, and which ones must not be tried so.
 
-use std::sync::Arc;
 use tenon_engine::Engine;
 use tenon_engine::batch::Call;
+use tenon_engine::blocking::Unblocking;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect};
 use tenon_engine::command::{Arity, Command, Run};
 use tenon_engine::config::{Loader, Machine, Origin};
@@ -70,7 +70,13 @@ impl Server {
         let mut calls = [Call { args_end: words.len(), input_end: input.len(), target }];
         let mut out = OutBuf::new();
         let (ran, stopped) = self.engine.run_batch(&mut self.worker, &mut self.session, batch, &mut calls, &mut out);
-        assert!(ran == 1 && matches!(stopped, Stopped::No | Stopped::Closing), "{}: {ran} {stopped:?}", shown());
+        let is_over = matches!(stopped, Stopped::No | Stopped::Closing | Stopped::Parked);
+        assert!(ran == 1 && is_over, "{}: {ran} {stopped:?}", shown());
+        if stopped == Stopped::Parked {
+            // It waits for a key; somebody ends that.
+            assert!(out.is_empty() && self.engine.unblock(&self.session.client, Unblocking::AsTimeout), "{}", shown());
+            assert!(self.engine.finish_wait(&mut self.worker, &mut self.session, &mut out), "{}", shown());
+        }
         if stopped == Stopped::Closing {
             self.engine.end_session(&mut self.session);
             self.session = open(&self.engine, &self.worker);
@@ -102,7 +108,7 @@ fn open(engine: &Engine, worker: &Worker) -> Session {
         fd: 8,
         unix: false,
     };
-    Session::new(Arc::clone(&engine.clients.add(info, worker.clock.now_ms)), true)
+    engine.open_session(engine.clients.add(info, worker.clock.now_ms))
 }
 
 fn all_of(out: &mut OutBuf) -> Vec<u8> {

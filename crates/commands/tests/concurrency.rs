@@ -45,7 +45,7 @@ impl Client {
             fd: 0,
             unix: false,
         };
-        let session = Session::new(engine.clients.add(info, 0), true);
+        let session = engine.open_session(engine.clients.add(info, 0));
         Client { engine: Arc::clone(engine), worker: engine.worker(index), session }
     }
 

@@ -3,7 +3,9 @@
 pub mod blob;
 pub mod glob;
 pub mod hash_table;
+pub mod listpack;
 pub mod memory;
 pub mod packed;
+pub mod quicklist;
 pub mod slab;
 pub mod timer_wheel;

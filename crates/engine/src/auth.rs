@@ -1,11 +1,7 @@
-//! Who may come in: the password, and protected mode. Knows no command and no socket.
+//! Who is turned away at the door: protected mode. Knows no command and no socket.
 
 use crate::clients::{ClientInfo, Dialect};
 use crate::engine::Engine;
-use crate::session::Session;
-
-/// The only user there is.
-pub const DEFAULT_USER: &str = "default";
 
 /// What a RESP client from another machine is told in protected mode. Redis's text with Tenon's names.
 const DENIED_RESP: &str = "-DENIED Tenon is running in protected mode because protected mode is enabled and no \
@@ -25,22 +21,6 @@ const DENIED_MEMCACHED: &str = "SERVER_ERROR Tenon is running in protected mode:
     or, over the RESP port, 'CONFIG SET protected-mode no'\r\n";
 
 impl Engine {
-    /// Whether this user may come in with this password. With no `requirepass` set any password will do.
-    pub fn admits(&self, user: &[u8], password: &[u8]) -> bool {
-        let expected = self.config.requirepass();
-        user == DEFAULT_USER.as_bytes() && (expected.is_empty() || same_secret(expected.as_bytes(), password))
-    }
-
-    /// Whether clients get in without a password.
-    pub fn is_open(&self) -> bool {
-        self.config.requirepass().is_empty()
-    }
-
-    /// Whether the session has to authenticate before it may run just any command.
-    pub(crate) fn wants_password(&self, session: &Session) -> bool {
-        !session.authenticated && !self.is_open()
-    }
-
     /// Whether a new client is turned away by protected mode, and then the line that it is sent before it is closed.
     ///
     /// Memcached clients cannot give a password: for them, setting one does not end the protection.
@@ -51,19 +31,6 @@ impl Engine {
             Dialect::Memcached => protected.then_some(DENIED_MEMCACHED),
         }
     }
-}
-
-/// Whether two secrets are the same, in a time that depends on nothing but the length of `given`.
-fn same_secret(expected: &[u8], given: &[u8]) -> bool {
-    if expected.is_empty() {
-        return given.is_empty();
-    }
-    let mut different = u8::from(expected.len() != given.len());
-    for (at, byte) in given.iter().enumerate() {
-        different |= byte ^ expected[at % expected.len()];
-    }
-    // Hides from the optimiser that the first difference decides already.
-    std::hint::black_box(different) == 0
 }
 
 #[cfg(test)]
@@ -82,24 +49,6 @@ mod tests {
     fn client(dialect: Dialect, remote: &str, unix: bool) -> ClientInfo {
         let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
         ClientInfo { key, dialect, remote: remote.to_owned(), local: "10.0.0.1:6379".to_owned(), fd: 3, unix }
-    }
-
-    #[test]
-    fn secrets_are_the_same_only_byte_for_byte() {
-        for given in ["", "a", "abcabc", "abd", "ab", "abcd"] {
-            assert!(!same_secret(b"abc", given.as_bytes()), "{given}");
-        }
-        assert!(same_secret(b"abc", b"abc"));
-        assert!(same_secret(b"", b"") && !same_secret(b"", b"x"));
-    }
-
-    #[test]
-    fn only_the_default_user_comes_in_and_only_with_the_password() {
-        let open = engine(&[]);
-        assert!(open.admits(b"default", b"whatever") && !open.admits(b"other", b"whatever"));
-        let closed = engine(&[("requirepass", "secret")]);
-        assert!(closed.admits(b"default", b"secret"));
-        assert!(!closed.admits(b"default", b"") && !closed.admits(b"DEFAULT", b"secret"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The list of clients, for CLIENT LIST, CLIENT KILL and messages to a connection. Knows no socket.
 
+use crate::acl::DEFAULT_USER;
+use crate::blocking::Waiter;
 use crate::config::ClientClass;
 use crate::outbox::Outbox;
 use crate::pubsub::Topic;
@@ -29,6 +31,10 @@ pub enum Message {
     Kill,
     /// Look again whether the connection may go on (CLIENT UNPAUSE).
     Unpause,
+    /// Look whether its user may still use the channels that it is subscribed to.
+    RightsChanged,
+    /// The client's wait for a key is over.
+    Unblocked,
     /// Something lies in the client's outbox.
     Output,
 }
@@ -80,8 +86,8 @@ pub struct Client {
     pub name: Mutex<String>,
     /// CLIENT SETINFO's LIB-NAME and LIB-VER.
     pub library: Mutex<(String, String)>,
-    /// The user it authenticated as.
-    pub user: Mutex<String>,
+    /// The name of the user that it is.
+    pub user: Mutex<Vec<u8>>,
     /// When it last sent something, in milliseconds since the UNIX epoch.
     pub active_ms: AtomicU64,
     /// The number of its last command in the table; `u32::MAX`: none yet.
@@ -116,6 +122,8 @@ pub struct Client {
     pub no_touch: AtomicBool,
     /// Whether it waits for the end of a CLIENT PAUSE.
     pub paused: AtomicBool,
+    /// Its wait for a key, while it is in one.
+    pub(crate) waiter: Mutex<Option<Arc<Waiter>>>,
     /// Whether it is to be closed.
     pub killed: AtomicBool,
     /// What others have sent to it.
@@ -123,6 +131,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// Whether it waits for a key.
+    pub fn is_blocked(&self) -> bool {
+        self.waiter.lock().is_some()
+    }
+
     fn new(id: u64, info: ClientInfo, now_ms: u64) -> Client {
         Client {
             id,
@@ -130,7 +143,7 @@ impl Client {
             since_ms: now_ms,
             name: Mutex::default(),
             library: Mutex::default(),
-            user: Mutex::new("default".to_owned()),
+            user: Mutex::new(DEFAULT_USER.to_vec()),
             active_ms: AtomicU64::new(now_ms),
             last_command: AtomicU32::new(u32::MAX),
             database: AtomicU32::new(0),
@@ -148,6 +161,7 @@ impl Client {
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            waiter: Mutex::default(),
             killed: AtomicBool::new(false),
             outbox: Outbox::default(),
         }

@@ -1,6 +1,7 @@
 //! What a command is: its description and what its handler may touch. Knows no command.
 
 use crate::args::Args;
+use crate::blocking::Outcome;
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
 use crate::errors::CmdError;
 use tenon_wire::resp::Reply;
@@ -61,6 +62,9 @@ impl Arity {
     }
 }
 
+/// The handler of a command that may wait.
+pub type BlockingHandler = fn(&mut KeysCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Outcome, CmdError>;
+
 /// What a handler may touch: the whole threading contract.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
@@ -68,6 +72,9 @@ pub enum Run {
     Key(fn(&mut KeyCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Effect, CmdError>),
     /// The keys that the declaration names; their shards are locked, all at once.
     Keys(fn(&mut KeysCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Effect, CmdError>),
+    /// As `Keys`, and may wait until one of its keys holds something (never within MULTI or a script). It is then run
+    /// again, with the same arguments.
+    Blocking(BlockingHandler),
     /// The session and the settings; no data.
     Session(fn(&mut SessionCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<(), CmdError>),
     /// The whole server, shard by shard (all at once within MULTI).
@@ -211,6 +218,8 @@ impl Flags {
     pub const WHILE_SUBSCRIBED: Flags = Flags(1 << 23);
     /// Answers by messages, which are heard even where replies are off.
     pub const ANSWERS_BY_PUSH: Flags = Flags(1 << 24);
+    /// May wait for a key.
+    pub const BLOCKING: Flags = Flags(1 << 25);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {
@@ -225,13 +234,14 @@ impl Flags {
 
     /// The names that COMMAND INFO gives, in Redis's order.
     fn names(self) -> Vec<&'static str> {
-        const NAMES: [(Flags, &str); 16] = [
+        const NAMES: [(Flags, &str); 17] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENY_OOM, "denyoom"),
             (Flags::ADMIN, "admin"),
             (Flags::PUBSUB, "pubsub"),
             (Flags::NO_SCRIPT, "noscript"),
+            (Flags::BLOCKING, "blocking"),
             (Flags::LOADING, "loading"),
             (Flags::STALE, "stale"),
             (Flags::SKIP_MONITOR, "skip_monitor"),
@@ -298,6 +308,7 @@ impl Command {
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN)), "admin");
         add(flags.any(Flags::FAST), "fast");
         add(!flags.any(Flags::FAST), "slow");
+        add(flags.any(Flags::BLOCKING), "blocking");
         add(flags.any(Flags::ADMIN.or(Flags::IN_ADMIN).or(Flags::DANGEROUS)), "dangerous");
         add(in_group(Group::Connection) || flags.any(Flags::IN_CONNECTION), "connection");
         add(in_group(Group::Transactions), "transaction");

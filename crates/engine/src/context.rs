@@ -10,4 +10,5 @@ mod string;
 pub use collection::{Change, view_of};
 pub use key::{Deadline, KeyCx};
 pub use keys::KeysCx;
+pub(crate) use keys::Turn;
 pub use server::{ServerCx, SessionCx};

@@ -1,9 +1,11 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
+use crate::acl::Acl;
+use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
-use crate::config::{Caller, Changed, Config, SetError, Setting, ValueError};
+use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
@@ -22,10 +24,11 @@ use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tenon_store::access::Noting;
+use tenon_store::types::ListLimits;
 
 /// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
 pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
@@ -55,12 +58,16 @@ pub struct Engine {
     pub tracking: Tracking,
     /// Everybody's subscriptions.
     pub pubsub: PubSub,
+    /// The users, and what was refused to them.
+    pub acl: Acl,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
     pub(crate) clients_sized_ms: AtomicU64,
+    /// Clients that wait for keys.
+    pub blocking: Blocking,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -75,6 +82,9 @@ pub struct Engine {
     pub run_id: String,
     /// Whether keys expire ahead of access (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expiry: AtomicBool,
+    /// Bytes from which an element of a long list has a node of its own (DEBUG QUICKLIST-PACKED-THRESHOLD); 0 for those
+    /// that are longer than a node may be.
+    pub list_alone_from: AtomicUsize,
     /// Connections refused for `maxclients`.
     pub refused_connections: AtomicU64,
     /// The most memory that was in use, in bytes, as far as anyone looked.
@@ -121,6 +131,7 @@ impl Engine {
             allocator: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
+            acl: Acl::new(&config, &commands),
             config_applying: Mutex::default(),
             shards,
             config,
@@ -131,6 +142,7 @@ impl Engine {
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
             reaper: Arc::default(),
@@ -140,6 +152,7 @@ impl Engine {
             started_ms: now_us() / 1_000,
             run_id,
             active_expiry: AtomicBool::new(true),
+            list_alone_from: AtomicUsize::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
             errors: Mutex::default(),
@@ -196,6 +209,16 @@ impl Engine {
         worker.clock.advance(self.noting());
     }
 
+    /// Up to where lists and their nodes grow.
+    #[inline]
+    pub fn list_limits(&self) -> ListLimits {
+        let alone_from = match self.list_alone_from.load(Ordering::Relaxed) {
+            0 => usize::MAX,
+            bytes => bytes,
+        };
+        ListLimits::new(self.config.list_max_listpack_size(), alone_from)
+    }
+
     /// A CAS token that no item has had.
     pub fn next_cas(&self) -> u64 {
         self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
@@ -221,6 +244,10 @@ impl Engine {
         }
         if self.evict_ahead(worker) {
             next = Duration::ZERO;
+        }
+        self.end_due_waits(worker);
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
         }
         self.broadcast_changes(worker);
         next
@@ -252,8 +279,8 @@ impl Engine {
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
         let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
-        let Some(apply) = self.config_hook.get() else { return Ok(()) };
         for (index, Changed { setting, .. }) in changed.iter().enumerate() {
+            let Some(apply) = self.config_hook.get() else { break };
             if let Err(error) = apply(setting) {
                 let name = setting.name;
                 self.config.restore(&changed);
@@ -264,6 +291,9 @@ impl Engine {
                 }
                 return Err(SetError::Value(name, error));
             }
+        }
+        if changed.iter().any(|changed| changed.setting.id == SettingId::requirepass) {
+            self.apply_requirepass();
         }
         Ok(())
     }
@@ -298,6 +328,7 @@ impl Engine {
         self.worker_stats.iter().for_each(|stats| stats.reset());
         self.errors.lock().clear();
         self.rates.reset();
+        self.acl.log.reset_counts();
         self.refused_connections.store(0, Ordering::Relaxed);
         self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);
     }

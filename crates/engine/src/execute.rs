@@ -1,10 +1,12 @@
 //! Running a client's batch: what must hold before a command runs, and the statistics after. Knows no command.
 
+use crate::acl::Context;
 use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
+use crate::blocking::Outcome;
 use crate::clock::monotonic_ns;
 use crate::command::{Command, Flags, Run};
-use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
+use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx, Turn};
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
@@ -35,6 +37,8 @@ pub enum Stopped {
     Output,
     /// The next command waits for the end of a CLIENT PAUSE.
     Paused,
+    /// The last command that ran waits for a key.
+    Parked,
     /// The connection is to be closed; the rest is dropped.
     Closing,
 }
@@ -62,7 +66,7 @@ impl<'a> BatchArgs<'a> {
 enum Fate {
     /// It ran, or was refused already when it was read.
     Done,
-    /// It did not run: MULTI has queued it, or it was refused.
+    /// It did not run: MULTI has queued it, it was refused, or it waits for a key.
     Settled(Resolved),
     /// It has to wait.
     Waits,
@@ -112,6 +116,8 @@ impl Engine {
                 stopped = Stopped::Closing;
                 break;
             }
+            // Another client may have changed what this one may do.
+            self.follow_rights(session);
             // Commands on one key cannot change the session: a stretch of quick ones needs no look at it in between.
             let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
@@ -144,6 +150,10 @@ impl Engine {
             }
             if session.closing {
                 stopped = Stopped::Closing;
+                break;
+            }
+            if session.is_parked() {
+                stopped = Stopped::Parked;
                 break;
             }
             if out.len() > OUTPUT_PAUSE && ran < calls.len() {
@@ -213,6 +223,7 @@ impl Engine {
             session.closing = true;
             return Stopped::Closing;
         }
+        self.follow_rights(session);
         if !self.run_or_wait(worker, session, &mut call, args, out) {
             return Stopped::Paused;
         }
@@ -223,7 +234,11 @@ impl Engine {
         }
         worker.sweep();
         self.broadcast_changes(worker);
-        if session.closing { Stopped::Closing } else { Stopped::No }
+        match (session.closing, session.is_parked()) {
+            (true, _) => Stopped::Closing,
+            (false, true) => Stopped::Parked,
+            (false, false) => Stopped::No,
+        }
     }
 
     /// Runs one call; `false`: it waits for the end of a pause, and the connection will be told of that.
@@ -378,7 +393,13 @@ impl Engine {
             key,
             touches: session.touches,
         };
-        run(&mut cx, args, reply).map(|_effect| ())
+        let result = run(&mut cx, args, reply).map(|_effect| ());
+        drop(state);
+        // Almost always nobody waits for the key: one branch.
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
+        }
+        result
     }
 
     /// Every call that is not a command on one key of a plain session.
@@ -437,7 +458,8 @@ impl Engine {
                         if watched {
                             self.tell_monitors_of(worker, session, resolved.command, args);
                         }
-                        Fate::Done
+                        // What waits has not run yet as far as statistics go.
+                        if session.is_parked() { Fate::Settled(resolved) } else { Fate::Done }
                     }
                 }
             }
@@ -449,6 +471,9 @@ impl Engine {
         }
         if silent && session.reply == ReplyMode::On {
             out.append(&mut unheard);
+        }
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
         }
         // What the command has brought upon its own client comes right behind its reply.
         if session.client.outbox.is_waiting() {
@@ -493,17 +518,19 @@ impl Engine {
                 return Err(CmdError::Busy(kind));
             }
         }
+        let in_transaction = session.transaction.is_some();
+        if in_transaction && flags.any(Flags::NO_MULTI) {
+            return Err(CmdError::NotInMulti);
+        }
+        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
+        self.acl_guard(worker, session, resolved, args, context)?;
         // Within MULTI every command takes memory: its place in the queue.
-        let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+        let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
-        }
-        let in_transaction = session.transaction.is_some();
-        if in_transaction && flags.any(Flags::NO_MULTI) {
-            return Err(CmdError::NotInMulti);
         }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.
@@ -540,6 +567,7 @@ impl Engine {
                 let mut held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
+            Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply)
             }
@@ -571,8 +599,16 @@ impl Engine {
                 run(&mut cx, args, reply).map(|_effect| ())
             }
             Run::Keys(run) => {
-                let mut cx = KeysCx { engine: self, worker, held, database, touches };
+                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
                 run(&mut cx, args, reply).map(|_effect| ())
+            }
+            Run::Blocking(run) => {
+                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
+                run(&mut cx, args, reply).map(|outcome| {
+                    if let Outcome::Wait(wait) = outcome {
+                        wait.refuse(reply);
+                    }
+                })
             }
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply)

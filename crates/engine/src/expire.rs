@@ -54,7 +54,7 @@ impl Engine {
             done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |entry| {
                 let view = entry.view();
                 if let Some(watched) = watched {
-                    watched.changed(database, view.key());
+                    watched.changed(database, view.key(), &mut worker.ready);
                 }
                 self.notify(database, view.key(), EventClass::EXPIRED, "expired");
                 if self.tracking.is_active() {
@@ -75,7 +75,6 @@ mod tests {
     use crate::config::{Caller, Config, Machine};
     use crate::context::Deadline;
     use crate::pubsub::Topic;
-    use crate::session::Session;
     use crate::tracking::{Echo, Mode, Tracker};
     use std::sync::Arc;
     use tenon_store::entry::NewValue;
@@ -92,7 +91,7 @@ mod tests {
         let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
         let (remote, local) = (String::new(), String::new());
         let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: 0, unix: false };
-        let mut session = Session::new(engine.clients.add(info, 0), true);
+        let mut session = engine.open_session(engine.clients.add(info, 0));
         session.set_proto(tenon_wire::resp::Proto::Resp3);
         engine.subscribe(&mut session, Topic::Channel, b"__keyevent@0__:expired");
         let tracker = Tracker::new(Arc::clone(&session.client), Mode::Broadcast, Echo::Wanted, None);

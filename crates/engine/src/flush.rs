@@ -54,14 +54,14 @@ impl ServerCx<'_> {
     pub fn empty(&mut self, databases: Emptied, freeing: Freeing) {
         let mut taken = Vec::new();
         let mut keys = 0;
-        self.all_shards(|engine, _worker, held| {
+        self.all_shards(|engine, worker, held| {
             held.each(&mut |index, state| {
                 let range = match databases {
                     Emptied::One(database) => database..database + 1,
                     Emptied::All => 0..state.shard.databases(),
                 };
                 for database in range {
-                    if let Some(keyspace) = take(engine, state, database) {
+                    if let Some(keyspace) = take(engine, worker, state, database) {
                         keys += keyspace.len();
                         taken.push(keyspace);
                     }
@@ -108,7 +108,7 @@ impl Engine {
         let mut keys = 0;
         let mut held = self.lock_everything(worker);
         held.each(&mut |index, state| {
-            if let Some(keyspace) = take(self, state, database) {
+            if let Some(keyspace) = take(self, worker, state, database) {
                 keys += keyspace.len();
                 taken.push(keyspace);
                 self.shards.set_due(index, state.shard.next_due_ms());
@@ -125,14 +125,14 @@ impl Engine {
 }
 
 /// Takes the keys of a database out of a shard and tells their watchers; nothing when there are none.
-fn take(engine: &Engine, state: &mut ShardState, database: usize) -> Option<Keyspace> {
+fn take(engine: &Engine, worker: &mut Worker, state: &mut ShardState, database: usize) -> Option<Keyspace> {
     // A database that was never used is not made for this.
     if state.shard.database(database)?.is_empty() {
         return None;
     }
     let taken = state.shard.take(database);
     if let Some(watched) = &state.watched {
-        watched.changed_if(database, |key| taken.find(engine.shards.hash(key), key).is_some());
+        watched.changed_if(database, &mut worker.ready, |key| taken.find(engine.shards.hash(key), key).is_some());
     }
     Some(taken)
 }
@@ -155,8 +155,8 @@ fn tell_watchers_of_swap(
         let mut cx = KeyCx { engine, worker, state, database: a, hash, key, touches };
         let there = cx.find().is_some() | cx.in_database(b).find().is_some();
         if there && let Some(watched) = &state.watched {
-            watched.changed(a, key);
-            watched.changed(b, key);
+            watched.changed(a, key, &mut worker.ready);
+            watched.changed(b, key, &mut worker.ready);
         }
     }
 }

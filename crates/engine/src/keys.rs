@@ -379,6 +379,13 @@ impl Keys {
         row.indexes().chain(rows).chain(found.into_iter().map(|(index, _)| index))
     }
 
+    /// The indexes of the channels among `args` and what they are, if there are any.
+    pub fn channels(&self, args: &Args<'_>) -> Option<(impl Iterator<Item = usize> + use<>, ChannelKind)> {
+        let Keys::Channels { first, last, kind, .. } = *self else { return None };
+        let last = if last < 0 { args.len() as isize + last } else { last };
+        Some((first..(last + 1).clamp(0, args.len() as isize) as usize, kind))
+    }
+
     /// First key, last key and step as COMMAND INFO says them: of the rows in fixed places, as far as they follow one
     /// another.
     pub fn triple(&self) -> (i64, i64, i64) {

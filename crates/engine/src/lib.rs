@@ -1,10 +1,14 @@
 //! Commands, sessions, contexts and dispatch over the sharded store. Knows no socket, and no command by name.
 #![forbid(unsafe_code)]
 
+pub mod acl;
 pub mod args;
+mod atomic_file;
 pub mod auth;
 pub mod batch;
+pub mod blocking;
 mod client_eviction;
+pub mod client_line;
 pub mod clients;
 pub mod clock;
 pub mod command;

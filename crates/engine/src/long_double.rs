@@ -65,6 +65,37 @@ impl LongDouble {
         self.exponent != INFINITE
     }
 
+    /// Whether the number is below zero.
+    pub fn is_negative(self) -> bool {
+        self.negative && (self.mantissa != 0 || !self.is_finite())
+    }
+
+    /// A thousand times the number, rounded to the nearest; `None` when that is infinite.
+    pub fn thousandfold(self) -> Option<LongDouble> {
+        if self.mantissa == 0 {
+            return self.is_finite().then_some(self);
+        }
+        let product = round(u128::from(self.mantissa) * 1_000, false, self.exponent)?;
+        Some(LongDouble { negative: self.negative, ..product })
+    }
+
+    /// The least integer that is not below the number, if it is an i64.
+    pub fn ceil(self) -> Option<i64> {
+        if self.mantissa == 0 {
+            return self.is_finite().then_some(0);
+        }
+        let magnitude = if self.exponent >= 0 {
+            // The mantissa's top bit is set: with a larger exponent it is too much.
+            Some(self.mantissa).filter(|_| self.exponent == 0)?
+        } else {
+            let shift = self.exponent.unsigned_abs();
+            let whole = self.mantissa.checked_shr(shift).unwrap_or(0);
+            let has_rest = whole.checked_shl(shift).unwrap_or(0) != self.mantissa;
+            whole + u64::from(has_rest && !self.negative)
+        };
+        if self.negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
+    }
+
     /// The nearest number that is not infinite.
     pub fn finite(self) -> LongDouble {
         self.clamp(LongDouble::MIN, LongDouble::MAX)

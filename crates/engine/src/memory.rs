@@ -135,7 +135,7 @@ impl Engine {
         let Some((database, slot, _)) = worst else { return false };
         let entry = state.shard.database_mut(database).remove(slot);
         if let Some(watched) = &state.watched {
-            watched.changed(database, entry.view().key());
+            watched.changed(database, entry.view().key(), &mut worker.ready);
         }
         self.notify(database, entry.view().key(), EventClass::EVICTED, "evicted");
         if self.tracking.is_active() {

@@ -72,19 +72,12 @@ impl Engine {
         secrets: &[usize],
     ) {
         if self.monitors.are_watching() && !command.flags.any(Flags::SKIP_MONITOR.or(Flags::ADMIN)) {
-            self.show(origin, database, args, secrets);
+            self.show_monitors(origin, database, args, secrets);
         }
     }
 
-    /// Tells the watchers of a script that begins: its commands come behind it.
-    pub(crate) fn tell_monitors_of_script(&self, session: &Session, args: &Args<'_>) {
-        if self.monitors.are_watching() {
-            self.show(Origin::Client(&session.client), session.database, args, &[]);
-        }
-    }
-
-    #[cold]
-    fn show(&self, origin: Origin<'_>, database: usize, args: &Args<'_>, secrets: &[usize]) {
+    /// Tells the watchers of a command, whatever it is: one that runs others shows itself before them.
+    pub(crate) fn show_monitors(&self, origin: Origin<'_>, database: usize, args: &Args<'_>, secrets: &[usize]) {
         let line = line(now_us(), origin, database, args, secrets);
         let mut parcel = Parcel::new(|reply| {
             reply.raw(b"+");

@@ -1,8 +1,10 @@
 //! One client's state between its commands. Knows no socket and no command.
 
+use crate::acl::{Rights, User};
 use crate::args::OwnedArgs;
+use crate::blocking::Parked;
 use crate::clients::Client;
-use crate::command::Command;
+use crate::command::{ChannelKind, Command};
 use crate::pubsub::{Subscriptions, Topic};
 use crate::table::Resolved;
 use crate::tracking::{Caching, SessionTracking};
@@ -101,6 +103,12 @@ pub struct Session {
     pub proto: Proto,
     /// Whether it may run commands that want authentication.
     pub authenticated: bool,
+    user: Arc<User>,
+    /// The user's rights, as they were when `rights_epoch` was the number of changes.
+    rights: Arc<Rights>,
+    rights_epoch: u64,
+    /// Whether it may run every command there is: it need not authenticate, and its rights refuse nothing.
+    unrestricted: bool,
     /// Whether its reads and writes count as accesses (off with CLIENT NO-TOUCH).
     pub touches: bool,
     /// What becomes of replies.
@@ -115,6 +123,8 @@ pub struct Session {
     pub(crate) roles: Roles,
     /// What it is subscribed to, if to anything.
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    /// Its wait for a key, while it is in one: no command runs then.
+    pub(crate) parked: Option<Parked>,
     /// How it is told of changes, if it is (CLIENT TRACKING).
     pub tracking: Option<Box<SessionTracking>>,
     /// Whether EXEC runs its queue now: nothing may wait then, nor begin to listen to other clients' commands.
@@ -125,12 +135,19 @@ pub struct Session {
 
 impl Session {
     /// A session at its start.
-    pub fn new(client: Arc<Client>, authenticated: bool) -> Session {
+    ///
+    /// It may do nothing yet: `Engine::open_session` looks up the user's rights.
+    pub(crate) fn new(client: Arc<Client>, user: Arc<User>, authenticated: bool, rights_epoch: u64) -> Session {
+        let rights = user.rights();
         Session {
             client,
             database: 0,
             proto: Proto::Resp2,
             authenticated,
+            user,
+            rights,
+            rights_epoch,
+            unrestricted: false,
             touches: true,
             reply: ReplyMode::On,
             transaction: None,
@@ -138,16 +155,60 @@ impl Session {
             dirty: DirtyFlag::default(),
             roles: Roles::NONE,
             subscriptions: None,
+            parked: None,
             tracking: None,
             in_exec: false,
             closing: false,
         }
     }
 
-    /// Whether every command may run at once: authenticated, not within MULTI, replies on, and nothing sent beside them.
+    /// Whether every command may run at once: allowed all of them, not within MULTI, replies on, and nothing sent beside
+    /// them.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.authenticated && self.transaction.is_none() && self.reply == ReplyMode::On && self.roles == Roles::NONE
+        self.unrestricted && self.transaction.is_none() && self.reply == ReplyMode::On && self.roles == Roles::NONE
+    }
+
+    /// The user that it is.
+    pub fn user(&self) -> &Arc<User> {
+        &self.user
+    }
+
+    /// What it may do, as far as it knows: see `Engine::follow_rights`.
+    #[inline]
+    pub fn rights(&self) -> &Rights {
+        &self.rights
+    }
+
+    #[inline]
+    pub(crate) fn rights_epoch(&self) -> u64 {
+        self.rights_epoch
+    }
+
+    /// Makes it a user's; the rights follow by `set_rights`.
+    pub(crate) fn set_user(&mut self, user: Arc<User>, authenticated: bool) {
+        self.user = user;
+        self.authenticated = authenticated;
+    }
+
+    /// Notes what it may do, as of so many changes; `may_run` says whether it need not authenticate any more.
+    pub(crate) fn set_rights(&mut self, rights: Arc<Rights>, epoch: u64, may_run: bool) {
+        self.unrestricted = may_run && rights.is_everything();
+        self.rights = rights;
+        self.rights_epoch = epoch;
+    }
+
+    /// Whether it may still use the channels that it is subscribed to.
+    pub(crate) fn may_use_its_channels(&self) -> bool {
+        Topic::ALL.into_iter().all(|topic| {
+            let kind = if topic == Topic::Pattern { ChannelKind::Pattern } else { ChannelKind::Literal };
+            self.subscribed_names(topic).all(|name| self.rights.may_use_channel(name, kind))
+        })
+    }
+
+    /// Whether it waits for a key.
+    pub fn is_parked(&self) -> bool {
+        self.parked.is_some()
     }
 
     /// What the client does beside asking and being answered.

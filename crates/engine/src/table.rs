@@ -182,8 +182,13 @@ impl CommandTable {
         let behind = container.name.len() + 1;
         let command =
             container.subcommands().iter().find(|sub| sub.name.as_bytes()[behind..].eq_ignore_ascii_case(name))?;
-        let number = self.all.iter().position(|other| std::ptr::eq(*other, *command))?;
-        Some(Resolved::of(command, number))
+        let number = self.number_of(command)?;
+        Some(Resolved::of(command, usize::from(number)))
+    }
+
+    /// The number of a command or subcommand of this table.
+    pub fn number_of(&self, command: &'static Command) -> Option<u16> {
+        self.all.iter().position(|other| std::ptr::eq(*other, command)).map(|number| number as u16)
     }
 
     /// Every command that is no subcommand.

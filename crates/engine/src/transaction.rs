@@ -1,5 +1,6 @@
 //! MULTI, EXEC and WATCH: queueing commands and running them as one. Knows no command by name.
 
+use crate::acl::Context;
 use crate::args::{Args, OwnedArgs};
 use crate::command::{Flags, Run};
 use crate::context::KeyCx;
@@ -110,6 +111,13 @@ impl Engine {
             let mut unheard = OutBuf::new();
             let out = if muted { &mut unheard } else { reply.out() };
             let mut one = Reply::new(out, session.proto);
+            // What it may do can have changed since the command was queued, by a command of this very transaction, too.
+            self.follow_rights(session);
+            if let Err(denial) = self.acl_check(session, *resolved, &args.view()) {
+                self.note_denial(worker, session, *resolved, &args.view(), denial, Context::Multi);
+                self.answer_error(worker, None, &CmdError::new(denial.message_in_exec()), &mut one);
+                continue;
+            }
             let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut one);
             let elapsed = started.elapsed();
             worker.stats.commands[resolved.number as usize].ran(1, elapsed.as_nanos() as u64);
@@ -223,6 +231,7 @@ impl Engine {
 
     /// Ends a session: nothing is watched for it any more, it gets no messages, and it is not listed.
     pub fn end_session(&self, session: &mut Session) {
+        self.leave_wait(session);
         self.unwatch(session);
         self.unsubscribe_all(session);
         self.stop_monitoring(session);

@@ -1,6 +1,8 @@
-//! WATCH: which sessions watch which keys of a shard, and the flag that tells them of a change.
+//! Who wants to know of changes of which keys of a shard: sessions that WATCH them, by a flag, and those that wait for
+//! them, in the order in which they came.
 
-use std::collections::HashMap;
+use crate::blocking::{ReadyKey, Waiter};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,16 +29,89 @@ impl DirtyFlag {
 /// A key of a database.
 type Watchable = (usize, Box<[u8]>);
 
-/// The watched keys of one shard.
+/// Who wants to know of one key.
+#[derive(Debug, Default)]
+struct Interest {
+    flags: Vec<DirtyFlag>,
+    /// Those that wait for it, by ticket.
+    waiting: VecDeque<Arc<Waiter>>,
+}
+
+impl Interest {
+    fn is_none(&self) -> bool {
+        self.flags.is_empty() && self.waiting.is_empty()
+    }
+
+    fn tell(&self, database: usize, key: &[u8], ready: &mut VecDeque<ReadyKey>) {
+        self.flags.iter().for_each(DirtyFlag::set);
+        let is_noted = || ready.iter().any(|other| other.database == database && *other.key == *key);
+        if !self.waiting.is_empty() && !is_noted() {
+            ready.push_back(ReadyKey { database, key: key.into() });
+        }
+    }
+
+    fn waits_until_gone(&self) -> bool {
+        self.waiting.iter().any(|waiter| waiter.wakes_without())
+    }
+}
+
+/// Whether a waiter is the first to wait for a key, or was the last: at all, and of those that want to know when it goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Only {
+    pub(crate) at_all: bool,
+    pub(crate) until_gone: bool,
+}
+
+/// The keys of one shard that somebody watches or waits for.
 #[derive(Debug, Default)]
 pub struct Watched {
-    keys: HashMap<Watchable, Vec<DirtyFlag>>,
+    keys: HashMap<Watchable, Interest>,
 }
 
 impl Watched {
+    /// Whether nobody watches anything or waits for anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Puts a waiter into a key's queue.
+    pub(crate) fn wait(&mut self, database: usize, key: &[u8], waiter: &Arc<Waiter>) -> Only {
+        let interest = self.keys.entry((database, key.into())).or_default();
+        let only = Only {
+            at_all: interest.waiting.is_empty(),
+            until_gone: waiter.wakes_without() && !interest.waits_until_gone(),
+        };
+        debug_assert!(interest.waiting.back().is_none_or(|last| last.ticket() < waiter.ticket()));
+        interest.waiting.push_back(Arc::clone(waiter));
+        only
+    }
+
+    /// Takes a waiter out of a key's queue, if it is in it.
+    pub(crate) fn stop_waiting(&mut self, database: usize, key: &[u8], waiter: &Waiter) -> Only {
+        let mut only = Only { at_all: false, until_gone: false };
+        let watchable = (database, key.into());
+        let Some(interest) = self.keys.get_mut(&watchable) else { return only };
+        let Ok(at) = interest.waiting.binary_search_by_key(&waiter.ticket(), |other| other.ticket()) else {
+            return only;
+        };
+        interest.waiting.remove(at);
+        only.at_all = interest.waiting.is_empty();
+        only.until_gone = waiter.wakes_without() && !interest.waits_until_gone();
+        if interest.is_none() {
+            self.keys.remove(&watchable);
+        }
+        only
+    }
+
+    /// Those that wait for a key, by ticket; `None` when there are none.
+    pub(crate) fn waiting(&self, database: usize, key: &[u8]) -> Option<&VecDeque<Arc<Waiter>>> {
+        let interest = self.keys.get(&(database, Box::from(key)))?;
+        (!interest.waiting.is_empty()).then_some(&interest.waiting)
+    }
+
     /// Adds a watcher of a key; tells whether it did not watch the key before.
     pub fn add(&mut self, database: usize, key: &[u8], flag: &DirtyFlag) -> bool {
-        let flags = self.keys.entry((database, key.into())).or_default();
+        let flags = &mut self.keys.entry((database, key.into())).or_default().flags;
         let is_new = !flags.iter().any(|other| other.is(flag));
         if is_new {
             flags.push(flag.clone());
@@ -44,35 +119,36 @@ impl Watched {
         is_new
     }
 
-    /// Takes a watcher of a key away; tells whether nobody watches anything here any more.
+    /// Takes a watcher of a key away; tells whether nobody wants to know of anything here any more.
     pub fn remove(&mut self, database: usize, key: &[u8], flag: &DirtyFlag) -> bool {
         let watchable = (database, key.into());
-        if let Some(flags) = self.keys.get_mut(&watchable) {
-            flags.retain(|other| !other.is(flag));
-            if flags.is_empty() {
+        if let Some(interest) = self.keys.get_mut(&watchable) {
+            interest.flags.retain(|other| !other.is(flag));
+            if interest.is_none() {
                 self.keys.remove(&watchable);
             }
         }
         self.keys.is_empty()
     }
 
-    /// Tells the watchers of a key that it has changed.
-    pub fn changed(&self, database: usize, key: &[u8]) {
-        if let Some(flags) = self.keys.get(&(database, Box::from(key))) {
-            flags.iter().for_each(DirtyFlag::set);
+    /// Tells the watchers of a key that it has changed; one that somebody waits for is noted in `ready`.
+    pub fn changed(&self, database: usize, key: &[u8], ready: &mut VecDeque<ReadyKey>) {
+        if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
+            interest.tell(database, key, ready);
         }
     }
 
-    /// The watched keys of a database.
+    /// The keys of a database that somebody wants to know of.
     pub fn keys_of(&self, database: usize) -> impl Iterator<Item = &[u8]> {
         self.keys.keys().filter(move |(watched, _)| *watched == database).map(|(_, key)| &**key)
     }
 
-    /// Tells the watchers of a database's keys that pass `changed` (all that the database held is going away).
-    pub fn changed_if(&self, database: usize, changed: impl Fn(&[u8]) -> bool) {
-        for ((watched, key), flags) in &self.keys {
+    /// Tells the watchers of a database's keys that pass `changed` (all that the database held is going away); those
+    /// that somebody waits for are noted in `ready`.
+    pub fn changed_if(&self, database: usize, ready: &mut VecDeque<ReadyKey>, changed: impl Fn(&[u8]) -> bool) {
+        for ((watched, key), interest) in &self.keys {
             if *watched == database && changed(key) {
-                flags.iter().for_each(DirtyFlag::set);
+                interest.tell(database, key, ready);
             }
         }
     }
@@ -89,11 +165,13 @@ mod tests {
         assert!(watched.add(0, b"k", &a));
         assert!(!watched.add(0, b"k", &a));
         assert!(watched.add(1, b"k", &b));
-        watched.changed(0, b"other");
+        let ready = &mut VecDeque::new();
+        watched.changed(0, b"other", ready);
         assert!(!a.is_set() && !b.is_set());
-        watched.changed(0, b"k");
+        watched.changed(0, b"k", ready);
         assert!(a.is_set() && !b.is_set());
-        watched.changed_if(1, |key| key == b"k");
+        watched.changed_if(1, ready, |key| key == b"k");
+        assert!(ready.is_empty(), "nobody waits");
         assert!(b.is_set());
         assert!(!watched.remove(0, b"k", &a));
         assert!(watched.remove(1, b"k", &b));

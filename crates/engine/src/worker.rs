@@ -1,6 +1,7 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
 use crate::batch::BatchScratch;
+use crate::blocking::ReadyKey;
 use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
@@ -9,6 +10,7 @@ use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
 use crate::scripting::Interpreters;
 use crate::stats::WorkerStats;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
@@ -41,6 +43,8 @@ pub struct Worker {
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
+    /// Keys that have changed and that somebody waits for, to be served when no shard is locked.
+    pub(crate) ready: VecDeque<ReadyKey>,
     random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
@@ -68,6 +72,7 @@ impl Worker {
             is_nested: false,
             packed_scratch: Vec::new(),
             keeps_expired: false,
+            ready: VecDeque::new(),
             random: Random::new(seed),
             client: 0,
             broadcasts: Vec::new(),

@@ -9,12 +9,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon_engine::config::{
     ACCEPTED_AT_DEFAULT, Caller, ClientClass, Config, Initial, Invocation, LogLevel, Machine, Policy, SETTINGS,
-    SetError, docs, help, parse,
+    SetError, UserLine, docs, help, parse,
 };
 use tenon_engine::notify::EventClass;
 
 fn machine() -> Machine {
     Machine { cores: 3, memory_bytes: Some(1_000_000), directory: "/".into() }
+}
+
+/// What is right for files without users.
+fn no_users(lines: &[UserLine]) -> Option<Vec<String>> {
+    (!lines.is_empty()).then(Vec::new)
 }
 
 fn defaults() -> Config {
@@ -181,7 +186,7 @@ fn errors_name_the_line_and_the_nearest_name() {
     );
     check("replicaof host 1", "t.conf:1: replicaof 'host 1': not supported yet: Tenon has no replication");
     check("tls-port 6380", "t.conf:1: tls-port '6380': not supported yet: Tenon has no TLS");
-    check("user bob on", "t.conf:1: 'user' is not supported yet: Tenon has no access control lists, only requirepass");
+    check("user", "t.conf:1: user: wrong number of arguments");
     check("dir /nonexistent", "t.conf:1: dir '/nonexistent': No such file or directory");
     check("shards 1000", "t.conf:1: shards '1000': argument must be a power of two between 1 and 65536");
     check("include a b", "t.conf:1: include 'a b': wrong number of arguments");
@@ -396,7 +401,7 @@ fn secrets_stay_secret() {
 
 #[test]
 fn rewrite_without_a_file() {
-    let error = defaults().rewrite().unwrap_err();
+    let error = defaults().rewrite(&no_users).unwrap_err();
     assert_eq!(error.to_string(), "The server is running without a config file");
 }
 
@@ -409,7 +414,7 @@ fn rewrite_keeps_what_is_right_and_replaces_the_rest() {
          client-output-buffer-limit pubsub 1 2 3\nhash-max-ziplist-entries 9\ntimeout 1\ntimeout 2",
     );
     let config = run(&[&path, "--port", "7000"]).unwrap();
-    config.rewrite().unwrap();
+    config.rewrite(&no_users).unwrap();
     let after_port = "# my conf\nport 7000\nmaxmemory 1048576\n# hz here\nHZ 10\n\
         client-output-buffer-limit normal 0 0 0\nclient-output-buffer-limit pubsub 1 2 3\nhash-max-ziplist-entries 9\n\
         timeout 1\ntimeout 2";
@@ -426,7 +431,7 @@ fn rewrite_keeps_what_is_right_and_replaces_the_rest() {
         ("latency-tracking-info-percentiles", ""),
     ];
     set(&config, &pairs).unwrap();
-    config.rewrite().unwrap();
+    config.rewrite(&no_users).unwrap();
     let expected = "# my conf\nport 7000\nmaxmemory 2mb\n# hz here\nhz 12\n\
         client-output-buffer-limit normal 1mb 1 1\nclient-output-buffer-limit replica 256mb 64mb 60\n\
         client-output-buffer-limit pubsub 1 2 3\nhash-max-listpack-entries 8\ntimeout 0\n\n\
@@ -437,7 +442,7 @@ fn rewrite_keeps_what_is_right_and_replaces_the_rest() {
     assert_eq!(get(&again, &["*"]), get(&config, &["*"]), "what was written says what was in force");
 
     set(&config, &[("timeout", "4"), ("slowlog-max-len", "1")]).unwrap();
-    config.rewrite().unwrap();
+    config.rewrite(&no_users).unwrap();
     let expected = expected.replace("timeout 0", "timeout 4") + "slowlog-max-len 1\n";
     assert_eq!(scratch.read("t.conf"), expected, "one signature is enough");
     assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 1, "no temporary file stays");
@@ -450,10 +455,10 @@ fn rewrite_overrides_included_files() {
     let text = format!("timeout 1\nhz 5\ninclude {included}\n");
     let path = scratch.write("t.conf", &text);
     let config = run(&[&path]).unwrap();
-    config.rewrite().unwrap();
+    config.rewrite(&no_users).unwrap();
     assert_eq!(scratch.read("t.conf"), text, "nothing changed");
     set(&config, &[("timeout", "2")]).unwrap();
-    config.rewrite().unwrap();
+    config.rewrite(&no_users).unwrap();
     assert_eq!(run(&[&path]).unwrap().timeout(), 2);
     assert_eq!(scratch.read("included.conf"), "timeout 9\n");
 }
@@ -462,7 +467,7 @@ fn rewrite_overrides_included_files() {
 fn rewrite_drops_what_flags_had_to_override() {
     let scratch = Scratch::new();
     let path = scratch.write("t.conf", "daemonize yes\nappendfsync always\nsave 900 1\nsave 60 5\n");
-    run(&[&path, "--daemonize", "no", "--appendfsync", "everysec", "--save", ""]).unwrap().rewrite().unwrap();
+    run(&[&path, "--daemonize", "no", "--appendfsync", "everysec", "--save", ""]).unwrap().rewrite(&no_users).unwrap();
     assert_eq!(scratch.read("t.conf"), "daemonize no\nappendfsync everysec\nsave \"\"\n");
 }
 
@@ -475,18 +480,18 @@ fn rewrite_keeps_mode_links_and_the_old_file_on_errors() {
     let link = scratch.0.join("link.conf");
     symlink(&target, &link).unwrap();
     let config = run(&[link.to_str().unwrap(), "--hz", "6"]).unwrap();
-    config.rewrite().unwrap();
+    config.rewrite(&no_users).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(scratch.read("target.conf"), "hz 6\n");
     assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
 
     fs::write(&target, "hz 5\nbroken line\n").unwrap();
-    let error = config.rewrite().unwrap_err().to_string();
+    let error = config.rewrite(&no_users).unwrap_err().to_string();
     assert!(error.starts_with("Rewriting config file: ") && error.contains(":2: unknown setting"), "{error}");
     assert_eq!(scratch.read("target.conf"), "hz 5\nbroken line\n");
 
     fs::remove_file(&target).unwrap();
-    config.rewrite().unwrap();
+    config.rewrite(&no_users).unwrap();
     assert_eq!(run(&[&target]).unwrap().hz(), 6, "a file that was removed is written anew");
 }
 
@@ -528,4 +533,37 @@ fn docs_are_up_to_date() {
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
     assert!(written == docs(), "docs/configuration.md is out of date: run this test with TENON_BLESS=1");
+}
+
+#[test]
+fn users_are_kept_as_they_are_named() {
+    let scratch = Scratch::new();
+    let path = scratch.write("t.conf", "user bob on \">p w\" (+get ~a)\nport 7000\nUSER eve off\n");
+    let config = run(&[&path, "--user", "ann", "nopass"]).unwrap();
+    let named: Vec<String> = config
+        .users()
+        .iter()
+        .map(|line| {
+            let words = std::iter::once(line.name()).chain(line.rules());
+            let words: Vec<_> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+            format!("{}: {}", line.origin, words.join(","))
+        })
+        .collect();
+    let named: Vec<&str> = named.iter().map(|line| line.rsplit('/').next().unwrap()).collect();
+    assert_eq!(named, ["t.conf:1: bob,on,>p w,(+get,~a)", "t.conf:3: eve,off", "command line: ann,nopass"]);
+
+    // Their lines are replaced where the first one stands, and only as far as whoever knows says so.
+    config.rewrite(&|_| None).unwrap();
+    assert!(scratch.read("t.conf").contains("(+get ~a)"));
+    let right = |lines: &[UserLine]| (lines.len() != 1).then(|| vec!["user bob off".to_owned()]);
+    config.rewrite(&right).unwrap();
+    assert_eq!(scratch.read("t.conf"), "user bob off\nport 7000\n");
+    let empty = scratch.write("empty.conf", "");
+    run(&[&empty]).unwrap().rewrite(&right).unwrap();
+    assert_eq!(scratch.read("empty.conf"), "\n# Generated by CONFIG REWRITE\nuser bob off\n");
+
+    let including = scratch.write("including.conf", &format!("include {path}\n"));
+    let error = run(&[&including]).unwrap().rewrite(&|_| Some(vec!["user bob on".to_owned()])).unwrap_err();
+    assert!(error.to_string().contains("an included file"), "{error}");
+    assert_eq!(scratch.read("including.conf"), format!("include {path}\n"));
 }

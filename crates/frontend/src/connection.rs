@@ -53,11 +53,33 @@ impl Connection {
         self.on_bytes(engine, worker, &[], out)
     }
 
+    /// Whether it may be served while another connection's command on this worker has not ended: most commands are then
+    /// refused, which memcached's protocol has no word for.
+    pub fn may_serve_meanwhile(&self) -> bool {
+        matches!(self, Connection::Resp(_))
+    }
+
     /// Takes a message from another thread.
-    pub fn on_message(&mut self, _engine: &Engine, worker: &mut Worker, message: Message, out: &mut OutBuf) -> Flow {
+    pub fn on_message(&mut self, engine: &Engine, worker: &mut Worker, message: Message, out: &mut OutBuf) -> Flow {
         match message {
             Message::Kill => Flow::Close,
+            // Who waits for a key is not waiting for the end of a pause any more.
+            Message::Unpause if self.is_blocked() => Flow::Stay,
             Message::Unpause => Flow::Continue,
+            Message::RightsChanged => match self {
+                Connection::Resp(connection) => {
+                    if connection.may_stay(engine) {
+                        Flow::Stay
+                    } else {
+                        Flow::Close
+                    }
+                }
+                Connection::Memcache(_) => Flow::Stay,
+            },
+            Message::Unblocked => match self {
+                Connection::Resp(connection) => connection.unblocked(engine, worker, out),
+                Connection::Memcache(_) => Flow::Stay,
+            },
             Message::Output => {
                 let before = out.len();
                 let client = self.client();
@@ -67,6 +89,14 @@ impl Connection {
                 client.sent_bytes.fetch_add(sent, Ordering::Relaxed);
                 Flow::Stay
             }
+        }
+    }
+
+    /// Whether the client waits for a key.
+    pub fn is_blocked(&self) -> bool {
+        match self {
+            Connection::Resp(connection) => connection.session().is_parked(),
+            Connection::Memcache(_) => false,
         }
     }
 

@@ -1,8 +1,8 @@
 //! A memcached client's connection: bytes to requests of the text protocol, and their answers. Knows no socket, and of
 //! the verbs only which handler runs which request.
 //!
-//! Clients live in database 0. `requirepass` is the other front end's: memcached's text protocol has no place for it,
-//! so who may reach this port may use it.
+//! Clients live in database 0. `requirepass` and users are the other front end's: memcached's text protocol has no
+//! place for them, so who may reach this port may use it.
 
 use crate::Flow;
 use crate::pending;

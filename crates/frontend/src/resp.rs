@@ -51,9 +51,8 @@ enum Progress {
 impl RespConnection {
     /// A connection at its start.
     pub fn new(engine: &Engine, client: Arc<Client>) -> RespConnection {
-        let authenticated = engine.config.requirepass().is_empty();
         RespConnection {
-            session: Session::new(client, authenticated),
+            session: engine.open_session(client),
             decoder: CommandDecoder::new(),
             pending: Vec::new(),
             filling: None,
@@ -70,6 +69,11 @@ impl RespConnection {
     /// The client's session.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Whether the client may stay connected, now that its user's rights have changed.
+    pub fn may_stay(&mut self, engine: &Engine) -> bool {
+        engine.may_stay_subscribed(&mut self.session)
     }
 
     /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
@@ -193,6 +197,10 @@ impl RespConnection {
                 self.pending.extend_from_slice(input);
                 Some(Flow::Park)
             }
+            Stopped::Parked => {
+                self.pending.extend_from_slice(input);
+                Some(Flow::Park)
+            }
             Stopped::Closing => Some(Flow::CloseAfterFlush),
             Stopped::No | Stopped::Output => None,
         }
@@ -228,11 +236,11 @@ impl RespConnection {
                         self.bigs.clear();
                         return Progress::Stopped { from: scratch.calls[0].input_end, flow: Flow::Park };
                     }
-                    Stopped::Output | Stopped::Paused => {
+                    Stopped::Output | Stopped::Paused | Stopped::Parked => {
                         // What was parsed beyond is parsed again then.
                         self.bigs.clear();
                         self.decoder = CommandDecoder::new();
-                        let flow = if stopped == Stopped::Paused { Flow::Park } else { Flow::Drain };
+                        let flow = if stopped == Stopped::Output { Flow::Drain } else { Flow::Park };
                         return Progress::Stopped { from, flow };
                     }
                 }
@@ -305,6 +313,18 @@ impl RespConnection {
             }
         }
         Ok(Parsed::Full)
+    }
+
+    /// Answers a command that has waited for a key, if its wait is over; the commands behind it go on then.
+    pub fn unblocked(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> Flow {
+        let before = out.len();
+        if !engine.finish_wait(worker, &mut self.session, out) {
+            return Flow::Stay;
+        }
+        let answered = (out.len() - before) as u64;
+        worker.stats.all.output_bytes.add(answered);
+        self.session.client.sent_bytes.fetch_add(answered, Ordering::Relaxed);
+        Flow::Continue
     }
 
     /// Ends the connection.

@@ -55,6 +55,7 @@ fn serve(config: Config) -> Result<bool, String> {
         tracing::warn!("the system allows {limit} open files: only about {max_clients} clients can be connected");
     }
     let engine = Arc::new(Engine::new(config, tenon_commands::ALL, random_seed()));
+    engine.load_users()?;
     let hook = (shutdown.clone(), Arc::downgrade(&engine));
     engine.set_shutdown(Box::new(move || {
         let grace = hook.1.upgrade().map_or(Duration::ZERO, |engine| grace(&engine.config));

@@ -107,6 +107,19 @@ impl Service for Tenon {
         connection.closed(&self.engine);
     }
 
+    fn may_serve_meanwhile(&self, connection: &Connection) -> bool {
+        connection.may_serve_meanwhile()
+    }
+
+    #[inline]
+    fn with_meanwhile<R>(&self, mut meanwhile: &mut dyn FnMut(&mut Worker), call: impl FnOnce() -> R) -> R {
+        tenon_engine::meanwhile::with(&mut meanwhile, call)
+    }
+
+    fn end_long_calls(&self) {
+        self.engine.scripts.running.end_all();
+    }
+
     fn note_unsent(&self, connection: &Connection, bytes: usize) {
         self.engine.note_unsent(connection.client(), bytes);
     }
@@ -131,9 +144,14 @@ impl Service for Tenon {
         }
     }
 
-    fn drops_parked(&self, _connection: &Connection) -> bool {
-        // Parked clients wait for the end of a CLIENT PAUSE; what they sent still counts.
-        false
+    fn drops_parked(&self, connection: &Connection) -> bool {
+        // Whoever waits for a key wants nothing any more. What those have sent who wait for the end of a CLIENT PAUSE
+        // still counts.
+        connection.is_blocked()
+    }
+
+    fn wakes_in(&self, worker: &Worker) -> Option<Duration> {
+        self.engine.next_end_of_wait(worker)
     }
 
     fn max_clients(&self) -> usize {

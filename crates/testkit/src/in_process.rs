@@ -159,7 +159,9 @@ impl Target for InProcess {
 
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), NotReady> {
         let config = configuration(&demand.settings_for(Side::Tenon)).map_err(NotReady::Fail)?;
-        self.host = Some(Rc::new(RefCell::new(Host::new(config))));
+        let host = Host::new(config);
+        host.engine.load_users().map_err(NotReady::Fail)?;
+        self.host = Some(Rc::new(RefCell::new(host)));
         self.dialect = Some(demand.dialect);
         Ok(())
     }

@@ -8,6 +8,7 @@ pub mod hash;
 pub mod help;
 mod help_command;
 pub mod hyperloglog;
+pub mod list;
 pub mod pubsub;
 mod random_count;
 mod reply_item;
@@ -84,6 +85,7 @@ pub static ALL: &[&Command] = &[
     &scripting::function::FUNCTION,
     &scripting::script::SCRIPT,
     // Server.
+    &server::acl::container::ACL,
     &server::command::COMMAND,
     &server::config::CONFIG,
     &server::debug::DEBUG,
@@ -97,6 +99,29 @@ pub static ALL: &[&Command] = &[
     &server::slowlog::SLOWLOG,
     &server::time::LASTSAVE,
     &server::time::TIME,
+    // Lists.
+    &list::blocking::BLMOVE,
+    &list::blocking::BLMPOP,
+    &list::blocking::BLPOP,
+    &list::blocking::BRPOP,
+    &list::blocking::BRPOPLPUSH,
+    &list::edit::LINSERT,
+    &list::edit::LREM,
+    &list::edit::LSET,
+    &list::edit::LTRIM,
+    &list::pop::LMPOP,
+    &list::pop::LPOP,
+    &list::pop::RPOP,
+    &list::position::LPOS,
+    &list::push::LPUSH,
+    &list::push::LPUSHX,
+    &list::push::RPUSH,
+    &list::push::RPUSHX,
+    &list::read::LINDEX,
+    &list::read::LLEN,
+    &list::read::LRANGE,
+    &list::transfer::LMOVE,
+    &list::transfer::RPOPLPUSH,
     // Hashes.
     &hash::get::HEXISTS,
     &hash::get::HGET,

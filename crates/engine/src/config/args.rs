@@ -112,6 +112,24 @@ pub fn quote(word: &str) -> String {
     quoted
 }
 
+/// The word as it has to stand among others: as it is, unless it would not be read so. Takes any bytes.
+pub(crate) fn quote_if_needed(word: &[u8]) -> Vec<u8> {
+    if !word.is_empty() && word.iter().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'')) {
+        return word.to_vec();
+    }
+    let mut quoted = vec![b'"'];
+    for &byte in word {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', byte]),
+            b' ' => quoted.push(byte),
+            byte if byte.is_ascii_graphic() => quoted.push(byte),
+            byte => quoted.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +155,10 @@ mod tests {
         for word in ["plain", "", "a b", "a\"b", "a'b", "back\\slash", "tab\tnew\nline", "\u{1}", "größe", "#no"] {
             assert_eq!(words(&quote(word)).unwrap(), [word]);
         }
+        for word in [&b"#no"[..], b"", b"a b", b"a\"b", b"a'b", b"back\\slash", b"\x00\xff\n", b"(a"] {
+            assert_eq!(split(&quote_if_needed(word)).unwrap(), [word]);
+        }
+        assert_eq!(quote_if_needed(b"#no\\"), b"#no\\");
         assert_eq!(quote("allkeys-lru"), "allkeys-lru");
         assert_eq!(quote("a b\"c"), r#""a b\"c""#);
     }

@@ -65,6 +65,20 @@ impl Choice for Access {
     const ALL: &'static [Self] = &[Self::No, Self::Yes, Self::Local];
 }
 
+/// Which channels a user may use of whom nothing else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelDefault {
+    /// All.
+    AllChannels,
+    /// None.
+    ResetChannels,
+}
+
+impl Choice for ChannelDefault {
+    const NAMES: &'static [&'static str] = &["allchannels", "resetchannels"];
+    const ALL: &'static [Self] = &[Self::AllChannels, Self::ResetChannels];
+}
+
 /// What watches over the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Supervisor {

@@ -232,6 +232,8 @@ pub enum RewriteError {
     NoFile,
     /// The file, or one that it includes, no longer loads.
     Load(LoadError),
+    /// Users have changed that an included file names, which is not rewritten.
+    UsersIncluded,
     /// The file cannot be written.
     Write(io::Error),
 }
@@ -241,6 +243,9 @@ impl Display for RewriteError {
         match self {
             Self::NoFile => f.write_str("The server is running without a config file"),
             Self::Load(error) => write!(f, "Rewriting config file: {error}"),
+            Self::UsersIncluded => f.write_str(
+                "Rewriting config file: users have changed that an included file names: name them in the file itself",
+            ),
             Self::Write(error) => write!(f, "Rewriting config file: {error}"),
         }
     }

@@ -11,6 +11,7 @@ use tenon_ds::glob::{Case, glob};
 use super::args;
 use super::error::{LoadError, LoadProblem, ValueError};
 use super::loader::{Loader, Origin};
+use super::rewrite::USER;
 
 /// How deep files may include files: more than anybody needs, and an end for those that include themselves.
 const INCLUDE_DEPTH_MAX: usize = 16;
@@ -38,6 +39,14 @@ impl Loader {
             let origin = Origin::Line { file: name.to_owned(), line: index + 1 };
             let fail = |problem| LoadError { origin: origin.clone(), problem };
             let words = directive(line).map_err(fail)?;
+            let Some((directive, rules)) = words.split_first() else { continue };
+            // Passwords and patterns of users may be any bytes.
+            if directive.eq_ignore_ascii_case(USER.as_bytes()) {
+                self.user(rules, &origin)?;
+                continue;
+            }
+            let words = words.iter().map(|word| String::from_utf8(word.clone()).map_err(|_| LoadProblem::NotUtf8));
+            let words = words.collect::<Result<Vec<String>, _>>().map_err(fail)?;
             let Some((directive, words)) = words.split_first() else { continue };
             if !directive.eq_ignore_ascii_case("include") {
                 self.apply(directive, words, &origin)?;
@@ -66,13 +75,12 @@ impl Loader {
 }
 
 /// The words of a line: none for a comment.
-pub(super) fn directive(line: &[u8]) -> Result<Vec<String>, LoadProblem> {
+pub(super) fn directive(line: &[u8]) -> Result<Vec<Vec<u8>>, LoadProblem> {
     let line = line.trim_ascii();
     if line.starts_with(b"#") {
         return Ok(Vec::new());
     }
-    let words = args::split(line).map_err(|args::Unbalanced| LoadProblem::UnbalancedQuotes)?;
-    words.into_iter().map(|word| String::from_utf8(word).map_err(|_| LoadProblem::NotUtf8)).collect()
+    args::split(line).map_err(|args::Unbalanced| LoadProblem::UnbalancedQuotes)
 }
 
 /// The files an `include` names: the path itself, or what its wildcards match, in order. As with Redis, a relative

@@ -11,7 +11,7 @@ use tenon_ds::glob::{Case, glob};
 
 use super::choices::{Access, Choice};
 use super::error::{SetError, ValueError};
-use super::loader::Warning;
+use super::loader::{UserLine, Warning};
 use super::machine::Machine;
 use super::setting::{At, Guard, Initial, Kind, Setting, Support};
 use super::table::{FITS, SETTINGS, SettingId, find};
@@ -36,6 +36,7 @@ pub struct Config {
     /// The file that CONFIG REWRITE writes.
     pub(super) file: Option<PathBuf>,
     pub(super) warnings: Vec<Warning>,
+    pub(super) users: Vec<UserLine>,
     /// Held while values change, so that CONFIG SET and CONFIG REWRITE see one another's work as a whole.
     pub(super) changing: Mutex<()>,
 }
@@ -74,6 +75,7 @@ impl Config {
             machine,
             file: None,
             warnings: Vec::new(),
+            users: Vec::new(),
             changing: Mutex::new(()),
         };
         for (setting, fits) in SETTINGS.iter().zip(FITS) {
@@ -91,6 +93,11 @@ impl Config {
     /// What should be logged about the configuration once there is a log.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// The users that the configuration was started with, as they were named.
+    pub fn users(&self) -> &[UserLine] {
+        &self.users
     }
 
     /// The machine that defaults and percentages are reckoned for.

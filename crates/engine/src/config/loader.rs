@@ -6,6 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use super::error::{LoadError, LoadProblem, ValueError};
 use super::live::{Config, check_support};
 use super::machine::Machine;
+use super::rewrite::USER;
 use super::setting::{Kind, Setting, Support};
 use super::table::{SETTINGS, find};
 use super::unsupported::{ACCEPTED_AT_DEFAULT, FORGOTTEN, Fixed, UNSUPPORTED_DIRECTIVES, find_fixed};
@@ -50,6 +51,28 @@ impl Display for Warning {
     }
 }
 
+/// A user and its rules, as a configuration names them. What the rules mean, and whether they are right, is not known
+/// here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserLine {
+    /// Where it was said.
+    pub origin: Origin,
+    name: Vec<u8>,
+    rules: Vec<Vec<u8>>,
+}
+
+impl UserLine {
+    /// The user's name.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// The rules, a selector perhaps in several words.
+    pub fn rules(&self) -> impl Iterator<Item = &[u8]> {
+        self.rules.iter().map(Vec::as_slice)
+    }
+}
+
 /// A configuration in the making. Later directives override earlier ones.
 #[derive(Debug)]
 pub struct Loader {
@@ -84,6 +107,10 @@ impl Loader {
     /// Obeys one directive: a name in any case, and the words after it.
     pub fn apply(&mut self, name: &str, words: &[String], origin: &Origin) -> Result<(), LoadError> {
         let fail = |problem| Err(LoadError { origin: origin.clone(), problem });
+        if name.eq_ignore_ascii_case(USER) {
+            let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            return self.user(&words, origin);
+        }
         if let Some(setting) = find(name) {
             self.forget(setting.name);
             return self.apply_setting(setting, name, words, origin);
@@ -105,6 +132,22 @@ impl Loader {
             return fail(LoadProblem::UnsupportedDirective { name: name.to_owned(), reason });
         }
         fail(LoadProblem::UnknownSetting { name: name.to_owned(), nearest: nearest(name) })
+    }
+
+    /// Obeys a `user` directive: a name, and its rules.
+    pub(super) fn user(&mut self, words: &[Vec<u8>], origin: &Origin) -> Result<(), LoadError> {
+        let Some((name, rules)) = words.split_first() else {
+            let error = ValueError::WrongNumberOfArguments;
+            let problem = LoadProblem::Value { name: USER.to_owned(), value: None, error };
+            return Err(LoadError { origin: origin.clone(), problem });
+        };
+        self.config.users.push(UserLine { origin: origin.clone(), name: name.clone(), rules: rules.to_vec() });
+        Ok(())
+    }
+
+    /// The users named so far.
+    pub(super) fn users(&self) -> &[UserLine] {
+        &self.config.users
     }
 
     fn apply_setting(

@@ -1,7 +1,7 @@
 //! The configuration: one table of settings, and everything derived from it (files, flags, CONFIG, help, docs). It
 //! knows nothing of sockets, commands or the store; who uses a setting reads it here.
 
-mod args;
+pub(crate) mod args;
 mod choices;
 mod cli;
 mod error;
@@ -17,15 +17,16 @@ mod table;
 mod unsupported;
 mod value;
 
-pub use choices::{Access, Choice, LogFormat, LogLevel, Supervisor};
+pub use choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, Supervisor};
 pub use cli::{Invocation, parse};
 pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};
 pub use live::{Caller, Changed, Config};
-pub use loader::{Loader, Origin, Warning};
+pub use loader::{Loader, Origin, UserLine, Warning};
 pub use machine::Machine;
+pub use rewrite::RightUsers;
 pub use setting::{At, Group, Guard, Initial, Kind, Setting, Support};
 pub use table::{SETTINGS, SettingId};
 pub use tenon_store::evict::Policy;
 pub use unsupported::{ACCEPTED_AT_DEFAULT, Fixed};
-pub use value::{ClientClass, OutputBufferLimit, OutputBufferLimits, SavePoint, Value};
+pub use value::{ClientClass, OutputBufferLimit, OutputBufferLimits, SavePoint, Value, parse_memory};

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::choices::{Access, Choice, LogFormat, LogLevel, Supervisor};
+use super::choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, Supervisor};
 use super::live::{Config, Read};
 use super::setting::{
     At, Group, Guard,
@@ -193,8 +193,20 @@ settings! {
         group: Group::Server, support: Support::Only { values: &["no"], reason: FOREGROUND }
     }
 
-    /// Password that clients must give with AUTH; empty for none.
+    /// Password that clients must give with AUTH, the default user's; empty for none.
     requirepass: Arc<str> { name: "requirepass", guard: Guard::Sensitive, group: Group::Security }
+    /// File of users, a line each as ACL LIST shows them; empty for none. ACL LOAD reads it anew and ACL SAVE writes it.
+    /// Memcached clients are no users.
+    aclfile: Arc<str> { name: "aclfile", at: At::Start, group: Group::Security }
+    /// How many refusals ACL LOG remembers.
+    acllog_max_len: u64 {
+        name: "acllog-max-len", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"), group: Group::Security
+    }
+    /// Which channels a new user may use: resetchannels for none, or allchannels.
+    acl_pubsub_default: ChannelDefault {
+        name: "acl-pubsub-default", kind: Kind::Choice(ChannelDefault::NAMES), initial: Is("resetchannels"),
+        group: Group::Security
+    }
     /// Whether clients may use DEBUG: no, yes, or local for those of this machine.
     enable_debug_command: Access {
         name: "enable-debug-command", kind: Kind::Choice(Access::NAMES), initial: Is("no"), at: At::Start,
@@ -287,7 +299,7 @@ settings! {
     /// Nodes at either end of a list that are never compressed; 0 compresses none.
     list_compress_depth: u32 {
         name: "list-compress-depth", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("0"),
-        group: Group::Collections
+        group: Group::Collections, support: Support::NoEffect("Tenon compresses no nodes.")
     }
     /// Members up to which a set of integers is packed.
     set_max_intset_entries: u64 {

@@ -44,7 +44,6 @@ const CLUSTER: &str = "Tenon has no cluster mode";
 const TLS: &str = "Tenon has no TLS";
 const AOF: &str = "Tenon has no append-only file";
 const RDB: &str = "Tenon has no snapshots on disk";
-const ACL: &str = "Tenon has no access control lists, only requirepass";
 const SYSLOG: &str = "Tenon logs to its standard output or a file";
 const DEFRAG: &str = "Tenon has no active defragmentation";
 const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
@@ -133,9 +132,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("rdb-del-sync-files", "no", RDB),
     fixed("rdb-save-incremental-fsync", "yes", RDB),
     fixed("sanitize-dump-payload", "no", RDB),
-    fixed("aclfile", "", ACL),
-    fixed("acl-pubsub-default", "resetchannels", ACL),
-    fixed("acllog-max-len", "128", ACL),
     fixed("enable-module-command", "no", "Tenon has no modules"),
     fixed("syslog-enabled", "no", SYSLOG),
     fixed("syslog-ident", "redis", SYSLOG),
@@ -160,7 +156,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
 
 /// Directives of Redis that are no settings, with the reason why they stop the start.
 pub(super) static UNSUPPORTED_DIRECTIVES: &[(&str, &str)] = &[
-    ("user", ACL),
     ("rename-command", "commands keep their names; enable-debug-command guards the dangerous one"),
     ("loadmodule", "Tenon has no modules"),
     ("sentinel", "Tenon is no Sentinel"),

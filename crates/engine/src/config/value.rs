@@ -128,7 +128,7 @@ fn parse_integer(word: &str) -> Result<i64, ValueError> {
 }
 
 /// As Redis's `memtoull`, but the digits must be there and the bytes must fit.
-pub(super) fn parse_memory(word: &str) -> Option<i64> {
+pub fn parse_memory(word: &str) -> Option<i64> {
     let (digits, unit) = word.split_at(word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len()));
     let factor: i64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,

@@ -47,7 +47,12 @@ impl Engine {
         visit: impl FnOnce(&mut KeyCx<'_>) -> R,
     ) -> R {
         let mut state = self.lock_serving(worker, self.shards.index(hash));
-        visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true })
+        let result = visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true });
+        drop(state);
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
+        }
+        result
     }
 }
 
@@ -421,7 +426,7 @@ impl<'a> KeyCx<'a> {
     #[inline]
     fn tell_others(&mut self) {
         if let Some(watched) = &self.state.watched {
-            watched.changed(self.database, self.key);
+            watched.changed(self.database, self.key, &mut self.worker.ready);
         }
         if self.engine.tracking.is_active() {
             self.engine.key_changed(self.worker, self.hash, self.key);

@@ -4,6 +4,18 @@ use super::KeyCx;
 use crate::engine::Engine;
 use crate::shards::Locked;
 use crate::worker::Worker;
+use tenon_store::types::ValueType;
+
+/// Which keys a command may take elements from, as far as others wait for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Turn<'a> {
+    /// All: it does not wait in any case.
+    Now,
+    /// Those that nobody waits for: it could overtake them.
+    BehindOthers,
+    /// This one, which has changed: it has waited for it, and it is its turn.
+    Woken(&'a [u8]),
+}
 use tenon_store::entry::EntryRef;
 use tenon_store::keyspace::is_past;
 
@@ -14,6 +26,7 @@ pub struct KeysCx<'a> {
     pub(crate) held: &'a mut dyn Locked,
     pub(crate) database: usize,
     pub(crate) touches: bool,
+    pub(crate) turn: Turn<'a>,
 }
 
 impl<'a> KeysCx<'a> {
@@ -35,6 +48,27 @@ impl<'a> KeysCx<'a> {
     /// The session's database.
     pub fn database(&self) -> usize {
         self.database
+    }
+
+    /// Whether a command that takes values of this type, and may wait for one, may take from this key: nobody has waited
+    /// longer, and where it has waited, this is the key that has changed.
+    pub fn may_take(&mut self, key: &[u8], wanted: ValueType) -> bool {
+        match self.turn {
+            Turn::Now => true,
+            Turn::Woken(ready) => ready == key,
+            Turn::BehindOthers => {
+                let index = self.engine.shards.index(self.engine.shards.hash(key));
+                let watched = &self.held.shard(index).watched;
+                let queue = watched.as_ref().and_then(|watched| watched.waiting(self.database, key));
+                !queue.is_some_and(|queue| queue.iter().any(|waiter| waiter.wanted() == wanted && waiter.is_waiting()))
+            }
+        }
+    }
+
+    /// Whether a command that only reads from this key, and may wait for it, is to look at it: always, but where it has
+    /// waited only at the key that has changed.
+    pub fn is_ready(&self, key: &[u8]) -> bool {
+        if let Turn::Woken(ready) = self.turn { ready == key } else { true }
     }
 
     /// One of the keys, in the session's database.

@@ -201,7 +201,7 @@ mod tests {
         let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
         let (remote, local) = (String::new(), String::new());
         let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: 0, unix: false };
-        Session::new(engine.clients.add(info, 0), true)
+        engine.open_session(engine.clients.add(info, 0))
     }
 
     fn received(session: &Session) -> Vec<u8> {

@@ -20,6 +20,7 @@
 use super::known::Known;
 use super::libraries::Function;
 use super::running::{Busy, Kind};
+use crate::acl::Context;
 use crate::args::Args;
 use crate::batch::Target;
 use crate::clock::monotonic_ns;
@@ -28,7 +29,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
 use crate::meanwhile;
-use crate::monitor;
+use crate::monitor::Origin;
 use crate::session::Session;
 use crate::shards::{Held, Locked};
 use crate::table::Resolved;
@@ -118,6 +119,7 @@ impl Drop for ScriptHost<'_, '_> {
             if let Reach::Own(held) = &mut self.reach {
                 held.clear();
                 self.engine.unwatch_deferred();
+                self.engine.leave_deferred();
             }
         }
     }
@@ -137,7 +139,10 @@ impl ScriptHost<'_, '_> {
         if flags.any(Flags::NO_SCRIPT) {
             return Err(CmdError::text("ERR This Redis command is not allowed from script"));
         }
-        self.engine.script_may_call(self.session, resolved, args)?;
+        if let Err(denial) = self.engine.acl_check(self.session, resolved, args) {
+            self.engine.note_denial(self.worker, self.session, resolved, args, denial, Context::Lua);
+            return Err(CmdError::text(denial.message_in_script()));
+        }
         if self.rights.read_only && flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
             return Err(CmdError::text("ERR Write commands are not allowed from read-only scripts."));
         }
@@ -308,6 +313,9 @@ impl Host for ScriptHost<'_, '_> {
         if resolved.command.flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
             self.begin_write()?;
         }
+        if engine.monitors.are_watching() {
+            engine.tell_monitors(Origin::Script, self.session.database, resolved.command, &args, &[]);
+        }
         let started_ns = monotonic_ns();
         let held: &mut dyn Locked = match &mut self.reach {
             Reach::Own(held) => held,
@@ -317,7 +325,6 @@ impl Host for ScriptHost<'_, '_> {
         if let Err(error) = result {
             engine.answer_error(self.worker, Some(resolved), &error, &mut reply);
         }
-        engine.tell_monitors(monitor::Origin::Script, self.session.database, resolved.command, &args, &[]);
         let stats = &self.worker.stats;
         stats.commands[resolved.number as usize].ran(1, monotonic_ns().saturating_sub(started_ns));
         stats.all.commands.add(1);
@@ -328,11 +335,11 @@ impl Host for ScriptHost<'_, '_> {
         let args = Args::new(&words.spans, &words.bytes, &[], &[]);
         match self.engine.resolve(&args) {
             Target::Key(resolved, _) | Target::Other(resolved) => {
-                Ok(self.engine.script_may_call(self.session, resolved, &args).is_ok())
+                Ok(self.engine.acl_check(self.session, resolved, &args).is_ok())
             }
             // The number of arguments is not looked at.
             Target::Refused(error, Some(resolved)) if matches!(*error, CmdError::Arity(_)) => {
-                Ok(self.engine.script_may_call(self.session, resolved, &args).is_ok())
+                Ok(self.engine.acl_check(self.session, resolved, &args).is_ok())
             }
             Target::Settled(_) | Target::Refused(..) => Err(NoSuchCommand),
         }
@@ -374,20 +381,5 @@ pub(crate) fn log(level: LogLevel, text: &[u8]) {
         LogLevel::Verbose => tracing::debug!("script: {text}"),
         LogLevel::Notice => tracing::info!("script: {text}"),
         LogLevel::Warning => tracing::warn!("script: {text}"),
-    }
-}
-
-impl Engine {
-    /// Whether the session's user may run this command from a script.
-    ///
-    /// # Errors
-    /// When not.
-    pub(crate) fn script_may_call(
-        &self,
-        _session: &Session,
-        _resolved: Resolved,
-        _args: &Args<'_>,
-    ) -> Result<(), CmdError> {
-        Ok(())
     }
 }

@@ -10,6 +10,7 @@ use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
+use crate::monitor;
 use crate::worker::Worker;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -94,7 +95,6 @@ impl Engine {
         access: Access,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
-        self.tell_monitors_of_script(cx.session, args);
         let sha = match by {
             By::Source => None,
             By::Sha => Some(sha_argument(args.get(1)).ok_or(NO_SCRIPT)?),
@@ -120,7 +120,6 @@ impl Engine {
         access: Access,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
-        self.tell_monitors_of_script(cx.session, args);
         let missing = || CmdError::text("ERR Function not found");
         self.scripts.libraries.function(args.get(1)).ok_or_else(missing)?;
         let keys = key_count(args, CmdError::text("ERR Bad number of keys provided"))?;
@@ -245,6 +244,10 @@ impl Engine {
             (3..3 + keys).map(|at| self.shards.index(self.shards.hash(args.get(at)))).collect()
         };
         let (database, started_ns) = (cx.session.database, monotonic_ns());
+        if self.monitors.are_watching() {
+            // Before the commands that it calls.
+            self.show_monitors(monitor::Origin::Client(&cx.session.client), database, args, &cx.worker.secrets);
+        }
         for attempt in 0.. {
             let reach = match &mut cx.held {
                 Some(held) => Reach::Given(&mut **held),

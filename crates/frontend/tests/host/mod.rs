@@ -31,7 +31,7 @@ impl Host {
 
     #[allow(dead_code, reason = "not every test program changes settings")]
     pub fn set(&self, name: &str, value: &str) {
-        self.engine.config.set(&[(name.as_bytes(), value.as_bytes())], Caller::Local).expect("a setting");
+        self.engine.set_config(&[(name.as_bytes(), value.as_bytes())], Caller::Local).expect("a setting");
     }
 
     /// Lets time pass for whatever runs next; the real clock stays.

@@ -6,7 +6,8 @@ use std::time::Instant;
 /// One connection, as the loop sees it.
 pub(super) struct Connection<C, S> {
     pub(super) socket: S,
-    pub(super) state: C,
+    /// Taken out while a call with it runs.
+    pub(super) state: Option<C>,
     pub(super) id: ConnectionId,
     pub(super) phase: Phase,
     /// When bytes last came or went.
@@ -15,6 +16,17 @@ pub(super) struct Connection<C, S> {
     pub(super) unsent_noted: usize,
     /// Since when the unsent output has been over its soft limit.
     pub(super) over_soft_since: Option<Instant>,
+}
+
+impl<C, S> Connection<C, S> {
+    /// The service's state.
+    ///
+    /// # Panics
+    /// While a call with it runs.
+    #[inline]
+    pub(super) fn state(&self) -> &C {
+        self.state.as_ref().expect("a connection is left alone while a call with it runs")
+    }
 }
 
 /// What a connection is waiting for.

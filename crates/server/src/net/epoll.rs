@@ -44,7 +44,6 @@ pub(super) struct Epoll {
     /// Tokens to report in the next wait without asking the kernel, and those reported in the last.
     again: Vec<u64>,
     reported_again: Vec<u64>,
-    input: Vec<u8>,
 }
 
 pub(super) struct EpollSocket {
@@ -90,13 +89,7 @@ impl Io for Epoll {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         // Edge-triggered, so the counter never has to be read back.
         epoll::add(&epoll, waker, EventData::new_u64(WAKER_TOKEN), EventFlags::IN | EventFlags::ET)?;
-        Ok(Epoll {
-            epoll,
-            ready: Vec::with_capacity(EVENTS_PER_WAIT),
-            again: Vec::new(),
-            reported_again: Vec::new(),
-            input: Vec::with_capacity(RECEIVE_BYTES),
-        })
+        Ok(Epoll { epoll, ready: Vec::with_capacity(EVENTS_PER_WAIT), again: Vec::new(), reported_again: Vec::new() })
     }
 
     fn open(&mut self, fd: OwnedFd, token: u64) -> std::io::Result<EpollSocket> {
@@ -143,13 +136,16 @@ impl Io for Epoll {
     }
 
     #[inline]
-    fn receive<'a>(&'a mut self, socket: &mut EpollSocket) -> Received<'a> {
-        self.input.clear();
-        match recv(&socket.fd, spare_capacity(&mut self.input), RecvFlags::empty()) {
+    fn receive(&mut self, socket: &mut EpollSocket, input: &mut Vec<u8>) -> Received {
+        input.clear();
+        if input.capacity() < RECEIVE_BYTES {
+            input.reserve_exact(RECEIVE_BYTES);
+        }
+        match recv(&socket.fd, spare_capacity(input), RecvFlags::empty()) {
             Ok((0, _)) => Received::End,
             Ok((received, _)) => {
-                socket.may_receive = received == self.input.capacity() || socket.end_is_near;
-                Received::Bytes(&self.input)
+                socket.may_receive = received == input.capacity() || socket.end_is_near;
+                Received::Bytes
             }
             Err(Errno::AGAIN | Errno::INTR) => {
                 socket.may_receive = false;

@@ -6,7 +6,8 @@ use rustix::io::Errno;
 use std::time::Duration;
 use tenon_wire::OutBuf;
 
-/// How many bytes one receive may deliver. A worker has one such buffer for all its connections.
+/// How many bytes one receive may deliver. A worker has one such buffer for all its connections, and another one while it
+/// serves some in the middle of a call.
 pub(super) const RECEIVE_BYTES: usize = 64 * 1024;
 
 /// One worker's way to move bytes. The loop is written against this, so that a ring can stand behind it as well as epoll.
@@ -28,8 +29,8 @@ pub(super) trait Io: Sized {
     /// One of the events of the last wait.
     fn event(&mut self, index: usize) -> Event;
 
-    /// The next bytes that came in, if any. They stay valid until the next call.
-    fn receive<'a>(&'a mut self, socket: &mut Self::Socket) -> Received<'a>;
+    /// Puts the next bytes that came in, if any, into `input`, in the place of what is there.
+    fn receive(&mut self, socket: &mut Self::Socket, input: &mut Vec<u8>) -> Received;
 
     /// Says that the socket is to be read again although nothing new may come in. Where more may be waiting, the next
     /// wait returns at once and has an event for it.
@@ -74,8 +75,8 @@ pub(super) struct Event {
 
 /// The outcome of a receive.
 #[derive(Debug)]
-pub(super) enum Received<'a> {
-    Bytes(&'a [u8]),
+pub(super) enum Received {
+    Bytes,
     /// Nothing now; an event will tell.
     Nothing,
     /// The client has ended its side, and all before it was delivered.

@@ -15,6 +15,10 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+/// A worker's stack: scripts may nest calls, coroutines and values as deeply as Lua lets them. It is memory only as far
+/// as it is used.
+const WORKER_STACK_BYTES: usize = 16 << 20;
+
 /// What to serve on.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -145,7 +149,8 @@ fn start_threads<S: Service>(
         let (service, mail, shutdown) = (Arc::clone(&service), mail.clone(), shutdown.clone());
         let started = started.clone();
         let body = move || run_worker(index, service, mail, shutdown, started);
-        threads.push(thread::Builder::new().name(format!("tenon-w{index}")).spawn(body)?);
+        threads
+            .push(thread::Builder::new().name(format!("tenon-w{index}")).stack_size(WORKER_STACK_BYTES).spawn(body)?);
     }
     drop(started);
     for _ in 0..workers {
@@ -167,7 +172,7 @@ fn run_worker<S: Service>(
     shutdown: Shutdown,
     started: mpsc::Sender<std::io::Result<()>>,
 ) {
-    let worker = match Worker::<S, Epoll>::new(service, index, mail) {
+    let worker = match Worker::<S, Epoll>::new(&service, index, mail) {
         Ok(worker) => worker,
         Err(error) => {
             // If the receiver is gone, the start has failed already.

@@ -76,11 +76,35 @@ pub trait Service: Send + Sync + 'static {
     /// Does what is due now and then, and says when to be called next.
     fn tick(&self, worker: &mut Self::Worker, now: Instant) -> Duration;
 
+    /// How long the worker may wait at most before it is to tick, whatever the last tick said; `None` for as long as
+    /// that did. Asked before each wait.
+    fn wakes_in(&self, worker: &Self::Worker) -> Option<Duration> {
+        let _ = worker;
+        None
+    }
+
     /// Ends a connection. Its socket is still open, but nothing more is sent.
     fn closed(&self, worker: &mut Self::Worker, connection: Self::Connection, reason: CloseReason);
 
     /// Notes how many bytes of the connection's output are unsent. Told when that has changed.
     fn note_unsent(&self, connection: &Self::Connection, bytes: usize);
+
+    /// Whether a connection may be given its input while another one's call has not ended (see
+    /// [`Service::with_meanwhile`]); its input waits otherwise.
+    fn may_serve_meanwhile(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        false
+    }
+
+    /// Makes a call for a connection. As long as it runs, `meanwhile` serves the worker's other connections, new ones
+    /// too, whenever the service calls it; it does not wait.
+    fn with_meanwhile<R>(&self, meanwhile: &mut dyn FnMut(&mut Self::Worker), call: impl FnOnce() -> R) -> R {
+        let _ = meanwhile;
+        call()
+    }
+
+    /// Ends calls that would go on for long: the server ends.
+    fn end_long_calls(&self) {}
 
     /// How much unsent output this connection may have and still be read, in bytes; what waits after [`Flow::Drain`]
     /// goes on when half of that is free. Asked only where some is unsent.

@@ -7,7 +7,6 @@ use super::service::{CloseReason, ConnectionId, Peer, Service};
 use super::slab::{Key, Slab};
 use rustix::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
@@ -23,16 +22,27 @@ const FLUSH_STALL_MAX: Duration = Duration::from_secs(60);
 const TICK_MIN: Duration = Duration::from_millis(1);
 const TICK_MAX: Duration = Duration::from_secs(1);
 
-pub(super) struct Worker<S: Service, I: Io> {
-    service: Arc<S>,
-    state: S::Worker,
+pub(super) struct Worker<'s, S: Service, I: Io> {
+    service: &'s S,
+    /// The service's own state, before the loop runs; the loop then hands it down.
+    state: Option<S::Worker>,
     index: usize,
     mail: Mailboxes<S::Message>,
     letters: Vec<Letter<S::Message>>,
     io: I,
     connections: Slab<Connection<S::Connection, I::Socket>>,
-    /// Where replies are written before they are sent; empty between calls.
+    /// Where replies are written before they are sent; empty between calls, and taken out for one.
     reply: OutBuf,
+    /// Where input is received; taken out for a call.
+    input: Vec<u8>,
+    /// The events of this turn, and how many of them are dealt with.
+    events: usize,
+    events_done: usize,
+    /// Whether what is done now is done in the middle of a call.
+    in_call: bool,
+    /// Events and letters that came in the middle of a call and wait for its end.
+    postponed_events: Vec<Event>,
+    postponed_letters: Vec<Letter<S::Message>>,
     /// Connections whose output left at once although they asked to be resumed after it: they go on in the next turn,
     /// so that others have theirs.
     resume_next: Vec<Key>,
@@ -44,21 +54,27 @@ pub(super) struct Worker<S: Service, I: Io> {
     deadline: Option<Instant>,
 }
 
-impl<S: Service, I: Io> Worker<S, I> {
+impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     /// Makes the worker on the thread that will run it.
-    pub(super) fn new(service: Arc<S>, index: usize, mail: Mailboxes<S::Message>) -> std::io::Result<Worker<S, I>> {
+    pub(super) fn new(service: &'s S, index: usize, mail: Mailboxes<S::Message>) -> std::io::Result<Worker<'s, S, I>> {
         let io = I::new(mail.mailbox(index).waker())?;
         let state = service.worker(index, &mail);
         let now = Instant::now();
         Ok(Worker {
             service,
-            state,
+            state: Some(state),
             index,
             mail,
             letters: Vec::new(),
             io,
             connections: Slab::new(),
             reply: OutBuf::new(),
+            input: Vec::new(),
+            events: 0,
+            events_done: 0,
+            in_call: false,
+            postponed_events: Vec::new(),
+            postponed_letters: Vec::new(),
             resume_next: Vec::new(),
             now,
             next_tick: now,
@@ -70,30 +86,99 @@ impl<S: Service, I: Io> Worker<S, I> {
 
     /// Serves until the server is shut down.
     pub(super) fn run(mut self) -> std::io::Result<()> {
+        let worker = &mut self.state.take().expect("a worker is run once");
         loop {
-            let events = self.wait()?;
+            self.events = self.wait(worker)?;
+            self.events_done = 0;
             self.now = Instant::now();
             let now = self.now;
-            self.guarded(|service, state| service.begin_turn(state, now));
-            for index in 0..events {
-                let event = self.io.event(index);
-                self.on_event(event);
+            self.guarded(worker, |service, worker| service.begin_turn(worker, now));
+            for event in std::mem::take(&mut self.postponed_events) {
+                self.on_event(worker, event);
             }
-            self.resume_waiting();
-            self.read_mail();
-            self.keep_time();
-            self.guarded(|service, state| service.end_turn(state));
-            if self.deadline.is_some() && self.is_shut_down() {
+            self.deal_with_events(worker);
+            self.resume_waiting(worker);
+            self.read_mail(worker);
+            self.keep_time(worker);
+            self.guarded(worker, |service, worker| service.end_turn(worker));
+            if self.deadline.is_some() && self.is_shut_down(worker) {
                 return Ok(());
             }
         }
     }
 
-    fn wait(&mut self) -> std::io::Result<usize> {
+    fn deal_with_events(&mut self, worker: &mut S::Worker) {
+        while self.events_done < self.events {
+            let event = self.io.event(self.events_done);
+            self.events_done += 1;
+            self.on_event(worker, event);
+        }
+    }
+
+    /// Makes a call for a connection and does what it asks for. All that the call needs is taken out of the loop for it,
+    /// so that the loop can serve the other connections in its middle.
+    #[inline]
+    fn call(
+        &mut self,
+        worker: &mut S::Worker,
+        key: Key,
+        call: impl FnOnce(&S, &mut S::Worker, &mut S::Connection, &mut OutBuf) -> Flow,
+    ) {
+        let Some(mut state) = self.connections.get_mut(key).and_then(|connection| connection.state.take()) else {
+            return;
+        };
+        let mut reply = std::mem::take(&mut self.reply);
+        let service = self.service;
+        let mut meanwhile = |worker: &mut S::Worker| self.serve_meanwhile(worker);
+        let flow = service.with_meanwhile(&mut meanwhile, || {
+            catch_unwind(AssertUnwindSafe(|| call(service, worker, &mut state, &mut reply)))
+        });
+        self.reply = reply;
+        let connection = self.connections.get_mut(key).expect("a connection stays while a call with it runs");
+        connection.state = Some(state);
+        self.after_call(worker, key, flow);
+    }
+
+    /// Serves connections in the middle of another one's call: takes new ones, and what the service lets through of the
+    /// others' input. Everything else waits for the call's end.
+    fn serve_meanwhile(&mut self, worker: &mut S::Worker) {
+        self.in_call = true;
+        // The turn's other events first: the next wait would lose them.
+        self.deal_with_events(worker);
+        let mut letters = Vec::new();
+        self.mail.mailbox(self.index).take(&mut letters);
+        for letter in letters {
+            match letter {
+                Letter::Accepted(accepted) => self.accept(worker, accepted),
+                other => {
+                    if let Letter::Shutdown { .. } = other {
+                        self.service.end_long_calls();
+                    }
+                    self.postponed_letters.push(other);
+                }
+            }
+        }
+        match self.io.wait(Duration::ZERO) {
+            Ok(events) => {
+                self.events = events;
+                self.events_done = 0;
+                self.deal_with_events(worker);
+            }
+            // The loop's own wait will fail in the same way and end it.
+            Err(error) => tracing::warn!(worker = self.index, %error, "cannot wait in the middle of a call"),
+        }
+        self.in_call = false;
+    }
+
+    fn wait(&mut self, worker: &S::Worker) -> std::io::Result<usize> {
+        if let Some(earlier) = self.service.wakes_in(worker) {
+            self.next_tick = self.next_tick.min(self.now + earlier);
+        }
         let next = self.next_tick.min(self.next_sweep);
         let mut timeout = next.saturating_duration_since(self.now);
         let mailbox = self.mail.mailbox(self.index);
-        if !mailbox.may_sleep() || !self.resume_next.is_empty() {
+        let has_postponed = !self.postponed_events.is_empty() || !self.postponed_letters.is_empty();
+        if !mailbox.may_sleep() || !self.resume_next.is_empty() || has_postponed {
             timeout = Duration::ZERO;
         }
         let events = self.io.wait(timeout);
@@ -102,40 +187,48 @@ impl<S: Service, I: Io> Worker<S, I> {
     }
 
     /// Calls the service where no connection is to blame; a panic is logged and the worker lives on.
-    fn guarded<R>(&mut self, call: impl FnOnce(&S, &mut S::Worker) -> R) -> Option<R> {
-        let (service, state) = (&*self.service, &mut self.state);
-        let result = catch_unwind(AssertUnwindSafe(|| call(service, state))).ok();
+    fn guarded<R>(&self, worker: &mut S::Worker, call: impl FnOnce(&S, &mut S::Worker) -> R) -> Option<R> {
+        let service = self.service;
+        let result = catch_unwind(AssertUnwindSafe(|| call(service, worker))).ok();
         if result.is_none() {
             tracing::error!(worker = self.index, "a bug made the worker's upkeep panic; it goes on");
         }
         result
     }
 
-    fn on_event(&mut self, event: Event) {
+    fn on_event(&mut self, worker: &mut S::Worker, event: Event) {
         let key = Key::from_u64(event.token);
         // A token without a connection is that of one closed since the wait, or the waker's.
         let Some(connection) = self.connections.get_mut(key) else { return };
+        let may_go_on = match &connection.state {
+            Some(_) if !self.in_call => true,
+            Some(state) => self.service.may_serve_meanwhile(state),
+            None => false,
+        };
+        if !may_go_on {
+            return self.postponed_events.push(event);
+        }
         connection.socket.note(event);
         if event.broken && connection.phase != Phase::Open {
-            return self.close(key, CloseReason::PeerClosed);
+            return self.close(worker, key, CloseReason::PeerClosed);
         }
         if event.peer_ended && connection.phase == Phase::Parked {
-            return self.peer_ended_while_parked(key);
+            return self.peer_ended_while_parked(worker, key);
         }
-        if event.sent && !self.go_on_sending(key) {
+        if event.sent && !self.go_on_sending(worker, key) {
             return;
         }
-        self.receive(key);
+        self.receive(worker, key);
     }
 
     /// Sends what was left; `false` if the connection is gone.
-    fn go_on_sending(&mut self, key: Key) -> bool {
+    fn go_on_sending(&mut self, worker: &mut S::Worker, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else { return false };
         match self.io.continue_send(&mut connection.socket) {
             Ok(true) => connection.active_at = self.now,
             Ok(false) => {}
             Err(error) => {
-                self.close(key, CloseReason::Failed(error));
+                self.close(worker, key, CloseReason::Failed(error));
                 return false;
             }
         }
@@ -143,66 +236,64 @@ impl<S: Service, I: Io> Worker<S, I> {
         if unsent == 0 {
             connection.over_soft_since = None;
         }
-        note_unsent(&*self.service, connection);
+        note_unsent(self.service, connection);
         match connection.phase {
-            Phase::Draining if has_room(&*self.service, connection) => self.resume(key),
-            Phase::Flushing(reason) if unsent == 0 => self.close(key, reason),
-            _ if unsent > 0 => self.check_output_limits(key),
+            Phase::Draining if has_room(self.service, connection) => self.resume(worker, key),
+            Phase::Flushing(reason) if unsent == 0 => self.close(worker, key, reason),
+            _ if unsent > 0 => self.check_output_limits(worker, key),
             _ => {}
         }
         self.connections.get_mut(key).is_some()
     }
 
     /// Delivers one buffer of input, if the connection may be read.
-    fn receive(&mut self, key: Key) {
+    fn receive(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.phase != Phase::Open
             || !connection.socket.may_receive()
-            || has_too_much_unsent(&*self.service, connection)
+            || has_too_much_unsent(self.service, connection)
         {
             return;
         }
-        match self.io.receive(&mut connection.socket) {
-            Received::Bytes(input) => {
+        match self.io.receive(&mut connection.socket, &mut self.input) {
+            Received::Bytes => {
                 connection.active_at = self.now;
-                let (service, worker, reply) = (&*self.service, &mut self.state, &mut self.reply);
-                let state = &mut connection.state;
-                let flow = catch_unwind(AssertUnwindSafe(|| service.on_bytes(worker, state, input, reply)));
-                self.after_call(key, flow);
+                let input = std::mem::take(&mut self.input);
+                self.call(worker, key, |service, worker, state, reply| service.on_bytes(worker, state, &input, reply));
+                self.input = input;
             }
             Received::Nothing => {}
-            Received::End if connection.socket.unsent() == 0 => self.close(key, CloseReason::PeerClosed),
+            Received::End if connection.socket.unsent() == 0 => self.close(worker, key, CloseReason::PeerClosed),
             Received::End => connection.phase = Phase::Flushing(CloseReason::PeerClosed),
-            Received::Failed(error) => self.close(key, CloseReason::Failed(error)),
+            Received::Failed(error) => self.close(worker, key, CloseReason::Failed(error)),
         }
     }
 
-    fn resume(&mut self, key: Key) {
+    fn resume(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.phase = Phase::Open;
-        let (service, worker, reply) = (&*self.service, &mut self.state, &mut self.reply);
-        let state = &mut connection.state;
-        let flow = catch_unwind(AssertUnwindSafe(|| service.resume(worker, state, reply)));
-        self.after_call(key, flow);
+        // While it waited it was not idle.
+        connection.active_at = self.now;
+        self.call(worker, key, |service, worker, state, reply| service.resume(worker, state, reply));
     }
 
-    fn resume_waiting(&mut self) {
+    fn resume_waiting(&mut self, worker: &mut S::Worker) {
         if self.resume_next.is_empty() {
             return;
         }
         for key in std::mem::take(&mut self.resume_next) {
             if let Some(connection) = self.connections.get_mut(key)
                 && connection.phase == Phase::Draining
-                && has_room(&*self.service, connection)
+                && has_room(self.service, connection)
             {
-                self.resume(key);
+                self.resume(worker, key);
             }
         }
     }
 
     /// Sends what a call has written and does what it asked for.
     #[inline]
-    fn after_call(&mut self, key: Key, flow: std::thread::Result<Flow>) {
+    fn after_call(&mut self, worker: &mut S::Worker, key: Key, flow: std::thread::Result<Flow>) {
         let Some(connection) = self.connections.get_mut(key) else {
             self.reply.clear();
             return;
@@ -210,115 +301,116 @@ impl<S: Service, I: Io> Worker<S, I> {
         let Ok(flow) = flow else {
             self.reply.clear();
             tracing::error!(?connection.id, "a bug made a command panic; its connection is closed");
-            return self.close(key, CloseReason::Panicked);
+            return self.close(worker, key, CloseReason::Panicked);
         };
         if flow == Flow::Close {
             self.reply.clear();
-            return self.close(key, CloseReason::Service);
+            return self.close(worker, key, CloseReason::Service);
         }
         if !self.reply.is_empty()
             && let Err(error) = self.io.send(&mut connection.socket, &mut self.reply)
         {
             self.reply.clear();
-            return self.close(key, CloseReason::Failed(error));
+            return self.close(worker, key, CloseReason::Failed(error));
         }
         let unsent = connection.socket.unsent();
-        note_unsent(&*self.service, connection);
+        note_unsent(self.service, connection);
         match (connection.phase, flow) {
             (Phase::Flushing(_), _) | (_, Flow::Stay) => {}
-            (_, Flow::CloseAfterFlush) if unsent == 0 => return self.close(key, CloseReason::Service),
+            (_, Flow::CloseAfterFlush) if unsent == 0 => return self.close(worker, key, CloseReason::Service),
             (_, Flow::CloseAfterFlush) => connection.phase = Phase::Flushing(CloseReason::Service),
             (Phase::Open, Flow::Continue) => self.io.receive_later(&mut connection.socket),
             (Phase::Draining, Flow::Continue) => {}
-            (Phase::Parked, Flow::Continue) => return self.resume(key),
+            (Phase::Parked, Flow::Continue) => return self.resume(worker, key),
             (Phase::Open, Flow::Park) => {
                 connection.phase = Phase::Parked;
                 if connection.socket.peer_ended() {
-                    return self.peer_ended_while_parked(key);
+                    return self.peer_ended_while_parked(worker, key);
                 }
             }
             (_, Flow::Park) => {}
             (_, Flow::Drain) => {
                 connection.phase = Phase::Draining;
-                if has_room(&*self.service, connection) {
+                if has_room(self.service, connection) {
                     self.resume_next.push(key);
                 }
             }
             (_, Flow::Close) => unreachable!("handled before"),
         }
         if unsent > 0 {
-            self.check_output_limits(key);
+            self.check_output_limits(worker, key);
         }
     }
 
-    fn peer_ended_while_parked(&mut self, key: Key) {
+    fn peer_ended_while_parked(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        if self.service.drops_parked(&connection.state) {
-            self.close(key, CloseReason::PeerClosed);
+        if self.service.drops_parked(connection.state()) {
+            self.close(worker, key, CloseReason::PeerClosed);
         }
     }
 
-    fn check_output_limits(&mut self, key: Key) {
+    fn check_output_limits(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let unsent = connection.socket.unsent();
-        let limits = self.service.output_limits(&connection.state);
+        let limits = self.service.output_limits(connection.state());
         let over = |bytes: usize| bytes != 0 && unsent > bytes;
         let since = over(limits.soft_bytes).then(|| connection.over_soft_since.unwrap_or(self.now));
         connection.over_soft_since = since;
         let over_soft_for = since.map(|since| self.now.saturating_duration_since(since));
         if over(limits.hard_bytes) || over_soft_for.is_some_and(|time| time > limits.soft_for) {
             tracing::warn!(?connection.id, unsent, "a client's unsent output is over its limit; it is cut");
-            self.close(key, CloseReason::OutputLimit);
-        } else if connection.phase == Phase::Open && !has_too_much_unsent(&*self.service, connection) {
+            self.close(worker, key, CloseReason::OutputLimit);
+        } else if connection.phase == Phase::Open && !has_too_much_unsent(self.service, connection) {
             self.io.receive_later(&mut connection.socket);
         }
     }
 
-    fn close(&mut self, key: Key, reason: CloseReason) {
+    fn close(&mut self, worker: &mut S::Worker, key: Key, reason: CloseReason) {
         let Some(connection) = self.connections.remove(key) else { return };
         let Connection { socket, state, unsent_noted, .. } = connection;
+        let state = state.expect("a connection is not closed while a call with it runs");
         if unsent_noted > 0 {
             self.service.note_unsent(&state, 0);
         }
-        self.guarded(|service, worker| service.closed(worker, state, reason));
+        self.guarded(worker, |service, worker| service.closed(worker, state, reason));
         drop(socket);
         self.mail.mailbox(self.index).connection_gone();
     }
 
-    fn read_mail(&mut self) {
+    fn read_mail(&mut self, worker: &mut S::Worker) {
         let mut letters = std::mem::take(&mut self.letters);
         self.mail.mailbox(self.index).take(&mut letters);
+        if !self.postponed_letters.is_empty() {
+            letters.splice(0..0, std::mem::take(&mut self.postponed_letters));
+        }
         for letter in letters.drain(..) {
             match letter {
-                Letter::Connection(to, message) => self.deliver(to, message),
+                Letter::Connection(to, message) => self.deliver(worker, to, message),
                 Letter::Worker(message) => {
-                    self.guarded(|service, worker| service.on_worker_message(worker, message));
+                    self.guarded(worker, |service, worker| service.on_worker_message(worker, message));
                 }
-                Letter::Accepted(accepted) => self.accept(accepted),
-                Letter::Shutdown { deadline } => self.begin_shutdown(deadline),
+                Letter::Accepted(accepted) => self.accept(worker, accepted),
+                Letter::Shutdown { deadline } => self.begin_shutdown(worker, deadline),
             }
         }
         self.letters = letters;
     }
 
-    fn deliver(&mut self, to: ConnectionId, message: S::Message) {
+    fn deliver(&mut self, worker: &mut S::Worker, to: ConnectionId, message: S::Message) {
         let key = Key { index: to.index, generation: to.generation };
-        let Some(connection) = self.connections.get_mut(key) else {
-            self.guarded(|service, worker| service.on_lost_message(worker, to, message));
+        if self.connections.get_mut(key).is_none() {
+            self.guarded(worker, |service, worker| service.on_lost_message(worker, to, message));
             return;
-        };
-        let (service, worker, reply) = (&*self.service, &mut self.state, &mut self.reply);
-        let state = &mut connection.state;
-        let flow = catch_unwind(AssertUnwindSafe(|| service.on_message(worker, state, message, reply)));
-        self.after_call(key, flow);
+        }
+        self.call(worker, key, |service, worker, state, reply| service.on_message(worker, state, message, reply));
     }
 
-    fn accept(&mut self, accepted: Accepted) {
+    fn accept(&mut self, worker: &mut S::Worker, accepted: Accepted) {
         let Accepted { fd, front_end, remote, local } = accepted;
         let key = self.connections.next_key();
         let id = ConnectionId { worker: self.index as u32, index: key.index, generation: key.generation };
         let peer = Peer { id, front_end, remote, local, fd: fd.as_raw_fd() };
-        let (service, worker) = (&*self.service, &mut self.state);
+        let service = self.service;
         let answer = catch_unwind(AssertUnwindSafe(|| service.accept(worker, peer)));
         let state = match answer {
             Ok(Ok(state)) => state,
@@ -337,31 +429,32 @@ impl<S: Service, I: Io> Worker<S, I> {
                 tracing::warn!(?id, %error, "cannot watch a new connection; it is closed");
                 let reason =
                     CloseReason::Failed(rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO));
-                self.guarded(|service, worker| service.closed(worker, state, reason));
+                self.guarded(worker, |service, worker| service.closed(worker, state, reason));
                 return self.mail.mailbox(self.index).connection_gone();
             }
         };
         let phase = Phase::Open;
+        let state = Some(state);
         let connection =
             Connection { socket, state, id, phase, active_at: self.now, unsent_noted: 0, over_soft_since: None };
         let inserted = self.connections.insert(connection);
         debug_assert_eq!(inserted, key);
     }
 
-    fn keep_time(&mut self) {
+    fn keep_time(&mut self, worker: &mut S::Worker) {
         let now = self.now;
         if now >= self.next_tick {
-            let again_in = self.guarded(|service, worker| service.tick(worker, now)).unwrap_or(TICK_MAX);
+            let again_in = self.guarded(worker, |service, worker| service.tick(worker, now)).unwrap_or(TICK_MAX);
             self.next_tick = now + again_in.clamp(TICK_MIN, TICK_MAX);
         }
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP_PERIOD / SWEEP_PORTIONS;
-            self.sweep();
+            self.sweep(worker);
         }
     }
 
     /// Looks at the next portion of connections for what only time tells.
-    fn sweep(&mut self) {
+    fn sweep(&mut self, worker: &mut S::Worker) {
         let places = self.connections.places();
         let portion = places.div_ceil(SWEEP_PORTIONS as usize);
         for _ in 0..portion {
@@ -370,16 +463,18 @@ impl<S: Service, I: Io> Worker<S, I> {
             let Some(connection) = self.connections.get_mut(key) else { continue };
             let silent_for = self.now.saturating_duration_since(connection.active_at);
             if connection.socket.unsent() > 0 {
-                self.check_output_limits(key);
+                self.check_output_limits(worker, key);
             }
             let Some(connection) = self.connections.get_mut(key) else { continue };
             match connection.phase {
                 Phase::Parked => {}
-                Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => self.close(key, CloseReason::FlushTimeout),
+                Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => {
+                    self.close(worker, key, CloseReason::FlushTimeout)
+                }
                 _ => {
-                    let timeout = self.service.idle_timeout(&connection.state);
+                    let timeout = self.service.idle_timeout(connection.state());
                     if timeout.is_some_and(|timeout| silent_for > timeout) {
-                        self.close(key, CloseReason::IdleTimeout);
+                        self.close(worker, key, CloseReason::IdleTimeout);
                     }
                 }
             }
@@ -387,19 +482,20 @@ impl<S: Service, I: Io> Worker<S, I> {
     }
 
     /// Lets every connection answer what it has already been sent.
-    fn begin_shutdown(&mut self, deadline: Instant) {
+    fn begin_shutdown(&mut self, worker: &mut S::Worker, deadline: Instant) {
         self.deadline = Some(deadline);
+        self.service.end_long_calls();
         for index in 0..self.connections.places() {
             let Some(key) = self.connections.key_at(index) else { continue };
             let Some(connection) = self.connections.get_mut(key) else { continue };
             // What has arrived may not have been reported yet.
             connection.socket.note(Event { received: true, ..Event::default() });
-            self.receive(key);
+            self.receive(worker, key);
         }
     }
 
     /// Closes the connections that have nothing left to do; `true` once there are none.
-    fn is_shut_down(&mut self) -> bool {
+    fn is_shut_down(&mut self, worker: &mut S::Worker) -> bool {
         let too_late = self.deadline.is_some_and(|deadline| self.now >= deadline);
         for index in 0..self.connections.places() {
             let Some(key) = self.connections.key_at(index) else { continue };
@@ -410,7 +506,7 @@ impl<S: Service, I: Io> Worker<S, I> {
                 Phase::Draining | Phase::Flushing(_) => false,
             };
             if done || too_late {
-                self.close(key, CloseReason::Shutdown);
+                self.close(worker, key, CloseReason::Shutdown);
             }
         }
         self.connections.len() == 0
@@ -424,7 +520,7 @@ fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S
     let unsent = connection.socket.unsent();
     if unsent != connection.unsent_noted {
         connection.unsent_noted = unsent;
-        service.note_unsent(&connection.state, unsent);
+        service.note_unsent(connection.state(), unsent);
     }
 }
 
@@ -432,12 +528,12 @@ fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S
 #[inline]
 fn has_too_much_unsent<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
     let unsent = connection.socket.unsent();
-    unsent > 0 && unsent > service.unsent_read_max(&connection.state)
+    unsent > 0 && unsent > service.unsent_read_max(connection.state())
 }
 
 /// Whether a connection that waits for room in its output has enough to go on: half of what it may have, lest each
 /// packet that leaves call for a few replies.
 fn has_room<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
     let unsent = connection.socket.unsent();
-    unsent == 0 || unsent <= service.unsent_read_max(&connection.state) / 2
+    unsent == 0 || unsent <= service.unsent_read_max(connection.state()) / 2
 }

@@ -7,6 +7,7 @@ mod chance;
 mod collection;
 mod hash;
 pub mod hll;
+mod list;
 mod object;
 mod rope;
 pub mod set;
@@ -14,6 +15,7 @@ mod value_type;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
 pub use hash::{Fields, Hash, HashLimits, HashRef};
+pub use list::{Items, List, ListLimits, ListRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
 pub use set::{Set, SetLimits, SetRef};

@@ -1,7 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash, Set};
+use super::{Collection, Hash, List, Set};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -13,6 +13,8 @@ pub enum Object {
     Rope(Rope),
     /// A hash that is no longer small.
     Hash(Hash),
+    /// A list that is no longer small.
+    List(List),
     /// A set that is no longer small.
     Set(Set),
 }
@@ -22,6 +24,7 @@ impl Object {
     pub fn share(&self) -> Object {
         match self {
             Object::Hash(hash) => Object::Hash(hash.clone()),
+            Object::List(list) => Object::List(list.clone()),
             Object::Set(set) => Object::Set(set.clone()),
             Object::Shared(bytes) => Object::Shared(bytes.clone()),
             Object::Rope(rope) => Object::Rope(rope.share()),
@@ -52,7 +55,7 @@ impl Object {
         }
         match self {
             Object::Rope(rope) => Some(rope),
-            Object::Shared(_) | Object::Hash(_) | Object::Set(_) => None,
+            Object::Shared(_) | Object::Hash(_) | Object::List(_) | Object::Set(_) => None,
         }
     }
 
@@ -62,6 +65,7 @@ impl Object {
             Object::Shared(_) => 1,
             Object::Rope(rope) => rope.len() / CHUNK_LEN + 1,
             Object::Hash(hash) => hash.view().len(),
+            Object::List(list) => list.allocations(),
             Object::Set(Set::Table(members)) => members.len(),
             Object::Set(_) => 1,
         }
@@ -74,6 +78,7 @@ impl Object {
                 Object::Shared(bytes) => bytes.len(),
                 Object::Rope(rope) => rope.memory(),
                 Object::Hash(hash) => hash.memory(),
+                Object::List(list) => list.memory(),
                 Object::Set(set) => set.memory(),
             }
     }

@@ -39,7 +39,7 @@ impl ValueType {
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => {
                 ValueType::String
             }
-            ValueRef::Packed(PackedKind::List, _) => ValueType::List,
+            ValueRef::Packed(PackedKind::List, _) | ValueRef::Object(Object::List(_)) => ValueType::List,
             ValueRef::Packed(PackedKind::Set | PackedKind::IntSet, _) | ValueRef::Object(Object::Set(_)) => {
                 ValueType::Set
             }

@@ -1,7 +1,7 @@
 //! AUTH: a client gives its password.
 
+use tenon_engine::acl::DEFAULT_USER;
 use tenon_engine::args::Args;
-use tenon_engine::auth::DEFAULT_USER;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
@@ -36,19 +36,10 @@ fn auth(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     (1..args.len()).for_each(|index| cx.keep_secret(index));
     let (user, password) = match args.len() {
         2 if cx.engine.is_open() => return Err(CmdError::text(NO_PASSWORD_SET)),
-        2 => (DEFAULT_USER.as_bytes(), args.get(1)),
+        2 => (DEFAULT_USER, args.get(1)),
         _ => (args.get(1), args.get(2)),
     };
-    log_in(cx, user, password)?;
+    cx.engine.log_in(cx.worker, cx.session, (user, password), args)?;
     reply.simple("OK");
-    Ok(())
-}
-
-/// Authenticates the session, or leaves it as it is and says why.
-pub(super) fn log_in(cx: &mut SessionCx<'_>, user: &[u8], password: &[u8]) -> Result<(), CmdError> {
-    if !cx.engine.admits(user, password) {
-        return Err(CmdError::text("WRONGPASS invalid username-password pair or user is disabled."));
-    }
-    cx.session.authenticated = true;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! HELLO: client and server agree on a protocol version.
 
-use super::auth::log_in;
 use super::client::identity::{check_name, set_name};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
@@ -74,8 +73,8 @@ fn parse<'a>(cx: &mut SessionCx<'_>, args: &Args<'a>) -> Result<Handshake<'a>, C
 
 fn hello(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let wanted = parse(cx, args)?;
-    if let Some((user, password)) = wanted.login {
-        log_in(cx, user, password)?;
+    if let Some(login) = wanted.login {
+        cx.engine.log_in(cx.worker, cx.session, login, args)?;
     }
     if !cx.session.authenticated {
         return Err(CmdError::text(NOT_AUTHENTICATED));

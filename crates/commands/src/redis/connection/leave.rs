@@ -63,7 +63,7 @@ fn reset(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     session.set_transaction(None);
     session.select(0);
     session.set_proto(Proto::Resp2);
-    session.authenticated = cx.engine.is_open();
+    cx.engine.log_out(session);
     session.touches = true;
     session.client.no_touch.store(false, Ordering::Relaxed);
     session.client.no_evict.store(false, Ordering::Relaxed);

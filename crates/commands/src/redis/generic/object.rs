@@ -129,6 +129,7 @@ pub(crate) fn encoding_name(entry: EntryRef<'_>) -> &'static str {
         ValueRef::Bytes(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "raw",
         ValueRef::Packed(PackedKind::IntSet, _) => "intset",
         ValueRef::Packed(..) => "listpack",
+        ValueRef::Object(Object::List(list)) => list.view().encoding(),
         ValueRef::Object(Object::Hash(hash)) => hash.view().encoding(),
         ValueRef::Object(Object::Set(set)) => set.encoding(),
     }

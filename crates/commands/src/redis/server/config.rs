@@ -109,7 +109,7 @@ pub static REWRITE: Command = Command {
 };
 
 fn rewrite(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    cx.engine.config.rewrite().map_err(|error| CmdError::new(format!("ERR {error}")))?;
+    cx.engine.rewrite_config().map_err(|error| CmdError::new(format!("ERR {error}")))?;
     reply.simple("OK");
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
-use tenon_engine::config::Access;
+use tenon_engine::config::{Access, parse_memory};
 use tenon_engine::context::{Deadline, ServerCx};
 use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::ds::memory;
@@ -114,6 +114,16 @@ static SUBCOMMANDS: &[Subcommand] = &[
             "    true, false.",
         ],
         run: protocol,
+    },
+    Subcommand {
+        name: "QUICKLIST-PACKED-THRESHOLD",
+        args: (3, 3),
+        help: &[
+            "QUICKLIST-PACKED-THRESHOLD <size>",
+            "    Sets the threshold for elements to be inserted as plain vs packed nodes",
+            "    Default value is 1GB, allows values up to 4GB. Setting to 0 restores to default.",
+        ],
+        run: quicklist_packed_threshold,
     },
     Subcommand {
         name: "SET-ACTIVE-EXPIRE",
@@ -291,6 +301,17 @@ fn htstats_key(cx: &mut ServerCx<'_>, args: &Args<'_>, _reply: &mut Reply<'_>) -
     }
     // Strings are all there is.
     Err(CmdError::text("ERR The value stored at the specified key is not represented using an hash table"))
+}
+
+/// Elements of lists from so many bytes on have a node of their own from now on.
+fn quicklist_packed_threshold(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    const MAX: i64 = (1 << 32) - (1 << 20);
+    let bytes = std::str::from_utf8(args.get(2)).ok().and_then(parse_memory).filter(|bytes| (0..=MAX).contains(bytes));
+    let bytes =
+        bytes.ok_or(CmdError::text("ERR argument must be a memory value bigger than 1 and smaller than 4gb"))?;
+    cx.engine.list_alone_from.store(bytes as usize, Ordering::Relaxed);
+    reply.simple("OK");
+    Ok(())
 }
 
 fn populate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {

@@ -2,7 +2,7 @@
 
 use sha1::{Digest as _, Sha1};
 use tenon_engine::store::entry::{EntryRef, ValueRef};
-use tenon_engine::store::types::{Collection, Hash, HashRef, Object, Set, SetRef, ValueType};
+use tenon_engine::store::types::{Collection, Hash, HashRef, List, ListRef, Object, Set, SetRef, ValueType};
 
 /// Redis's number of a type, which is part of a key's digest.
 fn type_number(value_type: ValueType) -> u32 {
@@ -67,9 +67,11 @@ impl Digest {
                 self.mix_hash(rope.slices().fold(Sha1::new(), |sha, slice| sha.chain_update(slice)).finalize().into());
             }
             ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view()),
+            ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
             ValueRef::Object(Object::Set(set)) => self.add_members(set.view()),
             ValueRef::Packed(form, bytes) => match value_type {
                 ValueType::Hash => self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's")),
+                ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
                 ValueType::Set => self.add_members(Set::view_packed(form, bytes).expect("the form is a set's")),
                 _ => unreachable!("no other type is packed yet"),
             },
@@ -77,6 +79,11 @@ impl Digest {
         if entry.deadline_ms().is_some() {
             self.add(b"!!expire!!");
         }
+    }
+
+    fn mix_elements(&mut self, list: ListRef<'_>) {
+        let mut room = [0; 20];
+        list.iter_from(0).for_each(|item| self.mix(item.as_bytes(&mut room)));
     }
 
     fn add_hash_fields(&mut self, hash: HashRef<'_>) {

@@ -4,6 +4,7 @@
 use super::latency::latency_counts;
 use std::fmt::{Arguments, Write};
 use std::sync::atomic::Ordering;
+use tenon_engine::acl::Reason;
 use tenon_engine::context::ServerCx;
 use tenon_engine::engine::Engine;
 use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
@@ -90,6 +91,10 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
     let clients = facts.engine.clients.list();
     let most =
         |of: fn(&tenon_engine::clients::Client) -> u64| clients.iter().map(|client| of(client)).max().unwrap_or(0);
+    let blocking = &facts.engine.blocking;
+    // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
+    let paused = clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count();
+    let blocked = blocking.clients.load(Ordering::Relaxed) + paused;
     lines(
         text,
         &[
@@ -98,11 +103,12 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
             ("maxclients", facts.engine.config.maxclients().into()),
             ("client_recent_max_input_buffer", most(|client| client.input_bytes.load(Ordering::Relaxed))),
             ("client_recent_max_output_buffer", most(|client| client.output_bytes.load(Ordering::Relaxed))),
-            // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
-            ("blocked_clients", clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count() as u64),
+            ("blocked_clients", blocked as u64),
             ("tracking_clients", facts.engine.tracking.clients() as u64),
             ("pubsub_clients", clients.iter().filter(|client| client.roles().has(Roles::SUBSCRIBER)).count() as u64),
-            ("clients_in_timeout_table", 0),
+            ("clients_in_timeout_table", facts.engine.waits_with_end() as u64),
+            ("total_blocking_keys", blocking.keys.load(Ordering::Relaxed) as u64),
+            ("total_blocking_keys_on_nokey", blocking.keys_watched_for_end.load(Ordering::Relaxed) as u64),
         ],
     );
 }
@@ -189,6 +195,7 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
 pub fn stats(facts: &Facts<'_>, text: &mut String) {
     let rates = facts.engine.rates.a_second();
     let pubsub = &facts.engine.pubsub;
+    let denied = |reason| facts.engine.acl.log.count(reason);
     let refused = facts.engine.refused_connections.load(Ordering::Relaxed);
     lines(
         text,
@@ -237,6 +244,10 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("unexpected_error_replies", 0),
             ("total_error_replies", facts.sum(|all| &all.errors)),
             ("client_output_buffer_limit_disconnections", facts.sum(|all| &all.output_limit_closed)),
+            ("acl_access_denied_auth", denied(Reason::Auth)),
+            ("acl_access_denied_cmd", denied(Reason::Command)),
+            ("acl_access_denied_key", denied(Reason::Key)),
+            ("acl_access_denied_channel", denied(Reason::Channel)),
         ],
     );
 }

@@ -1,5 +1,6 @@
 //! Commands on the server: an index.
 
+pub mod acl;
 pub mod command;
 mod command_docs;
 mod command_info;

@@ -2,8 +2,8 @@
 
 use super::kind::Kind;
 use std::sync::atomic::Ordering;
+use tenon_engine::Engine;
 use tenon_engine::args::Args;
-use tenon_engine::auth::DEFAULT_USER;
 use tenon_engine::clients::Client;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
@@ -42,7 +42,7 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn parse(args: &Args<'a>) -> Result<Filter<'a>, CmdError> {
+    fn parse(engine: &Engine, args: &Args<'a>) -> Result<Filter<'a>, CmdError> {
         let mut filter = Filter { spares_caller: true, ..Filter::default() };
         for at in (2..args.len()).step_by(2) {
             let Some(value) = args.try_get(at + 1) else { return Err(CmdError::Syntax) };
@@ -63,7 +63,7 @@ impl<'a> Filter<'a> {
             } else if args.is(at, "LADDR") {
                 filter.local = Some(value);
             } else if args.is(at, "USER") {
-                if value != DEFAULT_USER.as_bytes() {
+                if engine.acl.find(value).is_none() {
                     let name = String::from_utf8_lossy(value);
                     return Err(CmdError::new(format!("ERR No such user '{name}'")));
                 }
@@ -86,7 +86,7 @@ impl<'a> Filter<'a> {
             && is(self.remote, &client.info.remote)
             && is(self.local, &client.info.local)
             && self.kind.is_none_or(|kind| kind == Kind::of(client))
-            && is(self.user, &client.user.lock())
+            && self.user.is_none_or(|wanted| *wanted == **client.user.lock())
             && self.age_min.is_none_or(|least| age >= least)
             && !client.killed.load(Ordering::Relaxed)
     }
@@ -97,7 +97,7 @@ fn kill(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     let by_address_alone = args.len() == 3;
     let filter = match by_address_alone {
         true => Filter { remote: Some(args.get(2)), ..Filter::default() },
-        false => Filter::parse(args)?,
+        false => Filter::parse(cx.engine, args)?,
     };
     let mut killed = 0;
     for client in cx.engine.clients.list() {

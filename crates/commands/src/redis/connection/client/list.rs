@@ -1,9 +1,9 @@
 //! CLIENT INFO and CLIENT LIST: who is connected.
 
 use super::kind::Kind;
-use super::line::Lines;
 use std::sync::atomic::Ordering;
 use tenon_engine::args::Args;
+use tenon_engine::client_line::Lines;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
@@ -25,7 +25,7 @@ pub static INFO: Command = Command {
 };
 
 fn info(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let mut lines = Lines::new(cx, &INFO, args);
+    let mut lines = Lines::new(cx.engine, cx.session, cx.worker.clock.now_ms, &INFO, args);
     lines.push(&cx.session.client);
     reply.verbatim(b"txt", lines.text.as_bytes());
     Ok(())
@@ -79,7 +79,7 @@ fn list(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     };
     // Whoever was killed is gone for clients, even if its worker has not closed it yet.
     listed.retain(|client| !client.killed.load(Ordering::Relaxed));
-    let mut lines = Lines::new(cx, &LIST, args);
+    let mut lines = Lines::new(cx.engine, cx.session, cx.worker.clock.now_ms, &LIST, args);
     listed.iter().for_each(|client| lines.push(client));
     reply.verbatim(b"txt", lines.text.as_bytes());
     Ok(())

@@ -4,7 +4,6 @@ pub mod container;
 pub mod identity;
 pub mod kill;
 mod kind;
-mod line;
 pub mod list;
 pub mod mode;
 pub mod pause;

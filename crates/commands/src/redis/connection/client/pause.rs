@@ -2,6 +2,7 @@
 
 use crate::redis::help::wrong_form;
 use tenon_engine::args::Args;
+use tenon_engine::blocking::Unblocking;
 use tenon_engine::clients::Message;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
@@ -88,17 +89,19 @@ pub static UNBLOCK: Command = Command {
     run: Run::Session(unblock),
 };
 
-fn unblock(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    match args.len() {
-        3 => {}
-        4 if args.is(3, "TIMEOUT") || args.is(3, "ERROR") => {}
+fn unblock(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    let how = match args.len() {
+        3 => Unblocking::AsTimeout,
+        4 if args.is(3, "TIMEOUT") => Unblocking::AsTimeout,
+        4 if args.is(3, "ERROR") => Unblocking::WithError,
         4 => return Err(CmdError::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
         _ => return Err(wrong_form("CLIENT", args)),
-    }
-    parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?;
-    // No command blocks yet, so there is nobody to unblock, whoever is meant. Who waits for the end of a pause is not
-    // unblocked in Redis either.
-    reply.int(0);
+    };
+    let id = parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?;
+    // Who waits for the end of a pause is not unblocked, in Redis neither.
+    let client = u64::try_from(id).ok().and_then(|id| cx.engine.clients.get(id));
+    let unblocked = client.is_some_and(|client| cx.engine.unblock(&client, how));
+    reply.int(unblocked.into());
     Ok(())
 }
 

@@ -1,45 +1,53 @@
-//! A client's line in CLIENT LIST and CLIENT INFO, in the form of Redis 8
-//! (<https://redis.io/docs/latest/commands/client-list/>).
+//! A client's line in CLIENT LIST, CLIENT INFO and ACL LOG, in the form of Redis 8
+//! (<https://redis.io/docs/latest/commands/client-list/>). Knows no command.
 
+use crate::args::Args;
+use crate::clients::{Client, Dialect};
+use crate::command::Command;
+use crate::engine::Engine;
+use crate::pubsub::Topic;
+use crate::session::{Roles, Session};
+use crate::tracking::{Mode, Tracker};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
-use tenon_engine::args::Args;
-use tenon_engine::clients::{Client, Dialect};
-use tenon_engine::command::Command;
-use tenon_engine::context::SessionCx;
-use tenon_engine::pubsub::Topic;
-use tenon_engine::session::{Roles, Session};
-use tenon_engine::tracking::{Mode, Tracker};
 
 /// Writes lines on behalf of the client that asked for them.
-pub(super) struct Lines<'a> {
-    cx: &'a SessionCx<'a>,
+pub struct Lines<'a> {
+    engine: &'a Engine,
+    session: &'a Session,
+    now_ms: u64,
     /// The command that asks: the last one of whoever asks.
     asked_by: &'static Command,
     /// Bytes of its arguments.
     asked_bytes: usize,
     /// The lines so far.
-    pub(super) text: String,
+    pub text: String,
 }
 
 impl<'a> Lines<'a> {
-    /// No lines yet. `asked_by` is the command that runs, with these arguments.
-    pub(super) fn new(cx: &'a SessionCx<'a>, asked_by: &'static Command, args: &Args<'_>) -> Lines<'a> {
+    /// No lines yet, of the present `now_ms`. `asked_by` is the command that the session runs, with these arguments.
+    pub fn new(
+        engine: &'a Engine,
+        session: &'a Session,
+        now_ms: u64,
+        asked_by: &'static Command,
+        args: &Args<'_>,
+    ) -> Lines<'a> {
         let asked_bytes = (0..args.len()).map(|index| args.len_of(index)).sum();
-        Lines { cx, asked_by, asked_bytes, text: String::new() }
+        Lines { engine, session, now_ms, asked_by, asked_bytes, text: String::new() }
     }
 
     /// Adds a client's line.
-    pub(super) fn push(&mut self, client: &Client) {
-        let session = &*self.cx.session;
+    pub fn push(&mut self, client: &Client) {
+        let session = self.session;
         let is_me = client.id == session.client.id;
-        let now_ms = self.cx.worker.clock.now_ms;
+        let now_ms = self.now_ms;
         // What a client has done of late is noted when its batch is over: the one that asks is in the middle of it.
         let active_ms = if is_me { now_ms } else { client.active_ms.load(Relaxed) };
         let last_command = match client.last_command.load(Relaxed) {
             _ if is_me => self.asked_by.full_name(),
             u32::MAX => "NULL".to_owned(),
-            number => self.cx.engine.commands.all()[number as usize].full_name(),
+            number => self.engine.commands.all()[number as usize].full_name(),
         };
         let commands = client.commands.load(Relaxed);
         let input = client.input_bytes.load(Relaxed);
@@ -49,7 +57,7 @@ impl<'a> Lines<'a> {
         let queued_bytes = client.queued_bytes.load(Relaxed);
         let (library, library_version) = client.library.lock().clone();
         let [sub, psub, ssub] = Topic::ALL.map(|topic| client.subscribed[topic as usize].load(Relaxed));
-        let tracker = self.cx.engine.tracking.of(client.id);
+        let tracker = self.engine.tracking.of(client.id);
         let info = &client.info;
         // A string takes no error.
         let _ = writeln!(
@@ -72,7 +80,7 @@ impl<'a> Lines<'a> {
             watch = client.watching.load(Relaxed),
             total = client.memory() + arguments,
             events = if output > 0 { "rw" } else { "r" },
-            user = client.user.lock(),
+            user = String::from_utf8_lossy(&client.user.lock()),
             redir = tracker.as_ref().map_or(-1, |tracker| tracker.redirect.unwrap_or(0) as i64),
             // A memcached client speaks no version of RESP.
             resp = if info.dialect == Dialect::Resp { client.protocol.load(Relaxed) } else { 0 },
@@ -91,7 +99,7 @@ fn flags(client: &Client, tracker: Option<&Tracker>, session: Option<&Session>) 
         (roles.has(Roles::MONITOR), 'O'),
         (roles.has(Roles::SUBSCRIBER), 'P'),
         (client.queued.load(Relaxed) != u32::MAX, 'x'),
-        (client.paused.load(Relaxed), 'b'),
+        (client.paused.load(Relaxed) || client.is_blocked(), 'b'),
         (roles.has(Roles::TRACKER), 't'),
         (tracker.is_some_and(Tracker::is_redirect_broken), 'R'),
         (tracker.is_some_and(|tracker| tracker.mode == Mode::Broadcast), 'B'),

@@ -1,0 +1,188 @@
+//! LPOP, RPOP and LMPOP: taking elements off an end.
+
+use super::which_end::{parse_end, pop_event};
+use crate::redis::reply_item::bulk_item;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::{Change, KeyCx, KeysCx};
+use tenon_engine::ds::listpack::End;
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::types::{Collection, List, ValueType};
+use tenon_engine::wire::resp::Reply;
+use tenon_engine::wire::resp::number::parse_i64;
+
+const KEYS: Keys = Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE)]);
+
+/// Takes the first elements off.
+pub static LPOP: Command = Command {
+    name: "LPOP",
+    group: Group::List,
+    syntax: "key [count]",
+    summary: "Returns the first elements in a list after removing it. Deletes the list if the last element was popped.",
+    complexity: "O(N) where N is the number of elements returned",
+    since: "1.0.0",
+    arity: Arity::AtLeast(2),
+    keys: KEYS,
+    flags: Flags::WRITE.or(Flags::FAST),
+    run: Run::Key(lpop),
+};
+
+/// Takes the last elements off.
+pub static RPOP: Command = Command {
+    name: "RPOP",
+    group: Group::List,
+    syntax: "key [count]",
+    summary: "Returns and removes the last elements of a list. Deletes the list if the last element was popped.",
+    complexity: "O(N) where N is the number of elements returned",
+    since: "1.0.0",
+    arity: Arity::AtLeast(2),
+    keys: KEYS,
+    flags: Flags::WRITE.or(Flags::FAST),
+    run: Run::Key(rpop),
+};
+
+/// Takes elements off the first list that is there.
+pub static LMPOP: Command = Command {
+    name: "LMPOP",
+    group: Group::List,
+    syntax: "numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+    summary: "Returns multiple elements from a list after removing them. Deletes the list if the last element was \
+              popped.",
+    complexity: "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+    since: "7.0.0",
+    arity: Arity::AtLeast(4),
+    keys: Keys::Specs(&[KeySpec::counted(1, KeyFlags::READ_AND_DELETE)]),
+    flags: Flags::WRITE,
+    run: Run::Keys(lmpop),
+};
+
+fn lpop(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    pop(cx, args, End::Front, reply)
+}
+
+fn rpop(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    pop(cx, args, End::Back, reply)
+}
+
+fn pop(cx: &mut KeyCx<'_>, args: &Args<'_>, end: End, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    match args.len() {
+        2 => Ok(pop_one(cx, end, reply)?.unwrap_or_else(|| {
+            reply.null();
+            Effect::Unchanged
+        })),
+        3 => {
+            let count = parse_i64(args.get(2)).and_then(|count| usize::try_from(count).ok());
+            let count = count.ok_or(CmdError::MustBePositive)?;
+            Ok(pop_many(cx, end, count, reply)?.unwrap_or_else(|| {
+                reply.null_array();
+                Effect::Unchanged
+            }))
+        }
+        _ => Err(CmdError::Arity(pop_event(end).to_owned())),
+    }
+}
+
+/// Takes one element off and replies with it; without a list it replies nothing.
+pub(super) fn pop_one(cx: &mut KeyCx<'_>, end: End, reply: &mut Reply<'_>) -> Result<Option<Effect>, CmdError> {
+    let limits = cx.engine().list_limits();
+    let updated = cx.update_existing(|list: &mut List| {
+        list.pop(end, |item| bulk_item(reply, item)).expect("no list in a keyspace is empty");
+        list.shrunk(&limits);
+        Ok(Change::made(pop_event(end), ()))
+    })?;
+    Ok(updated.map(|((), effect)| effect))
+}
+
+/// Takes up to `count` elements off and replies with the array of them; without a list it replies nothing.
+pub(super) fn pop_many(
+    cx: &mut KeyCx<'_>,
+    end: End,
+    count: usize,
+    reply: &mut Reply<'_>,
+) -> Result<Option<Effect>, CmdError> {
+    let limits = cx.engine().list_limits();
+    let updated = cx.update_existing(|list: &mut List| {
+        let count = count.min(list.len());
+        reply.array(count);
+        if count == 0 {
+            return Ok(Change::nothing(()));
+        }
+        // Taken out at once, they cost no more than what they are next to.
+        let from = match end {
+            End::Front => {
+                list.view().iter_from(0).take(count).for_each(|item| bulk_item(reply, item));
+                0
+            }
+            End::Back => {
+                list.view().iter_back_from(list.len()).take(count).for_each(|item| bulk_item(reply, item));
+                list.len() - count
+            }
+        };
+        list.remove(from, count);
+        list.shrunk(&limits);
+        Ok(Change::made(pop_event(end), ()))
+    })?;
+    Ok(updated.map(|((), effect)| effect))
+}
+
+/// What LMPOP and BLMPOP are asked for behind the number of keys.
+pub(super) struct Multiple {
+    /// The arguments that are keys: from the first to before this one.
+    pub(super) keys_end: usize,
+    pub(super) end: End,
+    pub(super) count: usize,
+}
+
+impl Multiple {
+    /// Reads the arguments from the number of keys on, which is argument `at`.
+    pub(super) fn parse(args: &Args<'_>, at: usize) -> Result<Multiple, CmdError> {
+        let positive = |index: usize, error: &'static str| {
+            let number = parse_i64(args.get(index)).filter(|&number| number > 0);
+            number.and_then(|number| usize::try_from(number).ok()).ok_or(CmdError::text(error))
+        };
+        let keys = positive(at, "ERR numkeys should be greater than 0")?;
+        let keys_end = (at + 1).checked_add(keys).filter(|&end| end < args.len()).ok_or(CmdError::Syntax)?;
+        let end = parse_end(args, keys_end)?;
+        let mut count = None;
+        let mut at = keys_end + 1;
+        while at < args.len() {
+            if count.is_some() || !args.is(at, "COUNT") || at + 1 == args.len() {
+                return Err(CmdError::Syntax);
+            }
+            count = Some(positive(at + 1, "ERR count should be greater than 0")?);
+            at += 2;
+        }
+        Ok(Multiple { keys_end, end, count: count.unwrap_or(1) })
+    }
+
+    /// Takes elements off the first list that is there and replies with its key and them; without one it replies
+    /// nothing.
+    pub(super) fn pop(
+        &self,
+        cx: &mut KeysCx<'_>,
+        args: &Args<'_>,
+        first_key: usize,
+        reply: &mut Reply<'_>,
+    ) -> Result<Option<Effect>, CmdError> {
+        for key in (first_key..self.keys_end).map(|index| args.get(index)) {
+            if !cx.may_take(key, ValueType::List) {
+                continue;
+            }
+            let mut cx = cx.key(key);
+            let Some(slot) = cx.find() else { continue };
+            cx.collection::<List>(slot)?;
+            reply.array(2);
+            reply.bulk(key);
+            return pop_many(&mut cx, self.end, self.count, reply);
+        }
+        Ok(None)
+    }
+}
+
+fn lmpop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let effect = Multiple::parse(args, 1)?.pop(cx, args, 2, reply)?;
+    Ok(effect.unwrap_or_else(|| {
+        reply.null_array();
+        Effect::Unchanged
+    }))
+}

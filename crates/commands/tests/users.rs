@@ -1,0 +1,448 @@
+//! Users from files and back, rules of every kind, and clients whose users change: against one engine in process.
+
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tenon_engine::Engine;
+use tenon_engine::acl::{CATEGORIES, user_line};
+use tenon_engine::args::OwnedArgs;
+use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
+use tenon_engine::command::KeyFlags;
+use tenon_engine::config::{Loader, Machine};
+use tenon_engine::session::Session;
+use tenon_engine::wire::OutBuf;
+use tenon_engine::worker::Worker;
+
+/// A directory that goes away with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("tenon-users-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory");
+        Scratch(path)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// An engine with this configuration file, or without one.
+fn started(file: Option<&Path>) -> Result<Arc<Engine>, String> {
+    let mut loader = Loader::new(Machine::detect());
+    if let Some(path) = file {
+        loader.file(path).map_err(|error| error.to_string())?;
+    }
+    let engine = Engine::new(loader.finish().expect("settings"), tenon_commands::ALL, 0x5EED);
+    engine.load_users()?;
+    Ok(Arc::new(engine))
+}
+
+fn engine() -> Arc<Engine> {
+    started(None).expect("an engine")
+}
+
+fn lines(engine: &Engine) -> Vec<String> {
+    let line = |user: &Arc<tenon_engine::acl::User>| user_line(&user.name, &user.rights());
+    engine.acl.list().iter().map(|user| String::from_utf8_lossy(&line(user)).into_owned()).collect()
+}
+
+fn set(engine: &Engine, name: &str, rules: &str) {
+    let rules: Vec<&[u8]> = rules.split(' ').map(str::as_bytes).collect();
+    engine.set_user(name.as_bytes(), &rules).expect("right rules");
+}
+
+struct Client {
+    engine: Arc<Engine>,
+    worker: Worker,
+    session: Session,
+}
+
+impl Client {
+    fn new(engine: &Arc<Engine>) -> Client {
+        let info = ClientInfo {
+            key: ConnectionKey { worker: 0, index: 0, generation: 0 },
+            dialect: Dialect::Resp,
+            remote: String::new(),
+            local: String::new(),
+            fd: 0,
+            unix: false,
+        };
+        let session = engine.open_session(engine.clients.add(info, 0));
+        Client { engine: Arc::clone(engine), worker: engine.worker(0), session }
+    }
+
+    /// Runs a command of words without blanks; gives the reply's bytes as text.
+    fn run(&mut self, command: &str) -> String {
+        let args = OwnedArgs::new(command.split(' '));
+        let target = self.engine.resolve(&args.view());
+        let mut out = OutBuf::new();
+        self.engine.run_alone(&mut self.worker, &mut self.session, target, &args.view(), &mut out);
+        String::from_utf8_lossy(out.contiguous().expect("short replies are one piece")).into_owned()
+    }
+
+    fn is_killed(&self) -> bool {
+        self.session.client.killed.load(Ordering::Relaxed)
+    }
+}
+
+const DEFAULT: &str = "user default on nopass sanitize-payload ~* &* +@all";
+
+#[test]
+fn users_of_the_configuration_are_there_from_the_start() {
+    let scratch = Scratch::new();
+    let conf = scratch.write("t.conf", "user bob on nopass ~b* +get (~c +set)\nuser default off\n");
+    let engine = started(Some(&conf)).expect("an engine");
+    assert_eq!(
+        lines(&engine),
+        [
+            "user bob on nopass sanitize-payload ~b* resetchannels -@all +get (~c resetchannels -@all +set)",
+            "user default off sanitize-payload resetchannels -@all",
+        ]
+    );
+    let mut client = Client::new(&engine);
+    assert_eq!(client.run("GET b"), "-NOAUTH Authentication required.\r\n");
+    assert_eq!(client.run("AUTH bob x"), "+OK\r\n");
+    assert_eq!(client.run("GET b"), "$-1\r\n");
+
+    for (text, expected) in [
+        ("user bob on\nuser bob off", "t.conf:2: user 'bob': Duplicate user found. A user can only be defined once"),
+        ("user bob +nosuch", "t.conf:1: user 'bob': Unknown command or category name in ACL: '+nosuch'"),
+        ("user bob >secret secret", "t.conf:1: user 'bob': Syntax error"),
+        ("user bob (+get", "t.conf:1: user 'bob': Unmatched parenthesis in selector definition."),
+        ("user \"b b\" on", "t.conf:1: user 'b b': names can't contain spaces or null characters"),
+        ("user a on\naclfile /nonexistent", "users are named both in the configuration and"),
+        ("aclfile /nonexistent", "Error loading ACLs, opening file '/nonexistent': No such file or directory"),
+    ] {
+        let conf = scratch.write("t.conf", text);
+        let error = started(Some(&conf)).err().expect("it does not start");
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn the_file_of_users_is_read_and_written() {
+    let scratch = Scratch::new();
+    let acl = scratch.write("users.acl", "user bob on >pw ~b* +get\n\n  user default on nopass ~* &* +@all  \r\n");
+    let conf = scratch.write("t.conf", format!("aclfile {}\n", acl.display()));
+    let engine = started(Some(&conf)).expect("an engine");
+    set(&engine, "ann", "on nopass ~a &c +@read -get (%R~x resetchannels -@all +get)");
+    engine.save_acl_file().expect("saved");
+    let saved = std::fs::read_to_string(&acl).expect("a file");
+    assert_eq!(saved.lines().collect::<Vec<_>>(), lines(&engine));
+    assert_eq!(lines(&started(Some(&conf)).expect("an engine")), lines(&engine), "what is saved loads as it was");
+    engine.rewrite_config().expect("rewritten");
+    assert_eq!(std::fs::read_to_string(&conf).expect("a file"), format!("aclfile {}\n", acl.display()));
+}
+
+#[test]
+fn a_wrong_file_of_users_changes_nothing_and_all_of_it_is_told() {
+    let scratch = Scratch::new();
+    let acl = scratch.write("users.acl", "user bob on nopass +get\n");
+    let conf = scratch.write("t.conf", format!("aclfile {}\n", acl.display()));
+    let engine = started(Some(&conf)).expect("an engine");
+    let before = lines(&engine);
+    let text = "user bob on\nuser bob off\nfoo bar\nuser\nuser e (+get ~a\nuser f +nosuch >x nosuch %~ +bad\n# c\n\
+        user g\x0bh on\nuser sel (~a\"b)\n";
+    scratch.write("users.acl", text);
+    let error = engine.load_acl_file(None).expect_err("it is wrong").to_string();
+    let name = acl.display();
+    let expected = format!(
+        "WARNING: Duplicate user 'bob' found on line 2. \
+         {name}:3 should start with user keyword followed by the username. \
+         {name}:4 should start with user keyword followed by the username. \
+         {name}:5: Unmatched parenthesis in selector definition.\
+         {name}:6: Error in applying operation '+nosuch': Unknown command or category name in ACL. \
+         {name}:6: Syntax error. \
+         {name}:6: Error in applying operation '+bad': Unknown command or category name in ACL. \
+         {name}:7 should start with user keyword followed by the username. \
+         '{name}:8: username 'g\x0bh' contains invalid characters. \
+         {name}:9: Syntax error. \
+         WARNING: ACL errors detected, no change to the previously active ACL rules was performed"
+    );
+    assert_eq!(error, expected);
+    assert_eq!(lines(&engine), before);
+    std::fs::remove_file(&acl).expect("removed");
+    assert!(engine.load_acl_file(None).is_err());
+    assert_eq!(lines(&engine), before);
+}
+
+#[test]
+fn loading_closes_whose_user_has_changed_and_nobody_else() {
+    let scratch = Scratch::new();
+    let acl = scratch.write("users.acl", "user same on nopass +@all\nuser less on nopass +@all\nuser gone on nopass\n");
+    let conf = scratch.write("t.conf", format!("aclfile {}\n", acl.display()));
+    let engine = started(Some(&conf)).expect("an engine");
+    let mut clients = ["same", "less", "gone", "default"].map(|name| {
+        let mut client = Client::new(&engine);
+        assert_eq!(client.run(&format!("AUTH {name} x")), "+OK\r\n");
+        client
+    });
+    scratch.write(
+        "users.acl",
+        "user same on nopass +@all\nuser less on nopass +@all -get\nuser default on nopass +ping\n",
+    );
+    assert_eq!(clients[0].run("ACL LOAD"), "+OK\r\n");
+    assert_eq!(clients.each_ref().map(Client::is_killed), [false, true, true, false]);
+    assert_eq!(clients[0].run("DBSIZE"), ":0\r\n");
+    assert_eq!(clients[3].run("DBSIZE"), "-NOPERM this user has no permissions to run the 'dbsize' command\r\n");
+    // Whoever loads away its own user is told, and closes itself.
+    scratch.write("users.acl", "user other on\n");
+    assert_eq!(clients[0].run("ACL LOAD"), "+OK\r\n");
+    assert!(clients[0].session.closing && !clients[0].is_killed());
+    assert_eq!(clients[3].run("DBSIZE"), ":0\r\n", "the default user is as it was at the start");
+}
+
+#[test]
+fn rewriting_the_configuration_keeps_users() {
+    let scratch = Scratch::new();
+    let conf = scratch.write("t.conf", "# mine\nrequirepass secret\nuser bob on >x +get\nport 7000\n");
+    let engine = started(Some(&conf)).expect("an engine");
+    engine.rewrite_config().expect("rewritten");
+    let text = std::fs::read_to_string(&conf).expect("a file");
+    assert_eq!(text, "# mine\nrequirepass secret\nuser bob on >x +get\nport 7000\n", "what is right stays as it is");
+
+    set(&engine, "bob", "~k (+set ~a)");
+    set(&engine, "q", "~quote\"d ~back\\slash (%R~\"in'ner\")");
+    engine.set_user(b"\xff\xfe", &[b"~\xfd"]).expect("any bytes make a name");
+    engine.rewrite_config().expect("rewritten");
+    let again = started(Some(&conf)).expect("what was written loads");
+    assert_eq!(lines(&again), lines(&engine));
+    let text = std::fs::read_to_string(&conf).expect("a file");
+    assert!(text.starts_with("# mine\nrequirepass secret\nuser bob on sanitize-payload #"), "{text}");
+    assert!(text.ends_with("\nport 7000\n"), "{text}");
+
+    let none = scratch.write("none.conf", "");
+    let engine = started(Some(&none)).expect("an engine");
+    engine.rewrite_config().expect("rewritten");
+    assert_eq!(std::fs::read_to_string(&none).expect("a file"), "", "users as they are at the start need no line");
+    set(&engine, "default", "-get");
+    engine.rewrite_config().expect("rewritten");
+    assert_eq!(lines(&started(Some(&none)).expect("an engine")), [format!("{DEFAULT} -get")]);
+}
+
+#[test]
+fn every_command_is_of_known_categories() {
+    for command in engine().commands.all() {
+        let unknown = command.categories().into_iter().find(|name| !CATEGORIES.contains(name));
+        assert_eq!(unknown, None, "{}", command.name);
+    }
+}
+
+#[test]
+fn keys_that_nobody_can_tell_need_a_right_to_all() {
+    let engine = engine();
+    let args = OwnedArgs::new(["GET", "k"]);
+    let found = engine.commands.find(b"GET").expect("it is there");
+    for (rules, reads, writes) in [
+        ("+get ~*", true, true),
+        ("+get %R~*", true, false),
+        ("+get %W~*", false, true),
+        ("+get ~k", false, false),
+        ("~*", false, false),
+        ("+get (~*)", false, false),
+        ("(+get %R~*)", true, false),
+    ] {
+        set(&engine, "u", &format!("reset {rules}"));
+        let rights = engine.acl.find(b"u").expect("a user").rights();
+        let may = |flags| rights.may_use_all_keys(found, &args.view(), flags);
+        assert_eq!((may(KeyFlags::READ), may(KeyFlags::OVERWRITE)), (reads, writes), "{rules}");
+    }
+}
+
+#[test]
+fn refusals_are_counted() {
+    let engine = engine();
+    set(&engine, "u", "on nopass ~a &a +get +publish +info");
+    let mut client = Client::new(&engine);
+    for command in ["AUTH nobody x", "AUTH u x", "GET b", "PUBLISH b x", "SET a 1", "GET a", "SET a 1"] {
+        client.run(command);
+    }
+    let info = client.run("INFO stats");
+    let lines: Vec<&str> = info.lines().filter(|line| line.starts_with("acl_access_denied")).collect();
+    assert_eq!(
+        lines,
+        [
+            "acl_access_denied_auth:1",
+            "acl_access_denied_cmd:2",
+            "acl_access_denied_key:1",
+            "acl_access_denied_channel:1",
+        ]
+    );
+    engine.reset_stats();
+    assert!(client.run("INFO stats").contains("acl_access_denied_cmd:0"));
+}
+
+#[test]
+fn rights_that_change_reach_clients_in_every_state() {
+    let engine = engine();
+    set(&engine, "u", "on nopass ~* +@all");
+    let mut client = Client::new(&engine);
+    assert_eq!(client.run("AUTH u x"), "+OK\r\n");
+    assert_eq!(client.run("SET k 1"), "+OK\r\n");
+    set(&engine, "u", "-set");
+    assert_eq!(client.run("SET k 2"), "-NOPERM this user has no permissions to run the 'set' command\r\n");
+    set(&engine, "u", "+set");
+
+    // A transaction takes its own user's rights away: from the next command on.
+    for command in ["MULTI", "SET k 3", "ACL SETUSER u -set", "SET k 4", "GET k"] {
+        client.run(command);
+    }
+    let reply = client.run("EXEC");
+    assert!(reply.starts_with("*4\r\n+OK\r\n+OK\r\n-NOPERM ACLs rules changed between"), "{reply}");
+    assert!(reply.ends_with("$1\r\n3\r\n"), "{reply}");
+
+    // A transaction deletes its own user: the rest is the default user's, who may not do it.
+    set(&engine, "self", "on nopass ~* +@all");
+    set(&engine, "default", "-set");
+    let mut own = Client::new(&engine);
+    for command in ["AUTH self x", "MULTI", "ACL DELUSER self", "SET k gone", "EXEC"] {
+        own.run(command);
+    }
+    assert!(own.session.closing);
+    assert_eq!(client.run("GET k"), "$1\r\n3\r\n");
+    set(&engine, "default", "+set");
+
+    // Deleted in MULTI: the client is closed, and its queue never runs.
+    assert_eq!(client.run("MULTI"), "+OK\r\n");
+    assert_eq!(client.run("DEL k"), "+QUEUED\r\n");
+    let mut other = Client::new(&engine);
+    assert_eq!(other.run("ACL DELUSER u"), ":1\r\n");
+    assert!(client.is_killed());
+    assert_eq!(client.run("EXEC"), "", "a killed client runs nothing");
+    assert_eq!(other.run("GET k"), "$1\r\n3\r\n");
+}
+
+#[test]
+fn subscribers_that_lose_their_channel_are_told_to_look() {
+    let engine = engine();
+    let mail: Arc<Mutex<Vec<Message>>> = Arc::default();
+    let outbox = Arc::clone(&mail);
+    engine.clients.set_post(Box::new(move |_, message| outbox.lock().expect("no panic").push(message)));
+    set(&engine, "u", "on nopass &a* &b");
+    let mut client = Client::new(&engine);
+    assert_eq!(client.run("AUTH u x"), "+OK\r\n");
+    use tenon_engine::pubsub::Topic;
+    set(&engine, "u", "&d");
+    assert!(mail.lock().expect("no panic").is_empty(), "who is not subscribed need not look");
+    engine.subscribe(&mut client.session, Topic::Channel, b"a1");
+    engine.subscribe(&mut client.session, Topic::Pattern, b"a*");
+    for (rules, stays) in [
+        ("+get", true),
+        ("resetchannels &a*", true),
+        ("resetchannels &a1 (&a*)", true),
+        ("clearselectors", false),
+        ("resetchannels &a? &a* ", true),
+        ("resetchannels &[a]*", false),
+        ("allchannels", true),
+        ("resetchannels", false),
+    ] {
+        set(&engine, "u", rules);
+        assert_eq!(std::mem::take(&mut *mail.lock().expect("no panic")), [Message::RightsChanged], "{rules}");
+        assert_eq!(engine.may_stay_subscribed(&mut client.session), stays, "{rules}");
+    }
+    engine.unsubscribe_all(&mut client.session);
+}
+
+/// Words of rules, right and wrong ones.
+fn rule() -> impl Strategy<Value = Vec<u8>> {
+    let known = prop::sample::select(vec![
+        "on",
+        "off",
+        "nopass",
+        "resetpass",
+        "reset",
+        "sanitize-payload",
+        "skip-sanitize-payload",
+        "clearselectors",
+        "allkeys",
+        "resetkeys",
+        "allchannels",
+        "resetchannels",
+        "allcommands",
+        "nocommands",
+        "+@all",
+        "-@all",
+        "~*",
+        "&*",
+        "+get",
+        "-get",
+        "+set",
+        "+@string",
+        "-@string",
+        "+@read",
+        "-@write",
+        "+@dangerous",
+        "+client",
+        "-client",
+        "+client|id",
+        "-client|id",
+        "+select|0",
+        "+select|1",
+        "-select",
+        "+select",
+        "+config|get",
+        "~a*",
+        "%R~a*",
+        "%W~a*",
+        "%RW~b",
+        "%r~c",
+        "&x",
+        "&y*",
+        ">pw",
+        "<pw",
+        ">other",
+        "",
+        "-@all",
+        "+@keyspace",
+    ]);
+    let known = known.prop_map(|word| word.as_bytes().to_vec());
+    let bytes = prop::collection::vec(any::<u8>(), 0..6);
+    let odd =
+        (prop::sample::select(vec!["~", "%", "%R~", "%W", "&", "+", "-", "+@", "-@", "(", ")", "#", "!", "<"]), bytes)
+            .prop_map(|(start, end)| [start.as_bytes(), &end].concat());
+    let plain = prop_oneof![4 => known, 1 => odd];
+    let inner = prop::collection::vec(plain.clone(), 0..4);
+    prop_oneof![
+        6 => plain,
+        1 => inner.prop_map(|words| [b"(", &words.join(&b' ')[..], b")"].concat()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn what_is_said_of_a_user_makes_the_same_user(rules in prop::collection::vec(rule(), 0..12)) {
+        static ENGINE: std::sync::OnceLock<Arc<Engine>> = std::sync::OnceLock::new();
+        let engine = ENGINE.get_or_init(engine);
+        engine.set_user(b"u", &[b"reset"]).unwrap();
+        let before = engine.acl.find(b"u").unwrap().rights();
+        for rule in &rules {
+            // One by one, so that a wrong rule does not keep the others from being tried.
+            let known = engine.acl.find(b"u").unwrap().rights();
+            if engine.set_user(b"u", &[rule]).is_err() {
+                prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *known, "a wrong rule changes nothing");
+            }
+        }
+        let rights = engine.acl.find(b"u").unwrap().rights();
+        let words = rights.words();
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        engine.set_user(b"u", &[b"reset"]).unwrap();
+        prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *before);
+        engine.set_user(b"u", &words).unwrap();
+        prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *rights, "{:?}", user_line(b"u", &rights));
+    }
+}

@@ -1,0 +1,593 @@
+//! A long sequence of strings and integers: listpacks in order, found from either end. Knows nothing of what the
+//! elements mean.
+//!
+//! ```text
+//! blocks:  [ up to 128 nodes ] [ up to 128 nodes ] ...       a block counts its elements, so that an index is found
+//!             |                                               by counts, and no growth moves more than the blocks'
+//!             listpack of a few KiB                           own 40 bytes each or one block's nodes
+//! ```
+//!
+//! There is no empty node and no empty block. Only the nodes at the ends have room to grow into.
+
+use crate::listpack::{COUNT_MAX, End, Iter, Listpack, ListpackBuf, encoded_len};
+use crate::packed::Item;
+use std::collections::VecDeque;
+
+/// Nodes of a full block.
+const BLOCK_NODES: usize = 128;
+
+/// Up to where a node takes more elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeLimits {
+    /// Bytes, as Redis's listpack counts them.
+    pub bytes: usize,
+    /// Elements.
+    pub count: usize,
+    /// A string from so many bytes on has a node of its own, whatever room there is.
+    pub alone_from: usize,
+}
+
+impl NodeLimits {
+    /// Whether a listpack of so many bytes and elements is longer than a node may be.
+    #[inline]
+    pub fn are_exceeded_by(&self, redis_len: usize, count: usize) -> bool {
+        redis_len > self.bytes || count > self.count.min(COUNT_MAX)
+    }
+
+    /// Whether a node has room for one more element.
+    #[inline]
+    fn allow(&self, node: &ListpackBuf, item: Item<'_>) -> bool {
+        let view = node.view();
+        if self.are_exceeded_by(view.redis_len() + encoded_len(item), view.len() + 1) {
+            return false;
+        }
+        self.alone_from == usize::MAX || !(self.want_alone(item) || self.is_of_one_alone(view))
+    }
+
+    fn want_alone(&self, item: Item<'_>) -> bool {
+        item.len() >= self.alone_from
+    }
+
+    fn is_of_one_alone(&self, view: Listpack<'_>) -> bool {
+        view.len() == 1 && view.end(End::Front).is_some_and(|only| self.want_alone(only.item))
+    }
+}
+
+/// Nodes that follow one another.
+#[derive(Clone, Debug, Default)]
+struct Block {
+    nodes: VecDeque<ListpackBuf>,
+    /// Elements in all nodes.
+    len: usize,
+}
+
+impl Block {
+    fn of(node: ListpackBuf) -> Block {
+        Block { len: node.len(), nodes: VecDeque::from([node]) }
+    }
+}
+
+/// A long sequence.
+#[derive(Clone, Debug, Default)]
+pub struct Quicklist {
+    blocks: VecDeque<Block>,
+    len: usize,
+}
+
+/// Where an element is, or where one could be put: before the element `index` of a node.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    block: usize,
+    node: usize,
+    index: usize,
+}
+
+impl Quicklist {
+    /// The sequence of these elements, which are not none.
+    pub fn of(node: ListpackBuf) -> Quicklist {
+        debug_assert!(!node.is_empty());
+        Quicklist { len: node.len(), blocks: VecDeque::from([Block::of(node)]) }
+    }
+
+    /// How many elements there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The only node, when there is no more than one.
+    pub fn only_node(&self) -> Option<Listpack<'_>> {
+        let [block] = self.blocks.as_slices().0 else { return None };
+        let only = block.nodes.front().filter(|_| self.blocks.len() == 1 && block.nodes.len() == 1);
+        only.map(ListpackBuf::view)
+    }
+
+    /// Takes the only node out; the sequence is empty then.
+    ///
+    /// # Panics
+    /// When there is not exactly one.
+    pub fn take_only_node(&mut self) -> ListpackBuf {
+        assert!(self.only_node().is_some(), "there is exactly one node");
+        self.len = 0;
+        let mut block = self.blocks.pop_front().expect("there is one block");
+        block.nodes.pop_front().expect("there is one node")
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.blocks.iter().map(|block| block.nodes.len()).sum()
+    }
+
+    /// The nodes in order.
+    pub fn iter_nodes(&self) -> impl Iterator<Item = Listpack<'_>> {
+        self.blocks.iter().flat_map(|block| &block.nodes).map(ListpackBuf::view)
+    }
+
+    /// Bytes of memory beside the sequence itself.
+    pub fn memory(&self) -> usize {
+        let nodes = |block: &Block| {
+            let content: usize = block.nodes.iter().map(ListpackBuf::memory).sum();
+            content + block.nodes.capacity() * size_of::<ListpackBuf>()
+        };
+        self.blocks.capacity() * size_of::<Block>() + self.blocks.iter().map(nodes).sum::<usize>()
+    }
+
+    /// The place of this index, found from the nearer end; behind the last element of the last node for the length.
+    fn place(&self, index: usize) -> Place {
+        debug_assert!(index <= self.len && !self.is_empty());
+        if index < self.len / 2 {
+            let (mut block, mut left) = (0, index);
+            while left >= self.blocks[block].len {
+                left -= self.blocks[block].len;
+                block += 1;
+            }
+            let nodes = &self.blocks[block].nodes;
+            let mut node = 0;
+            while left >= nodes[node].len() {
+                left -= nodes[node].len();
+                node += 1;
+            }
+            return Place { block, node, index: left };
+        }
+        // So many elements are behind the place.
+        let mut left = self.len - index;
+        let mut block = self.blocks.len() - 1;
+        while left > self.blocks[block].len {
+            left -= self.blocks[block].len;
+            block -= 1;
+        }
+        let nodes = &self.blocks[block].nodes;
+        let mut node = nodes.len() - 1;
+        while left > nodes[node].len() {
+            left -= nodes[node].len();
+            node -= 1;
+        }
+        Place { block, node, index: nodes[node].len() - left }
+    }
+
+    fn node(&self, place: Place) -> &ListpackBuf {
+        &self.blocks[place.block].nodes[place.node]
+    }
+
+    /// The element of this index.
+    pub fn get(&self, index: usize) -> Option<Item<'_>> {
+        if index >= self.len {
+            return None;
+        }
+        let place = self.place(index);
+        self.node(place).view().get(place.index).map(|element| element.item)
+    }
+
+    /// The elements from this index on.
+    pub fn iter_from(&self, index: usize) -> Elements<'_> {
+        if index >= self.len {
+            return Elements { list: self, block: 0, node: 0, elements: None, towards: End::Back };
+        }
+        let place = self.place(index);
+        let elements = Some(self.node(place).view().iter_from(place.index));
+        Elements { list: self, block: place.block, node: place.node, elements, towards: End::Back }
+    }
+
+    /// The elements before this index, backward.
+    pub fn iter_back_from(&self, index: usize) -> Elements<'_> {
+        if self.is_empty() {
+            return Elements { list: self, block: 0, node: 0, elements: None, towards: End::Front };
+        }
+        let place = self.place(index.min(self.len));
+        let elements = Some(self.node(place).view().iter_until(place.index));
+        Elements { list: self, block: place.block, node: place.node, elements, towards: End::Front }
+    }
+
+    /// Adds an element at an end.
+    pub fn push(&mut self, end: End, item: Item<'_>, limits: &NodeLimits) {
+        let block = match end {
+            End::Front => self.blocks.front_mut(),
+            End::Back => self.blocks.back_mut(),
+        };
+        let Some(block) = block else {
+            let mut node = ListpackBuf::new();
+            node.push_back(item);
+            *self = Quicklist::of(node);
+            return;
+        };
+        let node = match end {
+            End::Front => block.nodes.front_mut(),
+            End::Back => block.nodes.back_mut(),
+        };
+        let node = node.expect("no block is empty");
+        self.len += 1;
+        if limits.allow(node, item) {
+            block.len += 1;
+            match end {
+                End::Front => node.push_front(item),
+                End::Back => node.push_back(item),
+            }
+            return;
+        }
+        // From now on it is no node at the end.
+        node.shrink();
+        let mut node = ListpackBuf::new();
+        node.push_back(item);
+        let is_full = block.nodes.len() >= BLOCK_NODES;
+        match (end, is_full) {
+            (End::Front, true) => self.blocks.push_front(Block::of(node)),
+            (End::Back, true) => self.blocks.push_back(Block::of(node)),
+            (End::Front, false) => {
+                block.len += 1;
+                block.nodes.push_front(node);
+            }
+            (End::Back, false) => {
+                block.len += 1;
+                block.nodes.push_back(node);
+            }
+        }
+    }
+
+    /// Takes an element off an end and hands it to `take`.
+    pub fn pop<R>(&mut self, end: End, take: impl FnOnce(Item<'_>) -> R) -> Option<R> {
+        let at = match end {
+            End::Front => 0,
+            End::Back => self.blocks.len().checked_sub(1)?,
+        };
+        let block = self.blocks.get_mut(at)?;
+        let node = match end {
+            End::Front => block.nodes.front_mut(),
+            End::Back => block.nodes.back_mut(),
+        };
+        let node = node.expect("no block is empty");
+        let element = node.view().end(end).expect("no node is empty");
+        let range = element.at..element.end;
+        let taken = take(element.item);
+        self.len -= 1;
+        block.len -= 1;
+        if node.len() > 1 {
+            node.remove(range, 1);
+            return Some(taken);
+        }
+        match end {
+            End::Front => block.nodes.pop_front(),
+            End::Back => block.nodes.pop_back(),
+        };
+        if block.nodes.is_empty() {
+            self.blocks.remove(at);
+        }
+        Some(taken)
+    }
+
+    /// Adds an element before the one of this index, or at the end.
+    pub fn insert(&mut self, index: usize, item: Item<'_>, limits: &NodeLimits) {
+        if index == 0 || index == self.len {
+            return self.push(if index == 0 { End::Front } else { End::Back }, item, limits);
+        }
+        let place = self.place(index);
+        let block = &mut self.blocks[place.block];
+        self.len += 1;
+        block.len += 1;
+        let nodes = &mut block.nodes;
+        let node = &mut nodes[place.node];
+        if limits.allow(node, item) {
+            let at = node.view().offset_of(place.index);
+            return node.insert(at, item);
+        }
+        if place.index == 0 && place.node > 0 && limits.allow(&nodes[place.node - 1], item) {
+            return nodes[place.node - 1].push_back(item);
+        }
+        let mut new_at = place.node;
+        if place.index > 0 {
+            let node = &mut nodes[place.node];
+            let right = node.split_off(node.view().offset_of(place.index), place.index);
+            new_at += 1;
+            nodes.insert(new_at, right);
+            if limits.allow(&nodes[place.node], item) {
+                nodes[place.node].push_back(item);
+                return self.split_full_block(place.block);
+            }
+        }
+        let mut own = ListpackBuf::new();
+        own.push_back(item);
+        nodes.insert(new_at, own);
+        self.split_full_block(place.block);
+    }
+
+    fn split_full_block(&mut self, at: usize) {
+        let block = &mut self.blocks[at];
+        if block.nodes.len() <= BLOCK_NODES {
+            return;
+        }
+        let nodes = block.nodes.split_off(block.nodes.len() / 2);
+        let len = nodes.iter().map(ListpackBuf::len).sum();
+        block.len -= len;
+        self.blocks.insert(at + 1, Block { nodes, len });
+    }
+
+    /// Puts an element in the place of the one of this index, which is there.
+    pub fn replace(&mut self, index: usize, item: Item<'_>, limits: &NodeLimits) {
+        let place = self.place(index);
+        let node = &mut self.blocks[place.block].nodes[place.node];
+        let view = node.view();
+        let old = view.get(place.index).expect("the place is one of an element");
+        let range = old.at..old.end;
+        let len_after = view.redis_len() - range.len() + encoded_len(item);
+        let is_alone = view.len() == 1;
+        if is_alone || !limits.are_exceeded_by(len_after, 0) && !limits.want_alone(item) {
+            return node.replace(range, item);
+        }
+        self.remove(index, 1);
+        self.insert(index, item, limits);
+    }
+
+    /// Takes out `count` elements from this index on, all of which are there.
+    pub fn remove(&mut self, index: usize, count: usize) {
+        debug_assert!(index + count <= self.len);
+        if count == 0 {
+            return;
+        }
+        let mut place = self.place(index);
+        self.len -= count;
+        let mut left = count;
+        while left > 0 {
+            if place.index == 0 && place.node == 0 {
+                let mut end = place.block;
+                while end < self.blocks.len() && self.blocks[end].len <= left {
+                    left -= self.blocks[end].len;
+                    end += 1;
+                }
+                self.blocks.drain(place.block..end);
+                if left == 0 {
+                    return;
+                }
+            }
+            let block = &mut self.blocks[place.block];
+            let node = &mut block.nodes[place.node];
+            let here = (node.len() - place.index).min(left);
+            left -= here;
+            block.len -= here;
+            if here == node.len() {
+                block.nodes.remove(place.node);
+            } else {
+                let view = node.view();
+                let range = view.offset_of(place.index)..view.offset_of(place.index + here);
+                node.remove(range, here);
+                place.node += 1;
+            }
+            place.index = 0;
+            if block.nodes.is_empty() {
+                self.blocks.remove(place.block);
+                place.node = 0;
+            } else if place.node == block.nodes.len() {
+                place.block += 1;
+                place.node = 0;
+            }
+        }
+    }
+
+    /// Takes out up to `most` elements that are equal to `item`, the first or the last ones; gives how many.
+    pub fn remove_equal(&mut self, item: Item<'_>, most: usize, from: End) -> usize {
+        let mut removed = 0;
+        let each_block = |list: &Quicklist, step: usize| match from {
+            End::Front => step,
+            End::Back => list.blocks.len() - 1 - step,
+        };
+        let mut has_empty_block = false;
+        for step in 0..self.blocks.len() {
+            if removed == most {
+                break;
+            }
+            let at = each_block(self, step);
+            let block = &mut self.blocks[at];
+            let mut remove_from = |node: &mut ListpackBuf| {
+                if removed < most {
+                    let here = node.remove_equal(item, most - removed, from);
+                    removed += here;
+                    block.len -= here;
+                }
+            };
+            match from {
+                End::Front => block.nodes.iter_mut().for_each(&mut remove_from),
+                End::Back => block.nodes.iter_mut().rev().for_each(&mut remove_from),
+            }
+            block.nodes.retain(|node| !node.is_empty());
+            has_empty_block |= block.nodes.is_empty();
+        }
+        if has_empty_block {
+            self.blocks.retain(|block| !block.nodes.is_empty());
+        }
+        self.len -= removed;
+        removed
+    }
+}
+
+/// Elements in order, or backward.
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    list: &'a Quicklist,
+    block: usize,
+    node: usize,
+    elements: Option<Iter<'a>>,
+    towards: End,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Item<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Item<'a>> {
+        loop {
+            let elements = self.elements.as_mut()?;
+            let element = match self.towards {
+                End::Back => elements.next(),
+                End::Front => elements.next_back(),
+            };
+            if let Some(element) = element {
+                return Some(element.item);
+            }
+            self.go_on();
+        }
+    }
+}
+
+impl Elements<'_> {
+    /// Moves on to the next node.
+    fn go_on(&mut self) {
+        let blocks = &self.list.blocks;
+        match self.towards {
+            End::Back => {
+                self.node += 1;
+                if self.node == blocks[self.block].nodes.len() {
+                    (self.block, self.node) = (self.block + 1, 0);
+                }
+            }
+            End::Front => match (self.block, self.node) {
+                (0, 0) => self.block = blocks.len(),
+                (block, 0) => (self.block, self.node) = (block - 1, blocks[block - 1].nodes.len() - 1),
+                (_, node) => self.node = node - 1,
+            },
+        }
+        self.elements = blocks.get(self.block).map(|block| block.nodes[self.node].view().iter());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(list: &Quicklist, limits: &NodeLimits, model: &[Vec<u8>]) {
+        let mut len = 0;
+        for block in &list.blocks {
+            assert!(!block.nodes.is_empty() && block.nodes.len() <= BLOCK_NODES);
+            assert_eq!(block.len, block.nodes.iter().map(ListpackBuf::len).sum::<usize>());
+            for node in &block.nodes {
+                let view = node.view();
+                assert!(!view.is_empty());
+                assert!(view.len() == 1 || !limits.are_exceeded_by(view.redis_len(), view.len()));
+            }
+            len += block.len;
+        }
+        assert_eq!((list.len(), len), (model.len(), model.len()));
+        assert!(list.iter_from(0).map(Item::to_vec).eq(model.iter().cloned()));
+        assert!(list.iter_back_from(len).map(Item::to_vec).eq(model.iter().rev().cloned()));
+    }
+
+    #[test]
+    fn changes_agree_with_a_vector() {
+        let limits = [
+            NodeLimits { bytes: 64, count: usize::MAX, alone_from: usize::MAX },
+            NodeLimits { bytes: 8_192, count: 3, alone_from: usize::MAX },
+            NodeLimits { bytes: 8_192, count: 1, alone_from: usize::MAX },
+            NodeLimits { bytes: 256, count: 100, alone_from: 5 },
+        ];
+        for (round, limits) in limits.iter().enumerate() {
+            let mut model: Vec<Vec<u8>> = Vec::new();
+            let mut list = Quicklist::default();
+            let mut random = 11 + round as u64;
+            let mut next = |below: usize| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (random >> 33) as usize % below
+            };
+            let steps = if cfg!(miri) { 150 } else { 3_000 };
+            for step in 0..steps {
+                let text = match next(20) {
+                    0 => vec![b'x'; 100],
+                    1..10 => next(50).to_string().into_bytes(),
+                    _ => vec![b'a' + next(4) as u8; next(12)],
+                };
+                let item = Item::of(&text);
+                let index = next(model.len() + 1);
+                match next(if model.len() > 600 { 12 } else { 9 }) {
+                    0 | 1 => {
+                        list.push(End::Front, item, limits);
+                        model.insert(0, text);
+                    }
+                    2 | 3 => {
+                        list.push(End::Back, item, limits);
+                        model.push(text);
+                    }
+                    4 | 5 => {
+                        list.insert(index, item, limits);
+                        model.insert(index, text);
+                    }
+                    6 if index < model.len() => {
+                        list.replace(index, item, limits);
+                        model[index] = text;
+                    }
+                    7 => {
+                        let end = if next(2) == 0 { End::Front } else { End::Back };
+                        let popped = list.pop(end, |item| item.to_vec());
+                        let expected = match end {
+                            End::Front if model.is_empty() => None,
+                            End::Front => Some(model.remove(0)),
+                            End::Back => model.pop(),
+                        };
+                        assert_eq!(popped, expected);
+                    }
+                    8 => {
+                        let (most, from) = (1 + next(3), if next(2) == 0 { End::Front } else { End::Back });
+                        let removed = list.remove_equal(item, most, from);
+                        for _ in 0..removed {
+                            let at = match from {
+                                End::Front => model.iter().position(|other| *other == text),
+                                End::Back => model.iter().rposition(|other| *other == text),
+                            };
+                            model.remove(at.expect("no more is removed than there was"));
+                        }
+                        assert!(removed == most || !model.contains(&text));
+                    }
+                    9..12 => {
+                        let count = next(model.len() - index + 1);
+                        list.remove(index, count);
+                        model.drain(index..index + count);
+                    }
+                    _ => {}
+                }
+                let index = next(model.len() + 1);
+                assert_eq!(list.get(index).map(Item::to_vec), model.get(index).cloned());
+                assert!(list.iter_from(index).map(Item::to_vec).take(9).eq(model[index..].iter().take(9).cloned()));
+                let back: Vec<_> = list.iter_back_from(index).map(Item::to_vec).take(9).collect();
+                assert!(back.iter().eq(model[..index].iter().rev().take(9)));
+                if step % 50 == 0 || step + 1 == steps {
+                    check(&list, limits, &model);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_nodes_fill_blocks_and_whole_blocks_go() {
+        let limits = NodeLimits { bytes: 8_192, count: 1, alone_from: usize::MAX };
+        let count = 3 * BLOCK_NODES as i64 + 7;
+        let mut list = Quicklist::default();
+        (0..count).for_each(|number| list.push(End::Back, Item::Int(number), &limits));
+        assert_eq!((list.nodes(), list.blocks.len()), (count as usize, 4));
+        list.remove(5, count as usize - 10);
+        let expected: Vec<Vec<u8>> = (0..5).chain(count - 5..count).map(|number| number.to_string().into()).collect();
+        check(&list, &limits, &expected);
+        list.remove(0, 10);
+        assert!(list.is_empty() && list.blocks.is_empty());
+    }
+}

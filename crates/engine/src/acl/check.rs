@@ -1,0 +1,97 @@
+//! Whether a session may run a command, and the note of it if not. Knows no rule.
+
+use super::denial::{Context, Denial, Reason};
+use super::log::LogEntry;
+use crate::args::Args;
+use crate::client_line::Lines;
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::session::Session;
+use crate::table::Resolved;
+use crate::worker::Worker;
+
+impl Engine {
+    /// Whether a session's user may run a command with these arguments; nothing is noted.
+    ///
+    /// # Errors
+    /// Why not.
+    #[inline]
+    pub fn acl_check(&self, session: &Session, found: Resolved, args: &Args<'_>) -> Result<(), Denial> {
+        if session.rights().is_everything() { Ok(()) } else { session.rights().check(found, args) }
+    }
+
+    /// Whether a session's user may run a command with these arguments; a refusal is noted in the log.
+    ///
+    /// # Errors
+    /// What the client is to be told.
+    #[inline]
+    pub fn acl_guard(
+        &self,
+        worker: &Worker,
+        session: &Session,
+        found: Resolved,
+        args: &Args<'_>,
+        context: Context,
+    ) -> Result<(), CmdError> {
+        match self.acl_check(session, found, args) {
+            Ok(()) => Ok(()),
+            Err(denial) => {
+                self.note_denial(worker, session, found, args, denial, context);
+                Err(CmdError::new(format!("NOPERM {}", denial.message(found.command))))
+            }
+        }
+    }
+
+    /// Notes in the log that a command was refused.
+    #[cold]
+    pub fn note_denial(
+        &self,
+        worker: &Worker,
+        session: &Session,
+        found: Resolved,
+        args: &Args<'_>,
+        denial: Denial,
+        context: Context,
+    ) {
+        let object = match denial {
+            Denial::Command => found.command.full_name().into_bytes(),
+            Denial::Key(index) | Denial::Channel(index) => args.get(index).to_vec(),
+        };
+        let user = session.user().name.to_vec();
+        self.note_refusal(worker, session, found, args, Refusal { reason: denial.reason(), context, object, user });
+    }
+
+    /// Adds to the log what was refused to a session that runs this command.
+    pub(super) fn note_refusal(
+        &self,
+        worker: &Worker,
+        session: &Session,
+        found: Resolved,
+        args: &Args<'_>,
+        refusal: Refusal,
+    ) {
+        let now_ms = worker.clock.now_ms;
+        let mut lines = Lines::new(self, session, now_ms, found.command, args);
+        lines.push(&session.client);
+        let entry = LogEntry {
+            id: 0,
+            count: 1,
+            reason: refusal.reason,
+            context: refusal.context,
+            object: refusal.object,
+            user: refusal.user,
+            client: lines.text.trim_end().to_owned(),
+            created_ms: now_ms,
+            updated_ms: now_ms,
+        };
+        self.acl.log.add(entry, usize::try_from(self.config.acllog_max_len()).unwrap_or(usize::MAX));
+    }
+}
+
+/// What was refused, and to whom.
+pub(super) struct Refusal {
+    pub(super) reason: Reason,
+    pub(super) context: Context,
+    pub(super) object: Vec<u8>,
+    pub(super) user: Vec<u8>,
+}

@@ -1,0 +1,119 @@
+//! Sessions and their users: coming in, being nobody again, and rights that change meanwhile. Knows no command.
+
+use super::check::Refusal;
+use super::denial::{Context, Reason};
+use super::user::User;
+use crate::args::Args;
+use crate::clients::Client;
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::session::Session;
+use crate::worker::Worker;
+use std::sync::Arc;
+
+impl Engine {
+    /// A new client's session: it is the default user, and has to authenticate if that one needs a password.
+    pub fn open_session(&self, client: Arc<Client>) -> Session {
+        let epoch = self.acl.epoch();
+        let user = Arc::clone(self.acl.default_user());
+        let authenticated = !self.wants_login();
+        let mut session = Session::new(client, user, authenticated, epoch);
+        self.refresh_rights(&mut session);
+        session
+    }
+
+    /// Whether a client has to say who it is before it may run just any command.
+    pub fn wants_login(&self) -> bool {
+        let rights = self.acl.default_user().rights();
+        !rights.takes_any_password() || !rights.is_enabled()
+    }
+
+    /// Whether any password will do for the default user.
+    pub fn is_open(&self) -> bool {
+        self.acl.default_user().rights().takes_any_password()
+    }
+
+    /// Whether the session has to authenticate before it may run just any command.
+    pub(crate) fn wants_password(&self, session: &Session) -> bool {
+        !session.authenticated && self.wants_login()
+    }
+
+    /// Makes a session a user's, if the password is right. A failed attempt is noted in the log and leaves the session
+    /// as it is. `args` are those of the command that says who comes.
+    ///
+    /// # Errors
+    /// When there is no such user, it is off, or the password is wrong.
+    pub fn log_in(
+        &self,
+        worker: &Worker,
+        session: &mut Session,
+        (name, password): (&[u8], &[u8]),
+        args: &Args<'_>,
+    ) -> Result<(), CmdError> {
+        let user = self.acl.find(name).filter(|user| user.rights().admits(password));
+        if let Some(user) = user
+            && self.become_user(session, &user)
+        {
+            return Ok(());
+        }
+        let context = if session.transaction.is_some() { Context::Multi } else { Context::TopLevel };
+        let refusal = Refusal { reason: Reason::Auth, context, object: args.get(0).to_vec(), user: name.to_vec() };
+        if let Some(found) = self.commands.find(args.get(0)) {
+            self.note_refusal(worker, session, found, args, refusal);
+        }
+        Err(CmdError::text("WRONGPASS invalid username-password pair or user is disabled."))
+    }
+
+    /// `false`: the user was deleted a moment ago.
+    fn become_user(&self, session: &mut Session, user: &Arc<User>) -> bool {
+        let before = std::mem::replace(&mut *session.client.user.lock(), user.name.to_vec());
+        // Whoever deletes a user marks it and then looks whose clients to close: one of the two sees the other.
+        if user.is_removed() {
+            *session.client.user.lock() = before;
+            return false;
+        }
+        session.set_user(Arc::clone(user), true);
+        self.refresh_rights(session);
+        true
+    }
+
+    /// Makes a session what it was at its start: the default user's (RESET).
+    pub fn log_out(&self, session: &mut Session) {
+        let user = Arc::clone(self.acl.default_user());
+        *session.client.user.lock() = user.name.to_vec();
+        session.set_user(user, !self.wants_login());
+        self.refresh_rights(session);
+    }
+
+    /// Looks up a session's rights anew.
+    #[cold]
+    pub(crate) fn refresh_rights(&self, session: &mut Session) {
+        // Read before the rights: what changes in between is looked up once more.
+        let epoch = self.acl.epoch();
+        if session.user().is_removed() {
+            // Its connection is about to be closed. What it still runs, such as the rest of a transaction, it runs as
+            // somebody who has not said who it is.
+            let user = Arc::clone(self.acl.default_user());
+            *session.client.user.lock() = user.name.to_vec();
+            session.set_user(user, false);
+            session.closing = true;
+        }
+        let rights = session.user().rights();
+        let may_run = session.authenticated || !self.wants_login();
+        session.set_rights(rights, epoch, may_run);
+    }
+
+    /// Looks up a session's rights anew if any user's have changed.
+    #[inline]
+    pub(crate) fn follow_rights(&self, session: &mut Session) {
+        if session.rights_epoch() != self.acl.epoch() {
+            self.refresh_rights(session);
+        }
+    }
+
+    /// Whether a session may keep what it is subscribed to; asked when its user's rights have changed.
+    pub fn may_stay_subscribed(&self, session: &mut Session) -> bool {
+        self.follow_rights(session);
+        session.may_use_its_channels()
+    }
+}

@@ -1,0 +1,395 @@
+//! A selector: commands, keys and channels that a user may use together. Knows no user.
+
+use super::category::category;
+use super::denial::Denial;
+use super::error::RuleError;
+use crate::args::Args;
+use crate::command::{ChannelKind, Command, Flags, KeyFlags};
+use crate::config::ChannelDefault;
+use crate::config::args::quote_if_needed;
+use crate::table::{CommandTable, Resolved};
+use std::collections::BTreeMap;
+use tenon_ds::glob::{Case, glob};
+
+/// What may be done to keys: read, written, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct KeyRights {
+    read: bool,
+    write: bool,
+}
+
+impl KeyRights {
+    const BOTH: KeyRights = KeyRights { read: true, write: true };
+
+    fn covers(self, needed: KeyRights) -> bool {
+        (self.read || !needed.read) && (self.write || !needed.write)
+    }
+
+    /// What a command needs that does this to a key.
+    fn needed_for(flags: KeyFlags) -> KeyRights {
+        let write = flags.any(KeyFlags::UPDATE.or(KeyFlags::INSERT).or(KeyFlags::DELETE));
+        KeyRights { read: flags.any(KeyFlags::ACCESS), write }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct KeyPattern {
+    glob: Vec<u8>,
+    rights: KeyRights,
+}
+
+/// Whether a rule allows or refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Allow,
+    Refuse,
+}
+
+/// Which of a kind of things may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reach<T> {
+    All,
+    Only(Vec<T>),
+}
+
+impl<T> Reach<T> {
+    const NONE: Reach<T> = Reach::Only(Vec::new());
+}
+
+/// One set of rights; all of a command must be allowed by the same one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    /// Whether commands are allowed unless a rule refuses them.
+    starts_with_all: bool,
+    /// The rules since then, the latest last, none of which another makes idle: command or `@category`.
+    rules: Vec<(Verdict, String)>,
+    /// What the rules come to: a bit for each command of the table.
+    allowed: Box<[u64]>,
+    /// For a command that is refused: first arguments with which it is allowed all the same.
+    first_arguments: BTreeMap<u16, Vec<String>>,
+    keys: Reach<KeyPattern>,
+    channels: Reach<Vec<u8>>,
+}
+
+impl Selector {
+    /// No command, no key; channels as `acl-pubsub-default` says.
+    pub fn new(table: &CommandTable, channels: ChannelDefault) -> Selector {
+        Selector {
+            starts_with_all: false,
+            rules: Vec::new(),
+            allowed: vec![0; table.all().len().div_ceil(64)].into(),
+            first_arguments: BTreeMap::new(),
+            keys: Reach::NONE,
+            channels: match channels {
+                ChannelDefault::AllChannels => Reach::All,
+                ChannelDefault::ResetChannels => Reach::NONE,
+            },
+        }
+    }
+
+    /// Changes the rights as a rule says.
+    ///
+    /// # Errors
+    /// When it is no rule for selectors; then nothing has changed.
+    pub fn apply(&mut self, rule: &[u8], table: &CommandTable) -> Result<(), RuleError> {
+        let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
+        if is("allkeys") || is("~*") {
+            self.keys = Reach::All;
+        } else if is("resetkeys") {
+            self.keys = Reach::NONE;
+        } else if is("allchannels") || is("&*") {
+            self.channels = Reach::All;
+        } else if is("resetchannels") {
+            self.channels = Reach::NONE;
+        } else if is("allcommands") || is("+@all") {
+            self.start_anew(Verdict::Allow, table);
+        } else if is("nocommands") || is("-@all") {
+            self.start_anew(Verdict::Refuse, table);
+        } else {
+            return match rule {
+                [b'~', glob @ ..] => self.add_key_pattern(KeyRights::BOTH, glob),
+                [b'%', rest @ ..] => {
+                    let (rights, glob) = key_rights(rest).ok_or(RuleError::Syntax)?;
+                    self.add_key_pattern(rights, glob)
+                }
+                [b'&', glob @ ..] => self.add_channel_pattern(glob),
+                [b'+', b'@', name @ ..] => self.set_category(name, Verdict::Allow, table),
+                [b'-', b'@', name @ ..] => self.set_category(name, Verdict::Refuse, table),
+                [b'+', name @ ..] => self.allow_command(name, table),
+                [b'-', name @ ..] => {
+                    let found = find(table, name).ok_or(RuleError::Unknown)?;
+                    self.set_command(found.command, found.number, Verdict::Refuse, table);
+                    self.note(found.command.full_name(), Verdict::Refuse);
+                    Ok(())
+                }
+                _ => Err(RuleError::Syntax),
+            };
+        }
+        Ok(())
+    }
+
+    fn start_anew(&mut self, verdict: Verdict, table: &CommandTable) {
+        self.starts_with_all = verdict == Verdict::Allow;
+        self.rules.clear();
+        self.first_arguments.clear();
+        (0..table.all().len()).for_each(|number| self.set_bit(number as u16, verdict));
+    }
+
+    fn add_key_pattern(&mut self, rights: KeyRights, glob: &[u8]) -> Result<(), RuleError> {
+        let Reach::Only(patterns) = &mut self.keys else { return Err(RuleError::BesideAllKeys) };
+        if has_spaces(glob) {
+            return Err(RuleError::Syntax);
+        }
+        match patterns.iter_mut().find(|known| known.glob == glob) {
+            Some(known) => {
+                known.rights.read |= rights.read;
+                known.rights.write |= rights.write;
+            }
+            None => patterns.push(KeyPattern { glob: glob.to_vec(), rights }),
+        }
+        Ok(())
+    }
+
+    fn add_channel_pattern(&mut self, glob: &[u8]) -> Result<(), RuleError> {
+        let Reach::Only(patterns) = &mut self.channels else { return Err(RuleError::BesideAllChannels) };
+        if has_spaces(glob) {
+            return Err(RuleError::Syntax);
+        }
+        if !patterns.iter().any(|known| known == glob) {
+            patterns.push(glob.to_vec());
+        }
+        Ok(())
+    }
+
+    fn set_category(&mut self, name: &[u8], verdict: Verdict, table: &CommandTable) -> Result<(), RuleError> {
+        let category = category(name).ok_or(RuleError::Unknown)?;
+        for (number, command) in table.all().iter().enumerate() {
+            if command.categories().contains(&category) {
+                self.set_command(command, number as u16, verdict, table);
+            }
+        }
+        self.note(format!("@{category}"), verdict);
+        Ok(())
+    }
+
+    /// `+command`, `+command|subcommand`, and `+command|argument` for one without subcommands.
+    fn allow_command(&mut self, name: &[u8], table: &CommandTable) -> Result<(), RuleError> {
+        let Some(bar) = name.iter().rposition(|byte| *byte == b'|') else {
+            let found = find(table, name).ok_or(RuleError::Unknown)?;
+            self.set_command(found.command, found.number, Verdict::Allow, table);
+            self.note(found.command.full_name(), Verdict::Allow);
+            return Ok(());
+        };
+        let (before, argument) = (&name[..bar], &name[bar + 1..]);
+        let container = find(table, before).ok_or(RuleError::Unknown)?;
+        if before.contains(&b'|') {
+            return Err(RuleError::FirstArgumentOfSubcommand);
+        }
+        if argument.is_empty() || has_spaces(argument) {
+            return Err(RuleError::Syntax);
+        }
+        if container.command.subcommands().is_empty() {
+            let argument = std::str::from_utf8(argument).map_err(|_| RuleError::Syntax)?.to_ascii_lowercase();
+            let known = self.first_arguments.entry(container.number).or_default();
+            if !known.contains(&argument) {
+                known.push(argument.clone());
+            }
+            self.note(format!("{}|{argument}", container.command.full_name()), Verdict::Allow);
+        } else {
+            let found = find(table, name).ok_or(RuleError::Unknown)?;
+            self.set_command(found.command, found.number, Verdict::Allow, table);
+            self.note(found.command.full_name(), Verdict::Allow);
+        }
+        Ok(())
+    }
+
+    /// Allows or refuses a command with all its subcommands.
+    fn set_command(&mut self, command: &Command, number: u16, verdict: Verdict, table: &CommandTable) {
+        let subcommands = command.subcommands().iter();
+        let numbers = subcommands.filter_map(|subcommand| table.number_of(subcommand));
+        for number in std::iter::once(number).chain(numbers) {
+            self.set_bit(number, verdict);
+            self.first_arguments.remove(&number);
+        }
+    }
+
+    fn set_bit(&mut self, number: u16, verdict: Verdict) {
+        let (word, bit) = (usize::from(number) / 64, 1 << (number % 64));
+        match verdict {
+            Verdict::Allow => self.allowed[word] |= bit,
+            Verdict::Refuse => self.allowed[word] &= !bit,
+        }
+    }
+
+    fn has_bit(&self, number: u16) -> bool {
+        self.allowed[usize::from(number) / 64] & 1 << (number % 64) != 0
+    }
+
+    /// Remembers a rule in the place of those that it makes idle: those on the same command, or its subcommands.
+    fn note(&mut self, rule: String, verdict: Verdict) {
+        self.rules.retain(|(_, known)| {
+            known.strip_prefix(&rule).is_none_or(|behind| !behind.is_empty() && !behind.starts_with('|'))
+        });
+        self.rules.push((verdict, rule));
+    }
+
+    /// Whether nothing is refused.
+    pub fn is_everything(&self, table: &CommandTable) -> bool {
+        self.starts_with_all
+            && self.keys == Reach::All
+            && self.channels == Reach::All
+            && (0..table.all().len()).all(|number| self.has_bit(number as u16))
+    }
+
+    /// Whether a command may run with these arguments; `keys` are its keys among them.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, found: Resolved, args: &Args<'_>, keys: &[(usize, KeyFlags)]) -> Result<(), Denial> {
+        if !self.may_run(found, args) {
+            return Err(Denial::Command);
+        }
+        let refused = |(index, flags): &&(usize, KeyFlags)| !self.may_use_key(args.get(*index), *flags);
+        if let Some((index, _)) = keys.iter().find(refused) {
+            return Err(Denial::Key(*index));
+        }
+        if let Some((mut indexes, kind)) = found.command.keys.channels(args)
+            && let Some(index) = indexes.find(|index| !self.may_use_channel(args.get(*index), kind))
+        {
+            return Err(Denial::Channel(index));
+        }
+        Ok(())
+    }
+
+    fn may_run(&self, found: Resolved, args: &Args<'_>) -> bool {
+        let with_argument = || {
+            let argument = args.try_get(1)?;
+            let known = self.first_arguments.get(&found.number)?;
+            known.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(argument))
+        };
+        // Whoever could not authenticate could never get other rights.
+        found.command.flags.any(Flags::NO_AUTH) || self.has_bit(found.number) || with_argument().is_some()
+    }
+
+    fn may_use_key(&self, key: &[u8], flags: KeyFlags) -> bool {
+        let needed = KeyRights::needed_for(flags);
+        match &self.keys {
+            Reach::All => true,
+            Reach::Only(patterns) => patterns
+                .iter()
+                .any(|pattern| pattern.rights.covers(needed) && glob(&pattern.glob, key, Case::Sensitive)),
+        }
+    }
+
+    /// Whether a command may run, and this be done to every key there is.
+    pub fn may_use_all_keys(&self, found: Resolved, args: &Args<'_>, flags: KeyFlags) -> bool {
+        let needed = KeyRights::needed_for(flags);
+        let keys = match &self.keys {
+            Reach::All => true,
+            Reach::Only(patterns) => patterns.iter().any(|it| it.glob == b"*" && it.rights.covers(needed)),
+        };
+        keys && self.may_run(found, args)
+    }
+
+    /// Whether a channel may be used; a pattern only if it is one of the selector's, letter for letter.
+    pub fn may_use_channel(&self, channel: &[u8], kind: ChannelKind) -> bool {
+        match (&self.channels, kind) {
+            (Reach::All, _) => true,
+            (Reach::Only(patterns), ChannelKind::Literal) => {
+                patterns.iter().any(|pattern| glob(pattern, channel, Case::Sensitive))
+            }
+            (Reach::Only(patterns), ChannelKind::Pattern) => patterns.iter().any(|pattern| pattern == channel),
+        }
+    }
+
+    /// The rules on commands, as ACL GETUSER gives them.
+    pub fn commands_text(&self) -> String {
+        let mut text = String::from(if self.starts_with_all { "+@all" } else { "-@all" });
+        for (verdict, rule) in &self.rules {
+            text.push_str(if *verdict == Verdict::Allow { " +" } else { " -" });
+            text.push_str(rule);
+        }
+        text
+    }
+
+    /// The key patterns, as ACL GETUSER gives them.
+    pub fn keys_text(&self) -> Vec<u8> {
+        self.key_words().join(&b' ')
+    }
+
+    /// The channel patterns, as ACL GETUSER gives them.
+    pub fn channels_text(&self) -> Vec<u8> {
+        self.channel_words().join(&b' ')
+    }
+
+    fn key_words(&self) -> Vec<Vec<u8>> {
+        let word = |pattern: &KeyPattern| {
+            let prefix: &[u8] = match pattern.rights {
+                KeyRights { read: true, write: false } => b"%R~",
+                KeyRights { read: false, write: true } => b"%W~",
+                _ => b"~",
+            };
+            [prefix, &pattern.glob].concat()
+        };
+        match &self.keys {
+            Reach::All => vec![b"~*".to_vec()],
+            Reach::Only(patterns) => patterns.iter().map(word).collect(),
+        }
+    }
+
+    fn channel_words(&self) -> Vec<Vec<u8>> {
+        match &self.channels {
+            Reach::All => vec![b"&*".to_vec()],
+            Reach::Only(patterns) => patterns.iter().map(|pattern| [b"&", &pattern[..]].concat()).collect(),
+        }
+    }
+
+    /// Rules that give a new selector the same rights, as ACL LIST and files have them.
+    pub(super) fn words(&self) -> Vec<Vec<u8>> {
+        let mut words = self.key_words();
+        if self.channels != Reach::All {
+            words.push(b"resetchannels".to_vec());
+        }
+        words.extend(self.channel_words());
+        words.extend(self.commands_text().split(' ').map(|word| word.as_bytes().to_vec()));
+        words
+    }
+
+    /// The selector within parentheses. Its words are split anew when it is read, so those with quotes are quoted.
+    pub(super) fn in_parentheses(&self) -> Vec<u8> {
+        let words: Vec<Vec<u8>> = self.words().iter().map(|word| quote_if_needed(word)).collect();
+        [b"(", &words.join(&b' ')[..], b")"].concat()
+    }
+}
+
+/// The command of a rule, its subcommand behind a bar.
+fn find(table: &CommandTable, name: &[u8]) -> Option<Resolved> {
+    let mut words = name.splitn(2, |byte| *byte == b'|');
+    let found = table.find(words.next()?)?;
+    match words.next() {
+        Some(subcommand) => table.find_subcommand(found.command, subcommand),
+        None => Some(found),
+    }
+}
+
+/// The rights between `%` and `~`, and the glob behind.
+fn key_rights(rest: &[u8]) -> Option<(KeyRights, &[u8])> {
+    let tilde = rest.iter().position(|byte| *byte == b'~')?;
+    let mut rights = KeyRights { read: false, write: false };
+    for letter in &rest[..tilde] {
+        let right = match letter.to_ascii_uppercase() {
+            b'R' => &mut rights.read,
+            b'W' => &mut rights.write,
+            _ => return None,
+        };
+        if std::mem::replace(right, true) {
+            return None;
+        }
+    }
+    (rights.read || rights.write).then_some((rights, &rest[tilde + 1..]))
+}
+
+/// What would end a word in a file of users.
+pub(super) fn has_spaces(word: &[u8]) -> bool {
+    word.iter().any(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0))
+}

@@ -1,0 +1,324 @@
+//! Beginning a wait, serving those who wait for a key, and ending waits. Knows no command by name.
+
+use super::timers::Timers;
+use super::waiter::{Ending, Outcome, State, Wait, Waiter};
+use crate::args::Args;
+use crate::clients::{Client, Message};
+use crate::clock::monotonic_ns;
+use crate::command::{BlockingHandler, Run};
+use crate::context::{KeyCx, KeysCx, Turn};
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::locking::{OnBusy, SLICE};
+use crate::session::Session;
+use crate::shards::{Locked, ShardState};
+use crate::table::Resolved;
+use crate::worker::Worker;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tenon_store::types::ValueType;
+use tenon_wire::OutBuf;
+use tenon_wire::resp::Reply;
+
+/// A key that somebody waits for and that has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyKey {
+    /// In which database.
+    pub database: usize,
+    /// The key.
+    pub key: Box<[u8]>,
+}
+
+/// A place in a key's queue that is to be given up.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    waiter: Arc<Waiter>,
+    /// The key's shard.
+    index: usize,
+    key: Box<[u8]>,
+}
+
+/// A session's wait.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    pub(crate) waiter: Arc<Waiter>,
+    /// Whether the reply goes nowhere (CLIENT REPLY).
+    pub(crate) is_silent: bool,
+}
+
+impl Engine {
+    /// Runs a command that may wait, its session not in MULTI: it replies, or the session is parked.
+    ///
+    /// # Errors
+    /// Those of the command.
+    pub(crate) fn run_blocking(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        resolved: Resolved,
+        run: BlockingHandler,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let mut held = self.lock_several(worker, self.shards_of(resolved.command, args), OnBusy::Refuse)?;
+        let (database, touches) = (session.database, session.touches);
+        let mut cx = KeysCx { engine: self, worker, held: &mut held, database, touches, turn: Turn::BehindOthers };
+        match run(&mut cx, args, reply)? {
+            Outcome::Done(_effect) => {}
+            Outcome::Wait(wait) => self.park(session, resolved, args, wait, &mut held),
+        }
+        Ok(())
+    }
+
+    /// Puts a session into the queues of the keys that its command waits for, whose shards are held.
+    fn park(&self, session: &mut Session, resolved: Resolved, args: &Args<'_>, wait: Wait, held: &mut dyn Locked) {
+        let blocking = &self.blocking;
+        let end_ns = wait.timeout.end_ns(monotonic_ns());
+        let waiter = Arc::new(Waiter {
+            client: Arc::clone(&session.client),
+            ticket: blocking.tickets.fetch_add(1, Ordering::Relaxed),
+            resolved,
+            database: session.database,
+            proto: session.proto,
+            touches: session.touches,
+            keys: wait.keys,
+            wanted: wait.wanted,
+            wakes_without: wait.wakes_without,
+            end_ns,
+            state: Mutex::new(State::Waiting(wait.args.unwrap_or_else(|| args.to_owned()))),
+        });
+        self.each_queue(&waiter, |index, key| {
+            let first = held.shard(index).watched.get_or_insert_default().wait(waiter.database, key, &waiter);
+            blocking.keys.fetch_add(first.at_all.into(), Ordering::Relaxed);
+            blocking.keys_watched_for_end.fetch_add(first.until_gone.into(), Ordering::Relaxed);
+        });
+        blocking.clients.fetch_add(1, Ordering::Relaxed);
+        if let Some(end_ns) = end_ns {
+            blocking.timers[self.timer_of(&waiter)].add(end_ns, waiter.ticket, &waiter);
+        }
+        *session.client.waiter.lock() = Some(Arc::clone(&waiter));
+        session.parked = Some(Parked { waiter, is_silent: session.reply.is_silent() });
+    }
+
+    /// Which timer a wait is in: that of the worker which has its connection.
+    fn timer_of(&self, waiter: &Waiter) -> usize {
+        (waiter.client.info.key.worker as usize).min(self.blocking.timers.len() - 1)
+    }
+
+    /// Calls `visit` with each different key that is waited for and the index of its shard; with none once the wait is
+    /// over, as its arguments are gone then.
+    fn each_queue(&self, waiter: &Waiter, mut visit: impl FnMut(usize, &[u8])) {
+        if let State::Waiting(args) = &*waiter.state.lock() {
+            keys_of(waiter, &args.view()).iter().for_each(|key| visit(self.shards.index(self.shards.hash(key)), key));
+        }
+    }
+
+    /// Serves those who wait for keys that have changed, and for what that changes in turn. No shard is locked.
+    #[cold]
+    pub(crate) fn serve_ready(&self, worker: &mut Worker) {
+        while let Some(ready) = worker.ready.pop_front() {
+            self.serve_key(worker, &ready);
+        }
+    }
+
+    /// Serves those who wait for one key, the longest waiting first.
+    fn serve_key(&self, worker: &mut Worker, ready: &ReadyKey) {
+        let mut served = None;
+        while let Some(waiter) = self.next_waiter(worker, ready, served) {
+            served = Some(waiter.ticket);
+            self.serve(worker, &waiter, &ready.key);
+        }
+    }
+
+    /// The next client in a key's queue that what the key holds is for, behind the one with ticket `after`.
+    fn next_waiter(&self, worker: &mut Worker, ready: &ReadyKey, after: Option<u64>) -> Option<Arc<Waiter>> {
+        let (database, key) = (ready.database, &*ready.key);
+        let hash = self.shards.hash(key);
+        let mut state = self.lock_serving(worker, self.shards.index(hash));
+        let state = &mut *state;
+        // Almost always nobody waits any more, and the key need not be looked at.
+        state.watched.as_ref()?.waiting(database, key)?;
+        let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches: false };
+        let found = cx.find().map(|slot| ValueType::of(cx.entry(slot).value()));
+        let queue = state.watched.as_ref()?.waiting(database, key)?;
+        let from = after.map_or(0, |after| queue.partition_point(|waiter| waiter.ticket <= after));
+        queue.iter().skip(from).find(|waiter| waiter.wakes_for(found)).cloned()
+    }
+
+    /// Runs a waiting client's command again, now that a key has changed; it is done, or waits on.
+    fn serve(&self, worker: &mut Worker, waiter: &Arc<Waiter>, key: &[u8]) {
+        let Some(indexes) = self.shards_of_waiter(waiter) else { return };
+        let mut held = self.lock_several(worker, indexes, OnBusy::Serve).expect("who waits on is not refused");
+        let mut state = waiter.state.lock();
+        // A client that is to be closed takes nothing any more; its own worker takes it out of the queues.
+        let State::Waiting(args) = &*state else { return };
+        if waiter.client.killed.load(Ordering::Acquire) {
+            return;
+        }
+        let args = args.view();
+        let mut out = OutBuf::new();
+        let mut reply = Reply::new(&mut out, waiter.proto);
+        let started = monotonic_ns();
+        let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
+        let mut cx = KeysCx {
+            engine: self,
+            worker,
+            held: &mut held,
+            database: waiter.database,
+            touches: waiter.touches,
+            turn: Turn::Woken(key),
+        };
+        // Whoever is told of changes is told whose they are.
+        let pusher = std::mem::replace(&mut cx.worker.client, waiter.client.id);
+        let outcome = run(&mut cx, &args, &mut reply);
+        cx.worker.client = pusher;
+        match outcome {
+            Ok(Outcome::Wait(_)) => return,
+            Ok(Outcome::Done(_effect)) => {}
+            Err(error) => self.answer_error(worker, Some(waiter.resolved), &error, &mut reply),
+        }
+        for key in keys_of(waiter, &args) {
+            self.leave_queue(waiter, key, held.shard(self.shards.index(self.shards.hash(key))));
+        }
+        *state = State::Ended { reply: out, ran_ns: monotonic_ns() - started };
+        drop(state);
+        drop(held);
+        self.ended(waiter);
+    }
+
+    /// The shards of all keys of a waiting client's command; `None` when it waits no more.
+    fn shards_of_waiter(&self, waiter: &Waiter) -> Option<Vec<usize>> {
+        match &*waiter.state.lock() {
+            State::Waiting(args) => Some(self.shards_of(waiter.resolved.command, &args.view())),
+            State::Ended { .. } => None,
+        }
+    }
+
+    fn leave_queue(&self, waiter: &Waiter, key: &[u8], state: &mut ShardState) {
+        let Some(queues) = &mut state.watched else { return };
+        let last = queues.stop_waiting(waiter.database, key, waiter);
+        self.blocking.keys.fetch_sub(last.at_all.into(), Ordering::Relaxed);
+        self.blocking.keys_watched_for_end.fetch_sub(last.until_gone.into(), Ordering::Relaxed);
+        if queues.is_empty() {
+            state.watched = None;
+        }
+    }
+
+    /// Ends a wait that nothing was found for; tells whether it was still going on. No shard is locked.
+    pub(crate) fn end_wait(&self, waiter: &Arc<Waiter>, ending: Ending) -> bool {
+        let mut queues = Vec::new();
+        self.each_queue(waiter, |index, key| queues.push((index, Box::<[u8]>::from(key))));
+        if !waiter.end(ending) {
+            return false;
+        }
+        for (index, key) in queues {
+            self.leave_or_defer(Leaving { waiter: Arc::clone(waiter), index, key });
+        }
+        self.ended(waiter);
+        true
+    }
+
+    /// Takes a client whose wait is over out of a key's queue. When a busy script holds the key's shard, whoever is the
+    /// last of those does: until then the client is passed over there.
+    fn leave_or_defer(&self, leaving: Leaving) {
+        loop {
+            if let Some(mut state) = self.shards.try_lock_for(leaving.index, SLICE) {
+                return self.leave_queue(&leaving.waiter, &leaving.key, &mut state);
+            }
+            if self.pause.is_busy() {
+                return self.blocking.leaving.lock().push(leaving);
+            }
+        }
+    }
+
+    /// Empties queues of those who left them while a busy script held their shards.
+    pub(crate) fn leave_deferred(&self) {
+        for leaving in std::mem::take(&mut *self.blocking.leaving.lock()) {
+            self.leave_or_defer(leaving);
+        }
+    }
+
+    /// What the end of any wait entails.
+    fn ended(&self, waiter: &Waiter) {
+        self.blocking.clients.fetch_sub(1, Ordering::Relaxed);
+        if let Some(end_ns) = waiter.end_ns {
+            self.blocking.timers[self.timer_of(waiter)].remove(end_ns, waiter.ticket);
+        }
+        self.clients.tell(waiter.client.info.key, Message::Unblocked);
+    }
+
+    /// Ends the waits of a worker's clients whose time is over.
+    pub(crate) fn end_due_waits(&self, worker: &Worker) {
+        for waiter in self.blocking.timers[worker.index].take_due(monotonic_ns()) {
+            self.end_wait(&waiter, Ending::Timeout);
+        }
+    }
+
+    /// How long it is until a wait of a worker's clients ends by itself; `None` when none will.
+    #[inline]
+    pub fn next_end_of_wait(&self, worker: &Worker) -> Option<Duration> {
+        let first_ns = self.blocking.timers[worker.index].first_ns();
+        (first_ns != u64::MAX).then(|| Duration::from_nanos(first_ns.saturating_sub(monotonic_ns())))
+    }
+
+    /// How many waits will end by themselves.
+    pub fn waits_with_end(&self) -> usize {
+        self.blocking.timers.iter().map(Timers::len).sum()
+    }
+
+    /// Ends another client's wait as if its time were over, or with an error; tells whether it waited.
+    pub fn unblock(&self, client: &Client, how: Unblocking) -> bool {
+        let waiter = client.waiter.lock().clone();
+        let ending = match how {
+            Unblocking::AsTimeout => Ending::Timeout,
+            Unblocking::WithError => Ending::Error,
+        };
+        let ended = waiter.is_some_and(|waiter| self.end_wait(&waiter, ending));
+        if ended && how == Unblocking::WithError {
+            self.count_error("UNBLOCKED".to_owned());
+        }
+        ended
+    }
+
+    /// Ends a session's wait, as the client is gone.
+    pub(crate) fn leave_wait(&self, session: &mut Session) {
+        if let Some(parked) = session.parked.take() {
+            self.end_wait(&parked.waiter, Ending::Gone);
+            *session.client.waiter.lock() = None;
+        }
+    }
+
+    /// Writes the reply of a session's command that has waited, if its wait is over; tells whether it is.
+    pub fn finish_wait(&self, worker: &mut Worker, session: &mut Session, out: &mut OutBuf) -> bool {
+        let Some(Parked { waiter, is_silent }) = &session.parked else { return false };
+        let mut state = waiter.state.lock();
+        let State::Ended { reply, ran_ns } = &mut *state else { return false };
+        if !is_silent {
+            out.append(reply);
+        }
+        worker.stats.commands[waiter.resolved.number as usize].ran(1, *ran_ns);
+        drop(state);
+        worker.stats.all.commands.add(1);
+        session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        *session.client.waiter.lock() = None;
+        session.parked = None;
+        true
+    }
+}
+
+/// How CLIENT UNBLOCK ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unblocking {
+    /// As if the time were over.
+    AsTimeout,
+    /// With an error.
+    WithError,
+}
+
+/// The different keys that a client waits for.
+fn keys_of<'a>(waiter: &Waiter, args: &Args<'a>) -> BTreeSet<&'a [u8]> {
+    waiter.keys.clone().map(|index| args.get(index)).collect()
+}

@@ -1,0 +1,198 @@
+//! Commands that wait, from many clients on several workers at once: every element reaches one client, and nobody is
+//! forgotten. Knows the commands by their replies only.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tenon_client::{Resp, Value};
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(120));
+
+fn server() -> Server {
+    Server::tenon(&[("workers", "4"), ("shards", "16")]).expect("tenon starts")
+}
+
+fn client(server: &Server) -> Resp {
+    Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), PATIENCE).expect("connected")
+}
+
+fn call(client: &mut Resp, words: &[&str]) -> Value {
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    client.call(&words).expect("an answer")
+}
+
+fn text(value: Value) -> String {
+    let Value::Bulk(bytes) = value else { panic!("{value:?} is no string") };
+    String::from_utf8(bytes).expect("elements are text here")
+}
+
+/// Waits until so many clients wait.
+fn await_blocked(client: &mut Resp, count: usize) {
+    let wanted = format!("blocked_clients:{count}\r\n");
+    while !text(call(client, &["INFO", "clients"])).contains(&wanted) {
+        std::thread::yield_now();
+    }
+}
+
+/// The elements in the reply of one of the commands below.
+fn elements(reply: Value) -> Vec<String> {
+    match reply {
+        Value::NullArray => Vec::new(),
+        Value::Bulk(_) => vec![text(reply)],
+        Value::Array(mut parts) => match (parts.pop(), parts.len()) {
+            (Some(Value::Array(many)), 1) => many.into_iter().map(text).collect(),
+            (Some(one), 1) => vec![text(one)],
+            other => panic!("{other:?} is no reply of these"),
+        },
+        other => panic!("{other:?} is no reply of these"),
+    }
+}
+
+#[test]
+fn every_element_reaches_one_client_and_nobody_starves() {
+    const KEYS: [&str; 3] = ["a", "b", "c"];
+    const PRODUCERS: usize = 4;
+    const EACH: usize = 1_500;
+    // What consumers ask for, with a short time and without one.
+    const WISHES: [&[&str]; 7] = [
+        &["BLPOP", "a", "b", "c", "0"],
+        &["BRPOP", "c", "0"],
+        &["BLPOP", "b", "a", "0.001"],
+        &["BLMPOP", "0", "3", "c", "b", "a", "RIGHT", "COUNT", "3"],
+        &["BRPOP", "a", "0.002"],
+        &["BLPOP", "c", "b", "0"],
+        &["BLMOVE", "a", "seen", "LEFT", "RIGHT", "0"],
+    ];
+    let server = server();
+    let received = AtomicUsize::new(0);
+    let mut all: BTreeMap<String, usize> = BTreeMap::new();
+    std::thread::scope(|scope| {
+        for producer in 0..PRODUCERS {
+            let mut client = client(&server);
+            scope.spawn(move || {
+                for number in (0..EACH).step_by(3) {
+                    let key = KEYS[(number / 3 + producer) % KEYS.len()];
+                    let [one, two, three] = [0, 1, 2].map(|more| format!("{producer}:{}", number + more));
+                    if number % 2 == 0 {
+                        call(&mut client, &["RPUSH", key, &one, &two, &three]);
+                        continue;
+                    }
+                    // A transaction that pushes to two keys, and to one of them by another way.
+                    call(&mut client, &["MULTI"]);
+                    call(&mut client, &["LPUSH", key, &one]);
+                    let own = format!("own{producer}");
+                    call(&mut client, &["RPUSH", &own, &two]);
+                    call(&mut client, &["LPUSH", &own, &three]);
+                    call(&mut client, &["LMOVE", &own, "b", "LEFT", "RIGHT"]);
+                    call(&mut client, &["LMOVE", &own, "c", "LEFT", "LEFT"]);
+                    let done = call(&mut client, &["EXEC"]);
+                    assert!(matches!(&done, Value::Array(replies) if replies.len() == 5), "{done:?}");
+                }
+            });
+        }
+        let consumers: Vec<_> = WISHES
+            .iter()
+            .map(|wish| {
+                let mut client = client(&server);
+                let received = &received;
+                scope.spawn(move || {
+                    let mut own: Vec<String> = Vec::new();
+                    loop {
+                        let mut now = elements(call(&mut client, wish));
+                        now.retain(|element| element != "end");
+                        let is_end = now.is_empty() && received.load(Ordering::Relaxed) == PRODUCERS * EACH;
+                        received.fetch_add(now.len(), Ordering::Relaxed);
+                        own.append(&mut now);
+                        if is_end {
+                            return own;
+                        }
+                    }
+                })
+            })
+            .collect();
+        // Once all are taken, those that still wait are told so.
+        let mut other = client(&server);
+        while received.load(Ordering::Relaxed) < PRODUCERS * EACH {
+            std::thread::yield_now();
+        }
+        while !consumers.iter().all(|consumer| consumer.is_finished()) {
+            KEYS.iter().for_each(|key| drop(call(&mut other, &["RPUSH", key, "end"])));
+        }
+        for (consumer, wish) in consumers.into_iter().zip(WISHES) {
+            let own = consumer.join().expect("the consumer has not panicked");
+            assert!(!own.is_empty(), "{wish:?} got nothing");
+            own.into_iter().for_each(|element| *all.entry(element).or_default() += 1);
+        }
+    });
+    assert_eq!(all.len(), PRODUCERS * EACH);
+    assert!(all.values().all(|times| *times == 1), "an element reached two clients");
+    await_blocked(&mut client(&server), 0);
+    let info = text(call(&mut client(&server), &["INFO", "clients"]));
+    assert!(info.contains("total_blocking_keys:0\r\n") && info.contains("clients_in_timeout_table:0\r\n"), "{info}");
+}
+
+#[test]
+fn those_that_wait_are_served_in_their_order_whatever_their_worker() {
+    let server = server();
+    let mut pusher = client(&server);
+    let mut waiting: Vec<Resp> = Vec::new();
+    for number in 0..20 {
+        let mut client = client(&server);
+        client.send(&[b"BLPOP", b"queue", b"0"]).expect("sent");
+        await_blocked(&mut pusher, number + 1);
+        waiting.push(client);
+    }
+    for number in 0..20 {
+        call(&mut pusher, &["RPUSH", "queue", &number.to_string()]);
+    }
+    for (number, client) in waiting.iter_mut().enumerate() {
+        assert_eq!(elements(client.receive().expect("an answer")), [number.to_string()]);
+    }
+}
+
+#[test]
+fn nothing_is_taken_for_a_client_that_was_killed() {
+    let server = server();
+    let mut killer = client(&server);
+    for _ in 0..50 {
+        let mut victim = client(&server);
+        let Value::Int(id) = call(&mut victim, &["CLIENT", "ID"]) else { panic!("CLIENT ID gives a number") };
+        victim.send(&[b"BLPOP", b"k", b"0"]).expect("sent");
+        await_blocked(&mut killer, 1);
+        let id = id.to_string();
+        let commands: [&[&[u8]]; 4] = [
+            &[b"CLIENT", b"KILL", b"ID", id.as_bytes()],
+            &[b"RPUSH", b"k", b"v"],
+            &[b"LLEN", b"k"],
+            &[b"BLPOP", b"k", b"0"],
+        ];
+        let replies = killer.pipeline(&commands).expect("replies");
+        assert_eq!(replies[..3], [Value::Int(1), Value::Int(1), Value::Int(1)]);
+        assert_eq!(elements(replies[3].clone()), ["v"]);
+        await_blocked(&mut killer, 0);
+    }
+}
+
+#[test]
+fn those_whose_time_is_over_leave_the_others_their_turn() {
+    let server = server();
+    let mut pusher = client(&server);
+    let mut waiting: Vec<Resp> = (0..100).map(|_| client(&server)).collect();
+    for (number, client) in waiting.iter_mut().enumerate() {
+        let timeout: &[u8] = if number % 2 == 0 { b"0" } else { b"0.05" };
+        client.send(&[b"BLPOP", b"k", b"k2", timeout]).expect("sent");
+    }
+    for client in waiting.iter_mut().skip(1).step_by(2) {
+        assert_eq!(client.receive().expect("an answer"), Value::NullArray);
+    }
+    await_blocked(&mut pusher, 50);
+    for number in 0..50 {
+        call(&mut pusher, &["RPUSH", "k2", &number.to_string()]);
+    }
+    let got = waiting.iter_mut().step_by(2).flat_map(|client| elements(client.receive().expect("an answer")));
+    let mut got: Vec<usize> = got.map(|element| element.parse().expect("a number")).collect();
+    got.sort_unstable();
+    assert!(got.into_iter().eq(0..50));
+}
