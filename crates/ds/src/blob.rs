@@ -333,6 +333,12 @@ impl ScoredBlob {
 }
 
 impl<'a> ScoredBlobRef<'a> {
+    /// Where the blob is: no two that live are at one address.
+    #[inline]
+    pub(crate) fn address(self) -> NonNull<u8> {
+        self.0
+    }
+
     /// The number.
     #[inline]
     pub fn score(self) -> f64 {

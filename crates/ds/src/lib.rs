@@ -7,5 +7,6 @@ pub mod listpack;
 pub mod memory;
 pub mod packed;
 pub mod quicklist;
+pub mod scored_set;
 pub mod slab;
 pub mod timer_wheel;

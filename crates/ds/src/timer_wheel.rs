@@ -333,7 +333,7 @@ mod tests {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             random >> 33
         };
-        let rounds = if cfg!(miri) { 60 } else { 20_000 };
+        let rounds = if cfg!(miri) { 40 } else { 20_000 };
         for number in 0..rounds {
             match next() % 5 {
                 0..=2 => {

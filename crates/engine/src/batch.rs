@@ -76,8 +76,7 @@ pub enum Target {
     Other(Resolved),
     /// Nothing: there is no such command, or the arguments are too few or too many.
     Refused(Box<CmdError>, Option<Resolved>),
-    /// Nothing any more: MULTI has queued the command, it was refused just before it would have run, or it waits for a
-    /// key.
+    /// Nothing any more: MULTI has queued the command, or it was refused just before it would have run.
     Settled(Resolved),
 }
 

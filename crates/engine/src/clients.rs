@@ -31,10 +31,10 @@ pub enum Message {
     Kill,
     /// Look again whether the connection may go on (CLIENT UNPAUSE).
     Unpause,
-    /// Look whether its user may still use the channels that it is subscribed to.
-    RightsChanged,
     /// The client's wait for a key is over.
     Unblocked,
+    /// Look whether its user may still use the channels that it is subscribed to.
+    RightsChanged,
     /// Something lies in the client's outbox.
     Output,
 }

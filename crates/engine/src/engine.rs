@@ -246,6 +246,7 @@ impl Engine {
             next = Duration::ZERO;
         }
         self.end_due_waits(worker);
+        self.leave_queues_deferred();
         if !worker.ready.is_empty() {
             self.serve_ready(worker);
         }

@@ -66,7 +66,7 @@ impl<'a> BatchArgs<'a> {
 enum Fate {
     /// It ran, or was refused already when it was read.
     Done,
-    /// It did not run: MULTI has queued it, it was refused, or it waits for a key.
+    /// It did not run: MULTI has queued it, or it was refused.
     Settled(Resolved),
     /// It has to wait.
     Waits,
@@ -458,8 +458,7 @@ impl Engine {
                         if watched {
                             self.tell_monitors_of(worker, session, resolved.command, args);
                         }
-                        // What waits has not run yet as far as statistics go.
-                        if session.is_parked() { Fate::Settled(resolved) } else { Fate::Done }
+                        Fate::Done
                     }
                 }
             }
@@ -538,7 +537,8 @@ impl Engine {
             None => false,
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
             Some(PauseMode::Write) => {
-                flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) || self.writes_when_run(session, resolved, args)
+                let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
+                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved, args)
             }
         };
         if waits {

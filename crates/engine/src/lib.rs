@@ -15,6 +15,7 @@ pub mod command;
 mod compact;
 pub mod config;
 pub mod context;
+pub mod double;
 pub mod engine;
 pub mod errors;
 pub mod execute;

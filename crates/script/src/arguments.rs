@@ -54,7 +54,8 @@ pub(crate) fn int(lua: &Lua, args: &MultiValue, number: usize) -> mlua::Result<i
 
 /// What the processor makes of a double that is cast to a 64-bit integer.
 pub(crate) fn truncate(value: f64) -> i64 {
-    if value >= -9_223_372_036_854_775_808.0 && value < 9_223_372_036_854_775_808.0 { value as i64 } else { i64::MIN }
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
 }
 
 /// Refuses more than `most` arguments, in the words of cjson.

@@ -5,16 +5,19 @@ use crate::interpreter::{State, function};
 use mlua::{Lua, MultiValue, Table};
 use std::rc::Rc;
 
+/// An operation on one number, and on two.
+type Unary = fn(u32) -> u32;
+type Binary = fn(u32, u32) -> u32;
+
 /// The table.
 pub(crate) fn library(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    let unary: [(&str, fn(u32) -> u32); 3] = [("tobit", |a| a), ("bnot", |a| !a), ("bswap", u32::swap_bytes)];
+    let unary: [(&str, Unary); 3] = [("tobit", |a| a), ("bnot", |a| !a), ("bswap", u32::swap_bytes)];
     for (name, operation) in unary {
         let call = move |lua: &Lua, _: &State, args: MultiValue| result(operation(bits(lua, &args, 1)?));
         table.raw_set(name, function(lua, state, call)?)?;
     }
-    let folding: [(&str, fn(u32, u32) -> u32); 3] =
-        [("band", |a, b| a & b), ("bor", |a, b| a | b), ("bxor", |a, b| a ^ b)];
+    let folding: [(&str, Binary); 3] = [("band", |a, b| a & b), ("bor", |a, b| a | b), ("bxor", |a, b| a ^ b)];
     for (name, operation) in folding {
         let call = move |lua: &Lua, _: &State, args: MultiValue| {
             let mut all = bits(lua, &args, 1)?;
@@ -25,7 +28,7 @@ pub(crate) fn library(lua: &Lua, state: &Rc<State>) -> mlua::Result<Table> {
         };
         table.raw_set(name, function(lua, state, call)?)?;
     }
-    let shifting: [(&str, fn(u32, u32) -> u32); 5] = [
+    let shifting: [(&str, Binary); 5] = [
         ("lshift", |a, by| a << by),
         ("rshift", |a, by| a >> by),
         ("arshift", |a, by| ((a as i32) >> by) as u32),

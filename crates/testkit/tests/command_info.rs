@@ -11,7 +11,8 @@ use tenon_testkit::target::Dialect;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What differs on purpose: the command, the part of its description, and why.
-const DIFFERS: &[(&str, Part, &str)] = &[];
+const DIFFERS: &[(&str, Part, &str)] =
+    &[("ZRANK", Part::Arity, "Redis 7.2 added WITHSCORE"), ("ZREVRANK", Part::Arity, "Redis 7.2 added WITHSCORE")];
 
 /// A part of a command's description, by its place in COMMAND INFO's answer. The tips, which Tenon does not give, and
 /// the subcommands, which are commands of their own here, are left out.

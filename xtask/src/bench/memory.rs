@@ -64,7 +64,8 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
                         Err(error) => context.failed(&name, server.server.name, &error),
                     }
                 }
-                filled.iter().try_for_each(|(server, _)| server.server.ask_to_end())?;
+                // All at once; dropping them waits for each, and complains of one that is gone already.
+                filled.iter().for_each(|(server, _)| drop(server.server.ask_to_end()));
             }
             rows.extend(programs.iter().zip(taken).filter_map(|(program, taken)| {
                 let grown = median(taken.iter().map(|bytes| bytes.grown))?;

@@ -18,6 +18,7 @@ pub mod server;
 pub mod set;
 pub mod string;
 pub mod transactions;
+pub mod zset;
 
 use tenon_engine::command::Command;
 
@@ -157,6 +158,39 @@ pub static ALL: &[&Command] = &[
     &set::members::SSCAN,
     &set::random::SPOP,
     &set::random::SRANDMEMBER,
+    // Sorted sets.
+    &zset::add::ZADD,
+    &zset::add::ZINCRBY,
+    &zset::combine::ZDIFF,
+    &zset::combine::ZDIFFSTORE,
+    &zset::combine::ZINTER,
+    &zset::combine::ZINTERCARD,
+    &zset::combine::ZINTERSTORE,
+    &zset::combine::ZUNION,
+    &zset::combine::ZUNIONSTORE,
+    &zset::pop::ZMPOP,
+    &zset::pop::ZPOPMAX,
+    &zset::pop::ZPOPMIN,
+    &zset::random::ZRANDMEMBER,
+    &zset::range::ZRANGE,
+    &zset::range::ZRANGEBYLEX,
+    &zset::range::ZRANGEBYSCORE,
+    &zset::range::ZRANGESTORE,
+    &zset::range::ZREVRANGE,
+    &zset::range::ZREVRANGEBYLEX,
+    &zset::range::ZREVRANGEBYSCORE,
+    &zset::rank::ZRANK,
+    &zset::rank::ZREVRANK,
+    &zset::read::ZCARD,
+    &zset::read::ZCOUNT,
+    &zset::read::ZLEXCOUNT,
+    &zset::read::ZMSCORE,
+    &zset::read::ZSCAN,
+    &zset::read::ZSCORE,
+    &zset::remove::ZREM,
+    &zset::remove::ZREMRANGEBYLEX,
+    &zset::remove::ZREMRANGEBYRANK,
+    &zset::remove::ZREMRANGEBYSCORE,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

@@ -158,7 +158,9 @@ impl Rights {
         if self.everything {
             return Ok(());
         }
-        let keys = found.command.keys_of(args);
+        let mut keys = found.command.keys_of(args);
+        // A script may ask before it has all the arguments.
+        keys.retain(|(index, _)| *index < args.len());
         let mut denial = Denial::Command;
         for selector in std::iter::once(&self.root).chain(&self.selectors) {
             match selector.check(found, args, &keys) {

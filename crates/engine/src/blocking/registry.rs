@@ -1,9 +1,19 @@
 //! What is to be known of all waiters together. Knows no session.
 
-use super::serve::Leaving;
 use super::timers::Timers;
+use super::waiter::Waiter;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// A waiter that is still in a key's queue.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    /// The index of the key's shard.
+    pub(super) shard: usize,
+    pub(super) key: Box<[u8]>,
+    pub(super) waiter: Arc<Waiter>,
+}
 
 /// What is to be known of all waiters together.
 #[derive(Debug)]
@@ -16,10 +26,10 @@ pub struct Blocking {
     pub keys: AtomicUsize,
     /// Keys that clients wait for who want to know when the key goes.
     pub keys_watched_for_end: AtomicUsize,
+    /// Waiters that are still in a key's queue though they wait no more.
+    pub(super) leaving: Mutex<Vec<Leaving>>,
     /// When waits end by themselves, for each worker.
     pub(super) timers: Box<[Timers]>,
-    /// Places in queues that a busy script's shards hold, to be given up when it ends.
-    pub(super) leaving: Mutex<Vec<Leaving>>,
 }
 
 impl Blocking {
@@ -30,8 +40,8 @@ impl Blocking {
             clients: AtomicUsize::new(0),
             keys: AtomicUsize::new(0),
             keys_watched_for_end: AtomicUsize::new(0),
-            timers: (0..=workers).map(|_| Timers::default()).collect(),
             leaving: Mutex::default(),
+            timers: (0..=workers).map(|_| Timers::default()).collect(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Beginning a wait, serving those who wait for a key, and ending waits. Knows no command by name.
 
+use super::registry::Leaving;
 use super::timers::Timers;
 use super::waiter::{Ending, Outcome, State, Wait, Waiter};
+use crate::acl::Denial;
 use crate::args::Args;
 use crate::clients::{Client, Message};
 use crate::clock::monotonic_ns;
@@ -11,7 +13,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
 use crate::session::Session;
-use crate::shards::{Locked, ShardState};
+use crate::shards::{Held, Locked, ShardState};
 use crate::table::Resolved;
 use crate::worker::Worker;
 use parking_lot::Mutex;
@@ -30,15 +32,6 @@ pub struct ReadyKey {
     pub database: usize,
     /// The key.
     pub key: Box<[u8]>,
-}
-
-/// A place in a key's queue that is to be given up.
-#[derive(Debug)]
-pub(super) struct Leaving {
-    waiter: Arc<Waiter>,
-    /// The key's shard.
-    index: usize,
-    key: Box<[u8]>,
 }
 
 /// A session's wait.
@@ -84,6 +77,7 @@ impl Engine {
             database: session.database,
             proto: session.proto,
             touches: session.touches,
+            user: Arc::clone(session.user()),
             keys: wait.keys,
             wanted: wait.wanted,
             wakes_without: wait.wakes_without,
@@ -119,6 +113,10 @@ impl Engine {
     /// Serves those who wait for keys that have changed, and for what that changes in turn. No shard is locked.
     #[cold]
     pub(crate) fn serve_ready(&self, worker: &mut Worker) {
+        if worker.is_nested {
+            // The command below, which may hold any shard, comes to it.
+            return;
+        }
         while let Some(ready) = worker.ready.pop_front() {
             self.serve_key(worker, &ready);
         }
@@ -151,7 +149,8 @@ impl Engine {
     /// Runs a waiting client's command again, now that a key has changed; it is done, or waits on.
     fn serve(&self, worker: &mut Worker, waiter: &Arc<Waiter>, key: &[u8]) {
         let Some(indexes) = self.shards_of_waiter(waiter) else { return };
-        let mut held = self.lock_several(worker, indexes, OnBusy::Serve).expect("who waits on is not refused");
+        let held = self.lock_several(worker, indexes, OnBusy::Serve);
+        let mut held = held.expect("who waits on is not refused");
         let mut state = waiter.state.lock();
         // A client that is to be closed takes nothing any more; its own worker takes it out of the queues.
         let State::Waiting(args) = &*state else { return };
@@ -161,20 +160,10 @@ impl Engine {
         let args = args.view();
         let mut out = OutBuf::new();
         let mut reply = Reply::new(&mut out, waiter.proto);
-        let started = monotonic_ns();
-        let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
-        let mut cx = KeysCx {
-            engine: self,
-            worker,
-            held: &mut held,
-            database: waiter.database,
-            touches: waiter.touches,
-            turn: Turn::Woken(key),
-        };
         // Whoever is told of changes is told whose they are.
-        let pusher = std::mem::replace(&mut cx.worker.client, waiter.client.id);
-        let outcome = run(&mut cx, &args, &mut reply);
-        cx.worker.client = pusher;
+        let pusher = std::mem::replace(&mut worker.client, waiter.client.id);
+        let outcome = self.run_again(worker, waiter, &args, key, &mut held, &mut reply);
+        worker.client = pusher;
         match outcome {
             Ok(Outcome::Wait(_)) => return,
             Ok(Outcome::Done(_effect)) => {}
@@ -183,17 +172,37 @@ impl Engine {
         for key in keys_of(waiter, &args) {
             self.leave_queue(waiter, key, held.shard(self.shards.index(self.shards.hash(key))));
         }
-        *state = State::Ended { reply: out, ran_ns: monotonic_ns() - started };
+        *state = State::Ended(out);
         drop(state);
         drop(held);
         self.ended(waiter);
+    }
+
+    /// Runs the command of a waiting client, unless the client may not run it any more.
+    fn run_again(
+        &self,
+        worker: &mut Worker,
+        waiter: &Waiter,
+        args: &Args<'_>,
+        key: &[u8],
+        held: &mut Held<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<Outcome, CmdError> {
+        let rights = waiter.user.rights();
+        if !rights.is_everything() {
+            let denied = |denial: Denial| format!("NOPERM {}", denial.message(waiter.resolved.command));
+            rights.check(waiter.resolved, args).map_err(|denial| CmdError::new(denied(denial)))?;
+        }
+        let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
+        let (database, touches) = (waiter.database, waiter.touches);
+        run(&mut KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) }, args, reply)
     }
 
     /// The shards of all keys of a waiting client's command; `None` when it waits no more.
     fn shards_of_waiter(&self, waiter: &Waiter) -> Option<Vec<usize>> {
         match &*waiter.state.lock() {
             State::Waiting(args) => Some(self.shards_of(waiter.resolved.command, &args.view())),
-            State::Ended { .. } => None,
+            State::Ended(_) => None,
         }
     }
 
@@ -214,18 +223,18 @@ impl Engine {
         if !waiter.end(ending) {
             return false;
         }
-        for (index, key) in queues {
-            self.leave_or_defer(Leaving { waiter: Arc::clone(waiter), index, key });
+        for (shard, key) in queues {
+            self.leave_queue_soon(Leaving { shard, key, waiter: Arc::clone(waiter) });
         }
         self.ended(waiter);
         true
     }
 
-    /// Takes a client whose wait is over out of a key's queue. When a busy script holds the key's shard, whoever is the
-    /// last of those does: until then the client is passed over there.
-    fn leave_or_defer(&self, leaving: Leaving) {
+    /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if a busy script may hold the
+    /// shard. Nobody is served in its name any more, and whoever comes does not wait behind it.
+    fn leave_queue_soon(&self, leaving: Leaving) {
         loop {
-            if let Some(mut state) = self.shards.try_lock_for(leaving.index, SLICE) {
+            if let Some(mut state) = self.shards.try_lock_for(leaving.shard, SLICE) {
                 return self.leave_queue(&leaving.waiter, &leaving.key, &mut state);
             }
             if self.pause.is_busy() {
@@ -234,11 +243,13 @@ impl Engine {
         }
     }
 
-    /// Empties queues of those who left them while a busy script held their shards.
-    pub(crate) fn leave_deferred(&self) {
-        for leaving in std::mem::take(&mut *self.blocking.leaving.lock()) {
-            self.leave_or_defer(leaving);
+    /// Takes out of queues what could not be while a script was busy. No shard is locked.
+    pub(crate) fn leave_queues_deferred(&self) {
+        if self.pause.is_busy() {
+            return;
         }
+        let leaving = std::mem::take(&mut *self.blocking.leaving.lock());
+        leaving.into_iter().for_each(|leaving| self.leave_queue_soon(leaving));
     }
 
     /// What the end of any wait entails.
@@ -295,13 +306,11 @@ impl Engine {
     pub fn finish_wait(&self, worker: &mut Worker, session: &mut Session, out: &mut OutBuf) -> bool {
         let Some(Parked { waiter, is_silent }) = &session.parked else { return false };
         let mut state = waiter.state.lock();
-        let State::Ended { reply, ran_ns } = &mut *state else { return false };
+        let State::Ended(reply) = &mut *state else { return false };
         if !is_silent {
             out.append(reply);
         }
-        worker.stats.commands[waiter.resolved.number as usize].ran(1, *ran_ns);
         drop(state);
-        worker.stats.all.commands.add(1);
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         *session.client.waiter.lock() = None;
         session.parked = None;

@@ -1,6 +1,7 @@
 //! One client's wait: for what, with which command, and how it ends. Knows no command by name.
 
 use super::timeout::Timeout;
+use crate::acl::User;
 use crate::args::OwnedArgs;
 use crate::clients::Client;
 use crate::command::Effect;
@@ -98,6 +99,8 @@ pub(crate) struct Waiter {
     pub(super) database: usize,
     pub(super) proto: Proto,
     pub(super) touches: bool,
+    /// Whose rights are looked at again when the command is.
+    pub(super) user: Arc<User>,
     pub(super) keys: Range<usize>,
     pub(super) wanted: ValueType,
     pub(super) wakes_without: bool,
@@ -113,13 +116,8 @@ pub(crate) struct Waiter {
 pub(super) enum State {
     /// It goes on.
     Waiting(OwnedArgs),
-    /// It is over.
-    Ended {
-        /// What is to be sent.
-        reply: OutBuf,
-        /// How long the command ran that ended it, in nanoseconds.
-        ran_ns: u64,
-    },
+    /// It is over; this is to be sent.
+    Ended(OutBuf),
 }
 
 impl fmt::Debug for Waiter {
@@ -168,7 +166,7 @@ impl Waiter {
             Ending::Error => reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK"),
             Ending::Gone => {}
         }
-        *state = State::Ended { reply: out, ran_ns: 0 };
+        *state = State::Ended(out);
         true
     }
 }

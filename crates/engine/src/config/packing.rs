@@ -1,7 +1,7 @@
 //! Up to where collections stay small, as the settings say. Knows no collection.
 
 use super::Config;
-use tenon_store::types::{HashLimits, SetLimits};
+use tenon_store::types::{HashLimits, SetLimits, ZsetLimits};
 
 /// A number of elements or bytes.
 fn size(value: u64) -> usize {
@@ -23,5 +23,11 @@ impl Config {
             members: size(self.set_max_listpack_entries()),
             bytes: size(self.set_max_listpack_value()),
         }
+    }
+
+    /// The limits of a sorted set's packed form.
+    #[inline]
+    pub fn zset_limits(&self) -> ZsetLimits {
+        ZsetLimits { members: size(self.zset_max_listpack_entries()), bytes: size(self.zset_max_listpack_value()) }
     }
 }

@@ -119,7 +119,6 @@ impl Drop for ScriptHost<'_, '_> {
             if let Reach::Own(held) = &mut self.reach {
                 held.clear();
                 self.engine.unwatch_deferred();
-                self.engine.leave_deferred();
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
 use crate::monitor;
+use crate::table::Resolved;
 use crate::worker::Worker;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -128,6 +129,17 @@ impl Engine {
             let function = interpreters.function(args.get(1)).ok_or_else(missing)?;
             self.run_script(cx, interpreters, &Runnable::Function(function), keys, args, access, reply)
         })
+    }
+
+    /// Whether a command runs a script or function that says of itself that it does not write.
+    pub(crate) fn says_no_writes(&self, resolved: Resolved, args: &Args<'_>) -> bool {
+        let flags = match resolved.command.name {
+            "EVAL" => shebang::parse_script(args.get(1)).ok().map(|(flags, _)| flags),
+            "EVALSHA" => sha_argument(args.get(1)).and_then(|sha| Some(self.scripts.known.get(&sha)?.flags)),
+            "FCALL" => self.scripts.libraries.function(args.get(1)).map(|function| function.info.flags),
+            _ => None,
+        };
+        flags.is_some_and(|flags| flags.any(ScriptFlags::NO_WRITES))
     }
 
     /// Makes a script known without running it (SCRIPT LOAD); gives its SHA1.

@@ -79,7 +79,7 @@ fn write_integer(out: &mut Vec<u8>, number: i64) {
         out.extend_from_slice(bytes);
     };
     match number {
-        0..=127 | -32..0 => out.push(number as u8),
+        -32..=127 => out.push(number as u8),
         128..=0xFF => tagged(0xCC, &[number as u8]),
         0x100..=0xFFFF => tagged(0xCD, &(number as u16).to_be_bytes()),
         0x1_0000..=0xFFFF_FFFF => tagged(0xCE, &(number as u32).to_be_bytes()),

@@ -12,6 +12,7 @@ mod object;
 mod rope;
 pub mod set;
 mod value_type;
+pub mod zset;
 
 pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
 pub use hash::{Fields, Hash, HashLimits, HashRef};
@@ -20,3 +21,4 @@ pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
 pub use set::{Set, SetLimits, SetRef};
 pub use value_type::ValueType;
+pub use zset::{Zset, ZsetLimits, ZsetRef};

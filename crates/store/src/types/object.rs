@@ -1,7 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash, List, Set};
+use super::{Collection, Hash, List, Set, Zset};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -17,6 +17,8 @@ pub enum Object {
     List(List),
     /// A set that is no longer small.
     Set(Set),
+    /// A sorted set that is no longer small.
+    Zset(Zset),
 }
 
 impl Object {
@@ -26,6 +28,7 @@ impl Object {
             Object::Hash(hash) => Object::Hash(hash.clone()),
             Object::List(list) => Object::List(list.clone()),
             Object::Set(set) => Object::Set(set.clone()),
+            Object::Zset(zset) => Object::Zset(zset.clone()),
             Object::Shared(bytes) => Object::Shared(bytes.clone()),
             Object::Rope(rope) => Object::Rope(rope.share()),
         }
@@ -55,7 +58,7 @@ impl Object {
         }
         match self {
             Object::Rope(rope) => Some(rope),
-            Object::Shared(_) | Object::Hash(_) | Object::List(_) | Object::Set(_) => None,
+            Object::Shared(_) | Object::Hash(_) | Object::List(_) | Object::Set(_) | Object::Zset(_) => None,
         }
     }
 
@@ -68,6 +71,7 @@ impl Object {
             Object::List(list) => list.allocations(),
             Object::Set(Set::Table(members)) => members.len(),
             Object::Set(_) => 1,
+            Object::Zset(zset) => zset.view().len(),
         }
     }
 
@@ -80,6 +84,7 @@ impl Object {
                 Object::Hash(hash) => hash.memory(),
                 Object::List(list) => list.memory(),
                 Object::Set(set) => set.memory(),
+                Object::Zset(zset) => zset.memory(),
             }
     }
 }

@@ -43,7 +43,7 @@ impl ValueType {
             ValueRef::Packed(PackedKind::Set | PackedKind::IntSet, _) | ValueRef::Object(Object::Set(_)) => {
                 ValueType::Set
             }
-            ValueRef::Packed(PackedKind::Zset, _) => ValueType::Zset,
+            ValueRef::Packed(PackedKind::Zset, _) | ValueRef::Object(Object::Zset(_)) => ValueType::Zset,
             ValueRef::Packed(PackedKind::Hash, _) | ValueRef::Object(Object::Hash(_)) => ValueType::Hash,
         }
     }

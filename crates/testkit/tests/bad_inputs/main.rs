@@ -7,4 +7,5 @@ mod load;
 mod memcache;
 mod numbers;
 mod resp;
+mod scripts;
 mod support;

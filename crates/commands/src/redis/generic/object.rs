@@ -132,6 +132,7 @@ pub(crate) fn encoding_name(entry: EntryRef<'_>) -> &'static str {
         ValueRef::Object(Object::List(list)) => list.view().encoding(),
         ValueRef::Object(Object::Hash(hash)) => hash.view().encoding(),
         ValueRef::Object(Object::Set(set)) => set.encoding(),
+        ValueRef::Object(Object::Zset(zset)) => zset.view().encoding(),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use sha1::{Digest as _, Sha1};
 use tenon_engine::store::entry::{EntryRef, ValueRef};
-use tenon_engine::store::types::{Collection, Hash, HashRef, List, ListRef, Object, Set, SetRef, ValueType};
+use tenon_engine::store::types::{
+    Collection, Hash, HashRef, List, ListRef, Object, Set, SetRef, ValueType, Zset, ZsetRef,
+};
 
 /// Redis's number of a type, which is part of a key's digest.
 fn type_number(value_type: ValueType) -> u32 {
@@ -69,10 +71,14 @@ impl Digest {
             ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view()),
             ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
             ValueRef::Object(Object::Set(set)) => self.add_members(set.view()),
+            ValueRef::Object(Object::Zset(zset)) => self.add_scored_members(zset.view()),
             ValueRef::Packed(form, bytes) => match value_type {
                 ValueType::Hash => self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's")),
                 ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
                 ValueType::Set => self.add_members(Set::view_packed(form, bytes).expect("the form is a set's")),
+                ValueType::Zset => {
+                    self.add_scored_members(Zset::view_packed(form, bytes).expect("the form is a sorted set's"));
+                }
                 _ => unreachable!("no other type is packed yet"),
             },
         }
@@ -99,6 +105,15 @@ impl Digest {
         set.for_each(|member| self.add(&member.to_vec()));
     }
 
+    fn add_scored_members(&mut self, zset: ZsetRef<'_>) {
+        zset.for_each(|member, score| {
+            let mut digest = Digest::default();
+            digest.mix(&member.to_vec());
+            digest.mix(c_general(score).as_bytes());
+            self.add(&digest.0);
+        });
+    }
+
     /// Adds a key of a database to the sum of its keys.
     pub fn add_key(&mut self, entry: EntryRef<'_>) {
         self.add(&Digest::of_key(entry).0);
@@ -120,6 +135,27 @@ impl Digest {
     }
 }
 
+/// A number as C's `%.17g` writes it, which is how Redis digests scores.
+fn c_general(number: f64) -> String {
+    /// Digits that are written, and the least power of ten that takes an exponent.
+    const PRECISION: i32 = 17;
+    if number.is_infinite() {
+        return if number > 0.0 { "inf".to_owned() } else { "-inf".to_owned() };
+    }
+    let scientific = format!("{number:.16e}");
+    let (mantissa, exponent) = scientific.split_once('e').expect("scientific notation has an exponent");
+    let exponent: i32 = exponent.parse().expect("the exponent is an integer");
+    let without_zeros = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    if (-4..PRECISION).contains(&exponent) {
+        return without_zeros(&format!("{number:.*}", (PRECISION - 1 - exponent) as usize));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +170,25 @@ mod tests {
         let all = Digest::of_databases([(0, 1, sum), (1, 0, Digest::default())].into_iter());
         assert_eq!(all.hex(), "d2ab4820c1be0580ea28efbfe8bfa1dc05bb802a");
         assert_eq!(Digest::of_value(foo.view()).hex(), "68467c70ae30376e7ce005bcc8827f5ba7fd67dc");
+    }
+
+    #[test]
+    fn scores_look_as_in_c() {
+        for (number, text) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (3.0, "3"),
+            (0.1, "0.10000000000000001"),
+            (100.5, "100.5"),
+            (1e17, "1e+17"),
+            (12_345_678_901_234_567.0, "12345678901234568"),
+            (0.0001, "0.0001"),
+            (0.00001, "1.0000000000000001e-05"),
+            (-1.5e300, "-1.5000000000000001e+300"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            assert_eq!(c_general(number), text);
+        }
     }
 
     #[test]

@@ -113,14 +113,16 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
     );
 }
 
+/// Bytes as a number and for people.
+fn both(text: &mut String, name: &str, bytes: u64) {
+    line(text, name, bytes);
+    put(text, format_args!("{name}_human:{}\r\n", human(bytes)));
+}
+
 /// `# Memory`
 pub fn memory(facts: &Facts<'_>, text: &mut String) {
     let memory = &facts.memory;
     let config = &facts.engine.config;
-    let both = |text: &mut String, name: &str, bytes: u64| {
-        line(text, name, bytes);
-        put(text, format_args!("{name}_human:{}\r\n", human(bytes)));
-    };
     both(text, "used_memory", memory.used);
     both(text, "used_memory_rss", memory.resident);
     both(text, "used_memory_peak", memory.peak);
@@ -132,8 +134,7 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
     if let Some(bytes) = config.machine().memory_bytes {
         both(text, "total_system_memory", bytes);
     }
-    both(text, "used_memory_lua", 0);
-    both(text, "used_memory_scripts", 0);
+    scripts_memory(facts, text);
     both(text, "maxmemory", config.maxmemory());
     line(text, "maxmemory_policy", config.maxmemory_policy().name());
     put(text, format_args!("mem_fragmentation_ratio:{:.2}\r\n", memory.fragmentation_ratio()));
@@ -154,6 +155,23 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
         line(text, "mem_allocator", allocator);
     }
     lines(text, &[("active_defrag_running", 0), ("lazyfree_pending_objects", 0), ("lazyfreed_objects", 0)]);
+}
+
+/// What of `# Memory` is about scripts: their Lua states, and what is kept of them beside.
+fn scripts_memory(facts: &Facts<'_>, text: &mut String) {
+    let scripts = &facts.engine.scripts;
+    let (eval, functions) = (scripts.eval_memory(), scripts.function_memory());
+    let shelf = scripts.libraries.shelf();
+    line(text, "used_memory_vm_eval", eval);
+    both(text, "used_memory_lua", eval);
+    line(text, "used_memory_scripts_eval", scripts.known.memory());
+    line(text, "number_of_cached_scripts", scripts.known.count());
+    line(text, "number_of_functions", shelf.function_count());
+    line(text, "number_of_libraries", shelf.libraries().len());
+    line(text, "used_memory_vm_functions", functions);
+    both(text, "used_memory_vm_total", eval + functions);
+    line(text, "used_memory_functions", scripts.libraries.memory());
+    both(text, "used_memory_scripts", scripts.overhead());
 }
 
 /// `# Persistence`: nothing is written, so nothing is going on and nothing has failed.
@@ -221,6 +239,7 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("expired_keys", facts.sum(|all| &all.expired)),
             ("evicted_keys", facts.sum(|all| &all.evicted)),
             ("evicted_clients", facts.sum(|all| &all.clients_evicted)),
+            ("evicted_scripts", facts.engine.scripts.known.evicted()),
             ("total_eviction_exceeded_time", facts.sum(|all| &all.eviction_us) / 1_000),
             ("current_eviction_exceeded_time", 0),
             ("keyspace_hits", facts.sum(|all| &all.hits)),

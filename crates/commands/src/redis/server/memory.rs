@@ -120,8 +120,8 @@ fn stats(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     int(reply, "clients.normal", facts.clients);
     int(reply, "cluster.links", 0);
     int(reply, "aof.buffer", 0);
-    int(reply, "lua.caches", 0);
-    int(reply, "functions.caches", 0);
+    int(reply, "lua.caches", cx.engine.scripts.known.memory() as u64);
+    int(reply, "functions.caches", cx.engine.scripts.libraries.memory() as u64);
     for (index, database) in databases.iter().enumerate().filter(|(_, database)| database.keys > 0) {
         pairs += 1;
         reply.bulk(format!("db.{index}").as_bytes());

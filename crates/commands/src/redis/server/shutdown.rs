@@ -67,6 +67,12 @@ fn shutdown(cx: &mut SessionCx<'_>, args: &Args<'_>, _reply: &mut Reply<'_>) -> 
             "ERR SHUTDOWN SAVE is not possible: the data is in memory alone. Use SHUTDOWN NOSAVE.",
         ));
     }
+    if !options.no_save
+        && let Some(kind) = cx.engine.scripts.running.busy()
+    {
+        // A busy script may have written half of what belongs together.
+        return Err(CmdError::Busy(kind));
+    }
     if !cx.engine.shut_down() {
         return Err(CmdError::text("ERR Errors trying to SHUTDOWN. Check logs."));
     }

@@ -78,6 +78,7 @@ impl Collection for List {
 
 impl List {
     /// How many elements there are.
+    #[expect(clippy::len_without_is_empty, reason = "`Collection` has it")]
     pub fn len(&self) -> usize {
         self.view().len()
     }

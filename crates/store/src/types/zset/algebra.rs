@@ -1,0 +1,166 @@
+//! Union, intersection and difference of sorted sets and sets, whose members all have the score 1. Knows no keys.
+
+use super::{Zset, ZsetLimits, ZsetRef};
+use crate::types::{Collection, SetRef};
+use std::ops::ControlFlow;
+use tenon_ds::packed::{IntText, Item};
+
+/// What is combined.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// A sorted set.
+    Zset(ZsetRef<'a>),
+    /// A set.
+    Set(SetRef<'a>),
+}
+
+/// The score that a member of a set counts with.
+const SET_SCORE: f64 = 1.0;
+
+impl<'a> Source<'a> {
+    /// How many members there are.
+    pub fn len(self) -> usize {
+        match self {
+            Source::Zset(zset) => zset.len(),
+            Source::Set(set) => set.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    fn score(self, member: &[u8]) -> Option<f64> {
+        match self {
+            Source::Zset(zset) => zset.score(member),
+            Source::Set(set) => set.contains(Item::Bytes(member)).then_some(SET_SCORE),
+        }
+    }
+
+    /// Calls `visit` for each member until it breaks off.
+    fn try_for_each(self, mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>) {
+        let mut room: IntText = [0; 20];
+        let _ = match self {
+            Source::Zset(ZsetRef::Tree(members)) => {
+                members.visit(0..members.len(), super::Direction::Ascending, |score, member| visit(member, score))
+            }
+            Source::Zset(zset) => {
+                let mut flow = ControlFlow::Continue(());
+                zset.for_each(|member, score| {
+                    if flow.is_continue() {
+                        flow = visit(member.as_bytes(&mut room), score);
+                    }
+                });
+                flow
+            }
+            Source::Set(set) => set.try_for_each(|member| visit(member.as_bytes(&mut room), SET_SCORE)),
+        };
+    }
+}
+
+/// What becomes of the scores that a member has in several sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aggregate {
+    /// They are added; infinities of both signs come to 0.
+    #[default]
+    Sum,
+    /// The lowest.
+    Min,
+    /// The highest.
+    Max,
+}
+
+impl Aggregate {
+    fn of(self, first: f64, second: f64) -> f64 {
+        match self {
+            Aggregate::Sum => number(first + second),
+            // Written so that what is no number loses.
+            Aggregate::Min => {
+                if second < first {
+                    second
+                } else {
+                    first
+                }
+            }
+            Aggregate::Max => {
+                if second > first {
+                    second
+                } else {
+                    first
+                }
+            }
+        }
+    }
+}
+
+/// The number, 0 where it is none.
+fn number(score: f64) -> f64 {
+    if score.is_nan() { 0.0 } else { score }
+}
+
+/// In the order of their sizes, in which Redis adds scores, too: sums depend on it in their last digits.
+fn by_size<'a>(sources: &[(Source<'a>, f64)]) -> Vec<(Source<'a>, f64)> {
+    let mut sorted = sources.to_vec();
+    sorted.sort_by_key(|(source, _)| source.len());
+    sorted
+}
+
+/// All members of the sources, whose scores are multiplied by their weights.
+pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
+    let mut all = Zset::default();
+    for (source, weight) in by_size(sources) {
+        source.try_for_each(|member, score| {
+            let score = number(score * weight);
+            all.update(member, limits, |before| Some(before.map_or(score, |before| aggregate.of(before, score))));
+            ControlFlow::Continue(())
+        });
+    }
+    all
+}
+
+/// The members that are in all of the sources, whose scores are multiplied by their weights. No sources at all have none
+/// in common.
+pub fn intersection(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
+    let mut common = Zset::default();
+    let sorted = by_size(sources);
+    let Some(((smallest, weight), others)) = sorted.split_first() else { return common };
+    smallest.try_for_each(|member, score| {
+        let first = number(score * weight);
+        let sum = others
+            .iter()
+            .try_fold(first, |sum, (other, weight)| other.score(member).map(|score| aggregate.of(sum, score * weight)));
+        if let Some(sum) = sum {
+            common.set(member, sum, limits);
+        }
+        ControlFlow::Continue(())
+    });
+    common
+}
+
+/// How many members are in all of the sources, counted up to `limit`.
+pub fn intersection_len(mut sources: Vec<Source<'_>>, limit: usize) -> usize {
+    sources.sort_by_key(|source| source.len());
+    let Some((smallest, others)) = sources.split_first() else { return 0 };
+    let mut count = 0;
+    smallest.try_for_each(|member, _| {
+        count += usize::from(others.iter().all(|other| other.score(member).is_some()));
+        if count < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    count
+}
+
+/// The members of `first` that are in none of the others, with their scores.
+pub fn difference(first: Source<'_>, mut others: Vec<Source<'_>>, limits: ZsetLimits) -> Zset {
+    let mut rest = Zset::default();
+    // A member is likeliest to be in the largest.
+    others.sort_by_key(|other| std::cmp::Reverse(other.len()));
+    first.try_for_each(|member, score| {
+        if others.iter().all(|other| other.score(member).is_none()) {
+            rest.set(member, score, limits);
+        }
+        ControlFlow::Continue(())
+    });
+    debug_assert!(rest.view().len() <= first.len());
+    rest
+}

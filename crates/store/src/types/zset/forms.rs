@@ -1,0 +1,195 @@
+//! A sorted set in one of two forms: a packed run in order while it is small, a table with a tree afterwards. A tree
+//! does not go back, as in Redis. Knows no command.
+
+use super::ZsetRef;
+use super::packed::{self, find, members};
+use crate::hash::element_hash;
+use crate::types::{Collection, Object, PackedKind, ValueType};
+use std::ops::Range;
+use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
+use tenon_ds::scored_set::{Direction, MemberHash, ScoredSet};
+
+/// Hashes members as the elements of all collections are.
+#[derive(Debug)]
+pub enum ElementHash {}
+
+impl MemberHash for ElementHash {
+    #[inline]
+    fn hash(member: &[u8]) -> u64 {
+        element_hash(member)
+    }
+}
+
+/// The members of a large sorted set.
+pub type Members = ScoredSet<ElementHash>;
+
+/// Up to where a sorted set stays packed.
+#[derive(Clone, Copy, Debug)]
+pub struct ZsetLimits {
+    /// Members (`zset-max-listpack-entries`).
+    pub members: usize,
+    /// Bytes of a member (`zset-max-listpack-value`).
+    pub bytes: usize,
+}
+
+/// A sorted set, to be changed. Its scores are no NaN.
+#[derive(Clone, Debug)]
+pub enum Zset {
+    /// Few and short members, in order.
+    Packed(PackedBuf),
+    /// Many or long ones.
+    Tree(Members),
+}
+
+impl Default for Zset {
+    fn default() -> Zset {
+        Zset::Packed(PackedBuf::new())
+    }
+}
+
+impl Collection for Zset {
+    const VALUE_TYPE: ValueType = ValueType::Zset;
+
+    type View<'a> = ZsetRef<'a>;
+
+    fn view(&self) -> ZsetRef<'_> {
+        match self {
+            Zset::Packed(packed) => ZsetRef::Packed(packed.view()),
+            Zset::Tree(members) => ZsetRef::Tree(members),
+        }
+    }
+
+    fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<ZsetRef<'_>> {
+        (form == PackedKind::Zset).then(|| ZsetRef::Packed(Packed::new(bytes)))
+    }
+
+    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Zset> {
+        (form == PackedKind::Zset).then(|| Zset::Packed(PackedBuf::from_bytes(bytes)))
+    }
+
+    fn packed(&self) -> Option<(PackedKind, &[u8])> {
+        match self {
+            Zset::Packed(packed) => Some((PackedKind::Zset, packed.view().bytes())),
+            Zset::Tree(_) => None,
+        }
+    }
+
+    fn into_packed_bytes(self) -> Option<Vec<u8>> {
+        match self {
+            Zset::Packed(packed) => Some(packed.into_bytes()),
+            Zset::Tree(_) => None,
+        }
+    }
+
+    fn of_object(object: &Object) -> Option<&Zset> {
+        if let Object::Zset(zset) = object { Some(zset) } else { None }
+    }
+
+    fn of_object_mut(object: &mut Object) -> Option<&mut Zset> {
+        if let Object::Zset(zset) = object { Some(zset) } else { None }
+    }
+
+    fn into_object(self) -> Object {
+        Object::Zset(self)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.view().is_empty()
+    }
+}
+
+impl Zset {
+    /// Changes or adds a member: `decide` is told the score it has, if it is there, and gives the one it shall have;
+    /// with `None` all stays as it is.
+    pub fn update(&mut self, member: &[u8], limits: ZsetLimits, decide: impl FnOnce(Option<f64>) -> Option<f64>) {
+        let packed = match self {
+            Zset::Packed(packed) => packed,
+            Zset::Tree(members) => return members.update(member, decide),
+        };
+        let item = Item::of(member);
+        let found = find(packed.view(), item).map(|(_, found)| (found.at..found.end, found.score));
+        let before = found.as_ref().map(|(_, score)| *score);
+        let Some(score) = decide(before) else { return };
+        assert!(!score.is_nan(), "a score can be compared");
+        match found {
+            Some((_, before)) if before == score => {}
+            Some((range, _)) => {
+                packed.remove(range, 2);
+                packed::insert(packed, item, score);
+            }
+            None if packed.len() / 2 < limits.members.min(COUNT_MAX / 2) && member.len() <= limits.bytes => {
+                packed::insert(packed, item, score);
+            }
+            None => self.become_tree().update(member, |_| Some(score)),
+        }
+    }
+
+    /// Gives a member a score.
+    pub fn set(&mut self, member: &[u8], score: f64, limits: ZsetLimits) {
+        self.update(member, limits, |_| Some(score));
+    }
+
+    fn become_tree(&mut self) -> &mut Members {
+        if let Zset::Packed(packed) = self {
+            let mut tree = Members::new();
+            let mut room: IntText = [0; 20];
+            for found in members(packed.view()) {
+                tree.update(found.member.as_bytes(&mut room), |_| Some(found.score));
+            }
+            *self = Zset::Tree(tree);
+        }
+        match self {
+            Zset::Tree(members) => members,
+            Zset::Packed(_) => unreachable!("it has become a tree"),
+        }
+    }
+
+    /// Takes a member out; gives the score that it had.
+    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
+        match self {
+            Zset::Packed(packed) => {
+                let (_, found) = find(packed.view(), Item::of(member))?;
+                let (range, score) = (found.at..found.end, found.score);
+                packed.remove(range, 2);
+                Some(score)
+            }
+            Zset::Tree(members) => members.remove(member),
+        }
+    }
+
+    /// Takes out the members of a range of ranks and hands them to `visit` in this direction.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    pub fn remove_ranks(&mut self, ranks: Range<usize>, direction: Direction, mut visit: impl FnMut(Item<'_>, f64)) {
+        if ranks.is_empty() {
+            return;
+        }
+        match self {
+            Zset::Packed(packed) => {
+                ZsetRef::Packed(packed.view()).for_each_in(ranks.clone(), direction, visit);
+                let mut bytes = members(packed.view()).skip(ranks.start).take(ranks.len());
+                let first = bytes.next().expect("there are so many members");
+                let end = bytes.last().unwrap_or(first).end;
+                packed.remove(first.at..end, 2 * ranks.len());
+            }
+            Zset::Tree(members) => {
+                for step in 0..ranks.len() {
+                    let rank = match direction {
+                        Direction::Ascending => ranks.start,
+                        Direction::Descending => ranks.end - 1 - step,
+                    };
+                    members.remove_at(rank, |score, member| visit(Item::Bytes(member), score));
+                }
+            }
+        }
+    }
+
+    /// Bytes of memory beside the object itself.
+    pub fn memory(&self) -> usize {
+        match self {
+            Zset::Packed(packed) => packed.memory(),
+            Zset::Tree(members) => members.memory(),
+        }
+    }
+}

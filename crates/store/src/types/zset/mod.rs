@@ -1,0 +1,14 @@
+//! Sorted sets: an index.
+
+mod algebra;
+mod bounds;
+mod forms;
+mod packed;
+mod random;
+mod view;
+
+pub use algebra::{Aggregate, Source, difference, intersection, intersection_len, union};
+pub use bounds::{LexBound, LexRange, ScoreBound, ScoreRange};
+pub use forms::{Members, Zset, ZsetLimits};
+pub use tenon_ds::scored_set::Direction;
+pub use view::ZsetRef;
