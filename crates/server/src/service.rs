@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_engine::Engine;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
+use tenon_engine::session::Roles;
 use tenon_engine::worker::Worker;
 use tenon_frontend::{Connection, Flow};
 use tenon_wire::OutBuf;
@@ -137,7 +138,12 @@ impl Service for Tenon {
         }
     }
 
-    fn idle_timeout(&self, _connection: &Connection) -> Option<Duration> {
+    fn idle_timeout(&self, connection: &Connection) -> Option<Duration> {
+        // Whoever listens, to channels or to other clients' commands, has nothing to say.
+        let roles = connection.client().roles();
+        if roles.has(Roles::SUBSCRIBER) || roles.has(Roles::MONITOR) {
+            return None;
+        }
         match self.engine.config.timeout() {
             0 => None,
             seconds => Some(Duration::from_secs(u64::from(seconds))),
