@@ -234,7 +234,8 @@ fn algebra_agrees_with_plain_maps() {
         let models = [&zsets[0].1, &set_model, &zsets[1].1];
         let weights = [2.0, 3.0, -1.0];
         let weighted: Vec<_> = sources.into_iter().zip(weights).collect();
-        let plain: [(Aggregate, fn(f64, f64) -> f64); 3] =
+        type Join = fn(f64, f64) -> f64;
+        let plain: [(Aggregate, Join); 3] =
             [(Aggregate::Sum, |a, b| a + b), (Aggregate::Min, f64::min), (Aggregate::Max, f64::max)];
         for (aggregate, join) in plain {
             let (mut all, mut counts) = (Model::new(), BTreeMap::<Vec<u8>, usize>::new());

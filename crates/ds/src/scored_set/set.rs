@@ -292,7 +292,7 @@ mod tests {
         for (number, (choice, action, score)) in steps.into_iter().enumerate() {
             let member = member(choice % members);
             let score = f64::from(score % scores) / 2.0;
-            let growing = (number / (2 * members)) % 2 == 0;
+            let growing = (number / (2 * members)).is_multiple_of(2);
             match (action % 8, growing) {
                 (0..=5, true) | (0..=1, false) => {
                     set.update(&member, |old| {

@@ -183,7 +183,7 @@ mod tests {
             .chain(-20..20)
             .collect();
         let mut random = 11u64;
-        for _ in 0..if cfg!(miri) { 3 } else { 60 } {
+        for _ in 0..if cfg!(miri) { 1 } else { 60 } {
             let (mut set, mut model) = (IntSet::default(), BTreeSet::new());
             for _ in 0..100 {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
