@@ -247,6 +247,7 @@ impl Interpreter {
     ) -> Outcome {
         self.state.proto.set(Proto::Resp2);
         self.state.json.reset();
+        self.state.kept.take();
         let prepared = list(&self.lua, keys).and_then(|keys| Ok((keys, list(&self.lua, args)?)));
         let result = prepared.and_then(|(keys, args)| {
             HOST.set(host, || {

@@ -370,7 +370,7 @@ raw.replace(function(text, pattern, replacing, most)
   local pieces, at, count = {}, 1, 0
   local anchored = pattern:sub(1, 1) == "^"
   while count < most and at <= #text + 1 do
-    local first, behind, value = replaced(replacing, step(text, pattern, at, false))
+    local first, behind, value = replaced(replacing, step(text, pattern, at, false, type(replacing) == "table"))
     if not first then
       break
     end

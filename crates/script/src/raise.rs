@@ -104,7 +104,7 @@ fn place(lua: &Lua, level: usize) -> String {
 pub(crate) fn explain(lua: &Lua, state: &State, error: &Error) -> mlua::Result<Option<Value>> {
     match raised(error) {
         Some(Raised::Stop(_)) => Ok(None),
-        Some(Raised::Kept) => Ok(state.kept.take().or(Some(Value::Nil))),
+        Some(Raised::Kept) => Ok(Some(state.kept.borrow().clone().unwrap_or(Value::Nil))),
         Some(Raised::Text(text)) => Ok(Some(Value::String(lua.create_string(text)?))),
         Some(Raised::Table { err, counted }) => {
             let table = lua.create_table()?;

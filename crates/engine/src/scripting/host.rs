@@ -41,6 +41,9 @@ use tenon_script::{Host, LogLevel, NoSuchCommand, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
+/// How long a script may go on when the server ends: what it has begun it mostly finishes.
+const ENDING_GRACE_MS: u64 = 1_000;
+
 /// What runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Subject<'a> {
@@ -271,6 +274,10 @@ impl ScriptHost<'_, '_> {
         Ok(())
     }
 
+    fn elapsed_ms(&self) -> u64 {
+        (monotonic_ns() - self.started_ns) / 1_000_000
+    }
+
     fn become_busy(&mut self) {
         let elapsed = Duration::from_nanos(monotonic_ns() - self.started_ns);
         let started = Instant::now().checked_sub(elapsed).unwrap_or_else(Instant::now);
@@ -349,13 +356,12 @@ impl Host for ScriptHost<'_, '_> {
     }
 
     fn interrupt(&mut self) -> Result<(), Stop> {
-        if self.engine.scripts.running.is_ending() {
+        if self.engine.scripts.running.is_ending() && self.elapsed_ms() >= ENDING_GRACE_MS {
             return Err(Stop::Killed);
         }
         if self.busy.is_none() {
             let threshold_ms = self.engine.config.busy_reply_threshold();
-            let elapsed_ms = (monotonic_ns() - self.started_ns) / 1_000_000;
-            if threshold_ms == 0 || elapsed_ms < threshold_ms {
+            if threshold_ms == 0 || self.elapsed_ms() < threshold_ms {
                 // Somebody else's script may be busy while this one waits for it.
                 if self.engine.scripts.running.busy().is_some() {
                     meanwhile::serve(self.engine, self.worker);

@@ -219,9 +219,7 @@ impl Engine {
                 return Err(CmdError::text("ERR Can not execute a script with write flag using *_ro command."));
             }
             if out_of_memory && !flags.any(ScriptFlags::ALLOW_OOM.or(ScriptFlags::NO_WRITES)) {
-                return Err(CmdError::text(
-                    "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
-                ));
+                return Err(CmdError::OutOfMemory);
             }
         }
         Ok(Rights {

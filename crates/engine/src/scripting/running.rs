@@ -96,7 +96,7 @@ impl Running {
         busy.is_empty()
     }
 
-    /// Ends every script, whatever it has written: the server ends.
+    /// Ends every script soon, whatever it has written: the server ends.
     pub fn end_all(&self) {
         self.ending.store(true, Ordering::Release);
     }

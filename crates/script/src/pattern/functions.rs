@@ -105,8 +105,8 @@ fn find_plain(text: &[u8], wanted: &[u8]) -> Option<usize> {
     memchr::memmem::find(text, wanted)
 }
 
-/// `step(text, pattern, from, literal_caret)`: the first match from there on: its first position, the position behind
-/// it, and its captures or all of it.
+/// `step(text, pattern, from, literal_caret, first_capture)`: the first match from there on: its first position, the
+/// position behind it, and its captures or all of it; of several captures the first alone if that is said.
 fn step(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<MultiValue> {
     let (text, pattern) = (string(lua, &args, 1)?, string(lua, &args, 2)?);
     let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
@@ -120,7 +120,11 @@ fn step(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<MultiValue> {
         let found = matcher.at(at, usize::from(is_anchored)).map_err(|fault| raised(lua, fault))?;
         let Some(end) = found else { continue };
         let mut results = vec![Value::Number((at + 1) as f64), Value::Number((end + 1) as f64)];
-        results.extend(values(lua, &matcher, &text, (at, end), true)?);
+        if matches!(get(&args, 5), Some(Value::Boolean(true))) {
+            results.push(value(lua, &matcher, &text, 0, (at, end))?);
+        } else {
+            results.extend(values(lua, &matcher, &text, (at, end), true)?);
+        }
         return Ok(results.into_iter().collect());
     }
     Ok(std::iter::once(Value::Nil).collect())
