@@ -8,8 +8,8 @@
 //! +------+----------+----------+-------------------+-----------+
 //! ```
 //!
-//! The top bit of the estimate says that the registers have changed since. The registers are packed ([`dense`]) or
-//! written as runs ([`sparse`]).
+//! The top bit of the estimate says that the registers have changed since. The registers are packed (`dense`) or
+//! written as runs (`sparse`).
 
 mod dense;
 mod estimate;
