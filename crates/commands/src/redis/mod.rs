@@ -10,6 +10,7 @@ pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod list;
+mod pop_args;
 pub mod pubsub;
 mod random_count;
 mod reply_item;

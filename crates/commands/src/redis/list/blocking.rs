@@ -117,7 +117,7 @@ fn pop(cx: &mut KeysCx<'_>, args: &Args<'_>, end: End, reply: &mut Reply<'_>) ->
 }
 
 fn blmpop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Outcome, CmdError> {
-    let multiple = Multiple::parse(args, 2)?;
+    let multiple = Multiple::of(args, 2)?;
     let timeout = Timeout::of_seconds(args.get(1), cx.now_ms())?;
     Ok(done_or(multiple.pop(cx, args, 3, reply)?, || Wait::new(timeout, 3..multiple.keys_end, ValueType::List)))
 }

@@ -1,6 +1,7 @@
 //! LPOP, RPOP and LMPOP: taking elements off an end.
 
 use super::which_end::{parse_end, pop_event};
+use crate::redis::pop_args::PopArgs;
 use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
@@ -125,34 +126,13 @@ pub(super) fn pop_many(
     Ok(updated.map(|((), effect)| effect))
 }
 
-/// What LMPOP and BLMPOP are asked for behind the number of keys.
-pub(super) struct Multiple {
-    /// The arguments that are keys: from the first to before this one.
-    pub(super) keys_end: usize,
-    pub(super) end: End,
-    pub(super) count: usize,
-}
+/// What LMPOP and BLMPOP are asked for.
+pub(super) type Multiple = PopArgs<End>;
 
 impl Multiple {
     /// Reads the arguments from the number of keys on, which is argument `at`.
-    pub(super) fn parse(args: &Args<'_>, at: usize) -> Result<Multiple, CmdError> {
-        let positive = |index: usize, error: &'static str| {
-            let number = parse_i64(args.get(index)).filter(|&number| number > 0);
-            number.and_then(|number| usize::try_from(number).ok()).ok_or(CmdError::text(error))
-        };
-        let keys = positive(at, "ERR numkeys should be greater than 0")?;
-        let keys_end = (at + 1).checked_add(keys).filter(|&end| end < args.len()).ok_or(CmdError::Syntax)?;
-        let end = parse_end(args, keys_end)?;
-        let mut count = None;
-        let mut at = keys_end + 1;
-        while at < args.len() {
-            if count.is_some() || !args.is(at, "COUNT") || at + 1 == args.len() {
-                return Err(CmdError::Syntax);
-            }
-            count = Some(positive(at + 1, "ERR count should be greater than 0")?);
-            at += 2;
-        }
-        Ok(Multiple { keys_end, end, count: count.unwrap_or(1) })
+    pub(super) fn of(args: &Args<'_>, at: usize) -> Result<Multiple, CmdError> {
+        PopArgs::parse(args, at, parse_end)
     }
 
     /// Takes elements off the first list that is there and replies with its key and them; without one it replies
@@ -173,14 +153,14 @@ impl Multiple {
             cx.collection::<List>(slot)?;
             reply.array(2);
             reply.bulk(key);
-            return pop_many(&mut cx, self.end, self.count, reply);
+            return pop_many(&mut cx, self.side, self.count, reply);
         }
         Ok(None)
     }
 }
 
 fn lmpop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let effect = Multiple::parse(args, 1)?.pop(cx, args, 2, reply)?;
+    let effect = Multiple::of(args, 1)?.pop(cx, args, 2, reply)?;
     Ok(effect.unwrap_or_else(|| {
         reply.null_array();
         Effect::Unchanged

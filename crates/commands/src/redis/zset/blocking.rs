@@ -86,7 +86,7 @@ fn pop(cx: &mut KeysCx<'_>, args: &Args<'_>, direction: Direction, reply: &mut R
 }
 
 fn bzmpop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Outcome, CmdError> {
-    let multiple = Multiple::parse(args, 2)?;
+    let multiple = Multiple::of(args, 2)?;
     let timeout = Timeout::of_seconds(args.get(1), cx.now_ms())?;
     Ok(match multiple.pop(cx, args, 3, reply)? {
         Some(effect) => Outcome::Done(effect),

@@ -1,6 +1,7 @@
 //! ZPOPMIN, ZPOPMAX and ZMPOP: taking off the members with the lowest or highest scores.
 
 use super::scores::{Scores, reply_member, reply_members_header};
+use crate::redis::pop_args::PopArgs;
 use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
@@ -129,38 +130,17 @@ pub(super) fn take_off(
     Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
 }
 
-/// What ZMPOP is asked for behind the number of keys.
-pub(super) struct Multiple {
-    /// The arguments that are keys end before this one.
-    pub(super) keys_end: usize,
-    pub(super) direction: Direction,
-    pub(super) count: usize,
-}
+/// What ZMPOP and BZMPOP are asked for.
+pub(super) type Multiple = PopArgs<Direction>;
 
 impl Multiple {
     /// Reads the arguments from the number of keys on, which is argument `at`.
-    pub(super) fn parse(args: &Args<'_>, at: usize) -> Result<Multiple, CmdError> {
-        let positive = |index: usize, error: &'static str| {
-            let number = parse_i64(args.get(index)).filter(|&number| number > 0);
-            number.and_then(|number| usize::try_from(number).ok()).ok_or(CmdError::text(error))
-        };
-        let keys = positive(at, "ERR numkeys should be greater than 0")?;
-        let keys_end = (at + 1).checked_add(keys).filter(|&end| end < args.len()).ok_or(CmdError::Syntax)?;
-        let direction = match () {
-            () if args.is(keys_end, "MIN") => Direction::Ascending,
-            () if args.is(keys_end, "MAX") => Direction::Descending,
-            () => return Err(CmdError::Syntax),
-        };
-        let mut count = None;
-        let mut at = keys_end + 1;
-        while at < args.len() {
-            if count.is_some() || !args.is(at, "COUNT") || at + 1 == args.len() {
-                return Err(CmdError::Syntax);
-            }
-            count = Some(positive(at + 1, "ERR count should be greater than 0")?);
-            at += 2;
-        }
-        Ok(Multiple { keys_end, direction, count: count.unwrap_or(1) })
+    pub(super) fn of(args: &Args<'_>, at: usize) -> Result<Multiple, CmdError> {
+        PopArgs::parse(args, at, |args, index| match () {
+            () if args.is(index, "MIN") => Ok(Direction::Ascending),
+            () if args.is(index, "MAX") => Ok(Direction::Descending),
+            () => Err(CmdError::Syntax),
+        })
     }
 
     /// Takes members off the first sorted set that is there and replies with its key and them; without one it replies
@@ -182,7 +162,7 @@ impl Multiple {
             reply.array(2);
             reply.bulk(key);
             reply.array(count);
-            let effect = take_off(&mut cx, slot, count, self.direction, |member, score| {
+            let effect = take_off(&mut cx, slot, count, self.side, |member, score| {
                 reply.array(2);
                 bulk_item(reply, member);
                 reply.double(score);
@@ -194,7 +174,7 @@ impl Multiple {
 }
 
 fn zmpop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let effect = Multiple::parse(args, 1)?.pop(cx, args, 2, reply)?;
+    let effect = Multiple::of(args, 1)?.pop(cx, args, 2, reply)?;
     Ok(effect.unwrap_or_else(|| {
         reply.null_array();
         Effect::Unchanged
