@@ -41,7 +41,7 @@ pub enum Item<'a> {
 }
 
 /// Room for the decimal form of any i64.
-pub type IntText = [u8; 20];
+pub type IntText = itoa::Buffer;
 
 impl<'a> Item<'a> {
     /// The element for a string.
@@ -61,19 +61,19 @@ impl<'a> Item<'a> {
     {
         match self {
             Item::Bytes(bytes) => bytes,
-            Item::Int(int) => decimal(int, room),
+            Item::Int(int) => room.format(int).as_bytes(),
         }
     }
 
     /// The element as a string of its own.
     pub fn to_vec(self) -> Vec<u8> {
-        self.as_bytes(&mut [0; 20]).to_vec()
+        self.as_bytes(&mut IntText::new()).to_vec()
     }
 
     /// Length of the string in bytes.
     #[inline]
     pub fn len(self) -> usize {
-        self.as_bytes(&mut [0; 20]).len()
+        self.as_bytes(&mut IntText::new()).len()
     }
 
     /// Whether it is the empty string.
@@ -151,26 +151,6 @@ pub fn canonical_int(bytes: &[u8]) -> Option<i64> {
         magnitude = magnitude * 10 + u64::from(value);
     }
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
-}
-
-/// The decimal form of a number, written at the end of `room`.
-#[inline]
-pub fn decimal(int: i64, room: &mut IntText) -> &[u8] {
-    let mut at = room.len();
-    let mut rest = int.unsigned_abs();
-    loop {
-        at -= 1;
-        room[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if int < 0 {
-        at -= 1;
-        room[at] = b'-';
-    }
-    &room[at..]
 }
 
 /// An element and the bytes that it takes in its sequence.

@@ -2,7 +2,7 @@
 
 use tenon_engine::args::Args;
 use tenon_engine::ds::glob::{Case, glob};
-use tenon_engine::ds::packed::Item;
+use tenon_engine::ds::packed::{IntText, Item};
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::resp::Reply;
@@ -56,7 +56,7 @@ impl<'a> PageOptions<'a> {
 
     /// Whether the pattern fits an element of a collection.
     pub(super) fn accept_item(&self, item: Item<'_>) -> bool {
-        self.pattern.is_none() || self.accept(item.as_bytes(&mut [0; 20]))
+        self.pattern.is_none() || self.accept(item.as_bytes(&mut IntText::new()))
     }
 }
 

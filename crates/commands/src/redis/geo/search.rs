@@ -184,7 +184,7 @@ fn give(query: &Query, found: &[Found<'_>], reply: &mut Reply<'_>) {
 
 fn to_keep(query: &Query, found: &[Found<'_>], stored: Stored, limits: ZsetLimits) -> Zset {
     let mut kept = Zset::default();
-    let mut room: IntText = [0; 20];
+    let mut room: IntText = IntText::new();
     for one in found {
         let score = match stored {
             Stored::Places => one.score,

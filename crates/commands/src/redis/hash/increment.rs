@@ -3,7 +3,7 @@
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx};
-use tenon_engine::ds::packed::{Item, decimal};
+use tenon_engine::ds::packed::{IntText, Item};
 use tenon_engine::errors::CmdError;
 use tenon_engine::long_double::LongDouble;
 use tenon_engine::store::types::{Collection, Hash};
@@ -38,7 +38,7 @@ fn hincrby(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
             Some(Item::Bytes(text)) => parse_i64(text).ok_or(NOT_INTEGER)?,
         };
         let sum = before.checked_add(increment).ok_or(CmdError::Overflow)?;
-        hash.set(field, decimal(sum, &mut [0; 20]), limits);
+        hash.set(field, IntText::new().format(sum).as_bytes(), limits);
         Ok(Change::made("hincrby", sum))
     })?;
     reply.int(sum);

@@ -1,6 +1,7 @@
 //! The digests of keys and databases that DEBUG DIGEST shows; they agree with Redis's (`debug.c`). Knows no command.
 
 use sha1::{Digest as _, Sha1};
+use tenon_engine::ds::packed::IntText;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
 use tenon_engine::store::types::{
     Collection, Hash, HashRef, List, ListRef, Object, Set, SetRef, ValueType, Zset, ZsetRef,
@@ -88,7 +89,7 @@ impl Digest {
     }
 
     fn mix_elements(&mut self, list: ListRef<'_>) {
-        let mut room = [0; 20];
+        let mut room = IntText::new();
         list.iter_from(0).for_each(|item| self.mix(item.as_bytes(&mut room)));
     }
 

@@ -156,7 +156,7 @@ fn zrangestore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
     let limits = cx.engine().config.zset_limits();
     let mut stored = Zset::default();
     if let Some(zset) = cx.key(args.get(2)).read_collection::<Zset>()? {
-        let mut room: IntText = [0; 20];
+        let mut room: IntText = IntText::new();
         // In ascending order whatever the direction, as that is how they are put in at the least cost.
         zset.for_each_in(query.ranks(zset), Direction::Ascending, |member, score| {
             stored.set(member.as_bytes(&mut room), score, limits);

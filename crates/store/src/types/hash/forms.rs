@@ -220,7 +220,7 @@ impl Hash {
         let Hash::Packed(packed) = self else { return };
         let mut fields = Fields::default();
         for (field, value) in pairs(packed.view()) {
-            let (mut field_room, mut value_room): (IntText, IntText) = ([0; 20], [0; 20]);
+            let (mut field_room, mut value_room): (IntText, IntText) = (IntText::new(), IntText::new());
             fields.set(field.as_bytes(&mut field_room), value.as_bytes(&mut value_room));
         }
         *self = Hash::Table(fields);

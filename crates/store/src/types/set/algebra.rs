@@ -20,7 +20,7 @@ impl<'a> Probe<'a> {
     fn is_in(&mut self, set: SetRef<'_>) -> bool {
         match set {
             SetRef::Table(members) => {
-                let mut room: IntText = [0; 20];
+                let mut room: IntText = IntText::new();
                 let bytes = self.item.as_bytes(&mut room);
                 members.contains_hashed(bytes, *self.hash.get_or_insert_with(|| element_hash(bytes)))
             }

@@ -162,7 +162,7 @@ impl<'a> SetRef<'a> {
         match self {
             SetRef::Ints(ints) => number(member).is_some_and(|int| ints.contains(int)),
             SetRef::Packed(packed) => find_packed(packed, canonical(member)).is_some(),
-            SetRef::Table(members) => members.contains(member.as_bytes(&mut [0; 20])),
+            SetRef::Table(members) => members.contains(member.as_bytes(&mut IntText::new())),
         }
     }
 
@@ -219,7 +219,7 @@ impl Set {
     /// Adds a member; tells whether it is new. Its bytes need not be canonical.
     pub fn add(&mut self, member: Item<'_>, limits: SetLimits) -> bool {
         match self {
-            Set::Table(members) => members.add(member.as_bytes(&mut [0; 20])),
+            Set::Table(members) => members.add(member.as_bytes(&mut IntText::new())),
             Set::Packed(packed) => {
                 let member = canonical(member);
                 if find_packed(packed.view(), member).is_some() {
@@ -267,7 +267,7 @@ impl Set {
 
     fn become_table(&mut self) {
         let mut members = Members::default();
-        let mut room: IntText = [0; 20];
+        let mut room: IntText = IntText::new();
         self.view().for_each(|member| {
             members.add(member.as_bytes(&mut room));
         });
@@ -287,7 +287,7 @@ impl Set {
                 packed.remove(at..end, 1);
                 true
             }
-            Set::Table(members) => members.remove(member.as_bytes(&mut [0; 20])),
+            Set::Table(members) => members.remove(member.as_bytes(&mut IntText::new())),
         }
     }
 

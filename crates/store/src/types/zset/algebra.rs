@@ -40,7 +40,7 @@ impl<'a> Source<'a> {
 
     /// Calls `visit` for each member until it breaks off.
     fn try_for_each(self, mut visit: impl FnMut(&[u8], f64) -> ControlFlow<()>) {
-        let mut room: IntText = [0; 20];
+        let mut room: IntText = IntText::new();
         let _ = match self {
             Source::Zset(ZsetRef::Tree(members)) => {
                 members.visit(0..members.len(), super::Direction::Ascending, |score, member| visit(member, score))

@@ -132,7 +132,7 @@ impl Zset {
     fn become_tree(&mut self) -> &mut Members {
         if let Zset::Packed(packed) = self {
             let mut tree = Members::new();
-            let mut room: IntText = [0; 20];
+            let mut room: IntText = IntText::new();
             for found in members(packed.view()) {
                 tree.update(found.member.as_bytes(&mut room), |_| Some(found.score));
             }

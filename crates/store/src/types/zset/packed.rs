@@ -7,7 +7,7 @@
 //! ```
 
 use std::cmp::Ordering;
-use tenon_ds::packed::{Item, Packed, PackedBuf};
+use tenon_ds::packed::{IntText, Item, Packed, PackedBuf};
 
 /// Integers up to this magnitude are kept as such: each of them is an f64 of its own.
 const INTEGER_MAX: f64 = (1u64 << 53) as f64;
@@ -64,7 +64,7 @@ fn score_item(score: f64, room: &mut [u8; 8]) -> Item<'_> {
 /// The order of members: by score, where these are equal by bytes.
 pub(super) fn compare(score: f64, bytes: &[u8], other: &PackedMember<'_>) -> Ordering {
     match score.partial_cmp(&other.score) {
-        Some(Ordering::Equal) | None => bytes.cmp(other.member.as_bytes(&mut [0; 20])),
+        Some(Ordering::Equal) | None => bytes.cmp(other.member.as_bytes(&mut IntText::new())),
         Some(order) => order,
     }
 }
@@ -78,7 +78,7 @@ pub(super) fn find<'a>(packed: Packed<'a>, member: Item<'_>) -> Option<(usize, P
 /// Puts in a canonical member that is not there.
 pub(super) fn insert(packed: &mut PackedBuf, member: Item<'_>, score: f64) {
     let at = {
-        let (mut digits, view) = ([0; 20], packed.view());
+        let (mut digits, view) = (IntText::new(), packed.view());
         let bytes = member.as_bytes(&mut digits);
         members(view).find(|other| compare(score, bytes, other) == Ordering::Less).map(|other| other.at)
     };

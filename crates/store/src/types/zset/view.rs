@@ -4,7 +4,7 @@ use super::bounds::{LexRange, ScoreRange};
 use super::forms::Members;
 use super::packed::{PackedMember, find, members};
 use std::ops::{ControlFlow, Range};
-use tenon_ds::packed::{Item, Packed};
+use tenon_ds::packed::{IntText, Item, Packed};
 use tenon_ds::scored_set::Direction;
 
 /// A sorted set, for reading.
@@ -82,7 +82,7 @@ impl<'a> ZsetRef<'a> {
         let (start, end) = match self {
             ZsetRef::Packed(packed) => {
                 let count = |holds: &dyn Fn(&[u8]) -> bool| {
-                    members(packed).take_while(|found| holds(found.member.as_bytes(&mut [0; 20]))).count()
+                    members(packed).take_while(|found| holds(found.member.as_bytes(&mut IntText::new()))).count()
                 };
                 (count(&|member| range.is_above(member)), count(&|member| range.reaches(member)))
             }
