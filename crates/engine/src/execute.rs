@@ -171,6 +171,7 @@ impl Engine {
             self.advance_clock(worker);
         }
         worker.sweep();
+        self.evict_behind(worker);
         self.broadcast_changes(worker);
         (ran, stopped)
     }
@@ -233,6 +234,7 @@ impl Engine {
             worker.stats.all.commands.add(1);
         }
         worker.sweep();
+        self.evict_behind(worker);
         self.broadcast_changes(worker);
         match (session.closing, session.is_parked()) {
             (true, _) => Stopped::Closing,
@@ -319,7 +321,9 @@ impl Engine {
         from: usize,
         each_us: u64,
     ) {
-        for (index, call) in calls.iter().enumerate().skip(from) {
+        // The last one, if it waits now, is noted when its wait ends.
+        let ended = calls.len() - usize::from(session.is_parked());
+        for (index, call) in calls[..ended].iter().enumerate().skip(from) {
             let (Target::Key(resolved, _) | Target::Other(resolved)) = &call.target else { continue };
             if resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
                 continue;
@@ -538,7 +542,7 @@ impl Engine {
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
             Some(PauseMode::Write) => {
                 let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
-                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved, args)
+                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)
             }
         };
         if waits {

@@ -65,3 +65,27 @@ fn ticks_evict_what_is_over_the_limit_until_it_is_kept() {
     }
     assert!(host.worker.stats.all.evicted.get() < 50_000);
 }
+
+#[test]
+fn what_a_command_takes_beyond_the_limit_is_evicted_at_once() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    store(&mut host, &mut client, 0..50_000);
+    host.set("maxmemory-policy", "allkeys-random");
+    let limit = memory::used() + (100 << 10);
+    host.set("maxmemory", &limit.to_string());
+    // No tick, and no other command that needs memory.
+    assert_eq!(host.says(&mut client, "SETBIT big 1600000 0\r\n"), ":0\r\n");
+    assert!(host.worker.stats.all.evicted.get() > 0);
+    assert!(memory::used() <= limit, "{} bytes over", memory::used() - limit);
+
+    // Where nothing may be evicted, reads go on.
+    host.set("maxmemory-policy", "volatile-lru");
+    host.set("maxmemory", "1");
+    let evicted = host.worker.stats.all.evicted.get();
+    for _ in 0..3 {
+        assert_eq!(host.says(&mut client, "EXISTS nosuch\r\n"), ":0\r\n");
+    }
+    assert_eq!(host.worker.stats.all.evicted.get(), evicted);
+}

@@ -113,6 +113,11 @@ impl<'a> KeyCx<'a> {
         Some(slot)
     }
 
+    /// Where the key is, past its deadline or not: DEBUG looks at what is there.
+    pub fn find_as_it_is(&self) -> Option<Slot> {
+        self.keyspace()?.find(self.hash, self.key)
+    }
+
     #[cold]
     fn expire(&mut self, slot: Slot) {
         if self.worker.keeps_expired && self.engine.pause.is_active() {
