@@ -306,8 +306,12 @@ impl Engine {
                 return Err(SetError::Value(name, error));
             }
         }
-        if changed.iter().any(|changed| changed.setting.id == SettingId::requirepass) {
-            self.apply_requirepass();
+        for Changed { setting, .. } in &changed {
+            match setting.id {
+                SettingId::requirepass => self.apply_requirepass(),
+                SettingId::tracking_table_max_keys => self.forget_surplus(),
+                _ => {}
+            }
         }
         Ok(())
     }
