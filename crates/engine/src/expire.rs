@@ -3,19 +3,23 @@
 use crate::engine::Engine;
 use crate::notify::EventClass;
 use crate::shards::ShardState;
+use crate::watch::Watched;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tenon_store::entry::EntryRef;
+use tenon_store::keyspace::Expired;
+use tenon_store::types::ValueType;
 
 /// How often a worker looks for keys that are due.
 const PERIOD: Duration = Duration::from_millis(10);
 /// How long one tick may take; what is left then waits for the next, which comes at once.
 const BUDGET: Duration = Duration::from_millis(3);
-/// Keys expired in one go while a shard is locked.
+/// Keys and members expired in one go while a shard is locked.
 const BATCH: usize = 64;
 
 impl Engine {
-    /// Removes keys that are due in the worker's part of the shards. Gives the time until it wants to be called again.
+    /// Removes keys and members that are due in the worker's part of the shards. Gives the time until it wants to be called again.
     pub fn expire_tick(&self, worker: &mut Worker) -> Duration {
         // In a CLIENT PAUSE data stays as it is, so that what waits for its end finds what was there when it began.
         if !self.active_expiry.load(Ordering::Relaxed) || self.pause.is_active() {
@@ -46,25 +50,68 @@ impl Engine {
         next
     }
 
-    /// Removes some of the due keys of one shard.
+    /// Removes some of the due keys and members of one shard.
     fn expire_shard(&self, worker: &mut Worker, state: &mut ShardState, index: usize, now_ms: u64) {
         let mut done = true;
         for database in 0..state.shard.databases() {
             let watched = &state.watched;
-            done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |entry| {
-                let view = entry.view();
-                if let Some(watched) = watched {
-                    watched.changed(database, view.key(), &mut worker.ready);
-                }
-                self.notify(database, view.key(), EventClass::EXPIRED, "expired");
-                if self.tracking.is_active() {
-                    self.key_changed(worker, self.shards.hash(view.key()), view.key());
-                }
-                worker.stats.expired(1, now_ms.saturating_sub(view.deadline_ms().unwrap_or(now_ms)));
-                worker.discard(entry);
+            done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |expired| {
+                self.has_expired(worker, watched.as_deref(), database, now_ms, expired);
             });
         }
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
+    }
+}
+
+impl Engine {
+    /// What it entails that a key, or members of one, have gone because their time had come.
+    pub(crate) fn has_expired(
+        &self,
+        worker: &mut Worker,
+        watched: Option<&Watched>,
+        database: usize,
+        now_ms: u64,
+        expired: Expired<'_>,
+    ) {
+        let entry = match &expired {
+            Expired::Key(entry) | Expired::AllMembers { of: entry, .. } => entry.view(),
+            Expired::Members { of, .. } => *of,
+        };
+        if let Some(watched) = watched {
+            watched.changed(database, entry.key(), &mut worker.ready);
+        }
+        if self.tracking.is_active() {
+            self.key_changed(worker, self.shards.hash(entry.key()), entry.key());
+        }
+        match expired {
+            Expired::Key(entry) => {
+                let key = entry.view();
+                worker.stats.expired(1, now_ms.saturating_sub(key.deadline_ms().unwrap_or(now_ms)));
+                self.notify(database, key.key(), EventClass::EXPIRED, "expired");
+                worker.discard(entry);
+            }
+            Expired::Members { of, count, first_due_ms } => {
+                worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
+                self.notify_members_expired(database, of);
+            }
+            Expired::AllMembers { of, count, first_due_ms } => {
+                worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
+                self.notify_members_expired(database, of.view());
+                self.notify(database, of.view().key(), EventClass::GENERIC, "del");
+                worker.discard(of);
+            }
+        }
+    }
+
+    fn notify_members_expired(&self, database: usize, entry: EntryRef<'_>) {
+        let value_type = ValueType::of(entry.value());
+        let event = match value_type {
+            ValueType::Hash => "hexpired",
+            ValueType::Set => "sexpired",
+            ValueType::Zset => "zexpired",
+            ValueType::String | ValueType::List | ValueType::Stream => unreachable!("their parts have no deadlines"),
+        };
+        self.notify(database, entry.key(), EventClass::of_type(value_type), event);
     }
 }
 

@@ -153,6 +153,7 @@ impl KeyCx<'_> {
                 let Change { result, event } = change(collection)?;
                 let is_empty = collection.is_empty();
                 if event.is_some() && !is_empty {
+                    self.members_changed(slot);
                     self.changed();
                 }
                 (result, event, is_empty)
