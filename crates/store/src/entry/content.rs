@@ -1,6 +1,6 @@
 //! What an entry holds, before it is made and as it is read. Knows no bytes.
 
-use crate::types::{Object, PackedKind};
+use crate::types::{MemberDeadlines, Object, PackedKind};
 
 /// What is to be stored.
 #[derive(Debug)]
@@ -47,6 +47,16 @@ impl NewValue<'_> {
         match self {
             NewValue::Object(object) => object.members_due_ms(),
             NewValue::Bytes(_) | NewValue::Int(_) | NewValue::Packed(..) => None,
+        }
+    }
+}
+
+impl<'a> ValueRef<'a> {
+    /// The deadlines of a collection's members, if any has one.
+    pub fn deadlines(self) -> Option<&'a MemberDeadlines> {
+        match self {
+            ValueRef::Object(object) => object.deadlines(),
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
         }
     }
 }
