@@ -120,11 +120,12 @@ mod tests {
     use super::*;
     use crate::clients::{ClientInfo, ConnectionKey, Dialect};
     use crate::config::{Caller, Config, Machine};
-    use crate::context::Deadline;
+    use crate::context::{Change, Deadline};
     use crate::pubsub::Topic;
     use crate::tracking::{Echo, Mode, Tracker};
     use std::sync::Arc;
     use tenon_store::entry::NewValue;
+    use tenon_store::types::{Hash, HashLimits};
     use tenon_wire::OutBuf;
 
     /// Keys that are not due, of which none may delay one that is.
@@ -166,5 +167,66 @@ mod tests {
         let stale = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\ndue\r\n";
         let sent = String::from_utf8(out.tail().clone()).expect("all of it is text");
         assert!(sent.contains(event) && sent.contains(stale), "{sent:?}");
+    }
+
+    /// A hash with these fields, each with a deadline.
+    fn put_hash(engine: &Engine, worker: &mut Worker, key: &[u8], fields: impl Iterator<Item = (u32, u64)>) {
+        const LIMITS: HashLimits = HashLimits { fields: 512, bytes: 64 };
+        engine.with_key(worker, 0, engine.shards.hash(key), key, |cx| {
+            let changed = cx.update(|hash: &mut Hash| {
+                for (field, deadline_ms) in fields {
+                    hash.set(&field.to_le_bytes(), b"v", LIMITS);
+                    hash.set_deadline(&field.to_le_bytes(), deadline_ms);
+                }
+                Ok(Change::made("hset", ()))
+            });
+            changed.expect("the key is new");
+        });
+    }
+
+    fn fields_left(engine: &Engine, worker: &mut Worker, key: &[u8]) -> usize {
+        engine.with_key(worker, 0, engine.shards.hash(key), key, |cx| {
+            cx.read_collection::<Hash>().expect("it is a hash").map_or(0, |hash| hash.len())
+        })
+    }
+
+    #[test]
+    fn a_due_field_among_many_that_are_not_goes_ahead_of_access() {
+        let engine = Engine::new(Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() }), &[], 1);
+        let mut worker = engine.worker(0);
+        let now_ms = worker.clock.now_ms;
+        let not_due = (0..NOT_DUE).map(|field| (field, now_ms + 3_600_000 + u64::from(field)));
+        put_hash(&engine, &mut worker, b"large", not_due.chain([(NOT_DUE, now_ms + 2)]));
+        put_hash(&engine, &mut worker, b"small", [(1, now_ms + 3), (2, now_ms + 1_000_000)].into_iter());
+        put_hash(&engine, &mut worker, b"whole", (0..NOT_DUE).map(|field| (field, now_ms + 4)));
+        while worker.stats.all.expired_members.get() < u64::from(NOT_DUE) + 2 {
+            engine.tick(&mut worker);
+        }
+        assert_eq!(worker.stats.expiry_lag.iter().map(crate::stats::Counter::get).sum::<u64>(), u64::from(NOT_DUE) + 2);
+        assert_eq!(worker.stats.all.expired.get(), 0);
+        // What is left is not looked at: nothing of it is due.
+        assert_eq!(fields_left(&engine, &mut worker, b"large"), NOT_DUE as usize);
+        assert_eq!(fields_left(&engine, &mut worker, b"small"), 1);
+        assert_eq!(fields_left(&engine, &mut worker, b"whole"), 0);
+        assert_eq!(worker.stats.all.expired_members.get(), u64::from(NOT_DUE) + 2);
+    }
+
+    #[test]
+    fn many_due_fields_go_in_steps() {
+        let engine = Engine::new(Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() }), &[], 1);
+        let mut worker = engine.worker(0);
+        let now_ms = worker.clock.now_ms;
+        let due = 10 * BATCH as u32;
+        let fields = (0..due).map(|field| (field, now_ms + 1)).chain([(due, now_ms + 3_600_000)]);
+        put_hash(&engine, &mut worker, b"k", fields);
+        let index = engine.shards.index(engine.shards.hash(b"k"));
+        let later_ms = now_ms + 100;
+        for step in 1..=10 {
+            assert!(engine.shards.due_ms(index) <= later_ms, "the shard says that something is due");
+            let mut state = engine.shards.lock(index);
+            engine.expire_shard(&mut worker, &mut state, index, later_ms);
+            assert_eq!(worker.stats.all.expired_members.get(), step * BATCH as u64);
+        }
+        assert!(engine.shards.due_ms(index) > later_ms);
     }
 }
