@@ -45,6 +45,10 @@ fn parse(args: &Args<'_>, now_ms: u64) -> Result<(Then, Members), CmdError> {
     } else {
         (Then::Nothing, 2)
     };
+    // Redis wants the number to be there before it looks at the word before it.
+    if at + 1 >= args.len() {
+        return Err(CmdError::Arity("hgetex".to_owned()));
+    }
     Ok((then, Members::parse(args, at, HashForm::NAMES, NumberError::Positive)?))
 }
 
