@@ -250,9 +250,16 @@ impl<'a> EntryRef<'a> {
     /// When the key or the first member of it expires, in milliseconds since the UNIX epoch.
     #[inline]
     pub fn due_ms(self) -> Option<u64> {
-        if !self.header().has(field::DEADLINE | field::MEMBERS_DUE) {
-            return None;
+        let header = self.header();
+        match () {
+            () if !header.has(field::DEADLINE | field::MEMBERS_DUE) => None,
+            () if header.has(field::MEMBERS_DUE) => self.earlier_ms(),
+            () => self.deadline_ms(),
         }
+    }
+
+    #[cold]
+    fn earlier_ms(self) -> Option<u64> {
         [self.deadline_ms(), self.members_due_ms()].into_iter().flatten().min()
     }
 

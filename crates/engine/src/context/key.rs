@@ -296,10 +296,9 @@ impl<'a> KeyCx<'a> {
     pub fn store(&mut self, slot: Option<Slot>, value: NewValue<'_>, deadline: Deadline, flags: u32, cas: Option<u64>) {
         let now_ms = self.now_ms();
         let (hash, key) = (self.hash, self.key);
-        let old_deadline_ms = slot.and_then(|slot| self.entry(slot).deadline_ms());
         let old_due_ms = slot.and_then(|slot| self.entry(slot).due_ms());
         let deadline_ms = match deadline {
-            Deadline::Keep => old_deadline_ms,
+            Deadline::Keep => slot.and_then(|slot| self.entry(slot).deadline_ms()),
             Deadline::Clear => None,
             Deadline::At(ms) => Some(ms),
         };
