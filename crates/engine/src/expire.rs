@@ -180,7 +180,7 @@ mod tests {
                 }
                 Ok(Change::made("hset", ()))
             });
-            changed.expect("the key is new");
+            assert_eq!(changed.expect("the key is new").1, crate::command::Effect::Changed);
         });
     }
 
