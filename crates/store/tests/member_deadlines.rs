@@ -199,8 +199,9 @@ fn what_is_not_there_gets_no_deadline() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a hundred thousand steps of code that other tests walk")]
 fn a_deadline_costs_what_a_member_of_a_sorted_set_costs() {
-    let count = if cfg!(miri) { 300 } else { 100_000 };
+    let count = 100_000;
     let mut set = Set::default();
     let limits = SetLimits { ints: 0, members: 0, bytes: 0 };
     (0..count).for_each(|number| assert!(set.add(Item::Bytes(format!("member:{number:07}").as_bytes()), limits)));

@@ -2,7 +2,7 @@
 
 use super::get::reply_value;
 use crate::redis::member_expiry::arguments::{Members, NumberError, parse_deadline, type_first};
-use crate::redis::member_expiry::change::Tally;
+use crate::redis::member_expiry::change::{Tally, effect_of};
 use crate::redis::member_expiry::names::Named;
 use crate::redis::string::options::TimeUnit;
 use tenon_engine::args::Args;
@@ -73,7 +73,7 @@ fn hgetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         let event = tally.event::<HashForm>().or(persisted.then_some(HashForm::NAMES.persist_event));
         Ok(event.map_or(Change::nothing(()), |event| Change::made(event, ())))
     })?;
-    Ok(effect_of(outcome, fields, reply))
+    Ok(effect_of(outcome, fields, reply, |reply| reply.null()))
 }
 
 /// Gives values and takes their fields out.
@@ -102,17 +102,5 @@ fn hgetdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
         }
         Ok(Change::when(removed, HashForm::NAMES.remove_event, ()))
     })?;
-    Ok(effect_of(outcome, fields, reply))
-}
-
-/// The effect on a key; answers for each field when there is none.
-fn effect_of(outcome: Option<((), Effect)>, fields: Members, reply: &mut Reply<'_>) -> Effect {
-    match outcome {
-        Some(((), effect)) => effect,
-        None => {
-            reply.array(fields.count);
-            (0..fields.count).for_each(|_| reply.null());
-            Effect::Unchanged
-        }
-    }
+    Ok(effect_of(outcome, fields, reply, |reply| reply.null()))
 }

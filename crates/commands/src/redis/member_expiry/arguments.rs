@@ -6,6 +6,7 @@ use tenon_engine::args::Args;
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::{MEMBER_DEADLINE_MAX_MS, WithDeadlines};
+use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
 /// The arguments from this one to the last, each a member.
@@ -50,6 +51,12 @@ impl Members {
             return Err(CmdError::new(format!("ERR The `{number}` parameter must match the number of arguments")));
         }
         Ok(Members { first: at + 2, count })
+    }
+
+    /// Answers the same for each member.
+    pub fn reply_for_each(self, reply: &mut Reply<'_>, reply_one: impl Fn(&mut Reply<'_>)) {
+        reply.array(self.count);
+        (0..self.count).for_each(|_| reply_one(reply));
     }
 
     /// The members.

@@ -2,7 +2,7 @@
 
 use super::arguments::{Condition, Members, NumberError, parse_deadline, type_first};
 use super::names::Named;
-use super::read::{NO_DEADLINE, NO_MEMBER, reply_no_members};
+use super::read::{NO_DEADLINE, NO_MEMBER};
 use crate::redis::string::options::TimeUnit;
 use tenon_engine::args::Args;
 use tenon_engine::command::Effect;
@@ -86,7 +86,7 @@ pub(in crate::redis) fn expire<F: Named>(
         }
         Ok(tally.event::<F>().map_or(Change::nothing(()), |event| Change::made(event, ())))
     })?;
-    Ok(effect_of(outcome, members, reply))
+    Ok(effect_of(outcome, members, reply, |reply| reply.int(NO_MEMBER)))
 }
 
 /// Takes members' deadlines away: `key FIELDS numfields field [field ...]`.
@@ -111,15 +111,20 @@ pub(in crate::redis) fn persist<F: Named>(
         }
         Ok(Change::when(changed, F::NAMES.persist_event, ()))
     })?;
-    Ok(effect_of(outcome, members, reply))
+    Ok(effect_of(outcome, members, reply, |reply| reply.int(NO_MEMBER)))
 }
 
-/// The effect on a key; answers for each member when there is none.
-fn effect_of(outcome: Option<((), Effect)>, members: Members, reply: &mut Reply<'_>) -> Effect {
+/// The effect on a key; when there is none, `reply_absent` answers for each member.
+pub(in crate::redis) fn effect_of(
+    outcome: Option<((), Effect)>,
+    members: Members,
+    reply: &mut Reply<'_>,
+    reply_absent: impl Fn(&mut Reply<'_>),
+) -> Effect {
     match outcome {
         Some(((), effect)) => effect,
         None => {
-            reply_no_members(members, reply);
+            members.reply_for_each(reply, reply_absent);
             Effect::Unchanged
         }
     }

@@ -51,7 +51,7 @@ pub(in crate::redis) fn reply_deadlines<F: Named>(
     let members = type_first::<F, _>(cx, parsed)?;
     let now_ms = cx.now_ms();
     let Some(slot) = cx.find_for_read() else {
-        reply_no_members(members, reply);
+        members.reply_for_each(reply, |reply| reply.int(NO_MEMBER));
         return Ok(Effect::Unchanged);
     };
     let collection = cx.collection::<WithDeadlines<F>>(slot)?;
@@ -65,12 +65,6 @@ pub(in crate::redis) fn reply_deadlines<F: Named>(
         });
     }
     Ok(Effect::Unchanged)
-}
-
-/// Answers that there is no such member, once for each.
-pub(super) fn reply_no_members(members: Members, reply: &mut Reply<'_>) {
-    reply.array(members.count);
-    (0..members.count).for_each(|_| reply.int(NO_MEMBER));
 }
 
 #[cfg(test)]
