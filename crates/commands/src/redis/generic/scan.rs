@@ -10,7 +10,6 @@ use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::EntryRef;
-use tenon_engine::store::keyspace::is_past;
 use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::resp::Reply;
 
@@ -95,7 +94,7 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
         let next = cx.one_shard(place.shard, |_, state| {
             state.shard.database(database)?.scan(place.tag, left, |entry| {
                 left = left.saturating_sub(1);
-                if is_past(entry.deadline_ms(), now_ms) {
+                if entry.is_past(now_ms) {
                     past.push(entry.key().into());
                 } else if options.accept(entry) {
                     give(entry.key());
