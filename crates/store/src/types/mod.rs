@@ -12,6 +12,7 @@ mod list;
 mod object;
 mod rope;
 pub mod set;
+pub mod stream;
 mod value_type;
 pub mod zset;
 
@@ -21,5 +22,6 @@ pub use list::{Items, List, ListLimits, ListRef};
 pub use object::Object;
 pub use rope::{CHUNK_LEN, Rope};
 pub use set::{Set, SetLimits, SetRef};
+pub use stream::{Stream, StreamLimits};
 pub use value_type::ValueType;
 pub use zset::{Zset, ZsetLimits, ZsetRef};

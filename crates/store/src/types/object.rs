@@ -1,7 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash, List, Set, Zset};
+use super::{Collection, Hash, List, Set, Stream, Zset};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -19,6 +19,8 @@ pub enum Object {
     Set(Set),
     /// A sorted set that is no longer small.
     Zset(Zset),
+    /// A stream.
+    Stream(Box<Stream>),
 }
 
 impl Object {
@@ -29,6 +31,7 @@ impl Object {
             Object::List(list) => Object::List(list.clone()),
             Object::Set(set) => Object::Set(set.clone()),
             Object::Zset(zset) => Object::Zset(zset.clone()),
+            Object::Stream(stream) => Object::Stream(stream.clone()),
             Object::Shared(bytes) => Object::Shared(bytes.clone()),
             Object::Rope(rope) => Object::Rope(rope.share()),
         }
@@ -58,7 +61,12 @@ impl Object {
         }
         match self {
             Object::Rope(rope) => Some(rope),
-            Object::Shared(_) | Object::Hash(_) | Object::List(_) | Object::Set(_) | Object::Zset(_) => None,
+            Object::Shared(_)
+            | Object::Hash(_)
+            | Object::List(_)
+            | Object::Set(_)
+            | Object::Zset(_)
+            | Object::Stream(_) => None,
         }
     }
 
@@ -72,6 +80,7 @@ impl Object {
             Object::Set(Set::Table(members)) => members.len(),
             Object::Set(_) => 1,
             Object::Zset(zset) => zset.view().len(),
+            Object::Stream(stream) => stream.allocations(),
         }
     }
 
@@ -85,6 +94,7 @@ impl Object {
                 Object::List(list) => list.memory(),
                 Object::Set(set) => set.memory(),
                 Object::Zset(zset) => zset.memory(),
+                Object::Stream(stream) => stream.memory(),
             }
     }
 }

@@ -3,8 +3,9 @@
 use sha1::{Digest as _, Sha1};
 use tenon_engine::ds::packed::IntText;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
+use tenon_engine::store::types::stream::StreamId;
 use tenon_engine::store::types::{
-    Collection, Hash, HashRef, List, ListRef, Object, Set, SetRef, ValueType, Zset, ZsetRef,
+    Collection, Hash, HashRef, List, ListRef, Object, Set, SetRef, Stream, ValueType, Zset, ZsetRef,
 };
 
 /// Redis's number of a type, which is part of a key's digest.
@@ -73,6 +74,7 @@ impl Digest {
             ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
             ValueRef::Object(Object::Set(set)) => self.add_members(set.view()),
             ValueRef::Object(Object::Zset(zset)) => self.add_scored_members(zset.view()),
+            ValueRef::Object(Object::Stream(stream)) => self.mix_entries(stream),
             ValueRef::Packed(form, bytes) => match value_type {
                 ValueType::Hash => self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's")),
                 ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
@@ -80,7 +82,7 @@ impl Digest {
                 ValueType::Zset => {
                     self.add_scored_members(Zset::view_packed(form, bytes).expect("the form is a sorted set's"));
                 }
-                _ => unreachable!("no other type is packed yet"),
+                _ => unreachable!("no other type is packed"),
             },
         }
         if entry.deadline_ms().is_some() {
@@ -113,6 +115,18 @@ impl Digest {
             digest.mix(c_general(score).as_bytes());
             self.add(&digest.0);
         });
+    }
+
+    fn mix_entries(&mut self, stream: &Stream) {
+        let mut room = IntText::new();
+        for entry in stream.range(StreamId::MIN..=StreamId::MAX) {
+            let id = entry.id();
+            self.mix(format!("{}.{}", id.ms, id.seq).as_bytes());
+            for (field, value) in entry.fields() {
+                self.mix(field.as_bytes(&mut room));
+                self.mix(value.as_bytes(&mut room));
+            }
+        }
     }
 
     /// Adds a key of a database to the sum of its keys.
