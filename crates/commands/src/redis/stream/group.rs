@@ -106,7 +106,7 @@ static XGROUP_SETID: Command = Command {
     run: Run::Key(set_id),
 };
 
-const HELP: [&str; 13] = [
+const HELP: [&str; 14] = [
     "CREATE <key> <groupname> <id|$> [option]",
     "    Create a new consumer group. Options are:",
     "    * MKSTREAM",
@@ -120,6 +120,7 @@ const HELP: [&str; 13] = [
     "DESTROY <key> <groupname>",
     "    Remove the specified group.",
     "SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
+    "    Set the current group ID and entries_read counter.",
 ];
 
 /// The error for a group that a stream does not have.

@@ -6,7 +6,7 @@ use super::reply::reply_entries;
 use tenon_engine::args::{Args, OwnedArgs};
 use tenon_engine::blocking::Outcome;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::KeysCx;
+use tenon_engine::context::{KeysCx, view_of};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream::StreamId;
@@ -51,11 +51,9 @@ fn xread(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         let key = read.key(args, stream);
         // Where it has waited, what other keys hold by now is not its business.
         positions.push(if cx.is_ready(key) {
-            let found = cx
-                .key(key)
-                .read_collection::<Stream>()?
-                .map(|found| position(args.get(read.id_at(stream)), Some(found)));
-            Some(found.unwrap_or_else(|| position(args.get(read.id_at(stream)), None))?)
+            let mut cx = cx.key(key);
+            let found = cx.read_collection::<Stream>()?;
+            Some(position(args.get(read.id_at(stream)), found)?)
         } else {
             None
         });
@@ -64,11 +62,8 @@ fn xread(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     for (stream, position) in positions.iter().enumerate() {
         let Some(position) = position else { continue };
         let key = read.key(args, stream);
-        let Some(found) =
-            cx.peek(key).map(|entry| tenon_engine::context::view_of::<Stream>(entry.value())).transpose()?
-        else {
-            continue;
-        };
+        let Some(entry) = cx.peek(key) else { continue };
+        let found = view_of::<Stream>(entry.value())?;
         let mut entries = found.behind(*position).take(read.count).peekable();
         if entries.peek().is_some() {
             streams.begin_stream(key, reply);

@@ -14,7 +14,9 @@ const NOACK_IN_XREAD: CmdError =
     CmdError::text("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
 const NO_GROUP: CmdError = CmdError::text("ERR Missing GROUP option for XREADGROUP");
 const UNBALANCED: CmdError =
-    CmdError::text("ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.");
+    CmdError::text("ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be specified.");
+const UNBALANCED_IN_GROUP: CmdError =
+    CmdError::text("ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be specified.");
 
 /// Which of the two commands it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +83,7 @@ impl ReadArgs {
             let Some(len) = option_len(args, at) else {
                 let rest = args.len() - at - 1;
                 if rest % 2 == 1 {
-                    return Err(UNBALANCED);
+                    return Err(if reader == Reader::Alone { UNBALANCED } else { UNBALANCED_IN_GROUP });
                 }
                 (read.first, read.streams) = (at + 1, rest / 2);
                 break;
