@@ -130,7 +130,7 @@ pub(super) fn parse_add(args: &Args<'_>, engine: &Engine) -> Result<AddArgs, Cmd
     let trimming = options.finish(engine)?;
     let fields = args.len() - at;
     match id {
-        Some(id) if fields > 0 && fields % 2 == 0 => Ok(AddArgs { id, fields_at: at, makes_stream, trimming }),
+        Some(id) if fields > 0 && fields.is_multiple_of(2) => Ok(AddArgs { id, fields_at: at, makes_stream, trimming }),
         _ => Err(CmdError::Arity("xadd".to_owned())),
     }
 }

@@ -53,7 +53,8 @@ impl Counters {
     /// How many entries a group has read once it has read the one with this id, the next behind `before`.
     pub(super) fn read_up_to(&self, id: StreamId, before: StreamId, read: Option<u64>) -> Option<u64> {
         match read {
-            Some(read) if !self.has_gap_from(before) => Some(read + 1),
+            // What was trimmed ahead of the first entry was not read.
+            Some(read) if before >= self.first && !self.has_gap_from(before) => Some(read + 1),
             _ if self.added > 0 => self.added_up_to(id),
             read => read,
         }
