@@ -221,9 +221,9 @@ fn destroy(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn create_consumer(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let now_ms = cx.now_ms();
-    let (is_new, effect) = update_group(cx, args, |group| match group.make_consumer(args.get(4), now_ms) {
-        (_, true) => Change::aside(Some("xgroup-createconsumer"), true),
-        (_, false) => Change::nothing(false),
+    let (is_new, effect) = update_group(cx, args, |group| match group.add_consumer(args.get(4), now_ms, None) {
+        Some(_) => Change::aside(Some("xgroup-createconsumer"), true),
+        None => Change::nothing(false),
     })?;
     reply.int(is_new.into());
     Ok(effect)

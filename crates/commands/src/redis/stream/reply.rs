@@ -1,12 +1,22 @@
 //! Ids and entries of streams in replies. Knows no command.
 
 use crate::redis::reply_item::bulk_item;
+use tenon_engine::ds::packed::IntText;
 use tenon_engine::store::types::stream::{Entry, StreamId};
 use tenon_engine::wire::resp::Reply;
 
+/// The longest text of an id: twice twenty digits and what is between them.
+const ID_LEN_MAX: usize = 41;
+
 /// Writes an id as a string.
 pub(super) fn reply_id(reply: &mut Reply<'_>, id: StreamId) {
-    reply.bulk(id.to_string().as_bytes());
+    let (mut ms, mut seq) = (IntText::new(), IntText::new());
+    let (ms, seq) = (ms.format(id.ms).as_bytes(), seq.format(id.seq).as_bytes());
+    let mut text = [b'-'; ID_LEN_MAX];
+    let end = ms.len() + 1 + seq.len();
+    text[..ms.len()].copy_from_slice(ms);
+    text[ms.len() + 1..end].copy_from_slice(seq);
+    reply.bulk(&text[..end]);
 }
 
 /// Writes an entry: its id, and its fields with their values.

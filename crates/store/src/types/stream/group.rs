@@ -129,24 +129,29 @@ impl Group {
         self.consumers.get_mut(&number).expect("the group has the consumer")
     }
 
-    /// The consumer with this name, made if there is none; tells whether it was made.
-    pub fn make_consumer(&mut self, name: &[u8], now_ms: u64) -> (ConsumerNumber, bool) {
-        if let Some(number) = self.number_of(name) {
-            return (number, false);
+    /// Adds a consumer that was last seen, and perhaps given something, at these times; `None` when there is one with
+    /// this name.
+    pub fn add_consumer(&mut self, name: &[u8], seen_ms: u64, active_ms: Option<u64>) -> Option<ConsumerNumber> {
+        if self.names.contains_key(name) {
+            return None;
         }
         let number = ConsumerNumber(self.next_number);
         self.next_number += 1;
-        let consumer = Consumer { name: name.into(), seen_ms: now_ms, active_ms: None, pending: BTreeSet::new() };
+        let consumer = Consumer { name: name.into(), seen_ms, active_ms, pending: BTreeSet::new() };
         self.consumers.insert(number, consumer);
         self.names.insert(name.into(), number);
-        (number, true)
+        Some(number)
     }
 
     /// The consumer with this name, made if there is none, noted as seen now; tells whether it was made.
     pub fn see_consumer(&mut self, name: &[u8], now_ms: u64) -> (ConsumerNumber, bool) {
-        let (number, is_new) = self.make_consumer(name, now_ms);
-        self.consumer_mut(number).seen_ms = now_ms;
-        (number, is_new)
+        match self.number_of(name) {
+            Some(number) => {
+                self.consumer_mut(number).seen_ms = now_ms;
+                (number, false)
+            }
+            None => (self.add_consumer(name, now_ms, None).expect("the name is free"), true),
+        }
     }
 
     /// Takes a consumer out, and what it was given and has not acknowledged.

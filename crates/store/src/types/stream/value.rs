@@ -48,7 +48,8 @@ pub struct StreamState {
 /// It can be empty, and is always an object of its own.
 ///
 /// Whoever writes it somewhere reads `state`, `blocks` and `groups`; whoever has read it makes a default one,
-/// calls `set_state`, `begin_block` and `restore_entry` in the order of the ids, and `add_group`.
+/// calls `set_state`, `begin_block` and `restore_entry` in the order of the ids, and `add_group` with groups made by
+/// `Group::new`, `add_consumer` and `assign`.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     pub(super) entries: Entries,
