@@ -5,6 +5,7 @@
 //! place for them, so who may reach this port may use it.
 
 use crate::Flow;
+use crate::memcache_watch::Watch;
 use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
@@ -203,7 +204,7 @@ impl MemcacheConnection {
             let mut start = Start { at, decoder: self.decoder.clone() };
             let parsed = self.parse(engine, scratch, buf, &mut at, &mut start);
             if !scratch.requests.is_empty() {
-                let (ran, stopped) = self.run_batch(engine, worker, scratch, buf, out);
+                let (ran, stopped) = self.run_batch(engine, worker, scratch, buf, start.at, out);
                 if ran > 0 {
                     // Only the first request of a batch can have a data block beside the buffer.
                     self.big = None;
@@ -290,13 +291,14 @@ impl MemcacheConnection {
         Ok(Parsed::Full)
     }
 
-    /// Runs requests in order. Gives how many ran and why it stopped before the last, if it did.
+    /// Runs requests in order, of which the first begins at `at`. Gives how many ran and why it stopped before the last, if it did.
     fn run_batch(
         &mut self,
         engine: &Engine,
         worker: &mut Worker,
         scratch: &BatchScratch,
         buf: &[u8],
+        mut at: usize,
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
         let mut keys = Keys { engine, hashes: &scratch.hashes, next: 0, loaded: 0 };
@@ -317,8 +319,17 @@ impl MemcacheConnection {
             }
             let args = &scratch.args.spans[args_from..request.args_end];
             args_from = request.args_end;
+            let begins_at = std::mem::replace(&mut at, end_of(&request.step));
             let outcome = match request.step {
-                Step::Request { request, .. } => self.run(engine, worker, request, args, &mut keys, buf, out),
+                Step::Request { request, .. } => {
+                    let watch = Watch::begin(engine, worker, out);
+                    let ran = self.run(engine, worker, request, args, &mut keys, buf, out);
+                    if let Some(watch) = watch {
+                        let text = &buf[begins_at..at];
+                        watch.end(engine, worker, &self.client, &request, args, buf, text, out);
+                    }
+                    ran
+                }
                 Step::Refused { refusal, .. } => {
                     refuse(worker, refusal, &mut keys, buf, out);
                     Ran::Wholly

@@ -149,10 +149,12 @@ impl KeyCx<'_> {
                 self.worker.packed_scratch = scratch;
                 let mut entry = self.entry_mut(slot);
                 let object = entry.object().expect("the value is an object");
+                let steps = object.memory_steps();
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
                 let Change { result, event } = change(collection)?;
                 let is_empty = collection.is_empty();
                 if event.is_some() && !is_empty {
+                    self.note_size(slot, steps);
                     self.changed();
                 }
                 (result, event, is_empty)
