@@ -120,13 +120,13 @@ impl MemcacheConnection {
 
     /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
-        worker.stats.all.input_bytes.add(input.len() as u64);
+        worker.stats.received(input.len() as u64);
         let before = out.len();
         worker.serve(&self.client);
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
-        worker.stats.all.output_bytes.add(out.len().saturating_sub(before) as u64);
+        worker.stats.sent(out.len().saturating_sub(before) as u64);
         worker.sweep();
         engine.batch_ended(worker);
         let client = &self.client;
