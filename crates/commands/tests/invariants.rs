@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenon_engine::wire::resp::{Proto, Value};
 
 /// Groups whose commands change or read data.
-const GROUPS: [&str; 9] =
-    ["string", "bitmap", "hyperloglog", "list", "hash", "set", "sorted-set", "geo", "generic"];
+const GROUPS: [&str; 9] = ["string", "bitmap", "hyperloglog", "list", "hash", "set", "sorted-set", "geo", "generic"];
 /// Commands that would end or hold up the play, or need a second server.
 const LEFT_OUT: [&str; 6] = ["migrate", "pfdebug", "pfselftest", "swapdb", "restore", "wait"];
 /// Keys by what they are likely to hold, so that most commands find the type they want.
@@ -243,7 +242,8 @@ fn check_list(server: &mut Server, key: &[u8]) {
 
 fn check_hash(server: &mut Server, key: &[u8]) {
     let all = list(server, &[b"HGETALL", key]);
-    let pairs: BTreeMap<Vec<u8>, Vec<u8>> = all.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    let pairs: BTreeMap<Vec<u8>, Vec<u8>> =
+        all.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     let len = number(&ask(server, &[b"HLEN", key])) as usize;
     assert!(len > 0 && pairs.len() == len && all.len() == 2 * len, "{len}, {}", all.len());
     for (name, value) in &pairs {
@@ -251,7 +251,8 @@ fn check_hash(server: &mut Server, key: &[u8]) {
         assert_eq!(number(&ask(server, &[b"HSTRLEN", key, name])) as usize, value.len());
     }
     let page = scanned(server, &[b"HSCAN", key]);
-    let again: BTreeMap<Vec<u8>, Vec<u8>> = page.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    let again: BTreeMap<Vec<u8>, Vec<u8>> =
+        page.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     assert!(again == pairs && page.len() == all.len());
     let names: BTreeSet<Vec<u8>> = list(server, &[b"HKEYS", key]).into_iter().collect();
     assert!(names.iter().eq(pairs.keys()));

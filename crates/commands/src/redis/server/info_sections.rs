@@ -191,6 +191,12 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
             ("current_cow_peak", 0),
             ("current_cow_size", 0),
             ("current_cow_size_age", 0),
+        ],
+    );
+    line(text, "current_fork_perc", "0.00");
+    lines(
+        text,
+        &[
             ("current_save_keys_processed", 0),
             ("current_save_keys_total", 0),
             ("rdb_changes_since_last_save", facts.engine.changes()),
@@ -198,7 +204,6 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
             ("rdb_last_save_time", facts.engine.started_ms / 1_000),
         ],
     );
-    line(text, "current_fork_perc", "0.00");
     line(text, "rdb_last_bgsave_status", "ok");
     line(text, "rdb_last_bgsave_time_sec", -1);
     line(text, "rdb_current_bgsave_time_sec", -1);
