@@ -63,7 +63,8 @@ fn globs_with_many_stars_end_wherever_there_is_one() {
         for command in [&[b"GET".as_slice(), name.as_bytes()][..], &[b"SUBSCRIBE", name.as_bytes()]] {
             let tried = [&[b"ACL".as_slice(), b"DRYRUN", b"u"], command].concat();
             let Value::Bulk(answer) = client.call(&tried).expect("an answer") else { panic!("a reason is a text") };
-            assert!(answer.starts_with(b"User u has no permissions"), "{}", answer.escape_ascii());
+            let text = String::from_utf8_lossy(&answer).into_owned();
+            assert!(text.contains(" user has no permissions to access "), "{text}");
         }
         for (fill, scan) in [(&[b"SADD".as_slice(), b"s"][..], b"SSCAN".as_slice()), (&[b"HSET", b"h", b"f"], b"HSCAN")]
         {
