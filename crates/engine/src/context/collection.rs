@@ -172,6 +172,7 @@ impl KeyCx<'_> {
                 self.worker.packed_scratch = scratch;
                 let mut entry = self.entry_mut(slot);
                 let object = entry.object().expect("the value is an object");
+                let steps = object.memory_steps();
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
                 let Change { result, extent, event, second_event } = change(collection)?;
                 let is_empty = collection.is_empty();
@@ -180,6 +181,7 @@ impl KeyCx<'_> {
                     Extent::Aside => self.worker.stats.changed(),
                     Extent::Elements if is_empty => {}
                     Extent::Elements => {
+                        self.note_size(slot, steps);
                         self.members_changed(slot);
                         self.changed();
                     }
