@@ -49,6 +49,7 @@ impl ValueType {
             }
             ValueRef::Packed(PackedKind::Zset, _) | ValueRef::Object(Object::Zset(_)) => ValueType::Zset,
             ValueRef::Packed(PackedKind::Hash, _) | ValueRef::Object(Object::Hash(_)) => ValueType::Hash,
+            ValueRef::Object(Object::Stream(_)) => ValueType::Stream,
         }
     }
 }
