@@ -10,6 +10,7 @@ pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod list;
+mod member_expiry;
 mod pop_args;
 pub mod pubsub;
 mod random_count;
@@ -127,10 +128,17 @@ pub static ALL: &[&Command] = &[
     &list::transfer::LMOVE,
     &list::transfer::RPOPLPUSH,
     // Hashes.
+    &hash::expire::HEXPIRE,
+    &hash::expire::HEXPIREAT,
+    &hash::expire::HPERSIST,
+    &hash::expire::HPEXPIRE,
+    &hash::expire::HPEXPIREAT,
     &hash::get::HEXISTS,
     &hash::get::HGET,
     &hash::get::HMGET,
     &hash::get::HSTRLEN,
+    &hash::get_change::HGETDEL,
+    &hash::get_change::HGETEX,
     &hash::increment::HINCRBY,
     &hash::increment::HINCRBYFLOAT,
     &hash::random::HRANDFIELD,
@@ -138,6 +146,11 @@ pub static ALL: &[&Command] = &[
     &hash::set::HMSET,
     &hash::set::HSET,
     &hash::set::HSETNX,
+    &hash::set_expire::HSETEX,
+    &hash::ttl::HEXPIRETIME,
+    &hash::ttl::HPEXPIRETIME,
+    &hash::ttl::HPTTL,
+    &hash::ttl::HTTL,
     &hash::whole::HGETALL,
     &hash::whole::HKEYS,
     &hash::whole::HLEN,
@@ -154,6 +167,11 @@ pub static ALL: &[&Command] = &[
     &set::combine::SINTERSTORE,
     &set::combine::SUNION,
     &set::combine::SUNIONSTORE,
+    &set::expire::SEXPIRE,
+    &set::expire::SEXPIREAT,
+    &set::expire::SPERSIST,
+    &set::expire::SPEXPIRE,
+    &set::expire::SPEXPIREAT,
     &set::members::SCARD,
     &set::members::SISMEMBER,
     &set::members::SMEMBERS,
@@ -161,6 +179,10 @@ pub static ALL: &[&Command] = &[
     &set::members::SSCAN,
     &set::random::SPOP,
     &set::random::SRANDMEMBER,
+    &set::ttl::SEXPIRETIME,
+    &set::ttl::SPEXPIRETIME,
+    &set::ttl::SPTTL,
+    &set::ttl::STTL,
     // Places.
     &geo::add::GEOADD,
     &geo::read::GEODIST,
@@ -185,6 +207,11 @@ pub static ALL: &[&Command] = &[
     &zset::combine::ZINTERSTORE,
     &zset::combine::ZUNION,
     &zset::combine::ZUNIONSTORE,
+    &zset::expire::ZEXPIRE,
+    &zset::expire::ZEXPIREAT,
+    &zset::expire::ZPERSIST,
+    &zset::expire::ZPEXPIRE,
+    &zset::expire::ZPEXPIREAT,
     &zset::pop::ZMPOP,
     &zset::pop::ZPOPMAX,
     &zset::pop::ZPOPMIN,
@@ -208,6 +235,10 @@ pub static ALL: &[&Command] = &[
     &zset::remove::ZREMRANGEBYLEX,
     &zset::remove::ZREMRANGEBYRANK,
     &zset::remove::ZREMRANGEBYSCORE,
+    &zset::ttl::ZEXPIRETIME,
+    &zset::ttl::ZPEXPIRETIME,
+    &zset::ttl::ZPTTL,
+    &zset::ttl::ZTTL,
     // Streams.
     &stream::acknowledge::XACK,
     &stream::add::XADD,

@@ -15,6 +15,7 @@ pub struct Change<R> {
     result: R,
     extent: Extent,
     event: Option<&'static str>,
+    second_event: Option<&'static str>,
 }
 
 /// How much of a collection has changed.
@@ -29,12 +30,12 @@ enum Extent {
 impl<R> Change<R> {
     /// Nothing: the collection is as it was.
     pub fn nothing(result: R) -> Change<R> {
-        Change { result, extent: Extent::Nothing, event: None }
+        Change { result, extent: Extent::Nothing, event: None, second_event: None }
     }
 
     /// The collection has changed; `event` is what keyspace notifications call it (`hset`, `lpush`).
     pub fn made(event: &'static str, result: R) -> Change<R> {
-        Change { result, extent: Extent::Elements, event: Some(event) }
+        Change { result, extent: Extent::Elements, event: Some(event), second_event: None }
     }
 
     /// `made` when `changed`, else `nothing`.
@@ -46,7 +47,12 @@ impl<R> Change<R> {
     /// it: who watches the key, waits for it, or keeps what was read, is not told. Keyspace notifications may have a
     /// name for it all the same.
     pub fn aside(event: Option<&'static str>, result: R) -> Change<R> {
-        Change { result, extent: Extent::Aside, event }
+        Change { result, extent: Extent::Aside, event, second_event: None }
+    }
+
+    /// The same, where perhaps something else has happened as well, of which another event tells.
+    pub fn and(self, second_event: Option<&'static str>) -> Change<R> {
+        Change { second_event, ..self }
     }
 }
 
@@ -117,12 +123,12 @@ impl KeyCx<'_> {
             Some(slot) => self.update_slot(slot, change),
             None => {
                 let mut collection = T::default();
-                let Change { result, extent, event } = change(&mut collection)?;
+                let Change { result, extent, event, second_event } = change(&mut collection)?;
                 if extent == Extent::Nothing || collection.is_empty() {
                     return Ok((result, Effect::Unchanged));
                 }
                 self.store_collection(None, collection);
-                self.notify_of::<T>(event);
+                self.notify_changed::<T>(event, second_event);
                 Ok((result, Effect::Changed))
             }
         }
@@ -148,41 +154,44 @@ impl KeyCx<'_> {
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
     ) -> Result<(R, Effect), CmdError> {
         let mut scratch = std::mem::take(&mut self.worker.packed_scratch);
-        let (result, extent, event, is_empty) = match self.entry(slot).value() {
+        let (result, extent, event, second_event, is_empty) = match self.entry(slot).value() {
             ValueRef::Packed(form, bytes) => {
                 scratch.clear();
                 scratch.extend_from_slice(bytes);
                 let mut collection = T::from_packed(form, scratch).ok_or(CmdError::WrongType)?;
-                let Change { result, extent, event } = change(&mut collection)?;
+                let Change { result, extent, event, second_event } = change(&mut collection)?;
                 let is_empty = collection.is_empty();
                 if extent != Extent::Nothing && !is_empty {
                     self.store_collection(Some(slot), collection);
                 } else {
                     self.keep_scratch(collection);
                 }
-                (result, extent, event, is_empty)
+                (result, extent, event, second_event, is_empty)
             }
             ValueRef::Object(_) => {
                 self.worker.packed_scratch = scratch;
                 let mut entry = self.entry_mut(slot);
                 let object = entry.object().expect("the value is an object");
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
-                let Change { result, extent, event } = change(collection)?;
+                let Change { result, extent, event, second_event } = change(collection)?;
                 let is_empty = collection.is_empty();
                 match extent {
                     Extent::Nothing => {}
                     Extent::Aside => self.worker.stats.changed(),
                     Extent::Elements if is_empty => {}
-                    Extent::Elements => self.changed(),
+                    Extent::Elements => {
+                        self.members_changed(slot);
+                        self.changed();
+                    }
                 }
-                (result, extent, event, is_empty)
+                (result, extent, event, second_event, is_empty)
             }
             ValueRef::Bytes(_) | ValueRef::Int(_) => return Err(CmdError::WrongType),
         };
         if extent == Extent::Nothing {
             return Ok((result, Effect::Unchanged));
         }
-        self.notify_of::<T>(event);
+        self.notify_changed::<T>(event, second_event);
         if is_empty {
             let entry = self.take(slot);
             self.worker.discard(entry);
@@ -191,8 +200,9 @@ impl KeyCx<'_> {
         Ok((result, Effect::Changed))
     }
 
-    fn notify_of<T: Collection>(&mut self, event: Option<&'static str>) {
-        if let Some(event) = event {
+    #[inline]
+    fn notify_changed<T: Collection>(&mut self, event: Option<&'static str>, second_event: Option<&'static str>) {
+        for event in [event, second_event].into_iter().flatten() {
             self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
         }
     }
