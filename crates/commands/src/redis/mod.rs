@@ -94,6 +94,7 @@ pub static ALL: &[&Command] = &[
     &server::command::COMMAND,
     &server::config::CONFIG,
     &server::debug::DEBUG,
+    &server::hotkeys::HOTKEYS,
     &server::info::INFO,
     &server::latency::LATENCY,
     &server::lolwut::LOLWUT,

@@ -128,7 +128,7 @@ impl KeyCx<'_> {
                     return Ok((result, Effect::Unchanged));
                 }
                 self.store_collection(None, collection);
-                self.notify_changed::<T>(event, second_event);
+                self.notify_of::<T>([event, second_event]);
                 Ok((result, Effect::Changed))
             }
         }
@@ -154,7 +154,7 @@ impl KeyCx<'_> {
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
     ) -> Result<(R, Effect), CmdError> {
         let mut scratch = std::mem::take(&mut self.worker.packed_scratch);
-        let (result, extent, event, second_event, is_empty) = match self.entry(slot).value() {
+        let (result, extent, events, is_empty) = match self.entry(slot).value() {
             ValueRef::Packed(form, bytes) => {
                 scratch.clear();
                 scratch.extend_from_slice(bytes);
@@ -166,12 +166,13 @@ impl KeyCx<'_> {
                 } else {
                     self.keep_scratch(collection);
                 }
-                (result, extent, event, second_event, is_empty)
+                (result, extent, [event, second_event], is_empty)
             }
             ValueRef::Object(_) => {
                 self.worker.packed_scratch = scratch;
                 let mut entry = self.entry_mut(slot);
                 let object = entry.object().expect("the value is an object");
+                let steps = object.memory_steps();
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
                 let Change { result, extent, event, second_event } = change(collection)?;
                 let is_empty = collection.is_empty();
@@ -180,18 +181,19 @@ impl KeyCx<'_> {
                     Extent::Aside => self.worker.stats.changed(),
                     Extent::Elements if is_empty => {}
                     Extent::Elements => {
+                        self.note_size(slot, steps);
                         self.members_changed(slot);
                         self.changed();
                     }
                 }
-                (result, extent, event, second_event, is_empty)
+                (result, extent, [event, second_event], is_empty)
             }
             ValueRef::Bytes(_) | ValueRef::Int(_) => return Err(CmdError::WrongType),
         };
         if extent == Extent::Nothing {
             return Ok((result, Effect::Unchanged));
         }
-        self.notify_changed::<T>(event, second_event);
+        self.notify_of::<T>(events);
         if is_empty {
             let entry = self.take(slot);
             self.worker.discard(entry);
@@ -201,8 +203,8 @@ impl KeyCx<'_> {
     }
 
     #[inline]
-    fn notify_changed<T: Collection>(&mut self, event: Option<&'static str>, second_event: Option<&'static str>) {
-        for event in [event, second_event].into_iter().flatten() {
+    fn notify_of<T: Collection>(&mut self, events: [Option<&'static str>; 2]) {
+        for event in events.into_iter().flatten() {
             self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
         }
     }

@@ -124,6 +124,16 @@ impl Object {
         }
     }
 
+    /// About how many steps `memory` takes.
+    pub fn memory_steps(&self) -> usize {
+        /// Elements to a part of a large collection's table, about: its parts are what is added up.
+        const ELEMENTS_A_PART: usize = 512;
+        match self {
+            Object::Shared(_) | Object::Rope(_) | Object::List(_) => self.allocations(),
+            _ => self.allocations() / ELEMENTS_A_PART + 1,
+        }
+    }
+
     /// Bytes of memory, the object itself included.
     pub fn memory(&self) -> usize {
         size_of::<Object>()

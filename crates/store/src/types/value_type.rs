@@ -21,6 +21,10 @@ pub enum ValueType {
 }
 
 impl ValueType {
+    /// Every type.
+    pub const ALL: [ValueType; 6] =
+        [ValueType::String, ValueType::List, ValueType::Set, ValueType::Zset, ValueType::Hash, ValueType::Stream];
+
     /// The name that TYPE gives and SCAN takes.
     pub fn name(self) -> &'static str {
         match self {

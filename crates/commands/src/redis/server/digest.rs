@@ -133,6 +133,13 @@ impl Digest {
         });
     }
 
+    /// Adds that a member expires; when it does so makes no difference. Of hash fields Redis says the same.
+    fn add_deadline(&mut self, member: &[u8], deadlines: Option<&MemberDeadlines>) {
+        if deadlines.is_some_and(|deadlines| deadlines.of(member).is_some()) {
+            self.add(b"!!hexpire!!");
+        }
+    }
+
     fn mix_entries(&mut self, stream: &Stream) {
         let mut room = IntText::new();
         for entry in stream.range(StreamId::MIN..=StreamId::MAX) {
@@ -142,13 +149,6 @@ impl Digest {
                 self.mix(field.as_bytes(&mut room));
                 self.mix(value.as_bytes(&mut room));
             }
-        }
-    }
-
-    /// Adds that a member expires; when it does so makes no difference. Of hash fields Redis says the same.
-    fn add_deadline(&mut self, member: &[u8], deadlines: Option<&MemberDeadlines>) {
-        if deadlines.is_some_and(|deadlines| deadlines.of(member).is_some()) {
-            self.add(b"!!hexpire!!");
         }
     }
 
