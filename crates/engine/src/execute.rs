@@ -166,7 +166,8 @@ impl Engine {
         }
         let client = &session.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
-        client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
+        // One that waits now counts when its wait is over.
+        client.count_commands((ran as u64).saturating_sub(session.is_parked().into()));
         if stretch_started - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }

@@ -326,6 +326,7 @@ impl Engine {
         }
         drop(state);
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        session.client.count_commands(1);
         *session.client.waiter.lock() = None;
         session.parked = None;
         true

@@ -340,6 +340,7 @@ impl Host for ScriptHost<'_, '_> {
         let stats = &self.worker.stats;
         stats.commands[resolved.number as usize].ran(1, monotonic_ns().saturating_sub(started_ns));
         stats.all.commands.add(1);
+        self.session.client.count_commands(1);
         Ok(())
     }
 
