@@ -27,6 +27,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tenon_persist::rdb::Limits;
 use tenon_store::access::Noting;
 use tenon_store::types::ListLimits;
 
@@ -217,6 +218,16 @@ impl Engine {
             bytes => bytes,
         };
         ListLimits::new(self.config.list_max_listpack_size(), alone_from)
+    }
+
+    /// Up to where all collections stay in their small forms, for those that are loaded.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            list: self.list_limits(),
+            hash: self.config.hash_limits(),
+            set: self.config.set_limits(),
+            zset: self.config.zset_limits(),
+        }
     }
 
     /// A CAS token that no item has had.

@@ -55,5 +55,6 @@ pub mod worker;
 
 pub use engine::Engine;
 pub use tenon_ds as ds;
+pub use tenon_persist as persist;
 pub use tenon_store as store;
 pub use tenon_wire as wire;

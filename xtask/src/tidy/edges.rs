@@ -17,7 +17,7 @@ static LAYERS: [Layer; 18] = [
     Layer { name: "store", may_use: &["ds"] },
     Layer { name: "journal", may_use: &["wire"] },
     Layer { name: "client", may_use: &["wire"] },
-    Layer { name: "persist", may_use: &["store", "journal", "wire"] },
+    Layer { name: "persist", may_use: &["store", "ds", "journal", "wire"] },
     Layer { name: "script", may_use: &["wire"] },
     Layer { name: "analytics", may_use: &["store"] },
     Layer { name: "replication", may_use: &["persist", "journal", "wire"] },

@@ -3,6 +3,7 @@
 pub mod copy;
 pub mod dbsize;
 pub mod delete;
+pub mod dump;
 pub mod exists;
 pub mod expire;
 pub mod flush;
@@ -12,6 +13,7 @@ mod moved;
 pub mod object;
 pub mod randomkey;
 pub mod rename;
+pub mod restore;
 pub mod scan;
 pub mod swapdb;
 pub mod ttl;

@@ -1,0 +1,148 @@
+//! Writing a value in the forms that Redis 7.0 reads.
+
+use super::{intset, kind, listpack};
+use tenon_ds::listpack::{Listpack, ListpackBuf};
+use tenon_ds::packed::{Item, Packed};
+use tenon_store::entry::ValueRef;
+use tenon_store::types::zset::Direction;
+use tenon_store::types::{
+    Collection, Hash, HashRef, List, ListRef, Object, PackedKind, Rope, Set, SetRef, Zset, ZsetRef,
+};
+use tenon_wire::rdb::Writer;
+use tenon_wire::resp::double::write_double;
+
+/// Strings in chunks are compressed up to this length, in bytes: longer ones would take too long while their shard is
+/// locked.
+const COMPRESSED_LEN_MAX: usize = 16 << 20;
+/// Bytes up to which Redis takes a listpack.
+const LISTPACK_LEN_MAX: usize = 1 << 30;
+
+/// A value by its type.
+#[derive(Clone, Copy)]
+enum View<'a> {
+    Int(i64),
+    Bytes(&'a [u8]),
+    Rope(&'a Rope),
+    List(ListRef<'a>),
+    Hash(HashRef<'a>),
+    Set(SetRef<'a>),
+    Zset(ZsetRef<'a>),
+}
+
+fn view(value: ValueRef<'_>) -> View<'_> {
+    const WHY: &str = "the bytes are of the form that they are kept as";
+    match value {
+        ValueRef::Int(int) => View::Int(int),
+        ValueRef::Bytes(bytes) => View::Bytes(bytes),
+        ValueRef::Packed(form @ PackedKind::List, bytes) => View::List(List::view_packed(form, bytes).expect(WHY)),
+        ValueRef::Packed(form @ PackedKind::Hash, bytes) => View::Hash(Hash::view_packed(form, bytes).expect(WHY)),
+        ValueRef::Packed(form @ (PackedKind::Set | PackedKind::IntSet), bytes) => {
+            View::Set(Set::view_packed(form, bytes).expect(WHY))
+        }
+        ValueRef::Packed(form @ PackedKind::Zset, bytes) => View::Zset(Zset::view_packed(form, bytes).expect(WHY)),
+        ValueRef::Object(Object::Shared(bytes)) => View::Bytes(bytes),
+        ValueRef::Object(Object::Rope(rope)) => View::Rope(rope),
+        ValueRef::Object(Object::List(list)) => View::List(list.view()),
+        ValueRef::Object(Object::Hash(hash)) => View::Hash(hash.view()),
+        ValueRef::Object(Object::Set(set)) => View::Set(set.view()),
+        ValueRef::Object(Object::Zset(zset)) => View::Zset(zset.view()),
+    }
+}
+
+/// Whether a packed run is not too long for one of Redis's listpacks, in which it takes up to twice as much.
+fn fits_listpack(packed: Packed<'_>) -> bool {
+    packed.bytes().len() <= LISTPACK_LEN_MAX / 2
+}
+
+/// The number of the form in which [`write_value`] writes a value.
+pub fn kind_of(value: ValueRef<'_>) -> u8 {
+    match view(value) {
+        View::Int(_) | View::Bytes(_) | View::Rope(_) => kind::STRING,
+        View::List(_) => kind::LIST_QUICKLIST_2,
+        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed) => kind::HASH_LISTPACK,
+        View::Hash(_) => kind::HASH,
+        View::Set(SetRef::Ints(_)) => kind::SET_INTSET,
+        // Redis 7.0 knows no small sets of strings.
+        View::Set(_) => kind::SET,
+        View::Zset(ZsetRef::Packed(packed)) if fits_listpack(packed) => kind::ZSET_LISTPACK,
+        View::Zset(_) => kind::ZSET_2,
+    }
+}
+
+/// Writes a value; the number of its form is written by whoever needs it.
+pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
+    match view(value) {
+        View::Int(int) => writer.int_string(int),
+        View::Bytes(bytes) => writer.string(bytes),
+        View::Rope(rope) if rope.len() <= COMPRESSED_LEN_MAX => writer.string(&rope.to_vec()),
+        View::Rope(rope) => {
+            writer.len(rope.len() as u64);
+            rope.slices().for_each(|slice| writer.raw(slice));
+        }
+        View::List(ListRef::Packed(node)) => {
+            writer.len(1);
+            write_node(writer, node);
+        }
+        View::List(ListRef::Chain(chain)) => {
+            writer.len(chain.nodes() as u64);
+            chain.iter_nodes().for_each(|node| write_node(writer, node));
+        }
+        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed) => {
+            let mut elements = ListpackBuf::new();
+            packed.iter().for_each(|element| elements.push_back(element.item));
+            writer.string(&listpack::written(elements.view()));
+        }
+        View::Hash(hash) => {
+            writer.len(hash.len() as u64);
+            hash.for_each(|field, value| {
+                write_item(writer, field);
+                write_item(writer, value);
+            });
+        }
+        View::Set(SetRef::Ints(ints)) => writer.string(&intset::written(ints)),
+        View::Set(set) => {
+            writer.len(set.len() as u64);
+            set.for_each(|member| write_item(writer, member));
+        }
+        View::Zset(zset @ ZsetRef::Packed(packed)) if fits_listpack(packed) => {
+            let mut elements = ListpackBuf::new();
+            let mut text = Vec::new();
+            zset.for_each(|member, score| {
+                text.clear();
+                write_double(&mut text, score);
+                elements.push_back(member);
+                elements.push_back(Item::of(&text));
+            });
+            writer.string(&listpack::written(elements.view()));
+        }
+        View::Zset(zset) => {
+            writer.len(zset.len() as u64);
+            // From the greatest on, as Redis does, which fills its lists from the front.
+            zset.for_each_in(0..zset.len(), Direction::Descending, |member, score| {
+                write_item(writer, member);
+                writer.double(score);
+            });
+        }
+    }
+}
+
+fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
+    match item {
+        Item::Bytes(bytes) => writer.string(bytes),
+        Item::Int(int) => writer.int_string(int),
+    }
+}
+
+/// Writes a node of a list; a single element that is too long for a listpack is written as it is.
+fn write_node(writer: &mut Writer<'_>, node: Listpack<'_>) {
+    match node.get(0) {
+        Some(only) if node.len() == 1 && node.redis_len() > LISTPACK_LEN_MAX => {
+            writer.len(kind::node::PLAIN);
+            write_item(writer, only.item);
+        }
+        _ => {
+            writer.len(kind::node::PACKED);
+            writer.string(&listpack::written(node));
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Values of every type and form through payloads and back, the forms of old versions, and payloads that lie.
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use tenon_ds::packed::Item;
+use tenon_persist::rdb::{DecodeError, Limits, LoadError, Loaded, Value, dump, load};
+use tenon_store::entry::{Entry, Meta};
+use tenon_store::types::{Collection, Hash, HashLimits, List, ListLimits, Set, SetLimits, Zset, ZsetLimits};
+use tenon_wire::rdb::{crc64, seal};
+
+static LIMITS: std::sync::LazyLock<Limits> = std::sync::LazyLock::new(|| Limits {
+    list: ListLimits::new(-2, usize::MAX),
+    hash: HashLimits { fields: 16, bytes: 64 },
+    set: SetLimits { ints: 20, members: 16, bytes: 64 },
+    zset: ZsetLimits { members: 16, bytes: 64 },
+});
+
+/// What a value holds, and how it is kept.
+#[derive(Clone, Debug, PartialEq)]
+enum Content {
+    String(Vec<u8>),
+    List(Vec<Vec<u8>>, &'static str),
+    Hash(BTreeMap<Vec<u8>, Vec<u8>>, &'static str),
+    Set(BTreeSet<Vec<u8>>, &'static str),
+    Zset(Vec<(Vec<u8>, f64)>, &'static str),
+}
+
+fn content(value: &Value) -> Content {
+    match value {
+        Value::String(text) => Content::String(text.clone()),
+        Value::List(list) => Content::List(list.view().iter_from(0).map(Item::to_vec).collect(), list.view().encoding()),
+        Value::Hash(hash) => {
+            let mut fields = BTreeMap::new();
+            hash.view().for_each(|field, value| _ = fields.insert(field.to_vec(), value.to_vec()));
+            Content::Hash(fields, hash.view().encoding())
+        }
+        Value::Set(set) => {
+            let mut members = BTreeSet::new();
+            set.view().for_each(|member| _ = members.insert(member.to_vec()));
+            Content::Set(members, set.encoding())
+        }
+        Value::Zset(zset) => {
+            let mut members = Vec::new();
+            zset.view().for_each(|member, score| members.push((member.to_vec(), score)));
+            Content::Zset(members, zset.view().encoding())
+        }
+    }
+}
+
+fn payload_of(value: Value, client_flags: u32) -> Vec<u8> {
+    let entry = value.store(|value| Entry::new(b"k", value, &Meta::default()));
+    dump(entry.view().value(), client_flags)
+}
+
+fn loaded(payload: &[u8]) -> Result<Loaded, LoadError> {
+    load(payload, *LIMITS, 1 << 24)
+}
+
+/// The content of a value of this form, given as Redis writes it.
+fn read(kind: u8, body: &[u8]) -> Result<Content, LoadError> {
+    read_of_version(kind, body, 10)
+}
+
+fn read_of_version(kind: u8, body: &[u8], version: u16) -> Result<Content, LoadError> {
+    let mut payload = vec![kind];
+    payload.extend_from_slice(body);
+    payload.extend_from_slice(&version.to_le_bytes());
+    payload.extend_from_slice(&crc64(0, &payload).to_le_bytes());
+    loaded(&payload).map(|loaded| content(&loaded.value))
+}
+
+/// A string as the format has it, uncompressed.
+fn string(text: &[u8]) -> Vec<u8> {
+    assert!(text.len() < 64);
+    [&[text.len() as u8][..], text].concat()
+}
+
+fn texts() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        4 => any::<i64>().prop_map(|int| int.to_string().into_bytes()),
+        4 => (-200..200i64).prop_map(|int| int.to_string().into_bytes()),
+        4 => proptest::collection::vec(any::<u8>(), 0..80),
+        2 => (0..70usize, any::<u8>()).prop_map(|(len, byte)| vec![byte; len]),
+        1 => (4_000..70_000usize).prop_map(|len| b"abcab".iter().copied().cycle().take(len).collect()),
+    ]
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let scores = prop_oneof![
+        (-5..5i32).prop_map(f64::from),
+        any::<f64>().prop_filter("a score is a number", |score| !score.is_nan()),
+        Just(f64::INFINITY),
+        Just(f64::NEG_INFINITY),
+        Just(0.1),
+    ];
+    let lists = proptest::collection::vec(texts(), 1..60).prop_map(|texts| {
+        let mut list = List::default();
+        for text in &texts {
+            list.prepare([&text[..]].into_iter(), &LIMITS.list);
+            list.push(tenon_ds::listpack::End::Back, Item::of(text), &LIMITS.list);
+        }
+        Value::List(list)
+    });
+    let hashes = proptest::collection::vec((texts(), texts()), 1..40).prop_map(|fields| {
+        let mut hash = Hash::default();
+        fields.iter().for_each(|(field, value)| _ = hash.set(field, value, LIMITS.hash));
+        Value::Hash(hash)
+    });
+    let set_of = |texts: Vec<Vec<u8>>| {
+        let mut set = Set::default();
+        texts.iter().for_each(|text| _ = set.add(Item::of(text), LIMITS.set));
+        Value::Set(set)
+    };
+    let sets = proptest::collection::vec(texts(), 1..40).prop_map(set_of);
+    let ints = proptest::collection::vec(prop_oneof![any::<i64>(), -9..9i64].prop_map(|int| int.to_string().into()), 1..40);
+    let zsets = proptest::collection::vec((texts(), scores), 1..40).prop_map(|members| {
+        let mut zset = Zset::default();
+        members.iter().for_each(|(member, score)| zset.set(member, *score, LIMITS.zset));
+        Value::Zset(zset)
+    });
+    prop_oneof![texts().prop_map(Value::String), lists, hashes, sets, ints.prop_map(set_of), zsets]
+}
+
+/// A value is the same once it was in a payload, and kept in the same form.
+fn check_round_trip(value: Value, flags: u32) {
+    let before = content(&value);
+    let payload = payload_of(value, flags);
+    let Loaded { value, client_flags } = loaded(&payload).expect("what was dumped loads");
+    let after = content(&value);
+    match (&before, &after) {
+        // A small set of strings is written as any set, so that one whose strings are all integers gets their form.
+        (Content::Set(before, _), Content::Set(after, _)) => assert_eq!(before, after),
+        _ => assert_eq!(before, after),
+    }
+    assert_eq!(client_flags, flags);
+}
+
+proptest! {
+    #[test]
+    fn values_come_back(value in values(), flags in prop_oneof![3 => Just(0), 1 => any::<u32>()]) {
+        check_round_trip(value, flags);
+    }
+
+    #[test]
+    fn broken_payloads_never_panic(value in values(), changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..4)) {
+        let mut payload = payload_of(value, 0);
+        payload.truncate(payload.len() - 10);
+        for (at, byte) in changes {
+            let at = at % payload.len();
+            payload[at] = byte;
+        }
+        seal(&mut payload);
+        if let Ok(Loaded { value, client_flags }) = loaded(&payload) {
+            check_round_trip(value, client_flags);
+        }
+    }
+
+    #[test]
+    fn garbage_never_panics(kind in 0..30u8, body in proptest::collection::vec(any::<u8>(), 0..120)) {
+        if let Ok(content) = read(kind, &body) {
+            prop_assert!(!matches!(content, Content::List(elements, _) if elements.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn what_ends_early_is_refused_at_every_byte() {
+    let mut zset = Zset::default();
+    let mut hash = Hash::default();
+    let mut list = List::default();
+    for number in 0..30 {
+        let text = format!("member {number}");
+        zset.set(text.as_bytes(), f64::from(number) / 3.0, LIMITS.zset);
+        hash.set(text.as_bytes(), number.to_string().as_bytes(), LIMITS.hash);
+        list.push(tenon_ds::listpack::End::Back, Item::of(text.as_bytes()), &LIMITS.list);
+    }
+    for value in [Value::Zset(zset), Value::Hash(hash), Value::List(list), Value::String(vec![b'x'; 900])] {
+        let payload = payload_of(value, 7);
+        let body = &payload[..payload.len() - 10];
+        for end in 0..body.len() {
+            let mut cut = body[..end].to_vec();
+            seal(&mut cut);
+            match loaded(&cut) {
+                // Before the flags the value is whole.
+                Ok(loaded) => assert_eq!((loaded.client_flags, end), (0, body.len() - 22)),
+                Err(error) => assert!(matches!(error, LoadError::Value(_))),
+            }
+        }
+        for at in 0..payload.len() {
+            let mut wrong = payload.clone();
+            wrong[at] ^= 0x10;
+            assert_eq!(loaded(&wrong).err(), Some(LoadError::Footer), "byte {at}");
+        }
+    }
+}
+
+#[test]
+fn forms_of_old_versions_are_read() {
+    let elements = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
+    // A linked list of strings, one of them an integer.
+    let list = [&b"\x03"[..], &string(b"a"), b"\xC1\x2C\x01", &string(b"c")].concat();
+    assert_eq!(read(1, &list), Ok(Content::List(elements(&["a", "300", "c"]), "listpack")));
+    // Ziplists, alone and as nodes.
+    let ziplist = string(b"\x1c\0\0\0\x0e\0\0\0\x03\0\0\xf3\x02\xf6\x02\x0bHello World\xff");
+    assert_eq!(read(10, &ziplist), Ok(Content::List(elements(&["2", "5", "Hello World"]), "listpack")));
+    let nodes = [&b"\x02"[..], &ziplist, &ziplist].concat();
+    let twice = elements(&["2", "5", "Hello World", "2", "5", "Hello World"]);
+    assert_eq!(read(14, &nodes), Ok(Content::List(twice, "listpack")));
+    // A plain node and a listpack.
+    let nodes = [&b"\x02\x01"[..], &string(b"plain"), b"\x02", &string(b"\x0a\0\0\0\x01\0\x81a\x02\xff")].concat();
+    assert_eq!(read(18, &nodes), Ok(Content::List(elements(&["plain", "a"]), "listpack")));
+    let fields = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|(field, value)| (field.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
+    };
+    // A zipmap, a ziplist and a listpack of fields and values.
+    let zipmap = string(b"\x02\x03foo\x03\x00bar\x01n\x01\x007\xff");
+    assert_eq!(read(9, &zipmap), Ok(Content::Hash(fields(&[("foo", "bar"), ("n", "7")]), "listpack")));
+    let pair = string(b"\x10\0\0\0\x0d\0\0\0\x02\0\0\x01f\x03\xf3\xff");
+    assert_eq!(read(13, &pair), Ok(Content::Hash(fields(&[("f", "2")]), "listpack")));
+    let pair = string(b"\x0c\0\0\0\x02\0\x81f\x02\x02\x01\xff");
+    assert_eq!(read(16, &pair), Ok(Content::Hash(fields(&[("f", "2")]), "listpack")));
+    // Sets: of integers, Redis 7.2's listpack.
+    let members = |texts: &[&str]| elements(texts).into_iter().collect();
+    let ints = string(b"\x02\0\0\0\x03\0\0\0\xff\xff\x01\0\x00\x40");
+    assert_eq!(read(11, &ints), Ok(Content::Set(members(&["-1", "1", "16384"]), "intset")));
+    let small = string(b"\x0c\0\0\0\x02\0\x81a\x02\x05\x01\xff");
+    assert_eq!(read_of_version(20, &small, 11), Ok(Content::Set(members(&["a", "5"]), "listpack")));
+    // Sorted sets: scores as texts, in a ziplist, in a listpack.
+    let scored = |pairs: &[(&str, f64)]| pairs.iter().map(|(member, score)| (member.as_bytes().to_vec(), *score)).collect();
+    let texts = [&b"\x03"[..], &string(b"c"), b"\xfe", &string(b"a"), b"\xff", &string(b"b"), b"\x042.5\x20"].concat();
+    assert!(read(3, &texts).is_err(), "a blank is in a score");
+    let texts = [&b"\x03"[..], &string(b"c"), b"\xfe", &string(b"a"), b"\xff", &string(b"b"), b"\x032.5"].concat();
+    let members = scored(&[("a", f64::NEG_INFINITY), ("b", 2.5), ("c", f64::INFINITY)]);
+    assert_eq!(read(3, &texts), Ok(Content::Zset(members, "listpack")));
+    let pair = string(b"\x12\0\0\0\x0d\0\0\0\x02\0\0\x01f\x03\x033.5\xff");
+    assert!(read(12, &pair).is_err(), "its length is wrong");
+    let pair = string(b"\x13\0\0\0\x0d\0\0\0\x02\0\0\x01f\x03\x033.5\xff");
+    assert_eq!(read(12, &pair), Ok(Content::Zset(scored(&[("f", 3.5)]), "listpack")));
+    let pairs = string(b"\x14\0\0\0\x04\0\x81b\x02\x02\x01\x81a\x02\x831.5\x04\xff");
+    assert_eq!(read(17, &pairs), Ok(Content::Zset(scored(&[("a", 1.5), ("b", 2.0)]), "listpack")));
+}
+
+#[test]
+fn lies_are_refused() {
+    let malformed = |kind, body: &[u8]| {
+        let error = read(kind, body).expect_err("it lies");
+        assert!(matches!(error, LoadError::Value(DecodeError::Read(_))), "{kind}: {error:?}");
+    };
+    let pair = [string(b"f"), string(b"v")].concat();
+    // Twice the same.
+    malformed(2, &[&b"\x02"[..], &string(b"a"), &string(b"a")].concat());
+    malformed(2, &[&b"\x02"[..], &string(b"1"), b"\xC0\x01"].concat());
+    malformed(4, &[&b"\x02"[..], &pair, &pair].concat());
+    malformed(5, &[&b"\x02"[..], &string(b"a"), &[0; 8], &string(b"a"), &[0; 8]].concat());
+    malformed(16, &string(b"\x12\0\0\0\x04\0\x81f\x02\x02\x01\x81f\x02\x02\x01\xff"));
+    malformed(20, &string(b"\x0d\0\0\0\x02\0\x81a\x02\x81a\x02\xff"));
+    // No numbers.
+    malformed(5, &[&b"\x01"[..], &string(b"a"), &f64::NAN.to_le_bytes()].concat());
+    malformed(3, &[&b"\x01"[..], &string(b"a"), b"\xfd"].concat());
+    malformed(17, &string(b"\x0f\0\0\0\x02\0\x81a\x02\x83nan\x04\xff"));
+    malformed(17, &string(b"\x0f\0\0\0\x02\0\x81a\x02\x83abc\x04\xff"));
+    // Half a pair, and more than there are.
+    malformed(16, &string(b"\x0a\0\0\0\x01\0\x81a\x02\xff"));
+    malformed(13, &string(b"\x0e\0\0\0\x0a\0\0\0\x01\0\0\x01f\xff"));
+    malformed(4, &[&b"\x03"[..], &pair].concat());
+    malformed(18, &[&b"\x01\x03"[..], &string(b"a")].concat());
+    // A terabyte of each.
+    for kind in [1, 2, 3, 4, 5, 14, 18] {
+        malformed(kind, b"\x81\0\0\x01\0\0\0\0\0");
+        malformed(kind, b"\x81\xff\xff\xff\xff\xff\xff\xff\xff");
+    }
+    malformed(0, b"\x81\0\0\x01\0\0\0\0\0");
+    malformed(0, b"\xC3\x02\x81\0\0\x01\0\0\0\0\0\0a");
+    // More than the value.
+    malformed(0, b"\x01ab");
+    malformed(0, b"\x01a\xfa\x01x\x011");
+    malformed(0, b"\x01a\xfa\x12tenon-client-flags\xC0\xff");
+    malformed(0, b"\x01a\xfa\x12tenon-client-flags\xC0\x01!");
+    // Nothing in it.
+    for (kind, body) in [(1, &b"\0"[..]), (2, b"\0"), (3, b"\0"), (4, b"\0"), (5, b"\0"), (14, b"\0"), (18, b"\0")] {
+        assert_eq!(read(kind, body), Err(LoadError::Value(DecodeError::Empty)));
+    }
+    for kind in [16, 17, 20] {
+        assert_eq!(read(kind, &string(b"\x07\0\0\0\0\0\xff")), Err(LoadError::Value(DecodeError::Empty)));
+    }
+    assert_eq!(read(11, &string(b"\x02\0\0\0\0\0\0\0")), Err(LoadError::Value(DecodeError::Empty)));
+    assert_eq!(read(18, &[&b"\x01\x02"[..], &string(b"\x07\0\0\0\0\0\xff")].concat()), Err(LoadError::Value(DecodeError::Empty)));
+    // What there is not.
+    for kind in [6, 7] {
+        assert_eq!(read(kind, b"\x01"), Err(LoadError::Value(DecodeError::Module)));
+    }
+    for kind in [8, 23, 99, 255] {
+        assert_eq!(read(kind, b"\x01"), Err(LoadError::Value(DecodeError::UnknownKind(kind))));
+    }
+}
+
+#[test]
+fn large_collections_come_back() {
+    let many = 70_000;
+    let mut list = List::default();
+    let mut hash = Hash::default();
+    let mut set = Set::default();
+    let mut zset = Zset::default();
+    for number in 0..many {
+        let text = format!("element {number}");
+        list.prepare([text.as_bytes()].into_iter(), &LIMITS.list);
+        list.push(tenon_ds::listpack::End::Back, Item::of(text.as_bytes()), &LIMITS.list);
+        hash.set(text.as_bytes(), b"1", LIMITS.hash);
+        set.add(Item::Int(number), LIMITS.set);
+        zset.set(text.as_bytes(), 1.0 / number as f64, LIMITS.zset);
+    }
+    for value in [Value::List(list), Value::Hash(hash), Value::Set(set), Value::Zset(zset)] {
+        check_round_trip(value, 0);
+    }
+}
