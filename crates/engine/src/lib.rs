@@ -22,6 +22,7 @@ pub mod execute;
 mod expire;
 pub mod flush;
 pub mod flush_schedule;
+mod following;
 pub mod info;
 pub mod keys;
 pub mod latency;

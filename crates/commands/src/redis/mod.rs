@@ -58,6 +58,8 @@ pub static ALL: &[&Command] = &[
     &generic::rename::RENAMENX,
     &generic::restore::RESTORE,
     &generic::scan::SCAN,
+    &generic::sort::SORT,
+    &generic::sort::SORT_RO,
     &generic::swapdb::SWAPDB,
     &generic::ttl::EXPIRETIME,
     &generic::ttl::PEXPIRETIME,

@@ -15,6 +15,7 @@ pub mod randomkey;
 pub mod rename;
 pub mod restore;
 pub mod scan;
+pub mod sort;
 pub mod swapdb;
 pub mod ttl;
 pub mod type_of;

@@ -11,4 +11,4 @@ pub mod mset;
 mod options;
 pub mod range;
 pub mod set;
-mod value;
+pub(super) mod value;

@@ -1,0 +1,192 @@
+//! Values that go from Tenon to redis-server and back, as payloads and by MIGRATE: nothing is lost on the way. Knows no
+//! form in which they go.
+
+use std::io::Write as _;
+use std::time::Duration;
+use tenon_client::{Resp, Value};
+use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::target::Dialect;
+
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(120));
+
+/// Keys of every type and encoding, the lengths around which an encoding ends among them. `{name}` is the key.
+fn commands() -> Vec<(String, Vec<Vec<u8>>)> {
+    let mut commands: Vec<(String, Vec<Vec<u8>>)> = Vec::new();
+    let mut add = |name: &str, words: Vec<Vec<u8>>| commands.push((name.to_owned(), words));
+    let text = |text: &str| text.as_bytes().to_vec();
+    let words = |line: &str| line.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+    // Bytes that no compression shortens, and such as it does.
+    let noise = |len: usize, mut random: u32| -> Vec<u8> {
+        let mut next = || {
+            random = random.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+            (random >> 24) as u8
+        };
+        (0..len).map(|_| next()).collect()
+    };
+    let pattern = |len: usize| -> Vec<u8> { b"abcabcd ".iter().copied().cycle().take(len).collect() };
+    for (index, value) in ["", "a", "0", "-1", "127", "-128", "128", "32767", "-32769", "2147483647", "2147483648", "-0"]
+        .iter()
+        .chain(&["9223372036854775807", "-9223372036854775808", "9223372036854775808", "00", "1.5"])
+        .enumerate()
+    {
+        add(&format!("string-{index}"), vec![text("SET"), text("{name}"), text(value)]);
+    }
+    for len in [19, 20, 21, 44, 45, 63, 64, 300, 16_383, 16_384, 262_144, 262_145, 1_000_000] {
+        add(&format!("noise-{len}"), vec![text("SET"), text("{name}"), noise(len, len as u32)]);
+        add(&format!("pattern-{len}"), vec![text("SET"), text("{name}"), pattern(len)]);
+    }
+    add("bits", words("SETBIT {name} 100000 1"));
+    add("counted", words("PFADD {name} a b c d"));
+    let element = |number: usize, len: usize| -> Vec<u8> {
+        let mut element = format!("{number}:").into_bytes();
+        element.extend(std::iter::repeat_n(b'x', len));
+        element
+    };
+    // Below, at and above the lengths and numbers at which small forms end in either server.
+    for (count, len) in [(1, 0), (3, 61), (3, 62), (3, 63), (127, 5), (128, 5), (129, 5), (512, 3), (513, 3), (5_000, 20)] {
+        let elements: Vec<Vec<u8>> = (0..count).map(|number| element(number, len)).collect();
+        add(&format!("list-{count}-{len}"), [vec![text("RPUSH"), text("{name}")], elements.clone()].concat());
+        add(&format!("set-{count}-{len}"), [vec![text("SADD"), text("{name}")], elements.clone()].concat());
+        let pairs = |second: &dyn Fn(usize) -> Vec<u8>| -> Vec<Vec<u8>> {
+            elements.iter().enumerate().flat_map(|(number, element)| [element.clone(), second(number)]).collect()
+        };
+        let fields = pairs(&|number| number.to_string().into_bytes());
+        add(&format!("hash-{count}-{len}"), [vec![text("HSET"), text("{name}")], fields].concat());
+        let scored: Vec<Vec<u8>> = elements
+            .iter()
+            .enumerate()
+            .flat_map(|(number, element)| [format!("{}", number as f64 / 7.0 - 3.0).into_bytes(), element.clone()])
+            .collect();
+        add(&format!("zset-{count}-{len}"), [vec![text("ZADD"), text("{name}")], scored].concat());
+        let ints = (0..count as i64).map(|number| (number * (1 << (len % 40))).to_string().into_bytes());
+        add(&format!("ints-{count}-{len}"), [vec![text("SADD"), text("{name}")], ints.collect()].concat());
+    }
+    add("list-mixed", words("RPUSH {name} 0 127 128 -1 4095 -4096 32767 -32768 8388607 2147483648 a 9223372036854775807"));
+    add("list-long", vec![text("RPUSH"), text("{name}"), noise(9_000, 1), text("x"), pattern(70_000), text("y")]);
+    add("ints-wide", words("SADD {name} 9223372036854775807 -9223372036854775808 0"));
+    add("set-mixed", words("SADD {name} 1 2 three 4.5"));
+    add("hash-long", vec![text("HSET"), text("{name}"), text("f"), pattern(5_000), text(""), text("")]);
+    add("zset-edges", words("ZADD {name} inf a -inf b 0 c 1e300 d 5e-324 e 0.1 f 3 g 9007199254740993 h -2.5 i"));
+    commands
+}
+
+/// A server and a connection to it.
+struct Side {
+    server: Server,
+    client: Resp,
+}
+
+impl Side {
+    fn new(server: Server) -> Side {
+        let client = Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), PATIENCE).expect("connected");
+        Side { server, client }
+    }
+
+    fn tenon(settings: &[(&str, &str)]) -> Side {
+        Side::new(Server::tenon(&[&[("enable-debug-command", "yes")], settings].concat()).expect("tenon starts"))
+    }
+
+    /// Nothing where it is not installed.
+    fn redis() -> Option<Side> {
+        match Server::redis(&[("sanitize-dump-payload", "yes")]) {
+            Ok(server) => Some(Side::new(server)),
+            Err(StartError::Missing(what)) => {
+                assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
+                let _ = writeln!(std::io::stderr(), "skipped the exchange with the original server: {what}");
+                None
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn call(&mut self, words: &[&[u8]]) -> Value {
+        self.client.call(words).expect("an answer")
+    }
+
+    fn say(&mut self, line: &str) -> Value {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        self.call(&words)
+    }
+
+    fn fill(&mut self) -> Vec<String> {
+        let commands = commands();
+        for (name, words) in &commands {
+            let words: Vec<&[u8]> =
+                words.iter().map(|word| if word == b"{name}" { name.as_bytes() } else { &word[..] }).collect();
+            let answer = self.call(&words);
+            assert!(!matches!(answer, Value::Error(_)), "{name}: {answer:?}");
+        }
+        commands.into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn digest(&mut self, key: &str) -> Value {
+        let digest = self.say(&format!("DEBUG DIGEST-VALUE {key}"));
+        let Value::Array(mut digests) = digest else { panic!("{key}: {digest:?}") };
+        digests.pop().expect("a digest")
+    }
+
+    fn dump(&mut self, key: &str) -> Vec<u8> {
+        match self.say(&format!("DUMP {key}")) {
+            Value::Bulk(payload) => payload,
+            other => panic!("{key}: {other:?}"),
+        }
+    }
+
+    fn port(&self) -> String {
+        let address = self.server.address(Dialect::Redis).expect("a RESP port").to_string();
+        address.rsplit(':').next().expect("a port").to_owned()
+    }
+}
+
+/// Takes every key from one side to the other and back, and to the first side again under another name.
+fn exchange(one: &mut Side, other: &mut Side) {
+    for key in one.fill() {
+        let before = one.digest(&key);
+        let payload = one.dump(&key);
+        assert_eq!(other.call(&[b"RESTORE", key.as_bytes(), b"0", &payload]), Value::Simple(b"OK".to_vec()), "{key}");
+        assert_eq!(other.digest(&key), before, "{key}");
+        let payload = other.dump(&key);
+        assert_eq!(one.call(&[b"RESTORE", b"again", b"0", &payload, b"REPLACE"]), Value::Simple(b"OK".to_vec()), "{key}");
+        assert_eq!(one.digest("again"), before, "{key}");
+        let encodings = [&key, "again"].map(|key| one.say(&format!("OBJECT ENCODING {key}")));
+        assert_eq!(encodings[0], encodings[1], "{key}");
+    }
+}
+
+#[test]
+fn tenon_and_redis_load_what_the_other_has_dumped() {
+    let Some(mut redis) = Side::redis() else { return };
+    exchange(&mut Side::tenon(&[]), &mut redis);
+    redis.say("FLUSHALL");
+    exchange(&mut redis, &mut Side::tenon(&[]));
+}
+
+#[test]
+fn limits_of_the_receiver_hold() {
+    let mut large = Side::tenon(&[
+        ("hash-max-listpack-entries", "10000"),
+        ("set-max-listpack-entries", "10000"),
+        ("set-max-intset-entries", "10000"),
+        ("zset-max-listpack-entries", "10000"),
+        ("list-max-listpack-size", "-5"),
+    ]);
+    let mut small = Side::tenon(&[
+        ("hash-max-listpack-entries", "0"),
+        ("set-max-listpack-entries", "0"),
+        ("set-max-intset-entries", "0"),
+        ("zset-max-listpack-entries", "0"),
+        ("list-max-listpack-size", "1"),
+    ]);
+    for key in large.fill() {
+        let before = large.digest(&key);
+        let payload = large.dump(&key);
+        assert_eq!(small.call(&[b"RESTORE", key.as_bytes(), b"0", &payload]), Value::Simple(b"OK".to_vec()), "{key}");
+        assert_eq!(small.digest(&key), before, "{key}");
+        let encoding = small.say(&format!("OBJECT ENCODING {key}"));
+        let is_small = matches!(&encoding, Value::Bulk(name) if name == b"listpack" || name == b"intset");
+        assert!(!is_small || key == "list-1-0", "{key}: {encoding:?}");
+        let payload = small.dump(&key);
+        assert_eq!(large.call(&[b"RESTORE", b"again", b"0", &payload, b"REPLACE"]), Value::Simple(b"OK".to_vec()));
+        assert_eq!(large.digest("again"), before, "{key}");
+    }
+}
