@@ -13,8 +13,8 @@ use tenon_engine::wire::resp::{Proto, Value, ValueDecoder, ValueLimits};
 use tenon_engine::wire::{ArgSpans, OutBuf, Span};
 use tenon_engine::worker::Worker;
 
-/// Commands that answer nothing, or more than once, or not at once: by design.
-const LEFT_OUT: [&str; 5] = ["SHUTDOWN", "CLIENT REPLY", "CLIENT PAUSE", "DEBUG", "MONITOR"];
+/// Commands that answer nothing, or more than once, or not at once, or call on other machines: by design.
+const LEFT_OUT: [&str; 6] = ["SHUTDOWN", "CLIENT REPLY", "CLIENT PAUSE", "DEBUG", "MIGRATE", "MONITOR"];
 
 /// What follows DEBUG, without SLEEP and POPULATE, which would do what a random number says.
 const DEBUG_WORDS: [&str; 11] = [

@@ -6,6 +6,7 @@ use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
+use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
@@ -69,6 +70,8 @@ pub struct Engine {
     pub(crate) clients_sized_ms: AtomicU64,
     /// Clients that wait for keys.
     pub blocking: Blocking,
+    /// What commands have done outside of this process.
+    pub(crate) errands: Errands,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -146,6 +149,7 @@ impl Engine {
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
+            errands: Errands::default(),
             reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),

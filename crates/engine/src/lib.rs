@@ -17,6 +17,7 @@ pub mod config;
 pub mod context;
 pub mod double;
 pub mod engine;
+pub mod errand;
 pub mod errors;
 pub mod execute;
 mod expire;

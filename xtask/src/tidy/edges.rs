@@ -23,7 +23,7 @@ static LAYERS: [Layer; 18] = [
     Layer { name: "replication", may_use: &["persist", "journal", "wire"] },
     Layer { name: "cluster", may_use: &["persist", "journal", "wire"] },
     Layer { name: "engine", may_use: BELOW_ENGINE },
-    Layer { name: "commands", may_use: &["engine"] },
+    Layer { name: "commands", may_use: &["engine", "client"] },
     Layer { name: "frontend", may_use: &["commands", "engine", "wire"] },
     Layer { name: "embed", may_use: &["commands", "engine"] },
     Layer { name: "server", may_use: BELOW_SERVER },

@@ -51,6 +51,7 @@ pub static ALL: &[&Command] = &[
     &generic::flush::FLUSHALL,
     &generic::flush::FLUSHDB,
     &generic::keys::KEYS,
+    &generic::migrate::MIGRATE,
     &generic::move_key::MOVE,
     &generic::object::OBJECT,
     &generic::randomkey::RANDOMKEY,

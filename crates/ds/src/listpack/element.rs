@@ -144,11 +144,15 @@ fn back_byte(rest: usize, at: usize) -> u8 {
 
 /// Whether these bytes, as many as `back_len` says, say that head and payload before them have `front` bytes.
 pub fn is_back(front: usize, back: &[u8]) -> bool {
-    back.iter().enumerate().rev().scan(front, |rest, (at, byte)| {
-        let is_right = *byte == back_byte(*rest, at);
-        *rest >>= 7;
-        Some(is_right)
-    }).all(|is_right| is_right)
+    back.iter()
+        .enumerate()
+        .rev()
+        .scan(front, |rest, (at, byte)| {
+            let is_right = *byte == back_byte(*rest, at);
+            *rest >>= 7;
+            Some(is_right)
+        })
+        .all(|is_right| is_right)
 }
 
 /// The element that starts at byte `at`.

@@ -35,11 +35,16 @@ impl<'a> Strings<'a> {
     fn read(&mut self) -> Option<Item<'a>> {
         let (&first, rest) = self.left.split_first()?;
         let (len, rest) = match first {
-            LONG => rest.split_first_chunk().map(|(len, rest)| (u32::from_le_bytes(*len) as usize, rest))?,
+            LONG => {
+                let (len, rest) = rest.split_first_chunk().map(|(len, rest)| (u32::from_le_bytes(*len), rest))?;
+                // One byte would have done: whoever writes so wants something else.
+                (usize::try_from(len).ok().filter(|len| *len >= LONG.into())?, rest)
+            }
             END => return None,
             short => (short.into(), rest),
         };
-        let (free, rest) = if self.is_value { rest.split_first().map(|(free, rest)| (*free, rest))? } else { (0, rest) };
+        let (free, rest) =
+            if self.is_value { rest.split_first().map(|(free, rest)| (*free, rest))? } else { (0, rest) };
         let (text, rest) = rest.split_at_checked(len)?;
         self.left = rest.get(free.into()..)?;
         self.is_value = !self.is_value;
@@ -101,5 +106,6 @@ mod tests {
         assert!(all(b"\x03\x03foo\x03\x00bar\xff").is_err(), "too few");
         assert!(all(b"\x00\x03foo\x03\x00bar\xff").is_err(), "too many");
         assert!(all(b"\x01\x03foo\x03\x09bar\xff").is_err(), "free bytes past the end");
+        assert!(all(b"\x01\xfe\x03\0\0\0foo\x03\x00bar\xff").is_err(), "a length in needless bytes");
     }
 }

@@ -31,7 +31,8 @@ mod tests {
 
     #[test]
     fn versions_from_the_future_are_refused() {
-        for (version, is_read) in [(0, true), (9, true), (12, true), (13, false), (79, false), (80, true), (81, false)] {
+        for (version, is_read) in [(0, true), (9, true), (12, true), (13, false), (79, false), (80, true), (81, false)]
+        {
             let mut payload = b"body".to_vec();
             payload.extend_from_slice(&u16::to_le_bytes(version));
             payload.extend_from_slice(&crc64(0, &payload).to_le_bytes());

@@ -299,7 +299,10 @@ mod tests {
         assert_eq!(reader.string(), Err(ReadError::TooLarge));
         assert_eq!(Reader::new(&mut &b"\x05abcd"[..], 0).count(1), Err(ReadError::Truncated));
         assert_eq!(Reader::new(&mut &b"\x02abcd"[..], 0).count(2), Ok(2));
-        assert_eq!(Reader::new(&mut &b"\x81\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"[..], 0).count(16), Err(ReadError::Truncated));
+        assert_eq!(
+            Reader::new(&mut &b"\x81\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"[..], 0).count(16),
+            Err(ReadError::Truncated)
+        );
     }
 
     #[test]

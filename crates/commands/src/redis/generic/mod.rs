@@ -8,6 +8,7 @@ pub mod exists;
 pub mod expire;
 pub mod flush;
 pub mod keys;
+pub mod migrate;
 pub mod move_key;
 mod moved;
 pub mod object;

@@ -40,14 +40,8 @@ pub(super) struct Options<'a> {
 impl<'a> Options<'a> {
     /// Reads the options behind the key.
     pub(super) fn parse(args: &Args<'a>, storing: Storing, may_read_all_keys: bool) -> Result<Options<'a>, CmdError> {
-        let mut options = Options {
-            by: By::Themselves,
-            gets: Vec::new(),
-            limit: None,
-            alpha: false,
-            descending: false,
-            store: None,
-        };
+        let mut options =
+            Options { by: By::Themselves, gets: Vec::new(), limit: None, alpha: false, descending: false, store: None };
         let mut at = 2;
         while at < args.len() {
             let left = args.len() - at - 1;

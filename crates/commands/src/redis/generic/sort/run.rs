@@ -114,12 +114,7 @@ fn sort_ro(cx: &mut FollowingCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> 
     run(&mut cx.keys, args.get(1), &options, reply)
 }
 
-fn run(
-    cx: &mut KeysCx<'_>,
-    key: &[u8],
-    options: &Options<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Effect, CmdError> {
+fn run(cx: &mut KeysCx<'_>, key: &[u8], options: &Options<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let (elements, value_type) = match cx.key(key).read() {
         Some(entry) => {
             let sortable = Sortable::of(entry.value())?;
@@ -135,7 +130,9 @@ fn run(
         }
         By::Nothing if options.descending => wanted.map(|index| elements.len() - 1 - index).collect(),
         By::Nothing => wanted.collect(),
-        By::Themselves | By::Pattern(_) => weights(cx, &elements, options)?.sorted(&elements, options.descending, wanted),
+        By::Themselves | By::Pattern(_) => {
+            weights(cx, &elements, options)?.sorted(&elements, options.descending, wanted)
+        }
     };
     match options.store {
         Some(target) => store(cx, target, &elements, &indexes, options, reply),
@@ -227,13 +224,7 @@ fn with_named<R>(
     }
 }
 
-fn answer(
-    cx: &mut KeysCx<'_>,
-    elements: &Elements,
-    indexes: &[usize],
-    options: &Options<'_>,
-    reply: &mut Reply<'_>,
-) {
+fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: &Options<'_>, reply: &mut Reply<'_>) {
     reply.array(indexes.len() * options.gets.len().max(1));
     for &index in indexes {
         let element = elements.get(index);

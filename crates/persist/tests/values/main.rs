@@ -1,60 +1,13 @@
 //! Values of every type and form through payloads and back, the forms of old versions, and payloads that lie.
 
+mod content;
+
+use content::{Content, LIMITS, check_round_trip, content, loaded, payload_of};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
 use tenon_ds::packed::Item;
-use tenon_persist::rdb::{DecodeError, Limits, LoadError, Loaded, Value, dump, load};
-use tenon_store::entry::{Entry, Meta};
-use tenon_store::types::{Collection, Hash, HashLimits, List, ListLimits, Set, SetLimits, Zset, ZsetLimits};
+use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value};
+use tenon_store::types::{Hash, List, Set, Zset};
 use tenon_wire::rdb::{crc64, seal};
-
-static LIMITS: std::sync::LazyLock<Limits> = std::sync::LazyLock::new(|| Limits {
-    list: ListLimits::new(-2, usize::MAX),
-    hash: HashLimits { fields: 16, bytes: 64 },
-    set: SetLimits { ints: 20, members: 16, bytes: 64 },
-    zset: ZsetLimits { members: 16, bytes: 64 },
-});
-
-/// What a value holds, and how it is kept.
-#[derive(Clone, Debug, PartialEq)]
-enum Content {
-    String(Vec<u8>),
-    List(Vec<Vec<u8>>, &'static str),
-    Hash(BTreeMap<Vec<u8>, Vec<u8>>, &'static str),
-    Set(BTreeSet<Vec<u8>>, &'static str),
-    Zset(Vec<(Vec<u8>, f64)>, &'static str),
-}
-
-fn content(value: &Value) -> Content {
-    match value {
-        Value::String(text) => Content::String(text.clone()),
-        Value::List(list) => Content::List(list.view().iter_from(0).map(Item::to_vec).collect(), list.view().encoding()),
-        Value::Hash(hash) => {
-            let mut fields = BTreeMap::new();
-            hash.view().for_each(|field, value| _ = fields.insert(field.to_vec(), value.to_vec()));
-            Content::Hash(fields, hash.view().encoding())
-        }
-        Value::Set(set) => {
-            let mut members = BTreeSet::new();
-            set.view().for_each(|member| _ = members.insert(member.to_vec()));
-            Content::Set(members, set.encoding())
-        }
-        Value::Zset(zset) => {
-            let mut members = Vec::new();
-            zset.view().for_each(|member, score| members.push((member.to_vec(), score)));
-            Content::Zset(members, zset.view().encoding())
-        }
-    }
-}
-
-fn payload_of(value: Value, client_flags: u32) -> Vec<u8> {
-    let entry = value.store(|value| Entry::new(b"k", value, &Meta::default()));
-    dump(entry.view().value(), client_flags)
-}
-
-fn loaded(payload: &[u8]) -> Result<Loaded, LoadError> {
-    load(payload, *LIMITS, 1 << 24)
-}
 
 /// The content of a value of this form, given as Redis writes it.
 fn read(kind: u8, body: &[u8]) -> Result<Content, LoadError> {
@@ -112,27 +65,14 @@ fn values() -> impl Strategy<Value = Value> {
         Value::Set(set)
     };
     let sets = proptest::collection::vec(texts(), 1..40).prop_map(set_of);
-    let ints = proptest::collection::vec(prop_oneof![any::<i64>(), -9..9i64].prop_map(|int| int.to_string().into()), 1..40);
+    let ints =
+        proptest::collection::vec(prop_oneof![any::<i64>(), -9..9i64].prop_map(|int| int.to_string().into()), 1..40);
     let zsets = proptest::collection::vec((texts(), scores), 1..40).prop_map(|members| {
         let mut zset = Zset::default();
         members.iter().for_each(|(member, score)| zset.set(member, *score, LIMITS.zset));
         Value::Zset(zset)
     });
     prop_oneof![texts().prop_map(Value::String), lists, hashes, sets, ints.prop_map(set_of), zsets]
-}
-
-/// A value is the same once it was in a payload, and kept in the same form.
-fn check_round_trip(value: Value, flags: u32) {
-    let before = content(&value);
-    let payload = payload_of(value, flags);
-    let Loaded { value, client_flags } = loaded(&payload).expect("what was dumped loads");
-    let after = content(&value);
-    match (&before, &after) {
-        // A small set of strings is written as any set, so that one whose strings are all integers gets their form.
-        (Content::Set(before, _), Content::Set(after, _)) => assert_eq!(before, after),
-        _ => assert_eq!(before, after),
-    }
-    assert_eq!(client_flags, flags);
 }
 
 proptest! {
@@ -226,7 +166,8 @@ fn forms_of_old_versions_are_read() {
     let small = string(b"\x0c\0\0\0\x02\0\x81a\x02\x05\x01\xff");
     assert_eq!(read_of_version(20, &small, 11), Ok(Content::Set(members(&["a", "5"]), "listpack")));
     // Sorted sets: scores as texts, in a ziplist, in a listpack.
-    let scored = |pairs: &[(&str, f64)]| pairs.iter().map(|(member, score)| (member.as_bytes().to_vec(), *score)).collect();
+    let scored =
+        |pairs: &[(&str, f64)]| pairs.iter().map(|(member, score)| (member.as_bytes().to_vec(), *score)).collect();
     let texts = [&b"\x03"[..], &string(b"c"), b"\xfe", &string(b"a"), b"\xff", &string(b"b"), b"\x042.5\x20"].concat();
     assert!(read(3, &texts).is_err(), "a blank is in a score");
     let texts = [&b"\x03"[..], &string(b"c"), b"\xfe", &string(b"a"), b"\xff", &string(b"b"), b"\x032.5"].concat();
@@ -284,7 +225,10 @@ fn lies_are_refused() {
         assert_eq!(read(kind, &string(b"\x07\0\0\0\0\0\xff")), Err(LoadError::Value(DecodeError::Empty)));
     }
     assert_eq!(read(11, &string(b"\x02\0\0\0\0\0\0\0")), Err(LoadError::Value(DecodeError::Empty)));
-    assert_eq!(read(18, &[&b"\x01\x02"[..], &string(b"\x07\0\0\0\0\0\xff")].concat()), Err(LoadError::Value(DecodeError::Empty)));
+    assert_eq!(
+        read(18, &[&b"\x01\x02"[..], &string(b"\x07\0\0\0\0\0\xff")].concat()),
+        Err(LoadError::Value(DecodeError::Empty))
+    );
     // What there is not.
     for kind in [6, 7] {
         assert_eq!(read(kind, b"\x01"), Err(LoadError::Value(DecodeError::Module)));
