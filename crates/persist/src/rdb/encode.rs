@@ -76,15 +76,15 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
         View::Bytes(bytes) => writer.string(bytes),
         View::Rope(rope) if rope.len() <= COMPRESSED_LEN_MAX => writer.string(&rope.to_vec()),
         View::Rope(rope) => {
-            writer.len(rope.len() as u64);
+            writer.length(rope.len() as u64);
             rope.slices().for_each(|slice| writer.raw(slice));
         }
         View::List(ListRef::Packed(node)) => {
-            writer.len(1);
+            writer.length(1);
             write_node(writer, node);
         }
         View::List(ListRef::Chain(chain)) => {
-            writer.len(chain.nodes() as u64);
+            writer.length(chain.nodes() as u64);
             chain.iter_nodes().for_each(|node| write_node(writer, node));
         }
         View::Hash(HashRef::Packed(packed)) if fits_listpack(packed) => {
@@ -93,7 +93,7 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
             writer.string(&listpack::written(elements.view()));
         }
         View::Hash(hash) => {
-            writer.len(hash.len() as u64);
+            writer.length(hash.len() as u64);
             hash.for_each(|field, value| {
                 write_item(writer, field);
                 write_item(writer, value);
@@ -101,7 +101,7 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
         }
         View::Set(SetRef::Ints(ints)) => writer.string(&intset::written(ints)),
         View::Set(set) => {
-            writer.len(set.len() as u64);
+            writer.length(set.len() as u64);
             set.for_each(|member| write_item(writer, member));
         }
         View::Zset(zset @ ZsetRef::Packed(packed)) if fits_listpack(packed) => {
@@ -116,7 +116,7 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
             writer.string(&listpack::written(elements.view()));
         }
         View::Zset(zset) => {
-            writer.len(zset.len() as u64);
+            writer.length(zset.len() as u64);
             // From the greatest on, as Redis does, which fills its lists from the front.
             zset.for_each_in(0..zset.len(), Direction::Descending, |member, score| {
                 write_item(writer, member);
@@ -137,11 +137,11 @@ fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
 fn write_node(writer: &mut Writer<'_>, node: Listpack<'_>) {
     match node.get(0) {
         Some(only) if node.len() == 1 && node.redis_len() > LISTPACK_LEN_MAX => {
-            writer.len(kind::node::PLAIN);
+            writer.length(kind::node::PLAIN);
             write_item(writer, only.item);
         }
         _ => {
-            writer.len(kind::node::PACKED);
+            writer.length(kind::node::PACKED);
             writer.string(&listpack::written(node));
         }
     }

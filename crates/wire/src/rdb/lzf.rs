@@ -144,7 +144,7 @@ mod tests {
     fn what_repeats_becomes_short() {
         let zeros = vec![0; 100_000];
         assert!(lzf_compress(&zeros, zeros.len()).unwrap().len() < 100_000 / 80);
-        let far: Vec<u8> = (0..40_000u32).map(|at| (at % 8_192 * 2_654_435_769 >> 13) as u8).collect();
+        let far: Vec<u8> = (0..40_000u32).map(|at| ((at % 8_192).wrapping_mul(2_654_435_769) >> 13) as u8).collect();
         assert!(lzf_compress(&far, far.len()).unwrap().len() < 12_000);
         assert_eq!(lzf_compress(b"abcdefghijklmnopqrstuvwxyz", 25), None);
         assert_eq!(lzf_compress(b"", 0), Some(Vec::new()));

@@ -118,7 +118,7 @@ impl<'s> Reader<'s> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn len(&mut self) -> Result<u64, ReadError> {
+    pub fn length(&mut self) -> Result<u64, ReadError> {
         match self.any_len()? {
             Len::Plain(len) => Ok(len),
             Len::Special(_) => Err(ReadError::Malformed("a string stands in a length's place")),
@@ -130,13 +130,13 @@ impl<'s> Reader<'s> {
     /// # Errors
     /// When there is no room for so many.
     pub fn count(&mut self, element_bytes: u64) -> Result<usize, ReadError> {
-        let count = self.len()?;
+        let count = self.length()?;
         let fits = count.checked_mul(element_bytes).is_some_and(|bytes| bytes <= self.left());
         usize::try_from(count).ok().filter(|_| fits).ok_or(ReadError::Truncated)
     }
 
     fn byte_len(&mut self) -> Result<usize, ReadError> {
-        usize::try_from(self.len()?).map_err(|_| ReadError::Truncated)
+        usize::try_from(self.length()?).map_err(|_| ReadError::Truncated)
     }
 
     /// A double in eight bytes.
@@ -274,9 +274,9 @@ mod tests {
         for (len, bytes) in
             [(0, 1), (63, 1), (64, 2), (16_383, 2), (16_384, 5), (u32::MAX.into(), 5), (1 << 32, 9), (u64::MAX, 9)]
         {
-            let out = written(|writer| writer.len(len));
+            let out = written(|writer| writer.length(len));
             assert_eq!(out.len(), bytes);
-            assert_eq!(Reader::new(&mut &out[..], 0).len(), Ok(len));
+            assert_eq!(Reader::new(&mut &out[..], 0).length(), Ok(len));
         }
     }
 

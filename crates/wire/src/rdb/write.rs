@@ -70,7 +70,7 @@ impl<'s> Writer<'s> {
     }
 
     /// A length, or any number that is mostly small.
-    pub fn len(&mut self, len: u64) {
+    pub fn length(&mut self, len: u64) {
         match len {
             0..=0x3F => self.byte(len as u8),
             0x40..=0x3FFF => self.raw(&[0x40 | (len >> 8) as u8, len as u8]),
@@ -103,11 +103,11 @@ impl<'s> Writer<'s> {
             && let Some(compressed) = lzf_compress(text, text.len() - SAVED_MIN)
         {
             self.byte(SPECIAL | COMPRESSED);
-            self.len(compressed.len() as u64);
-            self.len(text.len() as u64);
+            self.length(compressed.len() as u64);
+            self.length(text.len() as u64);
             return self.raw(&compressed);
         }
-        self.len(text.len() as u64);
+        self.length(text.len() as u64);
         self.raw(text);
     }
 
@@ -116,7 +116,7 @@ impl<'s> Writer<'s> {
         if !self.special_int(int) {
             let mut digits = itoa::Buffer::new();
             let text = digits.format(int).as_bytes();
-            self.len(text.len() as u64);
+            self.length(text.len() as u64);
             self.raw(text);
         }
     }
