@@ -69,7 +69,10 @@ pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Va
             let mut list = ListBuilder::new(limits);
             for _ in 0..reader.count(2)? {
                 match reader.length()? {
-                    node::PLAIN => list.push(Item::of(&reader.string()?)),
+                    node::PLAIN => match &*reader.string()? {
+                        [] => return Err(DecodeError::malformed("a list's node is empty")),
+                        element => list.push(Item::of(element)),
+                    },
                     node::PACKED => list.push_all(&mut listpack::Elements::new(&reader.string()?)?)?,
                     _ => return Err(DecodeError::malformed("a list's node is of no known kind")),
                 }

@@ -205,6 +205,7 @@ fn lies_are_refused() {
     malformed(13, &string(b"\x0e\0\0\0\x0a\0\0\0\x01\0\0\x01f\xff"));
     malformed(4, &[&b"\x03"[..], &pair].concat());
     malformed(18, &[&b"\x01\x03"[..], &string(b"a")].concat());
+    malformed(18, b"\x01\x01\x00");
     // A terabyte of each.
     for kind in [1, 2, 3, 4, 5, 14, 18] {
         malformed(kind, b"\x81\0\0\x01\0\0\0\0\0");
