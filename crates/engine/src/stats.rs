@@ -60,9 +60,11 @@ counters! {
         changes,
         /// Keys removed because their time had come.
         expired,
-        /// Milliseconds that removed keys were overdue, summed.
+        /// Members removed because their time had come.
+        expired_members,
+        /// Milliseconds that removed keys and members were overdue, summed.
         expiry_lag_ms_sum,
-        /// The most milliseconds that a removed key was overdue.
+        /// The most milliseconds that a removed key or member was overdue.
         expiry_lag_ms_max,
         /// Keys evicted to stay below `maxmemory`.
         evicted,
@@ -206,10 +208,20 @@ impl WorkerStats {
     /// Counts keys whose time had come.
     pub fn expired(&self, keys: u64, lag_ms: u64) {
         self.all.expired.add(keys);
-        self.all.expiry_lag_ms_sum.add(lag_ms.saturating_mul(keys));
+        self.lagged(keys, lag_ms);
+    }
+
+    /// Counts members whose time had come; the first of them was overdue by this.
+    pub fn expired_members(&self, members: u64, lag_ms: u64) {
+        self.all.expired_members.add(members);
+        self.lagged(members, lag_ms);
+    }
+
+    fn lagged(&self, count: u64, lag_ms: u64) {
+        self.all.expiry_lag_ms_sum.add(lag_ms.saturating_mul(count));
         self.all.expiry_lag_ms_max.raise(lag_ms);
         let bucket = lag_ms.checked_ilog2().map_or(0, |log| log as usize + 1);
-        self.expiry_lag[bucket.min(LAG_BUCKETS - 1)].add(keys);
+        self.expiry_lag[bucket.min(LAG_BUCKETS - 1)].add(count);
     }
 
     /// Everything back to 0 (CONFIG RESETSTAT).

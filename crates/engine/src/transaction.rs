@@ -84,7 +84,7 @@ impl Engine {
             let keyspace = state.shard.database(watch.database);
             let slot = keyspace.and_then(|keyspace| Some((keyspace, keyspace.find(hash, &watch.key)?)));
             if let Some((keyspace, slot)) = slot {
-                let expired = is_past(keyspace.entry(slot).deadline_ms(), worker.clock.now_ms);
+                let expired = is_past(keyspace.entry(slot).due_ms(), worker.clock.now_ms);
                 dirty |= expired;
             }
             if let Some(watchers) = &mut state.watched

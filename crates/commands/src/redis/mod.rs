@@ -10,6 +10,7 @@ pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod list;
+mod member_expiry;
 mod pop_args;
 pub mod pubsub;
 mod random_count;
@@ -131,10 +132,17 @@ pub static ALL: &[&Command] = &[
     &list::transfer::LMOVE,
     &list::transfer::RPOPLPUSH,
     // Hashes.
+    &hash::expire::HEXPIRE,
+    &hash::expire::HEXPIREAT,
+    &hash::expire::HPERSIST,
+    &hash::expire::HPEXPIRE,
+    &hash::expire::HPEXPIREAT,
     &hash::get::HEXISTS,
     &hash::get::HGET,
     &hash::get::HMGET,
     &hash::get::HSTRLEN,
+    &hash::get_change::HGETDEL,
+    &hash::get_change::HGETEX,
     &hash::increment::HINCRBY,
     &hash::increment::HINCRBYFLOAT,
     &hash::random::HRANDFIELD,
@@ -142,6 +150,11 @@ pub static ALL: &[&Command] = &[
     &hash::set::HMSET,
     &hash::set::HSET,
     &hash::set::HSETNX,
+    &hash::set_expire::HSETEX,
+    &hash::ttl::HEXPIRETIME,
+    &hash::ttl::HPEXPIRETIME,
+    &hash::ttl::HPTTL,
+    &hash::ttl::HTTL,
     &hash::whole::HGETALL,
     &hash::whole::HKEYS,
     &hash::whole::HLEN,
@@ -158,6 +171,11 @@ pub static ALL: &[&Command] = &[
     &set::combine::SINTERSTORE,
     &set::combine::SUNION,
     &set::combine::SUNIONSTORE,
+    &set::expire::SEXPIRE,
+    &set::expire::SEXPIREAT,
+    &set::expire::SPERSIST,
+    &set::expire::SPEXPIRE,
+    &set::expire::SPEXPIREAT,
     &set::members::SCARD,
     &set::members::SISMEMBER,
     &set::members::SMEMBERS,
@@ -165,6 +183,10 @@ pub static ALL: &[&Command] = &[
     &set::members::SSCAN,
     &set::random::SPOP,
     &set::random::SRANDMEMBER,
+    &set::ttl::SEXPIRETIME,
+    &set::ttl::SPEXPIRETIME,
+    &set::ttl::SPTTL,
+    &set::ttl::STTL,
     // Places.
     &geo::add::GEOADD,
     &geo::read::GEODIST,
@@ -189,6 +211,11 @@ pub static ALL: &[&Command] = &[
     &zset::combine::ZINTERSTORE,
     &zset::combine::ZUNION,
     &zset::combine::ZUNIONSTORE,
+    &zset::expire::ZEXPIRE,
+    &zset::expire::ZEXPIREAT,
+    &zset::expire::ZPERSIST,
+    &zset::expire::ZPEXPIRE,
+    &zset::expire::ZPEXPIREAT,
     &zset::pop::ZMPOP,
     &zset::pop::ZPOPMAX,
     &zset::pop::ZPOPMIN,
@@ -212,6 +239,10 @@ pub static ALL: &[&Command] = &[
     &zset::remove::ZREMRANGEBYLEX,
     &zset::remove::ZREMRANGEBYRANK,
     &zset::remove::ZREMRANGEBYSCORE,
+    &zset::ttl::ZEXPIRETIME,
+    &zset::ttl::ZPEXPIRETIME,
+    &zset::ttl::ZPTTL,
+    &zset::ttl::ZTTL,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

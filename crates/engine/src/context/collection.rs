@@ -14,22 +14,28 @@ use tenon_store::types::{Collection, PACKED_INLINE_MAX};
 pub struct Change<R> {
     result: R,
     event: Option<&'static str>,
+    second_event: Option<&'static str>,
 }
 
 impl<R> Change<R> {
     /// Nothing: the collection is as it was.
     pub fn nothing(result: R) -> Change<R> {
-        Change { result, event: None }
+        Change { result, event: None, second_event: None }
     }
 
     /// The collection has changed; `event` is what keyspace notifications call it (`hset`, `lpush`).
     pub fn made(event: &'static str, result: R) -> Change<R> {
-        Change { result, event: Some(event) }
+        Change { result, event: Some(event), second_event: None }
     }
 
     /// `made` when `changed`, else `nothing`.
     pub fn when(changed: bool, event: &'static str, result: R) -> Change<R> {
-        Change { result, event: changed.then_some(event) }
+        Change { result, event: changed.then_some(event), second_event: None }
+    }
+
+    /// The same, where perhaps something else has happened as well, of which another event tells.
+    pub fn and(self, second_event: Option<&'static str>) -> Change<R> {
+        Change { second_event, ..self }
     }
 }
 
@@ -100,12 +106,12 @@ impl KeyCx<'_> {
             Some(slot) => self.update_slot(slot, change),
             None => {
                 let mut collection = T::default();
-                let Change { result, event } = change(&mut collection)?;
+                let Change { result, event, second_event } = change(&mut collection)?;
                 let Some(event) = event.filter(|_| !collection.is_empty()) else {
                     return Ok((result, Effect::Unchanged));
                 };
                 self.store_collection(None, collection);
-                self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+                self.notify_changed::<T>(event, second_event);
                 Ok((result, Effect::Changed))
             }
         }
@@ -131,42 +137,51 @@ impl KeyCx<'_> {
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
     ) -> Result<(R, Effect), CmdError> {
         let mut scratch = std::mem::take(&mut self.worker.packed_scratch);
-        let (result, event, is_empty) = match self.entry(slot).value() {
+        let (result, event, second_event, is_empty) = match self.entry(slot).value() {
             ValueRef::Packed(form, bytes) => {
                 scratch.clear();
                 scratch.extend_from_slice(bytes);
                 let mut collection = T::from_packed(form, scratch).ok_or(CmdError::WrongType)?;
-                let Change { result, event } = change(&mut collection)?;
+                let Change { result, event, second_event } = change(&mut collection)?;
                 let is_empty = collection.is_empty();
                 if event.is_some() && !is_empty {
                     self.store_collection(Some(slot), collection);
                 } else {
                     self.keep_scratch(collection);
                 }
-                (result, event, is_empty)
+                (result, event, second_event, is_empty)
             }
             ValueRef::Object(_) => {
                 self.worker.packed_scratch = scratch;
                 let mut entry = self.entry_mut(slot);
                 let object = entry.object().expect("the value is an object");
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
-                let Change { result, event } = change(collection)?;
+                let Change { result, event, second_event } = change(collection)?;
                 let is_empty = collection.is_empty();
                 if event.is_some() && !is_empty {
+                    self.members_changed(slot);
                     self.changed();
                 }
-                (result, event, is_empty)
+                (result, event, second_event, is_empty)
             }
             ValueRef::Bytes(_) | ValueRef::Int(_) => return Err(CmdError::WrongType),
         };
         let Some(event) = event else { return Ok((result, Effect::Unchanged)) };
-        self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+        self.notify_changed::<T>(event, second_event);
         if is_empty {
             let entry = self.take(slot);
             self.worker.discard(entry);
             self.notify(EventClass::GENERIC, "del");
         }
         Ok((result, Effect::Changed))
+    }
+
+    #[inline]
+    fn notify_changed<T: Collection>(&mut self, event: &'static str, second_event: Option<&'static str>) {
+        self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+        if let Some(event) = second_event {
+            self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+        }
     }
 
     /// Gives the key another collection in place of whatever it holds (SUNIONSTORE and its like), which is what `event`

@@ -10,7 +10,6 @@ use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::EntryRef;
-use tenon_engine::store::keyspace::is_past;
 use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::resp::Reply;
 
@@ -68,7 +67,7 @@ impl<'a> Options<'a> {
     }
 
     fn accept(&self, entry: EntryRef<'_>, now_ms: u64) -> bool {
-        !is_past(entry.deadline_ms(), now_ms)
+        !entry.is_past(now_ms)
             && self
                 .type_wanted
                 .is_none_or(|wanted| wanted.eq_ignore_ascii_case(ValueType::of(entry.value()).name().as_bytes()))

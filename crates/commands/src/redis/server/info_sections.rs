@@ -236,6 +236,7 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("sync_full", 0),
             ("sync_partial_ok", 0),
             ("sync_partial_err", 0),
+            ("expired_subkeys", facts.sum(|all| &all.expired_members)),
             ("expired_keys", facts.sum(|all| &all.expired)),
             ("evicted_keys", facts.sum(|all| &all.evicted)),
             ("evicted_clients", facts.sum(|all| &all.clients_evicted)),
@@ -362,12 +363,17 @@ pub fn cluster(_facts: &Facts<'_>, text: &mut String) {
 /// `# Keyspace`: every database that has keys.
 pub fn keyspace(facts: &Facts<'_>, text: &mut String) {
     for (index, database) in facts.databases.iter().enumerate().filter(|(_, database)| database.keys > 0) {
-        let DatabaseFacts { keys, expiring, ttl_ms_mean, .. } = database;
-        put(text, format_args!("db{index}:keys={keys},expires={expiring},avg_ttl={ttl_ms_mean}\r\n"));
+        let DatabaseFacts { keys, expiring, ttl_ms_mean, with_deadlines, .. } = database;
+        put(
+            text,
+            format_args!(
+                "db{index}:keys={keys},expires={expiring},avg_ttl={ttl_ms_mean},subexpiry={with_deadlines}\r\n"
+            ),
+        );
     }
 }
 
-/// How late 99 % of the removed keys were at most, in milliseconds: the end of their bucket.
+/// How late 99 % of the removed keys and members were at most, in milliseconds: the end of their bucket.
 fn expiry_lag_ms_p99(engine: &Engine) -> u64 {
     let counts: [u64; LAG_BUCKETS] = std::array::from_fn(|bucket| engine.sum(|stats| stats.expiry_lag[bucket].get()));
     let all: u64 = counts.iter().sum();
@@ -383,7 +389,7 @@ fn expiry_lag_ms_p99(engine: &Engine) -> u64 {
 /// `# Tenon`: what Redis has no names for.
 pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     let engine = facts.engine;
-    let expired = facts.sum(|all| &all.expired);
+    let expired = facts.sum(|all| &all.expired) + facts.sum(|all| &all.expired_members);
     let evicted = facts.sum(|all| &all.evicted);
     let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
     let lag_ms_max = engine.worker_stats.iter().map(|stats| stats.all.expiry_lag_ms_max.get()).max().unwrap_or(0);

@@ -8,7 +8,7 @@ pub mod get;
 pub mod increx;
 pub mod lcs;
 pub mod mset;
-mod options;
+pub(in crate::redis) mod options;
 pub mod range;
 pub mod set;
 pub(super) mod value;
