@@ -5,7 +5,9 @@ use super::{DecodeError, Limits, Value};
 use tenon_ds::listpack::End;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::types::zset::Members;
-use tenon_store::types::{Collection, Fields, Hash, List, Set, Zset};
+use tenon_store::types::{
+    Collection, Fields, Hash, HashForm, List, MEMBER_DEADLINE_MAX_MS, MemberForm, Set, WithDeadlines, Zset, ZsetForm,
+};
 
 type Elements<'i, 'a> = &'i mut dyn Iterator<Item = Result<Item<'a>, DecodeError>>;
 
@@ -48,13 +50,38 @@ impl<'l> HashBuilder<'l> {
     /// A hash that will have about so many fields.
     pub(super) fn new(count: usize, limits: &'l Limits) -> HashBuilder<'l> {
         let is_large = count > limits.hash.fields;
-        let hash = if is_large { Hash::Table(Fields::default()) } else { Hash::default() };
+        let hash = if is_large { Hash::from(HashForm::Table(Fields::default())) } else { Hash::default() };
         HashBuilder { hash, limits }
     }
 
     pub(super) fn set(&mut self, field: &[u8], value: &[u8]) -> Result<(), DecodeError> {
         let is_new = self.hash.set(field, value, self.limits.hash);
         is_new.then_some(()).ok_or(DecodeError::malformed("a hash has a field twice"))
+    }
+
+    /// Sets a field that expires, or one that does not.
+    pub(super) fn set_until(
+        &mut self,
+        field: &[u8],
+        value: &[u8],
+        deadline_ms: Option<u64>,
+    ) -> Result<(), DecodeError> {
+        self.set(field, value)?;
+        deadline_ms.map_or(Ok(()), |deadline_ms| set_deadline(&mut self.hash, field, deadline_ms))
+    }
+
+    /// Sets fields with the values behind them and their deadlines behind these; 0 is none.
+    pub(super) fn set_all_until(&mut self, elements: Elements<'_, '_>) -> Result<(), DecodeError> {
+        let (mut field_room, mut value_room) = (IntText::new(), IntText::new());
+        while let Some(field) = elements.next() {
+            let (field, value, deadline_ms) = (field?, second(elements)?, second(elements)?);
+            let Item::Int(deadline_ms @ 0..) = deadline_ms else {
+                return Err(DecodeError::malformed("a field's deadline is none"));
+            };
+            let deadline_ms = Some(deadline_ms.unsigned_abs()).filter(|ms| *ms > 0);
+            self.set_until(field.as_bytes(&mut field_room), value.as_bytes(&mut value_room), deadline_ms)?;
+        }
+        Ok(())
     }
 
     /// Sets fields with the values behind them.
@@ -116,7 +143,8 @@ impl<'l> ZsetBuilder<'l> {
     /// A sorted set that will have about so many members.
     pub(super) fn new(count: usize, limits: &'l Limits) -> ZsetBuilder<'l> {
         let is_large = count > limits.zset.members;
-        ZsetBuilder { zset: if is_large { Zset::Tree(Members::new()) } else { Zset::default() }, limits }
+        let zset = if is_large { Zset::from(ZsetForm::Tree(Members::new())) } else { Zset::default() };
+        ZsetBuilder { zset, limits }
     }
 
     pub(super) fn add(&mut self, member: &[u8], score: f64) -> Result<(), DecodeError> {
@@ -144,6 +172,22 @@ impl<'l> ZsetBuilder<'l> {
     pub(super) fn finish(self) -> Result<Value, DecodeError> {
         not_empty(self.zset).map(Value::Zset)
     }
+}
+
+/// Gives a member of a collection a deadline.
+pub(super) fn set_deadline<F: MemberForm>(
+    collection: &mut WithDeadlines<F>,
+    member: &[u8],
+    deadline_ms: u64,
+) -> Result<(), DecodeError> {
+    if deadline_ms > MEMBER_DEADLINE_MAX_MS {
+        return Err(DecodeError::malformed("a member's deadline is later than any can be"));
+    }
+    if !collection.has(member) {
+        return Err(DecodeError::malformed("a member that is not there has a deadline"));
+    }
+    collection.set_deadline(member, deadline_ms);
+    Ok(())
 }
 
 /// The element that belongs to the one before.

@@ -121,17 +121,7 @@ pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Va
             zset.add_all(&mut listpack::Elements::new(&reader.string()?)?)?;
             zset.finish()
         }
-        kind::HASH => {
-            let count = reader.count(2)?;
-            let mut hash = HashBuilder::new(count, limits);
-            let mut field = Vec::new();
-            for _ in 0..count {
-                field.clear();
-                field.extend_from_slice(&reader.string()?);
-                hash.set(&field, &reader.string()?)?;
-            }
-            hash.finish()
-        }
+        kind::HASH => read_fields(reader, limits, |_| Ok(None)),
         kind::HASH_ZIPMAP => {
             let mut hash = HashBuilder::new(0, limits);
             hash.set_all(&mut zipmap::Strings::new(&reader.string()?)?)?;
@@ -147,7 +137,56 @@ pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Va
             hash.set_all(&mut listpack::Elements::new(&reader.string()?)?)?;
             hash.finish()
         }
+        kind::HASH_METADATA => {
+            let first_ms = reader.word()?;
+            read_fields(reader, limits, |reader| match reader.length()? {
+                0 => Ok(None),
+                // Counted from the first deadline, which is 1.
+                ms => (ms - 1).checked_add(first_ms).map(Some).ok_or(DecodeError::malformed("a deadline is too late")),
+            })
+        }
+        kind::HASH_LISTPACK_EX => {
+            reader.word()?;
+            let mut hash = HashBuilder::new(0, limits);
+            hash.set_all_until(&mut listpack::Elements::new(&reader.string()?)?)?;
+            hash.finish()
+        }
+        kind::VALKEY_HASH_2 if scene.origin == Origin::Valkey => read_valkey_fields(reader, limits),
         kind::MODULE | kind::MODULE_2 => Err(DecodeError::Module),
         other => Err(DecodeError::UnknownKind(other)),
     }
+}
+
+/// Reads a hash's fields with their values, each behind a deadline that `deadline_ms` reads.
+fn read_fields(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+    mut deadline_ms: impl FnMut(&mut Reader<'_>) -> Result<Option<u64>, DecodeError>,
+) -> Result<Value, DecodeError> {
+    let count = reader.count(2)?;
+    let mut hash = HashBuilder::new(count, limits);
+    let mut field = Vec::new();
+    for _ in 0..count {
+        let deadline_ms = deadline_ms(reader)?;
+        field.clear();
+        field.extend_from_slice(&reader.string()?);
+        hash.set_until(&field, &reader.string()?, deadline_ms)?;
+    }
+    hash.finish()
+}
+
+/// Reads a hash's fields with their values, each before a deadline or -1 for none.
+fn read_valkey_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<Value, DecodeError> {
+    let count = reader.count(2 + size_of::<u64>() as u64)?;
+    let mut hash = HashBuilder::new(count, limits);
+    let (mut field, mut value) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        field.clear();
+        field.extend_from_slice(&reader.string()?);
+        value.clear();
+        value.extend_from_slice(&reader.string()?);
+        let deadline_ms = Some(reader.word()?).filter(|ms| *ms != u64::MAX);
+        hash.set_until(&field, &value, deadline_ms)?;
+    }
+    hash.finish()
 }

@@ -1,12 +1,12 @@
-//! Writing a value in the forms that Redis 7.0 reads.
+//! Writing a value in the forms that Redis 7.0 reads, and 7.4 where fields of a hash expire.
 
 use super::{intset, kind, listpack};
 use tenon_ds::listpack::{Listpack, ListpackBuf};
-use tenon_ds::packed::{Item, Packed};
+use tenon_ds::packed::{IntText, Item, Packed};
 use tenon_store::entry::ValueRef;
 use tenon_store::types::zset::Direction;
 use tenon_store::types::{
-    Collection, Hash, HashRef, List, ListRef, Object, PackedKind, Rope, Set, SetRef, Zset, ZsetRef,
+    Collection, Hash, HashRef, List, ListRef, MemberDeadlines, Object, PackedKind, Rope, Set, SetRef, Zset, ZsetRef,
 };
 use tenon_wire::rdb::Writer;
 use tenon_wire::resp::double::write_double;
@@ -25,6 +25,8 @@ enum View<'a> {
     Rope(&'a Rope),
     List(ListRef<'a>),
     Hash(HashRef<'a>),
+    /// Some of whose fields expire.
+    ExpiringHash(HashRef<'a>, &'a MemberDeadlines),
     Set(SetRef<'a>),
     Zset(ZsetRef<'a>),
 }
@@ -43,7 +45,10 @@ fn view(value: ValueRef<'_>) -> View<'_> {
         ValueRef::Object(Object::Shared(bytes)) => View::Bytes(bytes),
         ValueRef::Object(Object::Rope(rope)) => View::Rope(rope),
         ValueRef::Object(Object::List(list)) => View::List(list.view()),
-        ValueRef::Object(Object::Hash(hash)) => View::Hash(hash.view()),
+        ValueRef::Object(Object::Hash(hash)) => match hash.deadlines() {
+            Some(deadlines) => View::ExpiringHash(hash.view(), deadlines),
+            None => View::Hash(hash.view()),
+        },
         ValueRef::Object(Object::Set(set)) => View::Set(set.view()),
         ValueRef::Object(Object::Zset(zset)) => View::Zset(zset.view()),
     }
@@ -59,6 +64,8 @@ pub fn kind_of(value: ValueRef<'_>) -> u8 {
     match view(value) {
         View::Int(_) | View::Bytes(_) | View::Rope(_) => kind::STRING,
         View::List(_) => kind::LIST_QUICKLIST_2,
+        // Redis 7.4 is the first that knows how.
+        View::ExpiringHash(..) => kind::HASH_METADATA,
         View::Hash(HashRef::Packed(packed)) if fits_listpack(packed) => kind::HASH_LISTPACK,
         View::Hash(_) => kind::HASH,
         View::Set(SetRef::Ints(_)) => kind::SET_INTSET,
@@ -95,6 +102,18 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
         View::Hash(hash) => {
             writer.length(hash.len() as u64);
             hash.for_each(|field, value| {
+                write_item(writer, field);
+                write_item(writer, value);
+            });
+        }
+        View::ExpiringHash(hash, deadlines) => {
+            let first_ms = deadlines.next_ms().unwrap_or(0);
+            writer.raw(&first_ms.to_le_bytes());
+            writer.length(hash.len() as u64);
+            let mut room = IntText::new();
+            hash.for_each(|field, value| {
+                let deadline_ms = deadlines.of(field.as_bytes(&mut room));
+                writer.length(deadline_ms.map_or(0, |deadline_ms| deadline_ms - first_ms + 1));
                 write_item(writer, field);
                 write_item(writer, value);
             });

@@ -18,7 +18,7 @@ pub enum DecodeError {
 
 impl DecodeError {
     /// The value is not as it has to be: this.
-    pub(super) fn malformed(what: &'static str) -> DecodeError {
+    pub(super) const fn malformed(what: &'static str) -> DecodeError {
         DecodeError::Read(ReadError::Malformed(what))
     }
 }

@@ -23,6 +23,13 @@ pub(super) const ZSET_LISTPACK: u8 = 17;
 pub(super) const LIST_QUICKLIST_2: u8 = 18;
 /// Since Redis 7.2.
 pub(super) const SET_LISTPACK: u8 = 20;
+/// Valkey 9's hash whose fields may expire. In release candidates of Redis 7.4 the number stood for something else.
+pub(super) const VALKEY_HASH_2: u8 = 22;
+/// Redis 7.4's hash whose fields may expire.
+pub(super) const HASH_METADATA: u8 = 24;
+/// The same while it is small.
+pub(super) const HASH_LISTPACK_EX: u8 = 25;
+
 /// What a node of a `LIST_QUICKLIST_2` is.
 pub(super) mod node {
     /// One element as it is.

@@ -4,6 +4,7 @@ mod build;
 mod decode;
 mod encode;
 mod error;
+mod extras;
 mod intset;
 mod kind;
 mod listpack;

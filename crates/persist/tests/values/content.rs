@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use tenon_ds::packed::Item;
 use tenon_persist::rdb::{Limits, LoadError, Loaded, Value, dump, load};
 use tenon_store::entry::{Entry, Meta};
-use tenon_store::types::{Collection, HashLimits, ListLimits, SetLimits, ZsetLimits};
+use tenon_store::types::{Collection, HashLimits, ListLimits, MemberDeadlines, SetLimits, ZsetLimits};
 
 /// Bytes that compressed strings may come to.
 const EXPANSION_MAX: usize = 1 << 24;
@@ -19,14 +19,17 @@ pub static LIMITS: LazyLock<Limits> = LazyLock::new(|| Limits {
     zset: ZsetLimits { members: 16, bytes: 64 },
 });
 
-/// What a value holds, and how it is kept.
+/// When members expire.
+pub type Deadlines = BTreeMap<Vec<u8>, u64>;
+
+/// What a value holds, how it is kept, and when its members expire.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     String(Vec<u8>),
     List(Vec<Vec<u8>>, &'static str),
-    Hash(BTreeMap<Vec<u8>, Vec<u8>>, &'static str),
-    Set(BTreeSet<Vec<u8>>, &'static str),
-    Zset(Vec<(Vec<u8>, f64)>, &'static str),
+    Hash(BTreeMap<Vec<u8>, Vec<u8>>, &'static str, Deadlines),
+    Set(BTreeSet<Vec<u8>>, &'static str, Deadlines),
+    Zset(Vec<(Vec<u8>, f64)>, &'static str, Deadlines),
 }
 
 /// What a value holds.
@@ -39,19 +42,27 @@ pub fn content(value: &Value) -> Content {
         Value::Hash(hash) => {
             let mut fields = BTreeMap::new();
             hash.view().for_each(|field, value| _ = fields.insert(field.to_vec(), value.to_vec()));
-            Content::Hash(fields, hash.view().encoding())
+            Content::Hash(fields, hash.encoding(), deadlines(hash.deadlines()))
         }
         Value::Set(set) => {
             let mut members = BTreeSet::new();
             set.view().for_each(|member| _ = members.insert(member.to_vec()));
-            Content::Set(members, set.encoding())
+            Content::Set(members, set.encoding(), deadlines(set.deadlines()))
         }
         Value::Zset(zset) => {
             let mut members = Vec::new();
             zset.view().for_each(|member, score| members.push((member.to_vec(), score)));
-            Content::Zset(members, zset.view().encoding())
+            Content::Zset(members, zset.view().encoding(), deadlines(zset.deadlines()))
         }
     }
+}
+
+fn deadlines(deadlines: Option<&MemberDeadlines>) -> Deadlines {
+    let mut all = Deadlines::new();
+    if let Some(deadlines) = deadlines {
+        deadlines.for_each(|member, deadline_ms| _ = all.insert(member.to_vec(), deadline_ms));
+    }
+    all
 }
 
 /// The payload of a value with flags.
@@ -73,7 +84,9 @@ pub fn check_round_trip(value: Value, flags: u32) {
     let after = content(&value);
     match (&before, &after) {
         // A small set of strings is written as any set, so that one whose strings are all integers gets their form.
-        (Content::Set(before, _), Content::Set(after, _)) => assert_eq!(before, after),
+        (Content::Set(before, _, due_before), Content::Set(after, _, due)) => {
+            assert_eq!((before, due_before), (after, due))
+        }
         _ => assert_eq!(before, after),
     }
     assert_eq!(client_flags, flags);

@@ -2,7 +2,7 @@
 
 mod content;
 
-use content::{Content, LIMITS, check_round_trip, content, loaded, payload_of};
+use content::{Content, Deadlines, LIMITS, check_round_trip, content, loaded, payload_of};
 use proptest::prelude::*;
 use tenon_ds::packed::Item;
 use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value};
@@ -54,9 +54,13 @@ fn values() -> impl Strategy<Value = Value> {
         }
         Value::List(list)
     });
-    let hashes = proptest::collection::vec((texts(), texts()), 1..40).prop_map(|fields| {
+    let due = || prop_oneof![3 => Just(None), 1 => prop_oneof![1_000..2_000u64, 0..1u64 << 46].prop_map(Some)];
+    let hashes = proptest::collection::vec((texts(), texts(), due()), 1..40).prop_map(|fields| {
         let mut hash = Hash::default();
-        fields.iter().for_each(|(field, value)| _ = hash.set(field, value, LIMITS.hash));
+        for (field, value, due_ms) in &fields {
+            hash.set(field, value, LIMITS.hash);
+            due_ms.inspect(|due_ms| hash.set_deadline(field, *due_ms));
+        }
         Value::Hash(hash)
     });
     let set_of = |texts: Vec<Vec<u8>>| {
@@ -65,14 +69,25 @@ fn values() -> impl Strategy<Value = Value> {
         Value::Set(set)
     };
     let sets = proptest::collection::vec(texts(), 1..40).prop_map(set_of);
+    let expiring = proptest::collection::vec((texts(), due()), 1..40).prop_map(|members| {
+        let mut set = Set::default();
+        for (member, due_ms) in &members {
+            set.add(Item::of(member), LIMITS.set);
+            due_ms.inspect(|due_ms| set.set_deadline(member, *due_ms));
+        }
+        Value::Set(set)
+    });
     let ints =
         proptest::collection::vec(prop_oneof![any::<i64>(), -9..9i64].prop_map(|int| int.to_string().into()), 1..40);
-    let zsets = proptest::collection::vec((texts(), scores), 1..40).prop_map(|members| {
+    let zsets = proptest::collection::vec((texts(), scores, due()), 1..40).prop_map(|members| {
         let mut zset = Zset::default();
-        members.iter().for_each(|(member, score)| zset.set(member, *score, LIMITS.zset));
+        for (member, score, due_ms) in &members {
+            zset.set(member, *score, LIMITS.zset);
+            due_ms.inspect(|due_ms| zset.set_deadline(member, *due_ms));
+        }
         Value::Zset(zset)
     });
-    prop_oneof![texts().prop_map(Value::String), lists, hashes, sets, ints.prop_map(set_of), zsets]
+    prop_oneof![texts().prop_map(Value::String), lists, hashes, sets, expiring, ints.prop_map(set_of), zsets]
 }
 
 proptest! {
@@ -134,6 +149,10 @@ fn what_ends_early_is_refused_at_every_byte() {
     }
 }
 
+fn none() -> Deadlines {
+    Deadlines::new()
+}
+
 #[test]
 fn forms_of_old_versions_are_read() {
     let elements = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
@@ -154,17 +173,17 @@ fn forms_of_old_versions_are_read() {
     };
     // A zipmap, a ziplist and a listpack of fields and values.
     let zipmap = string(b"\x02\x03foo\x03\x00bar\x01n\x01\x007\xff");
-    assert_eq!(read(9, &zipmap), Ok(Content::Hash(fields(&[("foo", "bar"), ("n", "7")]), "listpack")));
+    assert_eq!(read(9, &zipmap), Ok(Content::Hash(fields(&[("foo", "bar"), ("n", "7")]), "listpack", none())));
     let pair = string(b"\x10\0\0\0\x0d\0\0\0\x02\0\0\x01f\x03\xf3\xff");
-    assert_eq!(read(13, &pair), Ok(Content::Hash(fields(&[("f", "2")]), "listpack")));
+    assert_eq!(read(13, &pair), Ok(Content::Hash(fields(&[("f", "2")]), "listpack", none())));
     let pair = string(b"\x0c\0\0\0\x02\0\x81f\x02\x02\x01\xff");
-    assert_eq!(read(16, &pair), Ok(Content::Hash(fields(&[("f", "2")]), "listpack")));
+    assert_eq!(read(16, &pair), Ok(Content::Hash(fields(&[("f", "2")]), "listpack", none())));
     // Sets: of integers, Redis 7.2's listpack.
     let members = |texts: &[&str]| elements(texts).into_iter().collect();
     let ints = string(b"\x02\0\0\0\x03\0\0\0\xff\xff\x01\0\x00\x40");
-    assert_eq!(read(11, &ints), Ok(Content::Set(members(&["-1", "1", "16384"]), "intset")));
+    assert_eq!(read(11, &ints), Ok(Content::Set(members(&["-1", "1", "16384"]), "intset", none())));
     let small = string(b"\x0c\0\0\0\x02\0\x81a\x02\x05\x01\xff");
-    assert_eq!(read_of_version(20, &small, 11), Ok(Content::Set(members(&["a", "5"]), "listpack")));
+    assert_eq!(read_of_version(20, &small, 11), Ok(Content::Set(members(&["a", "5"]), "listpack", none())));
     // Sorted sets: scores as texts, in a ziplist, in a listpack.
     let scored =
         |pairs: &[(&str, f64)]| pairs.iter().map(|(member, score)| (member.as_bytes().to_vec(), *score)).collect();
@@ -172,13 +191,48 @@ fn forms_of_old_versions_are_read() {
     assert!(read(3, &texts).is_err(), "a blank is in a score");
     let texts = [&b"\x03"[..], &string(b"c"), b"\xfe", &string(b"a"), b"\xff", &string(b"b"), b"\x032.5"].concat();
     let members = scored(&[("a", f64::NEG_INFINITY), ("b", 2.5), ("c", f64::INFINITY)]);
-    assert_eq!(read(3, &texts), Ok(Content::Zset(members, "listpack")));
+    assert_eq!(read(3, &texts), Ok(Content::Zset(members, "listpack", none())));
     let pair = string(b"\x12\0\0\0\x0d\0\0\0\x02\0\0\x01f\x03\x033.5\xff");
     assert!(read(12, &pair).is_err(), "its length is wrong");
     let pair = string(b"\x13\0\0\0\x0d\0\0\0\x02\0\0\x01f\x03\x033.5\xff");
-    assert_eq!(read(12, &pair), Ok(Content::Zset(scored(&[("f", 3.5)]), "listpack")));
+    assert_eq!(read(12, &pair), Ok(Content::Zset(scored(&[("f", 3.5)]), "listpack", none())));
     let pairs = string(b"\x14\0\0\0\x04\0\x81b\x02\x02\x01\x81a\x02\x831.5\x04\xff");
-    assert_eq!(read(17, &pairs), Ok(Content::Zset(scored(&[("a", 1.5), ("b", 2.0)]), "listpack")));
+    assert_eq!(read(17, &pairs), Ok(Content::Zset(scored(&[("a", 1.5), ("b", 2.0)]), "listpack", none())));
+}
+
+#[test]
+fn fields_that_expire_are_read() {
+    let fields: std::collections::BTreeMap<_, _> =
+        [("a", "1"), ("b", "x")].map(|(field, value)| (field.into(), value.into())).into();
+    let due: Deadlines = [(b"b".to_vec(), 1_005)].into();
+    let hash = |encoding| Ok(Content::Hash(fields.clone(), encoding, due.clone()));
+    let first_ms = 1_000u64.to_le_bytes();
+    // Redis 7.4: counted from the first deadline, and in a listpack as they are.
+    let relative =
+        [&first_ms[..], b"\x02\x00", &string(b"a"), &string(b"1"), b"\x06", &string(b"b"), &string(b"x")].concat();
+    assert_eq!(read_of_version(24, &relative, 12), hash("listpackex"));
+    let listpack = b"\x17\0\0\0\x06\0\x81a\x02\x01\x01\x00\x01\x81b\x02\x81x\x02\xc3\xed\x02\xff";
+    assert_eq!(read_of_version(25, &[&first_ms[..], &string(listpack)].concat(), 12), hash("listpackex"));
+    // Valkey 9; the number meant something else to a release candidate of Redis.
+    let never = u64::MAX.to_le_bytes();
+    let late = 1_005u64.to_le_bytes();
+    let absolute = [&b"\x02"[..], &string(b"a"), &string(b"1"), &never, &string(b"b"), &string(b"x"), &late].concat();
+    assert_eq!(read_of_version(22, &absolute, 80), hash("listpackex"));
+    assert_eq!(read_of_version(22, &absolute, 12), Err(LoadError::Value(DecodeError::UnknownKind(22))));
+    // Deadlines that no member can have, and of members that are not there.
+    let too_late = [&[0xFF; 8][..], b"\x01\x06", &string(b"a"), &string(b"1")].concat();
+    assert!(read_of_version(24, &too_late, 12).is_err());
+    let too_late = [&b"\x01"[..], &string(b"a"), &string(b"1"), &(1u64 << 46).to_le_bytes()].concat();
+    assert!(read_of_version(22, &too_late, 80).is_err());
+    let set = |deadlines: &[u8]| [&b"\x01\x01a\xfa\x16tenon-member-deadlines"[..], &string(deadlines)].concat();
+    let one = [&b"\x01\x01a"[..], &late].concat();
+    assert_eq!(
+        read(2, &set(&one)),
+        Ok(Content::Set([b"a".to_vec()].into(), "listpack", [(b"a".to_vec(), 1_005)].into()))
+    );
+    assert!(read(2, &set(&[&b"\x01\x01b"[..], &late].concat())).is_err());
+    assert!(read(2, &set(&one[..9])).is_err());
+    assert!(read(1, &set(&one)).is_err());
 }
 
 #[test]
