@@ -8,8 +8,11 @@ use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
+use crate::hotkeys::HotKeys;
+use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
+use crate::onlookers::Onlookers;
 use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
@@ -56,6 +59,12 @@ pub struct Engine {
     pub scripts: Scripts,
     /// The clients that see every command.
     pub monitors: Monitors,
+    /// The search for busy keys.
+    pub hotkeys: HotKeys,
+    /// The largest keys.
+    pub large: LargeKeys,
+    /// Whether anybody looks on while commands run.
+    pub onlookers: Onlookers,
     /// The clients that are told of changes.
     pub tracking: Tracking,
     /// Everybody's subscriptions.
@@ -143,6 +152,9 @@ impl Engine {
             clients: Clients::default(),
             scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
+            hotkeys: HotKeys::default(),
+            large: LargeKeys::default(),
+            onlookers: Onlookers::default(),
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
@@ -252,6 +264,8 @@ impl Engine {
         }
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.end_hot_keys_if_due(worker.clock.now_ms);
+            self.weed_large_keys(worker);
             self.forget_surplus();
             self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);

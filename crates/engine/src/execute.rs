@@ -448,16 +448,10 @@ impl Engine {
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
-                        let watched = self.monitors.are_watching();
-                        if watched {
-                            // The command may take its long arguments away: they are made readable for longer.
-                            (0..args.len()).for_each(|index| _ = args.get(index));
-                        }
-                        if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
+                        if self.onlookers.are_there() {
+                            self.run_watched(worker, session, resolved, args, &mut reply);
+                        } else if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
                             self.answer_error(worker, Some(resolved), &error, &mut reply);
-                        }
-                        if watched {
-                            self.tell_monitors_of(worker, session, resolved.command, args);
                         }
                         Fate::Done
                     }
@@ -490,7 +484,34 @@ impl Engine {
     /// watches.
     #[inline]
     fn is_undisturbed(&self) -> bool {
-        !self.pause.holds_up() && !self.monitors.are_watching()
+        !self.pause.holds_up() && !self.onlookers.are_there()
+    }
+
+    /// Runs one command that has passed its gate while somebody looks on.
+    #[cold]
+    fn run_watched(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) {
+        let is_shown = self.monitors.are_watching();
+        if is_shown {
+            // The command may take its long arguments away: they are made readable for longer.
+            (0..args.len()).for_each(|index| _ = args.get(index));
+        }
+        let measured = self.measure(worker, reply.out().len());
+        if let Err(error) = self.run_one(worker, session, resolved, args, reply) {
+            self.answer_error(worker, Some(resolved), &error, reply);
+        }
+        if let Some(measured) = measured {
+            self.note_command_cost(worker, &measured, resolved.command, args, reply.out().len());
+        }
+        if is_shown {
+            self.tell_monitors_of(worker, session, resolved.command, args);
+        }
     }
 
     /// Tells those who watch of a session's command, which has run.

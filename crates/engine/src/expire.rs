@@ -45,8 +45,11 @@ impl Engine {
             first_due_ms = first_due_ms.min(self.shards.due_ms(index));
         }
         self.shards.set_first_due(part, first_due_ms);
+        let elapsed = started.elapsed();
+        worker.stats.all.expire_us.add(elapsed.as_micros() as u64);
+        worker.stats.all.expire_capped.add(u64::from(next == Duration::ZERO));
         let threshold_ms = self.config.latency_monitor_threshold();
-        self.latency.note("expire-cycle", started.elapsed().as_millis() as u64, threshold_ms, now_ms);
+        self.latency.note("expire-cycle", elapsed.as_millis() as u64, threshold_ms, now_ms);
         next
     }
 

@@ -66,6 +66,10 @@ counters! {
         expiry_lag_ms_sum,
         /// The most milliseconds that a removed key or member was overdue.
         expiry_lag_ms_max,
+        /// Microseconds that ticks spent removing keys whose time had come.
+        expire_us,
+        /// Ticks that left keys whose time had come to the next one, as their own time was over.
+        expire_capped,
         /// Keys evicted to stay below `maxmemory`.
         evicted,
         /// Microseconds spent evicting.
@@ -76,10 +80,16 @@ counters! {
         output_limit_closed,
         /// Connections closed because all clients together took more than `maxmemory-clients`.
         clients_evicted,
+        /// Connections closed because the server would have to keep too much of their input.
+        input_limit_closed,
         /// Bytes received.
         input_bytes,
+        /// Receptions that brought bytes.
+        reads,
         /// Bytes given to the network.
         output_bytes,
+        /// Times that bytes were given to the network.
+        writes,
         /// Commands that answered an error.
         errors,
         /// memcached: keys asked for by get and its kin.
@@ -197,6 +207,20 @@ impl WorkerStats {
     #[inline]
     pub fn looked_up(&self, found: bool) {
         if found { self.all.hits.add(1) } else { self.all.misses.add(1) }
+    }
+
+    /// Counts bytes that were received at once.
+    #[inline]
+    pub fn received(&self, bytes: u64) {
+        self.all.input_bytes.add(bytes);
+        self.all.reads.add(1);
+    }
+
+    /// Counts bytes that are given to the network at once, if there are any.
+    #[inline]
+    pub fn sent(&self, bytes: u64) {
+        self.all.output_bytes.add(bytes);
+        self.all.writes.add(u64::from(bytes > 0));
     }
 
     /// Counts a change of a key.

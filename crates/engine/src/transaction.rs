@@ -119,7 +119,11 @@ impl Engine {
                 self.answer_error(worker, None, &CmdError::new(denial.message_in_exec()), &mut one);
                 continue;
             }
+            let measured = self.measure(worker, one.out().len());
             let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut one);
+            if let Some(measured) = measured {
+                self.note_command_cost(worker, &measured, resolved.command, &args.view(), one.out().len());
+            }
             let elapsed = started.elapsed();
             worker.stats.commands[resolved.number as usize].ran(1, elapsed.as_nanos() as u64);
             worker.stats.all.commands.add(1);

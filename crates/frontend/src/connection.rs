@@ -85,7 +85,7 @@ impl Connection {
                 let client = self.client();
                 client.outbox.take(out);
                 let sent = (out.len() - before) as u64;
-                worker.stats.all.output_bytes.add(sent);
+                worker.stats.sent(sent);
                 client.sent_bytes.fetch_add(sent, Ordering::Relaxed);
                 Flow::Stay
             }

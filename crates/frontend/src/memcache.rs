@@ -5,6 +5,7 @@
 //! place for them, so who may reach this port may use it.
 
 use crate::Flow;
+use crate::memcache_watch::Watch;
 use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
@@ -119,13 +120,13 @@ impl MemcacheConnection {
 
     /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
-        worker.stats.all.input_bytes.add(input.len() as u64);
+        worker.stats.received(input.len() as u64);
         let before = out.len();
         worker.serve(&self.client);
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
-        worker.stats.all.output_bytes.add(out.len().saturating_sub(before) as u64);
+        worker.stats.sent(out.len().saturating_sub(before) as u64);
         worker.sweep();
         engine.batch_ended(worker);
         let client = &self.client;
@@ -203,7 +204,7 @@ impl MemcacheConnection {
             let mut start = Start { at, decoder: self.decoder.clone() };
             let parsed = self.parse(engine, scratch, buf, &mut at, &mut start);
             if !scratch.requests.is_empty() {
-                let (ran, stopped) = self.run_batch(engine, worker, scratch, buf, out);
+                let (ran, stopped) = self.run_batch(engine, worker, scratch, buf, start.at, out);
                 if ran > 0 {
                     // Only the first request of a batch can have a data block beside the buffer.
                     self.big = None;
@@ -290,13 +291,14 @@ impl MemcacheConnection {
         Ok(Parsed::Full)
     }
 
-    /// Runs requests in order. Gives how many ran and why it stopped before the last, if it did.
+    /// Runs requests in order, of which the first begins at `at`. Gives how many ran and why it stopped before the last, if it did.
     fn run_batch(
         &mut self,
         engine: &Engine,
         worker: &mut Worker,
         scratch: &BatchScratch,
         buf: &[u8],
+        mut at: usize,
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
         let mut keys = Keys { engine, hashes: &scratch.hashes, next: 0, loaded: 0 };
@@ -317,8 +319,17 @@ impl MemcacheConnection {
             }
             let args = &scratch.args.spans[args_from..request.args_end];
             args_from = request.args_end;
+            let begins_at = std::mem::replace(&mut at, end_of(&request.step));
             let outcome = match request.step {
-                Step::Request { request, .. } => self.run(engine, worker, request, args, &mut keys, buf, out),
+                Step::Request { request, .. } => {
+                    let watch = Watch::begin(engine, worker, out);
+                    let ran = self.run(engine, worker, request, args, &mut keys, buf, out);
+                    if let Some(watch) = watch {
+                        let text = &buf[begins_at..at];
+                        watch.end(engine, worker, &self.client, &request, args, buf, text, out);
+                    }
+                    ran
+                }
                 Step::Refused { refusal, .. } => {
                     refuse(worker, refusal, &mut keys, buf, out);
                     Ran::Wholly

@@ -17,8 +17,8 @@ const DIFFERS: &[(&str, Part, &str)] = &[
     ("migrate", Part::Flags, "no shard is held while keys are on their way, as a transaction or script would"),
 ];
 
-/// A part of a command's description, by its place in COMMAND INFO's answer. The tips, which Tenon does not give, and
-/// the subcommands, which are commands of their own here, are left out.
+/// A part of a command's description, by its place in COMMAND INFO's answer. The subcommands, which are commands of their
+/// own here, are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Name = 0,
@@ -28,11 +28,21 @@ enum Part {
     LastKey = 4,
     Step = 5,
     Categories = 6,
+    Tips = 7,
     KeySpecs = 8,
 }
 
-const PARTS: [Part; 8] =
-    [Part::Name, Part::Arity, Part::Flags, Part::FirstKey, Part::LastKey, Part::Step, Part::Categories, Part::KeySpecs];
+const PARTS: [Part; 9] = [
+    Part::Name,
+    Part::Arity,
+    Part::Flags,
+    Part::FirstKey,
+    Part::LastKey,
+    Part::Step,
+    Part::Categories,
+    Part::Tips,
+    Part::KeySpecs,
+];
 
 fn all() -> impl Iterator<Item = &'static Command> {
     let with_subcommands =
@@ -45,7 +55,7 @@ fn ordered(value: Value) -> Value {
     match value {
         Value::Array(items) | Value::Set(items) => {
             let mut items: Vec<Value> = items.into_iter().map(ordered).collect();
-            if items.iter().all(|item| matches!(item, Value::Simple(_))) {
+            if items.iter().all(|item| matches!(item, Value::Simple(_) | Value::Bulk(_))) {
                 items.sort_by_key(|item| format!("{item:?}"));
             }
             Value::Array(items)

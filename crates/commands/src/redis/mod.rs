@@ -19,6 +19,7 @@ mod scan_page;
 pub mod scripting;
 pub mod server;
 pub mod set;
+pub mod stream;
 pub mod string;
 pub mod transactions;
 pub mod zset;
@@ -98,6 +99,7 @@ pub static ALL: &[&Command] = &[
     &server::command::COMMAND,
     &server::config::CONFIG,
     &server::debug::DEBUG,
+    &server::hotkeys::HOTKEYS,
     &server::info::INFO,
     &server::latency::LATENCY,
     &server::lolwut::LOLWUT,
@@ -243,6 +245,24 @@ pub static ALL: &[&Command] = &[
     &zset::ttl::ZPEXPIRETIME,
     &zset::ttl::ZPTTL,
     &zset::ttl::ZTTL,
+    // Streams.
+    &stream::acknowledge::XACK,
+    &stream::add::XADD,
+    &stream::claim::XAUTOCLAIM,
+    &stream::claim::XCLAIM,
+    &stream::delete::XACKDEL,
+    &stream::delete::XDEL,
+    &stream::delete::XDELEX,
+    &stream::group::XGROUP,
+    &stream::info::XINFO,
+    &stream::pending::XPENDING,
+    &stream::range::XLEN,
+    &stream::range::XRANGE,
+    &stream::range::XREVRANGE,
+    &stream::read::XREAD,
+    &stream::read_group::XREADGROUP,
+    &stream::set_id::XSETID,
+    &stream::trim::XTRIM,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::large::LARGE_MIN;
 use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
@@ -297,6 +298,11 @@ impl<'a> KeyCx<'a> {
         let now_ms = self.now_ms();
         let (hash, key) = (self.hash, self.key);
         let old_due_ms = slot.and_then(|slot| self.entry(slot).due_ms());
+        let may_be_large = match value {
+            NewValue::Object(_) => true,
+            NewValue::Bytes(bytes) => bytes.len() >= LARGE_MIN,
+            NewValue::Int(_) | NewValue::Packed(..) => false,
+        };
         let deadline_ms = match deadline {
             Deadline::Keep => slot.and_then(|slot| self.entry(slot).deadline_ms()),
             Deadline::Clear => None,
@@ -319,7 +325,17 @@ impl<'a> KeyCx<'a> {
             }
         };
         self.due_changed(slot, old_due_ms);
+        if may_be_large {
+            self.note_new_size();
+        }
         self.changed();
+    }
+
+    /// Notes the key if the value that was just stored is large.
+    #[inline(never)]
+    fn note_new_size(&mut self) {
+        let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
+        self.note_size(slot.expect("it was just stored"), 0);
     }
 
     /// Stores an entry's value that came from another key, with its deadline, flags and access bits (RENAME, COPY,
@@ -362,8 +378,11 @@ impl<'a> KeyCx<'a> {
     /// When the value is none.
     pub fn change_object<R>(&mut self, slot: Slot, change: impl FnOnce(&mut Object) -> R) -> R {
         let mut entry = self.entry_mut(slot);
-        let result = change(entry.object().expect("the value is an object"));
+        let object = entry.object().expect("the value is an object");
+        let steps = object.memory_steps();
+        let result = change(object);
         entry.clear_cas();
+        self.note_size(slot, steps);
         self.changed();
         result
     }

@@ -20,7 +20,6 @@
 use super::known::Known;
 use super::libraries::Function;
 use super::running::{Busy, Kind};
-use crate::acl::Context;
 use crate::args::Args;
 use crate::batch::Target;
 use crate::clock::monotonic_ns;
@@ -142,7 +141,7 @@ impl ScriptHost<'_, '_> {
             return Err(CmdError::text("ERR This Redis command is not allowed from script"));
         }
         if let Err(denial) = self.engine.acl_check(self.session, resolved, args) {
-            self.engine.note_denial(self.worker, self.session, resolved, args, denial, Context::Lua);
+            self.engine.note_denial_in_script(self.worker, self.session, &self.command, (resolved, args), denial);
             return Err(CmdError::text(denial.message_in_script()));
         }
         if self.rights.read_only && flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {

@@ -133,6 +133,7 @@ pub(crate) fn encoding_name(entry: EntryRef<'_>) -> &'static str {
         ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
         ValueRef::Object(Object::Set(set)) => set.encoding(),
         ValueRef::Object(Object::Zset(zset)) => zset.view().encoding(),
+        ValueRef::Object(Object::Stream(_)) => "stream",
     }
 }
 

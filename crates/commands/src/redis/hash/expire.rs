@@ -14,12 +14,12 @@ pub static HEXPIRE: Command = Command {
     name: "HEXPIRE",
     group: Group::Hash,
     syntax: "key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-    summary: "Sets the expiration time of fields of a hash in seconds. A field keeps its deadline until it is set again or removed.",
+    summary: "Set expiry for hash field using relative time to expire (seconds)",
     complexity: "O(N log M) where N is the number of specified fields and M the number of those that have a deadline",
     since: "7.4.0",
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(hexpire),
 };
 
@@ -32,12 +32,12 @@ pub static HPEXPIRE: Command = Command {
     name: "HPEXPIRE",
     group: Group::Hash,
     syntax: "key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-    summary: "Sets the expiration time of fields of a hash in milliseconds. A field keeps its deadline until it is set again or removed.",
+    summary: "Set expiry for hash field using relative time to expire (milliseconds)",
     complexity: "O(N log M) where N is the number of specified fields and M the number of those that have a deadline",
     since: "7.4.0",
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(hpexpire),
 };
 
@@ -50,12 +50,12 @@ pub static HEXPIREAT: Command = Command {
     name: "HEXPIREAT",
     group: Group::Hash,
     syntax: "key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-    summary: "Sets the expiration time of fields of a hash to a Unix timestamp. A field keeps its deadline until it is set again or removed.",
+    summary: "Set expiry for hash field using an absolute Unix timestamp (seconds)",
     complexity: "O(N log M) where N is the number of specified fields and M the number of those that have a deadline",
     since: "7.4.0",
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(hexpireat),
 };
 
@@ -68,12 +68,12 @@ pub static HPEXPIREAT: Command = Command {
     name: "HPEXPIREAT",
     group: Group::Hash,
     syntax: "key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-    summary: "Sets the expiration time of fields of a hash to a Unix milliseconds timestamp. A field keeps its deadline until it is set again or removed.",
+    summary: "Set expiry for hash field using an absolute Unix timestamp (milliseconds)",
     complexity: "O(N log M) where N is the number of specified fields and M the number of those that have a deadline",
     since: "7.4.0",
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(hpexpireat),
 };
 
@@ -86,7 +86,7 @@ pub static HPERSIST: Command = Command {
     name: "HPERSIST",
     group: Group::Hash,
     syntax: "key FIELDS numfields field [field ...]",
-    summary: "Removes the expiration time of fields of a hash.",
+    summary: "Removes the expiration time for each specified field",
     complexity: "O(N log M) where N is the number of specified fields and M the number of those that have a deadline",
     since: "7.4.0",
     arity: Arity::AtLeast(5),

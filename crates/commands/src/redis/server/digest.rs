@@ -3,8 +3,9 @@
 use sha1::{Digest as _, Sha1};
 use tenon_engine::ds::packed::IntText;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
+use tenon_engine::store::types::stream::StreamId;
 use tenon_engine::store::types::{
-    Collection, Hash, HashRef, List, ListRef, MemberDeadlines, Object, Set, SetRef, ValueType, Zset, ZsetRef,
+    Collection, Hash, HashRef, List, ListRef, MemberDeadlines, Object, Set, SetRef, Stream, ValueType, Zset, ZsetRef,
 };
 
 /// Redis's number of a type, which is part of a key's digest.
@@ -73,6 +74,7 @@ impl Digest {
             ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
             ValueRef::Object(Object::Set(set)) => self.add_members(set.view(), set.deadlines()),
             ValueRef::Object(Object::Zset(zset)) => self.add_scored_members(zset.view(), zset.deadlines()),
+            ValueRef::Object(Object::Stream(stream)) => self.mix_entries(stream),
             ValueRef::Packed(form, bytes) => match value_type {
                 ValueType::Hash => {
                     self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's"), None);
@@ -84,7 +86,7 @@ impl Digest {
                 ValueType::Zset => {
                     self.add_scored_members(Zset::view_packed(form, bytes).expect("the form is a sorted set's"), None);
                 }
-                _ => unreachable!("no other type is packed yet"),
+                _ => unreachable!("no other type is packed"),
             },
         }
         if entry.deadline_ms().is_some() {
@@ -135,6 +137,18 @@ impl Digest {
     fn add_deadline(&mut self, member: &[u8], deadlines: Option<&MemberDeadlines>) {
         if deadlines.is_some_and(|deadlines| deadlines.of(member).is_some()) {
             self.add(b"!!hexpire!!");
+        }
+    }
+
+    fn mix_entries(&mut self, stream: &Stream) {
+        let mut room = IntText::new();
+        for entry in stream.range(StreamId::MIN..=StreamId::MAX) {
+            let id = entry.id();
+            self.mix(format!("{}.{}", id.ms, id.seq).as_bytes());
+            for (field, value) in entry.fields() {
+                self.mix(field.as_bytes(&mut room));
+                self.mix(value.as_bytes(&mut room));
+            }
         }
     }
 

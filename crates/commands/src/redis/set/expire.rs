@@ -19,7 +19,7 @@ pub static SEXPIRE: Command = Command {
     since: tenon_engine::version::TENON,
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(sexpire),
 };
 
@@ -37,7 +37,7 @@ pub static SPEXPIRE: Command = Command {
     since: tenon_engine::version::TENON,
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(spexpire),
 };
 
@@ -55,7 +55,7 @@ pub static SEXPIREAT: Command = Command {
     since: tenon_engine::version::TENON,
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(sexpireat),
 };
 
@@ -73,7 +73,7 @@ pub static SPEXPIREAT: Command = Command {
     since: tenon_engine::version::TENON,
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(spexpireat),
 };
 

@@ -19,7 +19,7 @@ pub static ZEXPIRE: Command = Command {
     since: tenon_engine::version::TENON,
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(zexpire),
 };
 
@@ -37,7 +37,7 @@ pub static ZPEXPIRE: Command = Command {
     since: tenon_engine::version::TENON,
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(zpexpire),
 };
 
@@ -55,7 +55,7 @@ pub static ZEXPIREAT: Command = Command {
     since: tenon_engine::version::TENON,
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(zexpireat),
 };
 
@@ -73,7 +73,7 @@ pub static ZPEXPIREAT: Command = Command {
     since: tenon_engine::version::TENON,
     arity: Arity::AtLeast(6),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
-    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(zpexpireat),
 };
 
