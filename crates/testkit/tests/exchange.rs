@@ -72,6 +72,27 @@ fn commands() -> Vec<(String, Vec<Vec<u8>>)> {
     add("ints-wide", words("SADD {name} 9223372036854775807 -9223372036854775808 0"));
     add("set-mixed", words("SADD {name} 1 2 three 4.5"));
     add("hash-long", vec![text("HSET"), text("{name}"), text("f"), pattern(5_000), text(""), text("")]);
+    for number in 1..=300 {
+        let id = format!("{}-{}", 5 + number / 7, number);
+        add("stream-long", words(&format!("XADD {{name}} {id} field {number} other text")));
+    }
+    add("stream-long", words("XDEL {name} 6-3 40-250"));
+    add("stream-long", words("XTRIM {name} MAXLEN 250"));
+    add("stream-groups", words("XADD {name} 1-1 a 1 b 2"));
+    add("stream-groups", words("XADD {name} 1-2 a 1 b 2"));
+    add(
+        "stream-groups",
+        vec![text("XADD"), text("{name}"), text("7-0"), text(""), pattern(3_000), text("b"), noise(99, 3)],
+    );
+    add("stream-groups", words("XADD {name} 9-18446744073709551615 x 9223372036854775807"));
+    add("stream-groups", words("XGROUP CREATE {name} early 0"));
+    add("stream-groups", words("XGROUP CREATE {name} late $"));
+    add("stream-groups", words("XGROUP CREATECONSUMER {name} late idle"));
+    add("stream-groups", words("XREADGROUP GROUP early one COUNT 2 STREAMS {name} >"));
+    add("stream-groups", words("XREADGROUP GROUP early two COUNT 1 STREAMS {name} >"));
+    add("stream-groups", words("XACK {name} early 1-1"));
+    add("stream-groups", words("XDEL {name} 1-2"));
+    add("stream-empty", words("XGROUP CREATE {name} g 0 MKSTREAM"));
     add("zset-edges", words("ZADD {name} inf a -inf b 0 c 1e300 d 5e-324 e 0.1 f 3 g 9007199254740993 h -2.5 i"));
     commands
 }
@@ -123,13 +144,21 @@ impl Side {
             let answer = self.call(&words);
             assert!(!matches!(answer, Value::Error(_)), "{name}: {answer:?}");
         }
-        commands.into_iter().map(|(name, _)| name).collect()
+        let mut names: Vec<String> = commands.into_iter().map(|(name, _)| name).collect();
+        names.dedup();
+        names
     }
 
-    fn digest(&mut self, key: &str) -> Value {
-        let digest = self.say(&format!("DEBUG DIGEST-VALUE {key}"));
-        let Value::Array(mut digests) = digest else { panic!("{key}: {digest:?}") };
-        digests.pop().expect("a digest")
+    /// A digest of what a key holds, and what is no part of it.
+    fn digest(&mut self, key: &str) -> Vec<Value> {
+        let mut told = vec![self.say(&format!("DEBUG DIGEST-VALUE {key}"))];
+        if self.say(&format!("TYPE {key}")) == Value::Simple(b"stream".to_vec()) {
+            told.push(self.say(&format!("XLEN {key}")));
+            told.push(self.say(&format!("XINFO GROUPS {key}")));
+            told.push(self.say(&format!("XPENDING {key} early")));
+            told.push(self.say(&format!("XPENDING {key} g")));
+        }
+        told
     }
 
     fn dump(&mut self, key: &str) -> Vec<u8> {
@@ -214,7 +243,7 @@ fn error(text: &str) -> Value {
 /// Moves every key from one side to the other.
 fn migrate_all(one: &mut Side, other: &mut Side, options: &str) {
     let keys = one.fill();
-    let before: Vec<Value> = keys.iter().map(|key| one.digest(key)).collect();
+    let before: Vec<Vec<Value>> = keys.iter().map(|key| one.digest(key)).collect();
     let port = other.port();
     let (single, many) = keys.split_at(5);
     for key in single {

@@ -155,6 +155,16 @@ pub fn is_back(front: usize, back: &[u8]) -> bool {
         .all(|is_right| is_right)
 }
 
+/// Appends an element to bytes.
+///
+/// # Panics
+/// When the string is longer than `LEN_MAX`.
+pub fn append(item: Item<'_>, bytes: &mut Vec<u8>) {
+    let at = bytes.len();
+    bytes.resize(at + encoded_len(item), 0);
+    write(item, &mut bytes[at..]);
+}
+
 /// The element that starts at byte `at`.
 #[inline]
 pub(super) fn read(bytes: &[u8], at: usize) -> Element<'_> {

@@ -2,7 +2,7 @@
 
 use super::build::{HashBuilder, ListBuilder, SetBuilder, ZsetBuilder};
 use super::kind::{self, node};
-use super::{DecodeError, Value, intset, listpack, ziplist, zipmap};
+use super::{DecodeError, Value, intset, listpack, stream, ziplist, zipmap};
 use tenon_ds::packed::Item;
 use tenon_store::types::{HashLimits, ListLimits, SetLimits, ZsetLimits};
 use tenon_wire::rdb::Reader;
@@ -152,6 +152,9 @@ pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Va
             hash.finish()
         }
         kind::VALKEY_HASH_2 if scene.origin == Origin::Valkey => read_valkey_fields(reader, limits),
+        kind::STREAM_LISTPACKS | kind::STREAM_LISTPACKS_2 | kind::STREAM_LISTPACKS_3 => {
+            stream::read(kind, reader).map(Value::Stream)
+        }
         kind::MODULE | kind::MODULE_2 => Err(DecodeError::Module),
         other => Err(DecodeError::UnknownKind(other)),
     }

@@ -1,12 +1,13 @@
 //! Writing a value in the forms that Redis 7.0 reads, and 7.4 where fields of a hash expire.
 
-use super::{intset, kind, listpack};
+use super::{intset, kind, listpack, stream};
 use tenon_ds::listpack::{Listpack, ListpackBuf};
 use tenon_ds::packed::{IntText, Item, Packed};
 use tenon_store::entry::ValueRef;
 use tenon_store::types::zset::Direction;
 use tenon_store::types::{
-    Collection, Hash, HashRef, List, ListRef, MemberDeadlines, Object, PackedKind, Rope, Set, SetRef, Zset, ZsetRef,
+    Collection, Hash, HashRef, List, ListRef, MemberDeadlines, Object, PackedKind, Rope, Set, SetRef, Stream, Zset,
+    ZsetRef,
 };
 use tenon_wire::rdb::Writer;
 use tenon_wire::resp::double::write_double;
@@ -29,6 +30,7 @@ enum View<'a> {
     ExpiringHash(HashRef<'a>, &'a MemberDeadlines),
     Set(SetRef<'a>),
     Zset(ZsetRef<'a>),
+    Stream(&'a Stream),
 }
 
 fn view(value: ValueRef<'_>) -> View<'_> {
@@ -51,6 +53,7 @@ fn view(value: ValueRef<'_>) -> View<'_> {
         },
         ValueRef::Object(Object::Set(set)) => View::Set(set.view()),
         ValueRef::Object(Object::Zset(zset)) => View::Zset(zset.view()),
+        ValueRef::Object(Object::Stream(stream)) => View::Stream(stream),
     }
 }
 
@@ -73,6 +76,7 @@ pub fn kind_of(value: ValueRef<'_>) -> u8 {
         View::Set(_) => kind::SET,
         View::Zset(ZsetRef::Packed(packed)) if fits_listpack(packed) => kind::ZSET_LISTPACK,
         View::Zset(_) => kind::ZSET_2,
+        View::Stream(_) => kind::STREAM_LISTPACKS_2,
     }
 }
 
@@ -142,6 +146,7 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
                 writer.double(score);
             });
         }
+        View::Stream(stream) => stream::write(writer, stream),
     }
 }
 

@@ -78,7 +78,7 @@ fn read_deadlines(mut bytes: &[u8], value: &mut Value) -> Result<(), DecodeError
         match value {
             Value::Set(set) => set_deadline(set, &member, deadline_ms)?,
             Value::Zset(zset) => set_deadline(zset, &member, deadline_ms)?,
-            Value::String(_) | Value::List(_) | Value::Hash(_) => {
+            Value::String(_) | Value::List(_) | Value::Hash(_) | Value::Stream(_) => {
                 return Err(DecodeError::malformed("deadlines of members follow a value that has none"));
             }
         }

@@ -17,12 +17,17 @@ pub(super) const ZSET_ZIPLIST: u8 = 12;
 pub(super) const HASH_ZIPLIST: u8 = 13;
 /// Of ziplists.
 pub(super) const LIST_QUICKLIST: u8 = 14;
+pub(super) const STREAM_LISTPACKS: u8 = 15;
 pub(super) const HASH_LISTPACK: u8 = 16;
 pub(super) const ZSET_LISTPACK: u8 = 17;
 /// Of listpacks and of single elements.
 pub(super) const LIST_QUICKLIST_2: u8 = 18;
+/// With counters.
+pub(super) const STREAM_LISTPACKS_2: u8 = 19;
 /// Since Redis 7.2.
 pub(super) const SET_LISTPACK: u8 = 20;
+/// With the times when consumers were active.
+pub(super) const STREAM_LISTPACKS_3: u8 = 21;
 /// Valkey 9's hash whose fields may expire. In release candidates of Redis 7.4 the number stood for something else.
 pub(super) const VALKEY_HASH_2: u8 = 22;
 /// Redis 7.4's hash whose fields may expire.

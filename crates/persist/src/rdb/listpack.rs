@@ -26,6 +26,36 @@ pub(super) fn written(elements: listpack::Listpack<'_>) -> Vec<u8> {
     bytes
 }
 
+/// A listpack of any number of elements on its way to Redis.
+pub(super) struct Builder {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder { bytes: vec![0; HEADER], count: 0 }
+    }
+}
+
+impl Builder {
+    /// Adds an element at the end.
+    pub(super) fn push(&mut self, item: Item<'_>) {
+        listpack::append(item, &mut self.bytes);
+        self.count += 1;
+    }
+
+    /// The listpack.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.bytes.push(END);
+        let len = u32::try_from(self.bytes.len()).expect("who asks for a listpack has looked how much goes into it");
+        let count = u16::try_from(self.count).unwrap_or(COUNT_UNKNOWN);
+        self.bytes[..4].copy_from_slice(&len.to_le_bytes());
+        self.bytes[4..HEADER].copy_from_slice(&count.to_le_bytes());
+        self.bytes
+    }
+}
+
 /// The elements of a listpack, each of which may turn out to be wrong.
 pub(super) struct Elements<'a> {
     /// What lies before the end's byte and is not read yet.

@@ -9,6 +9,7 @@ mod intset;
 mod kind;
 mod listpack;
 mod payload;
+mod stream;
 mod value;
 mod ziplist;
 mod zipmap;

@@ -1,7 +1,7 @@
 //! A value on its way from a payload or a file into the store. Knows no form of writing.
 
 use tenon_store::entry::NewValue;
-use tenon_store::types::{Collection, Hash, List, PACKED_INLINE_MAX, Set, Zset};
+use tenon_store::types::{Collection, Hash, List, PACKED_INLINE_MAX, Set, Stream, Zset};
 use tenon_wire::resp::number::parse_i64;
 
 /// Longest text that is stored as an integer, in bytes: the sign and 19 digits.
@@ -20,6 +20,8 @@ pub enum Value {
     Set(Set),
     /// A sorted set.
     Zset(Zset),
+    /// A stream, the only one that may have no elements.
+    Stream(Stream),
 }
 
 impl Value {
@@ -34,6 +36,7 @@ impl Value {
             Value::Hash(hash) => store_collection(hash, put),
             Value::Set(set) => store_collection(set, put),
             Value::Zset(zset) => store_collection(zset, put),
+            Value::Stream(stream) => store_collection(stream, put),
         }
     }
 }

@@ -6,7 +6,8 @@ use content::{Content, Deadlines, LIMITS, check_round_trip, content, loaded, pay
 use proptest::prelude::*;
 use tenon_ds::packed::Item;
 use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value};
-use tenon_store::types::{Hash, List, Set, Zset};
+use tenon_store::types::stream::{Acknowledgement, Group, References, StreamId};
+use tenon_store::types::{Hash, List, Set, Stream, StreamLimits, Zset};
 use tenon_wire::rdb::{crc64, seal};
 
 /// The content of a value of this form, given as Redis writes it.
@@ -87,7 +88,70 @@ fn values() -> impl Strategy<Value = Value> {
         }
         Value::Zset(zset)
     });
-    prop_oneof![texts().prop_map(Value::String), lists, hashes, sets, expiring, ints.prop_map(set_of), zsets]
+    prop_oneof![
+        streams().prop_map(Value::Stream),
+        texts().prop_map(Value::String),
+        lists,
+        hashes,
+        sets,
+        expiring,
+        ints.prop_map(set_of),
+        zsets
+    ]
+}
+
+/// What is done to a stream.
+#[derive(Clone, Debug)]
+enum Step {
+    Add { after_ms: u64, fields: Vec<(Vec<u8>, Vec<u8>)> },
+    Delete(usize),
+    Group(u8),
+    Deliver { group: u8, consumer: u8, most: usize },
+    Acknowledge { group: u8, at: usize },
+}
+
+fn streams() -> impl Strategy<Value = Stream> {
+    let short = || prop_oneof![Just(b"f".to_vec()), Just(b"12".to_vec()), texts()];
+    let steps = prop_oneof![
+        6 => (0..3u64, proptest::collection::vec((short(), short()), 1..4))
+            .prop_map(|(after_ms, fields)| Step::Add { after_ms, fields }),
+        1 => any::<usize>().prop_map(Step::Delete),
+        1 => (0..3u8).prop_map(Step::Group),
+        2 => (0..3u8, 0..3u8, 1..5usize).prop_map(|(group, consumer, most)| Step::Deliver { group, consumer, most }),
+        1 => (0..3u8, any::<usize>()).prop_map(|(group, at)| Step::Acknowledge { group, at }),
+    ];
+    proptest::collection::vec(steps, 0..60).prop_map(|steps| {
+        let mut stream = Stream::default();
+        let limits = StreamLimits::new(300, 5);
+        for (now_ms, step) in (1_000..).zip(steps) {
+            let ids: Vec<StreamId> = stream.range(StreamId::MIN..=StreamId::MAX).map(|entry| entry.id()).collect();
+            match step {
+                Step::Add { after_ms, fields } => {
+                    let last = stream.last_id();
+                    let id = StreamId::new(last.ms + after_ms, if after_ms == 0 { last.seq + 1 } else { 0 });
+                    let fields = fields.iter().map(|(field, value)| (&field[..], &value[..]));
+                    stream.append(id, fields, limits);
+                }
+                Step::Delete(at) if !ids.is_empty() => _ = stream.delete(ids[at % ids.len()], References::Keep),
+                Step::Group(name) => _ = stream.add_group(&[b'g', name], Group::new(StreamId::MIN, None)),
+                Step::Deliver { group, consumer, most } => {
+                    if let Some(found) = stream.group_mut(&[b'g', group]) {
+                        let (number, _) = found.see_consumer(&[b'c', consumer], now_ms);
+                        stream.deliver(&[b'g', group], number, most, now_ms, Acknowledgement::Expected, |_| {});
+                    }
+                }
+                Step::Acknowledge { group, at } => {
+                    if let Some(id) = ids.get(at % ids.len().max(1))
+                        && let Some(group) = stream.group_mut(&[b'g', group])
+                    {
+                        group.acknowledge(*id);
+                    }
+                }
+                Step::Delete(_) => {}
+            }
+        }
+        stream
+    })
 }
 
 proptest! {
