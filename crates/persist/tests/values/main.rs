@@ -2,11 +2,11 @@
 
 mod content;
 
-use content::{Content, Deadlines, LIMITS, check_round_trip, content, loaded, payload_of};
+use content::{Content, Deadlines, GroupContent, LIMITS, StreamContent, check_round_trip, content, loaded, payload_of};
 use proptest::prelude::*;
 use tenon_ds::packed::Item;
 use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value};
-use tenon_store::types::stream::{Acknowledgement, Group, References, StreamId};
+use tenon_store::types::stream::{Acknowledgement, Group, References, StreamId, StreamState};
 use tenon_store::types::{Hash, List, Set, Stream, StreamLimits, Zset};
 use tenon_wire::rdb::{crc64, seal};
 
@@ -262,6 +262,124 @@ fn forms_of_old_versions_are_read() {
     assert_eq!(read(12, &pair), Ok(Content::Zset(scored(&[("f", 3.5)]), "listpack", none())));
     let pairs = string(b"\x14\0\0\0\x04\0\x81b\x02\x02\x01\x81a\x02\x831.5\x04\xff");
     assert_eq!(read(17, &pairs), Ok(Content::Zset(scored(&[("a", 1.5), ("b", 2.0)]), "listpack", none())));
+}
+
+/// A stream as redis-server 7.0 (19), 8.0 (21) and one before 7.0 (15) write it, in its parts.
+struct StreamParts {
+    kind: u8,
+    block_id: Vec<u8>,
+    block: Vec<u8>,
+    len: u8,
+    last_id: Vec<u8>,
+    pending: Vec<u8>,
+    consumers: Vec<u8>,
+}
+
+const SEEN_MS: u64 = 1_795_329_652_953;
+
+impl StreamParts {
+    fn new(kind: u8) -> StreamParts {
+        let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
+        let seen = SEEN_MS.to_le_bytes();
+        let active = |active: &[u8]| if kind == 21 { active.to_vec() } else { Vec::new() };
+        let one = [&string(b"one")[..], &seen, &active(&seen), b"\x01", &id].concat();
+        let two = [&string(b"two")[..], &seen, &active(&[0xFF; 8]), b"\x00"].concat();
+        StreamParts {
+            kind,
+            block_id: string(b"\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"),
+            // 1-1 is deleted, 1-2 has the block's field a, 3-0 others.
+            block: string(
+                b"=\0\0\0\x18\0\x02\x01\x01\x01\x01\x01\x81a\x02\0\x01\x03\x01\0\x01\0\x01\x01\x01\x04\x01\x02\x01\0\x01\
+                  \x01\x01\x02\x01\x04\x01\0\x01\x02\x01\xdf\xff\x02\x02\x01\x81b\x02\x81x\x02\x81c\x02\x81y\x02\x08\x01\xff",
+            ),
+            len: 2,
+            last_id: b"\x03\x00".to_vec(),
+            pending: [&b"\x01"[..], &id, &seen, b"\x01"].concat(),
+            consumers: [&b"\x02"[..], &one, &two].concat(),
+        }
+    }
+
+    fn read(&self) -> Result<Content, LoadError> {
+        // First id, highest deleted id, entries added; and what the group has read.
+        let (counters, read) =
+            if self.kind == 15 { (&b""[..], &b""[..]) } else { (&b"\x01\x02\x01\x01\x03"[..], &b"\x02"[..]) };
+        let group = [&string(b"g")[..], b"\x01\x02", read, &self.pending, &self.consumers].concat();
+        let body =
+            [&b"\x01"[..], &self.block_id[..], &self.block, &[self.len], &self.last_id, counters, b"\x01", &group]
+                .concat();
+        read_of_version(self.kind, &body, 12)
+    }
+}
+
+#[test]
+fn streams_of_three_versions_are_read() {
+    let id = StreamId::new;
+    let pairs =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(field, value)| ((*field).into(), (*value).into())).collect();
+    for kind in [15, 19, 21] {
+        let before_7 = kind == 15;
+        let active = |active_ms| if kind == 21 { active_ms } else { Some(SEEN_MS) };
+        let state = StreamState {
+            last_id: id(3, 0),
+            max_deleted_id: if before_7 { StreamId::MIN } else { id(1, 1) },
+            entries_added: if before_7 { 2 } else { 3 },
+        };
+        let group = GroupContent {
+            name: b"g".to_vec(),
+            last_id: id(1, 2),
+            entries_read: (!before_7).then_some(2),
+            consumers: vec![
+                (b"one".to_vec(), SEEN_MS, active(Some(SEEN_MS))),
+                (b"two".to_vec(), SEEN_MS, active(None)),
+            ],
+            pending: vec![(id(1, 2), b"one".to_vec(), SEEN_MS, 1)],
+        };
+        let entries = vec![(id(1, 2), pairs(&[("a", "2")])), (id(3, 0), pairs(&[("b", "x"), ("c", "y")]))];
+        let expected = Content::Stream(StreamContent { entries, state, groups: vec![group] });
+        assert_eq!(StreamParts::new(kind).read(), Ok(expected), "{kind}");
+    }
+}
+
+#[test]
+fn streams_that_lie_are_refused() {
+    let refused = |why: &str, change: &dyn Fn(&mut StreamParts)| {
+        let mut parts = StreamParts::new(19);
+        change(&mut parts);
+        assert!(matches!(parts.read(), Err(LoadError::Value(DecodeError::Read(_)))), "{why}: {:?}", parts.read());
+    };
+    let own = StreamParts::new(19);
+    let replace = |bytes: &[u8], from: &[u8], to: &[u8]| {
+        let at = bytes.windows(from.len()).rposition(|window| window == from).expect("it is there");
+        [&bytes[..at], to, &bytes[at + from.len()..]].concat()
+    };
+    refused("a length that is not the entries'", &|parts| parts.len = 3);
+    refused("a last id that is not the last", &|parts| parts.last_id = b"\x02\x00".to_vec());
+    refused("a block's id of 15 bytes", &|parts| parts.block_id = string(&[0; 15]));
+    refused("a block's id behind its entries'", &|parts| parts.block_id = string(&[1; 16]));
+    refused("a block of nothing", &|parts| parts.block = string(b"\x07\0\0\0\0\0\xff"));
+    refused("fewer live entries", &|parts| parts.block = replace(&own.block, b"\x18\0\x02\x01", b"\x18\0\x03\x01"));
+    refused("more live entries", &|parts| parts.block = replace(&own.block, b"\x18\0\x02\x01", b"\x18\0\x01\x01"));
+    refused("a wrong number of elements", &|parts| parts.block = replace(&own.block, b"\x08\x01\xff", b"\x07\x01\xff"));
+    refused("entries out of order", &|parts| {
+        parts.block = replace(&own.block, b"\x02\x01\0\x01\x01\x01", b"\x02\x01\0\x01\0\x01");
+    });
+    refused("half an entry", &|parts| parts.block = replace(&own.block, b"\x02\x01\xdf\xff", b"\x7f\x01\xdf\xff"));
+    // Two consumers have the same entry.
+    let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
+    refused("an entry of two", &|parts| {
+        parts.consumers.pop();
+        parts.consumers.extend_from_slice(b"\x01");
+        parts.consumers.extend_from_slice(&id);
+    });
+    refused("an entry of nobody", &|parts| parts.consumers = b"\x00".to_vec());
+    refused("an entry that the group does not know", &|parts| parts.pending = b"\x00".to_vec());
+    refused("an entry twice", &|parts| {
+        parts.pending = [&b"\x02"[..], &own.pending[1..], &own.pending[1..]].concat();
+    });
+    refused("a consumer twice", &|parts| parts.consumers = replace(&own.consumers, b"two", b"one"));
+    refused("a terabyte of pending entries", &|parts| parts.pending = b"\x81\0\0\x01\0\0\0\0\0".to_vec());
+    refused("a terabyte of consumers", &|parts| parts.consumers = b"\x81\0\0\x01\0\0\0\0\0".to_vec());
+    refused("more behind it", &|parts| parts.consumers.push(0));
 }
 
 #[test]
