@@ -175,12 +175,13 @@ fn add_up(sums: &mut HashMap<Arc<[u8]>, u64>, known: &HeavyHitters) {
     }
 }
 
-/// The heaviest of them in a larger unit, as far as they come to one.
+/// The heaviest of them in a larger unit: what has not come to one counts as one, or keys of quick commands would not be
+/// shown when few are sampled.
 fn heaviest(sums: HashMap<Arc<[u8]>, u64>, unit: u64, count: usize) -> Vec<(Arc<[u8]>, u64)> {
-    let mut all: Vec<(Arc<[u8]>, u64)> =
-        sums.into_iter().map(|(key, sum)| (key, sum / unit)).filter(|&(_, sum)| sum > 0).collect();
+    let mut all: Vec<(Arc<[u8]>, u64)> = sums.into_iter().filter(|&(_, sum)| sum > 0).collect();
     all.sort_unstable_by(|(key, sum), (other, other_sum)| other_sum.cmp(sum).then_with(|| key.cmp(other)));
     all.truncate(count);
+    all.iter_mut().for_each(|(_, sum)| *sum = sum.div_ceil(unit));
     all
 }
 

@@ -1,7 +1,7 @@
 //! The largest keys, kept while the server runs: whoever changes a large value notes it, so that nobody has to look through
 //! all keys for it. What is noted are candidates; whoever asks looks at each anew. Knows no command.
 //!
-//! Every key lies in one of [`STRIPES`] lists of up to [`CANDIDATES`] keys. When a list is full, a larger key displaces the
+//! Every key lies in one of `STRIPES` lists of up to `CANDIDATES` keys. When a list is full, a larger key displaces the
 //! smallest. Keys that have gone make way when a tick looks through a list that has refused a key, or when somebody asks.
 //!
 //! How much a large collection takes is known only by adding up its parts. So a change looks only now and then: with a

@@ -7,7 +7,6 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx};
 use tenon_engine::errors::CmdError;
-use tenon_engine::notify::EventClass;
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream::{StreamId, TakenBlocks};
 use tenon_engine::wire::resp::Reply;
@@ -70,18 +69,16 @@ fn xadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
             Some(trimming) => stream.trim(trimming.trim, trimming.references),
             None => (0, TakenBlocks::default()),
         };
-        Ok(Change::made("xadd", (id, trimmed)))
+        let second_event = (trimmed.0 > 0).then_some("xtrim");
+        Ok(Change::made("xadd", (id, trimmed)).and(second_event))
     };
     let outcome = if options.makes_stream { Some(cx.update(add)?) } else { cx.update_existing(add)? };
-    let Some(((id, (trimmed, taken)), effect)) = outcome else {
+    let Some(((id, (_, taken)), effect)) = outcome else {
         reply.null();
         return Ok(Effect::Unchanged);
     };
-    if trimmed > 0 {
-        cx.notify(EventClass::STREAM, "xtrim");
-        let allocations = taken.allocations();
-        cx.worker().discard_part(taken, allocations);
-    }
+    let allocations = taken.allocations();
+    cx.worker().discard_part(taken, allocations);
     reply_id(reply, id);
     Ok(effect)
 }

@@ -57,8 +57,72 @@ fn no_group(key: &[u8], group: &[u8]) -> CmdError {
     CmdError::new(format!("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option"))
 }
 
+/// What is given, and to whom.
+struct Delivery<'a> {
+    group: &'a [u8],
+    consumer: &'a [u8],
+    /// The most entries of a stream.
+    count: usize,
+    acknowledgement: Acknowledgement,
+    now_ms: u64,
+}
+
+impl Delivery<'_> {
+    /// Gives the consumer what is wanted of a stream that has the group, and writes it behind the stream's key.
+    fn give(
+        &self,
+        stream: &mut Stream,
+        wanted: Wanted,
+        key: &[u8],
+        answer: &mut StreamsReply,
+        reply: &mut Reply<'_>,
+    ) -> Change<()> {
+        let group = stream.group_mut(self.group).expect("it was there at this instant");
+        let last_id = group.last_id();
+        let (consumer, is_new) = group.see_consumer(self.consumer, self.now_ms);
+        let given = match wanted {
+            Wanted::New if stream.behind(last_id).next().is_none() => 0,
+            Wanted::New => {
+                answer.begin_stream(key, reply);
+                let array = reply.array_deferred();
+                let given =
+                    stream.deliver(self.group, consumer, self.count, self.now_ms, self.acknowledgement, |entry| {
+                        reply_entry(reply, &entry);
+                    });
+                reply.finish(array, given);
+                given
+            }
+            Wanted::Given(behind) => {
+                answer.begin_stream(key, reply);
+                let array = reply.array_deferred();
+                let given = behind.next().map_or(0, |from| {
+                    stream.deliver_again(self.group, consumer, from, self.count, self.now_ms, |id, entry| match entry {
+                        Some(entry) => reply_entry(reply, &entry),
+                        None => reply_gone(reply, id),
+                    })
+                });
+                reply.finish(array, given);
+                given
+            }
+        };
+        match (is_new, given) {
+            (true, _) => Change::aside(Some("xgroup-createconsumer"), ()),
+            (false, 0) => Change::nothing(()),
+            (false, _) => Change::aside(None, ()),
+        }
+    }
+}
+
+/// Writes an entry that was deleted after it had been given: its id.
+fn reply_gone(reply: &mut Reply<'_>, id: StreamId) {
+    reply.array(2);
+    reply_id(reply, id);
+    reply.null_array();
+}
+
 fn xreadgroup(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Outcome, CmdError> {
-    let read = ReadArgs::parse(args, Reader::InGroup, cx.now_ms())?;
+    let now_ms = cx.now_ms();
+    let read = ReadArgs::parse(args, Reader::InGroup, now_ms)?;
     let (group, consumer) = read.group(args);
     let mut streams = Vec::with_capacity(read.streams());
     for stream in 0..read.streams() {
@@ -71,50 +135,14 @@ fn xreadgroup(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
             streams.push((key, wanted(args.get(read.id_at(stream)))?));
         }
     }
+    let acknowledgement = if read.no_ack { Acknowledgement::Given } else { Acknowledgement::Expected };
+    let delivery = Delivery { group, consumer, count: read.count, acknowledgement, now_ms };
     let mut answer = StreamsReply::default();
     let mut effect = Effect::Unchanged;
     for (key, wanted) in streams {
-        let mut cx = cx.key(key);
-        let now_ms = cx.now_ms();
-        let outcome = cx.update_existing(|stream: &mut Stream| {
-            let place = stream.group_mut(group).expect("it was there at this instant");
-            let last_id = place.last_id();
-            let (number, is_new) = place.see_consumer(consumer, now_ms);
-            let delivered = match wanted {
-                Wanted::New if stream.behind(last_id).next().is_none() => 0,
-                Wanted::New => {
-                    answer.begin_stream(key, reply);
-                    let array = reply.array_deferred();
-                    let acknowledgement = if read.no_ack { Acknowledgement::Given } else { Acknowledgement::Expected };
-                    let count = stream.deliver(group, number, read.count, now_ms, acknowledgement, |entry| {
-                        reply_entry(reply, &entry);
-                    });
-                    reply.finish(array, count);
-                    count
-                }
-                Wanted::Given(behind) => {
-                    answer.begin_stream(key, reply);
-                    let array = reply.array_deferred();
-                    let count = behind.next().map_or(0, |from| {
-                        stream.deliver_again(group, number, from, read.count, now_ms, |id, entry| match entry {
-                            Some(entry) => reply_entry(reply, &entry),
-                            None => {
-                                reply.array(2);
-                                reply_id(reply, id);
-                                reply.null_array();
-                            }
-                        })
-                    });
-                    reply.finish(array, count);
-                    count
-                }
-            };
-            Ok(match (is_new, delivered) {
-                (true, _) => Change::aside(Some("xgroup-createconsumer"), ()),
-                (false, 0) => Change::nothing(()),
-                (false, _) => Change::aside(None, ()),
-            })
-        })?;
+        let outcome = cx
+            .key(key)
+            .update_existing(|stream: &mut Stream| Ok(delivery.give(stream, wanted, key, &mut answer, reply)))?;
         if let Some(((), Effect::Changed)) = outcome {
             effect = Effect::Changed;
         }

@@ -190,7 +190,8 @@ impl Block {
             redis_len += encoded_len(value);
         }
         debug_assert_eq!(self.bytes.len(), start + rest);
-        self.redis_elements_len += u32::try_from(redis_len).expect("an entry is below 4 GiB");
+        self.redis_elements_len =
+            self.redis_elements_len.saturating_add(u32::try_from(redis_len).expect("an entry is below 4 GiB"));
         self.live += 1;
         self.last = id;
     }
