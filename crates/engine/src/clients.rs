@@ -194,7 +194,7 @@ impl Client {
 }
 
 /// How messages reach connections.
-pub type Post = Box<dyn Fn(ConnectionKey, Message) + Send + Sync>;
+pub type Post = Arc<dyn Fn(ConnectionKey, Message) + Send + Sync>;
 
 /// All clients.
 #[derive(Default)]
@@ -208,6 +208,11 @@ impl Clients {
     /// Says how messages reach connections; once, before the first client.
     pub fn set_post(&self, post: Post) {
         assert!(self.post.set(post).is_ok(), "how messages are posted is said once");
+    }
+
+    /// How messages reach connections, if anybody moves bytes.
+    pub(crate) fn post(&self) -> Option<Post> {
+        self.post.get().cloned()
     }
 
     /// Adds a client.

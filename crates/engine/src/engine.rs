@@ -6,6 +6,7 @@ use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
+use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
 use crate::hotkeys::HotKeys;
 use crate::large::LargeKeys;
@@ -30,6 +31,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tenon_persist::rdb::Limits;
 use tenon_store::access::Noting;
 use tenon_store::types::ListLimits;
 
@@ -79,6 +81,8 @@ pub struct Engine {
     pub(crate) clients_sized_ms: AtomicU64,
     /// Clients that wait for keys.
     pub blocking: Blocking,
+    /// What commands have done outside of this process.
+    pub(crate) errands: Errands,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -164,6 +168,7 @@ impl Engine {
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
+            errands: Errands::default(),
             reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
@@ -238,6 +243,16 @@ impl Engine {
             bytes => bytes,
         };
         ListLimits::new(self.config.list_max_listpack_size(), alone_from)
+    }
+
+    /// Up to where all collections stay in their small forms, for those that are loaded.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            list: self.list_limits(),
+            hash: self.config.hash_limits(),
+            set: self.config.set_limits(),
+            zset: self.config.zset_limits(),
+        }
     }
 
     /// A CAS token that no item has had.

@@ -602,6 +602,7 @@ impl Engine {
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
+            Run::Following { .. } => self.run_following(worker, session, resolved, args, reply),
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply)
             }
@@ -643,6 +644,9 @@ impl Engine {
                         wait.refuse(reply);
                     }
                 })
+            }
+            Run::Following { run, .. } => {
+                run(&mut self.following(worker, session, resolved, args, held), args, reply).map(|_effect| ())
             }
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply)

@@ -49,6 +49,14 @@ impl Engine {
             || self.look(worker, limit)
     }
 
+    /// Bytes up to `maxmemory`, as far as they are known here and now.
+    pub fn memory_left(&self) -> usize {
+        match self.config.maxmemory() as usize {
+            0 => usize::MAX,
+            limit => limit.saturating_sub(memory::used()),
+        }
+    }
+
     /// Takes a share of the room there is, or makes some.
     #[inline(never)]
     fn look(&self, worker: &mut Worker, limit: usize) -> bool {

@@ -59,7 +59,8 @@ impl Engine {
             return Err(exec_abort(&CmdError::OutOfMemory));
         }
         let watched = std::mem::take(&mut session.watched);
-        let whole = transaction.queue.iter().any(|(resolved, _)| matches!(resolved.command.run, Run::Server(_)));
+        let reaches_far = |run: &Run| matches!(run, Run::Server(_) | Run::Following { .. });
+        let whole = transaction.queue.iter().any(|(resolved, _)| reaches_far(&resolved.command.run));
         let mut held = if whole {
             self.lock_everything(worker)
         } else {

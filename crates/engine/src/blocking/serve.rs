@@ -10,6 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::command::{BlockingHandler, Run};
 use crate::context::{KeyCx, KeysCx, Turn};
 use crate::engine::Engine;
+use crate::errand::Errand;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
 use crate::session::Session;
@@ -34,12 +35,13 @@ pub struct ReadyKey {
     pub key: Box<[u8]>,
 }
 
-/// A session's wait.
+/// What a session waits for, and whether the reply goes nowhere (CLIENT REPLY).
 #[derive(Debug)]
-pub(crate) struct Parked {
-    pub(crate) waiter: Arc<Waiter>,
-    /// Whether the reply goes nowhere (CLIENT REPLY).
-    pub(crate) is_silent: bool,
+pub(crate) enum Parked {
+    /// A key.
+    ForKey { waiter: Arc<Waiter>, is_silent: bool },
+    /// The end of an errand.
+    Away { errand: Arc<Errand>, is_silent: bool },
 }
 
 impl Engine {
@@ -94,7 +96,7 @@ impl Engine {
             blocking.timers[self.timer_of(&waiter)].add(end_ns, waiter.ticket, &waiter);
         }
         *session.client.waiter.lock() = Some(Arc::clone(&waiter));
-        session.parked = Some(Parked { waiter, is_silent: session.reply.is_silent() });
+        session.parked = Some(Parked::ForKey { waiter, is_silent: session.reply.is_silent() });
     }
 
     /// Which timer a wait is in: that of the worker which has its connection.
@@ -310,15 +312,18 @@ impl Engine {
 
     /// Ends a session's wait, as the client is gone.
     pub(crate) fn leave_wait(&self, session: &mut Session) {
-        if let Some(parked) = session.parked.take() {
-            self.end_wait(&parked.waiter, Ending::Gone);
+        if let Some(Parked::ForKey { waiter, .. }) = session.parked.take() {
+            self.end_wait(&waiter, Ending::Gone);
             *session.client.waiter.lock() = None;
         }
     }
 
-    /// Writes the reply of a session's command that has waited, if its wait is over; tells whether it is.
+    /// Writes the reply of a session's command that has waited, for a key or an errand, if its wait is over; tells
+    /// whether it is.
     pub fn finish_wait(&self, worker: &mut Worker, session: &mut Session, out: &mut OutBuf) -> bool {
-        let Some(Parked { waiter, is_silent }) = &session.parked else { return false };
+        let Some(Parked::ForKey { waiter, is_silent }) = &session.parked else {
+            return self.finish_errand(worker, session, out);
+        };
         let mut state = waiter.state.lock();
         let State::Ended(reply) = &mut *state else { return false };
         if !is_silent {

@@ -178,6 +178,11 @@ impl ScriptHost<'_, '_> {
                 for index in engine.shards_of(resolved.command, args) {
                     self.take(index)?;
                 }
+                let Reach::Own(held) = &mut self.reach else { return Ok(()) };
+                // What is held is not let go, so that the data names no others meanwhile.
+                for index in engine.further_shards(self.worker, self.session, resolved, args, held) {
+                    self.take(index)?;
+                }
                 Ok(())
             }
         }

@@ -11,4 +11,4 @@ pub mod mset;
 pub(in crate::redis) mod options;
 pub mod range;
 pub mod set;
-mod value;
+pub(super) mod value;
