@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenon_engine::wire::resp::{Proto, Value};
 
 /// Groups whose commands change or read data.
-const GROUPS: [&str; 9] = ["string", "bitmap", "hyperloglog", "list", "hash", "set", "sorted-set", "geo", "generic"];
+const GROUPS: [&str; 10] =
+    ["string", "bitmap", "hyperloglog", "list", "hash", "set", "sorted-set", "geo", "stream", "generic"];
 /// Commands that would end or hold up the play, or need a second server.
 const LEFT_OUT: [&str; 6] = ["migrate", "pfdebug", "pfselftest", "swapdb", "restore", "wait"];
 /// Keys by what they are likely to hold, so that most commands find the type they want.
-const KEYS: [(&str, [&str; 3]); 9] = [
+const KEYS: [(&str, [&str; 3]); 10] = [
     ("string", ["s1", "s2", "s3"]),
     ("bitmap", ["s1", "s2", "s3"]),
     ("hyperloglog", ["p1", "p2", "p3"]),
@@ -22,7 +23,8 @@ const KEYS: [(&str, [&str; 3]); 9] = [
     ("set", ["m1", "m2", "m3"]),
     ("sorted-set", ["z1", "z2", "z3"]),
     ("geo", ["g1", "g2", "z1"]),
-    ("generic", ["s1", "l1", "z1"]),
+    ("stream", ["x1", "x2", "x3"]),
+    ("generic", ["s1", "l1", "x1"]),
 ];
 
 fn bulk(text: &str) -> Vec<u8> {
@@ -100,7 +102,7 @@ impl Player {
         match text(field(argument, "type").expect("an argument has a type")).as_str() {
             "key" => self.key(group),
             "integer" => match name.as_str() {
-                "numkeys" => bulk("2"),
+                "numkeys" | "numfields" | "nummembers" | "numids" => bulk("2"),
                 // Neither so many that a call takes long nor so far that a string takes much room.
                 "offset" => self.random.below(5_000).to_string().into_bytes(),
                 "cursor" | "destination-db" | "db" => bulk(self.random.one_of(&["0", "0", "1"])),
@@ -115,6 +117,15 @@ impl Player {
             "pattern" => bulk(self.random.one_of(&["*", "e*", "*1*", "[a-e]*"])),
             _ => match name.as_str() {
                 "encoding" => bulk(self.random.one_of(&["u8", "i16", "u1", "i64", "u63"])),
+                "id" | "start" | "end" | "last-id" | "lastid" if group == "stream" => {
+                    let id = format!("{}-{}", self.random.below(200), self.random.below(3));
+                    match self.random.below(6) {
+                        0 => bulk(self.random.one_of(&["-", "+", "$", ">", "0"])),
+                        _ => id.into_bytes(),
+                    }
+                }
+                "min-idle-time" => bulk("0"),
+                "group" | "consumer" => bulk(self.random.one_of(&["one", "two"])),
                 "min" | "max" | "start" | "stop" => {
                     bulk(self.random.one_of(&["-", "+", "(1", "[element:5", "0", "10", "-1", "(element:70", "-inf"]))
                 }
@@ -131,9 +142,10 @@ impl Player {
         }
         let kind = text(field(argument, "type").expect("an argument has a type"));
         let token = field(argument, "token").map(text);
-        let is_key = kind == "key" && token.is_none();
-        // As `numkeys` says.
-        let times = match (flags.contains("multiple"), is_key) {
+        let name = text(field(argument, "name").expect("an argument has a name"));
+        // As `numkeys` and its like say.
+        let is_counted = kind == "key" && token.is_none() || ["field", "member", "id"].contains(&name.as_str());
+        let times = match (flags.contains("multiple"), is_counted) {
             (true, true) => 2,
             (true, false) => self.random.below(4) + 1,
             (false, _) => 1,
@@ -317,6 +329,30 @@ fn check_zset(server: &mut Server, key: &[u8]) {
     check_limits(server, key, "listpack", (len, 128), once.keys(), 64);
 }
 
+fn check_stream(server: &mut Server, key: &[u8]) {
+    let entries = |answer: &Value| -> Vec<(u64, u64, Value)> {
+        let id = |entry: &Value| {
+            let id = text(&items(entry)[0]);
+            let (ms, seq) = id.split_once('-').expect("an id has two parts");
+            (ms.parse().expect("a number"), seq.parse().expect("a number"), items(entry)[1].clone())
+        };
+        items(answer).iter().map(id).collect()
+    };
+    let all = entries(&ask(server, &[b"XRANGE", key, b"-", b"+"]));
+    assert_eq!(number(&ask(server, &[b"XLEN", key])) as usize, all.len());
+    assert!(all.is_sorted_by(|(ms, seq, _), (next_ms, next_seq, _)| (ms, seq) < (next_ms, next_seq)));
+    let mut back = entries(&ask(server, &[b"XREVRANGE", key, b"+", b"-"]));
+    back.reverse();
+    assert_eq!(back, all);
+    for (ms, seq, fields) in &all {
+        let id = format!("{ms}-{seq}");
+        let found = entries(&ask(server, &[b"XRANGE", key, id.as_bytes(), id.as_bytes()]));
+        assert_eq!(found, [(*ms, *seq, fields.clone())]);
+    }
+    let info = ask(server, &[b"XINFO", b"STREAM", key]);
+    assert_eq!(field(&info, "length").map(number), Some(all.len() as i64));
+}
+
 /// Looks at every key of the database by all ways.
 fn check_all(server: &mut Server) -> usize {
     let keys: BTreeSet<Vec<u8>> = list(server, &[b"KEYS", b"*"]).into_iter().collect();
@@ -331,7 +367,7 @@ fn check_all(server: &mut Server) -> usize {
             "hash" => check_hash(server, key),
             "set" => check_set(server, key),
             "zset" => check_zset(server, key),
-            "stream" => assert!(number(&ask(server, &[b"XLEN", key])) >= 0),
+            "stream" => check_stream(server, key),
             other => panic!("{other} is no type"),
         }
         assert!(number(&ask(server, &[b"MEMORY", b"USAGE", key])) > 0);
@@ -368,6 +404,11 @@ fn random_commands_leave_every_value_in_order() {
         assert!(commands.len() > 100, "only {} commands", commands.len());
         let mut player = Player { random: Random(seed) };
         for round in 0..40 {
+            for (key, group) in ["x1", "x2", "x3"].into_iter().flat_map(|key| ["one", "two"].map(|group| (key, group)))
+            {
+                // Where the group is there already, or the key is no stream, all stays as it is.
+                server.run(&["XGROUP", "CREATE", key, group, "0", "MKSTREAM"].map(bulk));
+            }
             for _ in 0..200 {
                 let command = &commands[player.random.below(commands.len())];
                 // Nothing is emptied all at once, or nothing would grow.

@@ -179,6 +179,11 @@ impl Client {
 }
 
 impl Client {
+    /// Notes that so many of its commands have run. Only the client's worker says so.
+    pub(crate) fn count_commands(&self, count: u64) {
+        self.commands.store(self.commands.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+    }
+
     /// Bytes of memory that the client takes: itself, input that is kept, commands that MULTI has queued, and output
     /// that is not sent.
     pub fn memory(&self) -> u64 {

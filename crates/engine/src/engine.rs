@@ -37,6 +37,8 @@ use tenon_store::types::ListLimits;
 
 /// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
 pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
+/// The time between ticks while DEBUG PAUSE-CRON lasts.
+const PAUSED_TICK: Duration = Duration::from_millis(10);
 
 /// How a shutdown is asked for.
 pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
@@ -95,6 +97,11 @@ pub struct Engine {
     pub run_id: String,
     /// Whether keys expire ahead of access (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expiry: AtomicBool,
+    /// Whether what a tick only keeps in order is done (DEBUG PAUSE-CRON).
+    pub housekeeping: AtomicBool,
+    /// Whether scripts may call commands of the server and of clients that are not for scripts (DEBUG
+    /// SET-DISABLE-DENY-SCRIPTS).
+    pub scripts_inspect: AtomicBool,
     /// Bytes from which an element of a long list has a node of its own (DEBUG QUICKLIST-PACKED-THRESHOLD); 0 for those
     /// that are longer than a node may be.
     pub list_alone_from: AtomicUsize,
@@ -169,6 +176,8 @@ impl Engine {
             started_ms: now_us() / 1_000,
             run_id,
             active_expiry: AtomicBool::new(true),
+            housekeeping: AtomicBool::new(true),
+            scripts_inspect: AtomicBool::new(false),
             list_alone_from: AtomicUsize::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
@@ -255,13 +264,26 @@ impl Engine {
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
         worker.client = 0;
-        let mut next = self.expire_tick(worker);
+        let next = if self.housekeeping.load(Ordering::Relaxed) { self.keep_house(worker) } else { PAUSED_TICK };
         worker.sweep();
-        tenon_ds::slab::collect();
-        self.compact_tick(worker);
         for key in self.pause.end_if_due(worker.clock.now_ms) {
             self.clients.tell(key, Message::Unpause);
         }
+        self.end_due_waits(worker);
+        self.leave_queues_deferred();
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
+        }
+        self.broadcast_changes(worker);
+        next
+    }
+
+    /// The part of a tick that nobody waits for.
+    fn keep_house(&self, worker: &mut Worker) -> Duration {
+        let next = self.expire_tick(worker);
+        worker.sweep();
+        tenon_ds::slab::collect();
+        self.compact_tick(worker);
         if worker.index == 0 {
             self.flush_if_due(worker);
             self.end_hot_keys_if_due(worker.clock.now_ms);
@@ -271,16 +293,7 @@ impl Engine {
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
         }
-        if self.evict_ahead(worker) {
-            next = Duration::ZERO;
-        }
-        self.end_due_waits(worker);
-        self.leave_queues_deferred();
-        if !worker.ready.is_empty() {
-            self.serve_ready(worker);
-        }
-        self.broadcast_changes(worker);
-        next
+        if self.evict_ahead(worker) { Duration::ZERO } else { next }
     }
 
     /// Says how a shutdown is asked for; once.
@@ -322,8 +335,12 @@ impl Engine {
                 return Err(SetError::Value(name, error));
             }
         }
-        if changed.iter().any(|changed| changed.setting.id == SettingId::requirepass) {
-            self.apply_requirepass();
+        for Changed { setting, .. } in &changed {
+            match setting.id {
+                SettingId::requirepass => self.apply_requirepass(),
+                SettingId::tracking_table_max_keys => self.forget_surplus(),
+                _ => {}
+            }
         }
         Ok(())
     }

@@ -166,11 +166,13 @@ impl Engine {
         }
         let client = &session.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
-        client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
+        // One that waits now counts when its wait is over.
+        client.count_commands((ran as u64).saturating_sub(session.is_parked().into()));
         if stretch_started - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }
         worker.sweep();
+        self.evict_behind(worker);
         self.broadcast_changes(worker);
         (ran, stopped)
     }
@@ -233,6 +235,7 @@ impl Engine {
             worker.stats.all.commands.add(1);
         }
         worker.sweep();
+        self.evict_behind(worker);
         self.broadcast_changes(worker);
         match (session.closing, session.is_parked()) {
             (true, _) => Stopped::Closing,
@@ -320,7 +323,9 @@ impl Engine {
         from: usize,
         each_us: u64,
     ) {
-        for (index, call) in calls.iter().enumerate().skip(from) {
+        // The last one, if it waits now, is noted when its wait ends.
+        let ended = calls.len() - usize::from(session.is_parked());
+        for (index, call) in calls[..ended].iter().enumerate().skip(from) {
             let (Target::Key(resolved, _) | Target::Other(resolved)) = &call.target else { continue };
             if resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
                 continue;
@@ -560,7 +565,7 @@ impl Engine {
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
             Some(PauseMode::Write) => {
                 let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
-                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved, args)
+                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)
             }
         };
         if waits {

@@ -29,12 +29,13 @@ impl Engine {
     }
 
     /// Whether running this command, EXEC above all, would write.
-    pub(crate) fn writes_when_run(&self, session: &Session, resolved: Resolved, _args: &Args<'_>) -> bool {
+    pub(crate) fn writes_when_run(&self, session: &Session, resolved: Resolved) -> bool {
+        let may_write = |(queued, args): &(Resolved, OwnedArgs)| {
+            queued.command.flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE))
+                && !self.says_no_writes(*queued, &args.view())
+        };
         is_exec(resolved)
-            && session.transaction.as_ref().is_some_and(|transaction| {
-                let waits = Flags::WRITE.or(Flags::MAY_REPLICATE);
-                transaction.queue.iter().any(|(queued, _)| queued.command.flags.any(waits))
-            })
+            && session.transaction.as_ref().is_some_and(|transaction| transaction.queue.iter().any(may_write))
     }
 
     /// Runs MULTI's queue as one: all shards that it touches are locked before the first command and until the last.

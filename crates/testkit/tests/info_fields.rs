@@ -2,10 +2,10 @@
 //! fields only which ones Tenon leaves out, and why.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::time::Duration;
 use tenon_client::{Resp, Value};
-use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::oracle::oracle;
+use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -59,15 +59,7 @@ fn info_has_the_fields_of_redis_and_of_exporters() {
     for name in LATER {
         assert!(ours.contains_key(*name), "{name} is missing");
     }
-    let redis = match Server::redis(&[]) {
-        Ok(server) => server,
-        Err(StartError::Missing(what)) => {
-            assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
-            let _ = writeln!(std::io::stderr(), "skipped the comparison with the original server: {what}");
-            return;
-        }
-        Err(other) => panic!("{other}"),
-    };
+    let Some(redis) = oracle(Dialect::Redis, &[]) else { return };
     let theirs = fields(&mut client(&redis));
     assert!(theirs.len() > 100, "only {} fields", theirs.len());
     let mut problems = Vec::new();

@@ -164,6 +164,7 @@ impl Engine {
         let args = args.view();
         let mut out = OutBuf::new();
         let mut reply = Reply::new(&mut out, waiter.proto);
+        let started_ns = monotonic_ns();
         // Whoever is told of changes is told whose they are.
         let pusher = std::mem::replace(&mut worker.client, waiter.client.id);
         let outcome = self.run_again(worker, waiter, &args, key, &mut held, &mut reply);
@@ -176,10 +177,21 @@ impl Engine {
         for key in keys_of(waiter, &args) {
             self.leave_queue(waiter, key, held.shard(self.shards.index(self.shards.hash(key))));
         }
+        let duration_us = (monotonic_ns() - started_ns) / 1_000;
+        self.note_if_slow(worker.clock.now_ms, waiter, &args, duration_us);
         *state = State::Ended(out);
         drop(state);
         drop(held);
         self.ended(waiter);
+    }
+
+    /// Notes a command that has waited and is served in the slow log: only now is it known how long it took, the wait
+    /// apart. As in Redis one that has waited in vain is not noted.
+    fn note_if_slow(&self, now_ms: u64, waiter: &Waiter, args: &Args<'_>, duration_us: u64) {
+        let threshold_us = self.config.slowlog_log_slower_than();
+        if threshold_us >= 0 && duration_us >= threshold_us as u64 {
+            self.slowlog.add(now_ms, duration_us, args, &[], &waiter.client, self.config.slowlog_max_len());
+        }
     }
 
     /// Runs the command of a waiting client, unless the client may not run it any more.
@@ -319,6 +331,7 @@ impl Engine {
         }
         drop(state);
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        session.client.count_commands(1);
         *session.client.waiter.lock() = None;
         session.parked = None;
         true

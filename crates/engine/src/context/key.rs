@@ -114,6 +114,11 @@ impl<'a> KeyCx<'a> {
         Some(slot)
     }
 
+    /// Where the key is, past its deadline or not: DEBUG looks at what is there.
+    pub fn find_as_it_is(&self) -> Option<Slot> {
+        self.keyspace()?.find(self.hash, self.key)
+    }
+
     /// Removes what is due of the key in a slot; gives the slot if anything is left.
     ///
     /// All members that are due go, however many: what reads a collection, by rank for example, relies on it. Many are due

@@ -130,6 +130,7 @@ impl Object {
         const ELEMENTS_A_PART: usize = 512;
         match self {
             Object::Shared(_) | Object::Rope(_) | Object::List(_) => self.allocations(),
+            Object::Stream(stream) => stream.memory_steps(),
             _ => self.allocations() / ELEMENTS_A_PART + 1,
         }
     }

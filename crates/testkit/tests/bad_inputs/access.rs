@@ -1,9 +1,10 @@
 //! Doors that stay shut: passwords, what only an operator may, who comes from elsewhere. Knows no handler.
 
-use crate::support::{PATIENCE, assert_alive, oracle, read_until_closed, resp, tenon, wait_until};
+use crate::support::{PATIENCE, assert_alive, read_until_closed, resp, tenon, wait_until};
 use std::io::Write;
 use std::net::{IpAddr, UdpSocket};
 use tenon_client::{Address, Resp, Stream, Value};
+use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 

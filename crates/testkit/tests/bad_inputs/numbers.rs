@@ -1,9 +1,10 @@
 //! Numbers at and over every limit, in every place where a command or verb takes one: the original servers' answers.
 //! Knows where numbers stand, not what they do.
 
-use crate::support::{assert_alive, connect, oracle, read_until, send, tenon};
+use crate::support::{assert_alive, connect, read_until, send, tenon};
 use tenon_client::Stream;
 use tenon_client::resp::encode_command;
+use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 

@@ -59,6 +59,7 @@ pub fn leaf_kind(command: &str, name: &str) -> Kind {
         // Bounds of several kinds, and ids of entries.
         "start" | "stop" if command == "ZRANGE" => Kind::String,
         "start" | "end" if command.starts_with('X') => Kind::String,
+        "min-idle-time" if command == "XPENDING" => Kind::Integer,
         "key" | "key1" | "key2" | "newkey" => Kind::Key,
         "destination" | "destkey" | "dst" | "source" | "sourcekey" | "src" => Kind::Key,
         "pattern" => Kind::Pattern,

@@ -286,6 +286,11 @@ impl Stream {
         self.block_count() + self.groups.values().map(Group::allocations).sum::<usize>() + 1
     }
 
+    /// About how many steps `memory` takes, and more for a long stream: it need not be looked at with every entry.
+    pub fn memory_steps(&self) -> usize {
+        self.block_count() + self.groups.len()
+    }
+
     /// Bytes of memory beside the object itself.
     pub fn memory(&self) -> usize {
         let groups = self.groups().map(|(name, group)| name.len() + size_of::<(Box<[u8]>, Group)>() + group.memory());
