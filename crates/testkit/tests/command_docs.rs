@@ -29,7 +29,10 @@ const DIFFERS: &[(&str, &str)] = &[
     ("hscan", "NOVALUES is of a later version"),
     ("lcs", "the length is called min-match-len, as in Redis 7.2"),
     ("lolwut", "Redis names no argument of a version's own"),
-    ("migrate", "the empty string is shown as two quotation marks, as the syntax has it"),
+    (
+        "migrate",
+        "the empty string is called as it looks, and what stands in an optional choice is not optional once more",
+    ),
     ("pfmerge", "sources may be left out, as in Redis 7.2"),
     ("psubscribe", "a pattern is one argument, not a block of one"),
     ("set", "conditions on the value are of a later version"),
