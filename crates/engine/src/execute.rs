@@ -103,6 +103,10 @@ impl Engine {
         if session.client.paused.load(Ordering::Relaxed) {
             session.client.paused.store(false, Ordering::Relaxed);
         }
+        // What others have sent before these commands came stands before their replies.
+        if session.client.outbox.is_waiting() {
+            session.client.outbox.take(out);
+        }
         let mut ran = 0;
         let mut args_from = 0;
         let mut stopped = Stopped::No;
@@ -221,6 +225,9 @@ impl Engine {
         worker.serve(&session.client);
         let started = Instant::now();
         session.client.paused.store(false, Ordering::Relaxed);
+        if session.client.outbox.is_waiting() {
+            session.client.outbox.take(out);
+        }
         if session.client.killed.load(Ordering::Relaxed) {
             session.closing = true;
             return Stopped::Closing;
