@@ -90,6 +90,8 @@ counters! {
         mc_touch,
         /// memcached: touch and gat requests whose key was there.
         mc_touch_hits,
+        /// memcached: meta commands.
+        mc_meta,
         /// memcached: flush_all requests.
         mc_flush,
         /// memcached: incr requests whose key was there.

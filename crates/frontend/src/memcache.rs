@@ -4,6 +4,10 @@
 //! Clients live in database 0. `requirepass` and users are the other front end's: memcached's text protocol has no
 //! place for them, so who may reach this port may use it.
 
+mod keys;
+mod meta;
+
+use self::keys::{Keys, bytes_of};
 use crate::Flow;
 use crate::pending;
 use std::ops::Range;
@@ -17,11 +21,10 @@ use tenon_engine::Engine;
 use tenon_engine::args::BigArg;
 use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::clients::Client;
-use tenon_engine::context::KeyCx;
 use tenon_engine::pause::PauseMode;
-use tenon_engine::store::hash::KeyHash;
 use tenon_engine::store::types::Rope;
-use tenon_engine::wire::memcache::{Fatal, Limits, Refusal, Request, RequestError, Step, StoreVerb, TextDecoder};
+use tenon_engine::wire::memcache::{Fatal, Limits, MetaWords, Refusal, Request, RequestError, Step, StoreVerb};
+use tenon_engine::wire::memcache::TextDecoder;
 use tenon_engine::wire::{OutBuf, Place, Span};
 use tenon_engine::worker::Worker;
 
@@ -256,7 +259,7 @@ impl MemcacheConnection {
             let args_from = scratch.args.spans.len();
             let step = self.decoder.next(buf, *at, &mut scratch.args, &limits)?;
             let mut note = |key: Span| {
-                let hash = engine.shards.hash(bytes_of(key, buf));
+                let hash = engine.shards.hash(bytes_of(key, buf, &scratch.args.scratch));
                 engine.shards.prefetch(hash);
                 scratch.hashes.push(hash);
             };
@@ -267,6 +270,7 @@ impl MemcacheConnection {
                     | Request::Arithmetic { key, .. }
                     | Request::Delete { key, .. }
                     | Request::Touch { key, .. } => note(key),
+                    Request::Meta { .. } | Request::MetaDebug => note(scratch.args.spans[args_from]),
                     _ => {}
                 },
                 Step::Refused { refusal, .. } => refusal.stale_key.into_iter().for_each(note),
@@ -299,7 +303,8 @@ impl MemcacheConnection {
         buf: &[u8],
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
-        let mut keys = Keys { engine, hashes: &scratch.hashes, next: 0, loaded: 0 };
+        let mut keys = Keys::new(engine, &scratch.hashes);
+        let decoded = &scratch.args.scratch;
         let mut args_from = 0;
         let mut ran = 0;
         let mut stopped = Stopped::No;
@@ -318,9 +323,18 @@ impl MemcacheConnection {
             let args = &scratch.args.spans[args_from..request.args_end];
             args_from = request.args_end;
             let outcome = match request.step {
+                Step::Request { request: Request::Meta { verb, data, .. }, .. } => {
+                    let words = MetaWords::new(args, buf, decoded);
+                    meta::run(engine, worker, verb, words, self.data(data, buf), &mut keys, out);
+                    Ran::Wholly
+                }
+                Step::Request { request: Request::MetaDebug, .. } => {
+                    meta::debug(worker, MetaWords::new(args, buf, decoded), &mut keys, out);
+                    Ran::Wholly
+                }
                 Step::Request { request, .. } => self.run(engine, worker, request, args, &mut keys, buf, out),
                 Step::Refused { refusal, .. } => {
-                    refuse(worker, refusal, &mut keys, buf, out);
+                    refuse(worker, refusal, &mut keys, buf, decoded, out);
                     Ran::Wholly
                 }
                 Step::Skip { .. } | Step::Incomplete | Step::Big { .. } => unreachable!("none of these is kept"),
@@ -367,14 +381,14 @@ impl MemcacheConnection {
         let (answer, noreply) = match request {
             Request::Get { verb, exptime, last } => {
                 let reading = Reading::of(verb, exptime);
-                let (before, behind) = (keys.next, keys.next + args.len());
+                let (before, behind) = (keys.passed(), keys.passed() + args.len());
                 keys.skip_to(before + self.answered);
                 let mut failed = None;
                 for &key in &args[self.answered..] {
                     if out.len() > OUTPUT_PAUSE {
-                        return Ran::Partly(keys.next - before);
+                        return Ran::Partly(keys.passed() - before);
                     }
-                    if let Err(answer) = keys.visit(worker, bytes_of(key, buf), |cx| get::get(cx, reading, out)) {
+                    if let Err(answer) = keys.visit(worker, bytes_of(key, buf, &[]), |cx| get::get(cx, reading, out)) {
                         failed = Some(answer);
                         break;
                     }
@@ -391,11 +405,8 @@ impl MemcacheConnection {
                 }
             }
             Request::Store { verb, key, flags, exptime, data, noreply } => {
-                let data = match data.resolve(buf, &[]) {
-                    Place::Bytes(bytes) => Data::Bytes(bytes),
-                    Place::Big(_) => Data::Big(self.big.as_ref().expect("the data block was taken out of the stream")),
-                };
-                let key = bytes_of(key, buf);
+                let data = self.data(data, buf);
+                let key = bytes_of(key, buf, &[]);
                 if engine.make_room(worker) {
                     (keys.visit(worker, key, |cx| store::store(cx, verb, Item { flags, exptime, data })), noreply)
                 } else {
@@ -409,17 +420,17 @@ impl MemcacheConnection {
                 }
             }
             Request::Arithmetic { verb, key, delta, noreply } => {
-                let key = bytes_of(key, buf);
+                let key = bytes_of(key, buf, &[]);
                 if engine.make_room(worker) {
                     (keys.visit(worker, key, |cx| arith::arithmetic(cx, verb, delta)), noreply)
                 } else {
-                    keys.skip_to(keys.next + 1);
+                    keys.skip_to(keys.passed() + 1);
                     (Answer::OutOfMemory, noreply)
                 }
             }
-            Request::Delete { key, noreply } => (keys.visit(worker, bytes_of(key, buf), delete::delete), noreply),
+            Request::Delete { key, noreply } => (keys.visit(worker, bytes_of(key, buf, &[]), delete::delete), noreply),
             Request::Touch { key, exptime, noreply } => {
-                (keys.visit(worker, bytes_of(key, buf), |cx| touch::touch(cx, exptime)), noreply)
+                (keys.visit(worker, bytes_of(key, buf, &[]), |cx| touch::touch(cx, exptime)), noreply)
             }
             Request::FlushAll { exptime, noreply } => (admin::flush_all(engine, worker, exptime), noreply),
             Request::Verbosity { level, noreply } => (admin::verbosity(engine, level), noreply),
@@ -432,11 +443,17 @@ impl MemcacheConnection {
                 return Ran::Wholly;
             }
             Request::Stats => {
-                let kind = args.first().map(|&word| bytes_of(word, buf));
+                let kind = args.first().map(|&word| bytes_of(word, buf, &[]));
                 stats::stats(engine, worker, &self.client, kind, out.tail());
                 return Ran::Wholly;
             }
+            Request::MetaNoop => {
+                worker.stats.all.mc_meta.add(1);
+                out.tail().extend_from_slice(b"MN\r\n");
+                return Ran::Wholly;
+            }
             Request::Quit => return Ran::Closing,
+            Request::Meta { .. } | Request::MetaDebug => unreachable!("these have words, and run elsewhere"),
         };
         if answer.is_error() {
             worker.stats.all.errors.add(1);
@@ -445,6 +462,15 @@ impl MemcacheConnection {
             answer.write(out.tail());
         }
         Ran::Wholly
+    }
+
+    /// The data block of a request.
+    #[inline]
+    fn data<'a>(&'a self, data: Span, buf: &'a [u8]) -> Data<'a> {
+        match data.resolve(buf, &[]) {
+            Place::Bytes(bytes) => Data::Bytes(bytes),
+            Place::Big(_) => Data::Big(self.big.as_ref().expect("the data block was taken out of the stream")),
+        }
     }
 
     /// Ends a stream that cannot be followed any further.
@@ -469,57 +495,22 @@ impl MemcacheConnection {
     }
 }
 
-/// The keys of a batch, visited in order. The memory of the next `BATCH_MAX` is loaded before the first of them is.
-struct Keys<'a> {
-    engine: &'a Engine,
-    hashes: &'a [KeyHash],
-    /// The next key to visit.
-    next: usize,
-    /// Keys before this one are loaded.
-    loaded: usize,
-}
-
-impl Keys<'_> {
-    /// Visits the next key.
-    #[inline]
-    fn visit<R>(&mut self, worker: &mut Worker, key: &[u8], visit: impl FnOnce(&mut KeyCx<'_>) -> R) -> R {
-        if self.next == self.loaded {
-            self.load();
-        }
-        let hash = self.hashes[self.next];
-        self.next += 1;
-        self.engine.with_key(worker, DATABASE, hash, key, visit)
-    }
-
-    /// Leaves the keys before this one out.
-    #[inline]
-    fn skip_to(&mut self, next: usize) {
-        self.next = next;
-        self.loaded = self.loaded.max(next);
-    }
-
-    #[inline]
-    fn load(&mut self) {
-        let until = self.hashes.len().min(self.next + BATCH_MAX);
-        // A single key is looked for at once.
-        if until - self.next > 1 {
-            for &hash in &self.hashes[self.next..until] {
-                self.engine.shards.prefetch_entry(DATABASE, hash);
-            }
-        }
-        self.loaded = until;
-    }
-}
-
 /// Answers a request that was refused as it was read.
 #[cold]
-fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8], out: &mut OutBuf) {
+fn refuse(
+    worker: &mut Worker,
+    refusal: Refusal,
+    keys: &mut Keys<'_>,
+    buf: &[u8],
+    decoded: &[u8],
+    out: &mut OutBuf,
+) {
     worker.stats.all.errors.add(1);
     if refusal.error == RequestError::TooLarge {
         worker.stats.all.mc_too_large.add(1);
     }
     if let Some(key) = refusal.stale_key {
-        keys.visit(worker, bytes_of(key, buf), delete::drop_stale);
+        keys.visit(worker, bytes_of(key, buf, decoded), delete::drop_stale);
     }
     if !refusal.noreply {
         out.tail().extend_from_slice(refusal.error.text().as_bytes());
@@ -534,6 +525,7 @@ fn waits(mode: PauseMode, step: &Step) -> bool {
         (PauseMode::All, _) => true,
         (PauseMode::Write, Step::Request { request, .. }) => match request {
             Request::Get { exptime, .. } => exptime.is_some(),
+            Request::Meta { writes, .. } => *writes,
             Request::Store { .. }
             | Request::Arithmetic { .. }
             | Request::Delete { .. }
@@ -551,14 +543,5 @@ fn end_of(step: &Step) -> usize {
     match step {
         Step::Request { end, .. } | Step::Refused { end, .. } | Step::Skip { end } => *end,
         Step::Incomplete | Step::Big { .. } => unreachable!("a batch holds whole requests"),
-    }
-}
-
-/// A key or word, which is always in the buffer.
-#[inline]
-fn bytes_of(span: Span, buf: &[u8]) -> &[u8] {
-    match span.resolve(buf, &[]) {
-        Place::Bytes(bytes) => bytes,
-        Place::Big(_) => unreachable!("only data blocks are taken out of the stream"),
     }
 }

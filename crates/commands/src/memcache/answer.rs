@@ -31,6 +31,8 @@ pub enum Answer {
     OutOfMemoryStoring,
     /// The same for a counter.
     OutOfMemory,
+    /// The same for a counter that is to be made.
+    OutOfMemoryCounting,
     /// The key holds another type than a string.
     WrongType,
     /// A memory limit that is too small to mean megabytes.
@@ -64,6 +66,7 @@ impl Answer {
             Answer::TooLarge => "SERVER_ERROR object too large for cache",
             Answer::OutOfMemoryStoring => "SERVER_ERROR out of memory storing object",
             Answer::OutOfMemory => "SERVER_ERROR out of memory",
+            Answer::OutOfMemoryCounting => "SERVER_ERROR Out of memory allocating new item",
             Answer::WrongType => "SERVER_ERROR the key holds a value of another type than string",
             Answer::LimitTooSmall => "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m",
             Answer::LimitInBytes => "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes",

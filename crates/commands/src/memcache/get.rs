@@ -1,8 +1,9 @@
 //! get, gets, gat, gats: reading items, and setting their expiry on the way.
 
 use super::answer::Answer;
+use super::expiry::Expiry;
 use super::touch::set_expiry;
-use super::value::shared_pieces;
+use super::value::write_data;
 use super::verb::TextCommand;
 use tenon_engine::context::KeyCx;
 use tenon_engine::store::entry::ValueRef;
@@ -79,7 +80,7 @@ pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<(),
     let value = cx.string(slot).map_err(|_| Answer::WrongType)?;
     write_item(out, cx.key, cx.entry(slot).flags(), cas, value);
     if let Some(exptime) = reading.exptime {
-        set_expiry(cx, slot, exptime);
+        set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
     }
     Ok(())
 }
@@ -91,10 +92,9 @@ fn write_item(out: &mut OutBuf, key: &[u8], flags: u32, cas: Option<u64>, value:
     match value {
         ValueRef::Bytes(bytes) => write_short(out.tail(), key, flags, cas, bytes),
         ValueRef::Int(int) => write_short(out.tail(), key, flags, cas, digits.format(int).as_bytes()),
-        ValueRef::Object(object) => {
+        ValueRef::Object(_) => {
             write_head(out.tail(), key, flags, cas, string::len(value));
-            shared_pieces(object).for_each(|piece| out.push_shared(piece));
-            out.tail().extend_from_slice(b"\r\n");
+            write_data(out, value);
         }
         ValueRef::Packed(..) => string::no_string(),
     }

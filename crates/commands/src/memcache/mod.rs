@@ -7,6 +7,7 @@ pub mod arith;
 pub mod delete;
 pub mod expiry;
 pub mod get;
+pub mod meta;
 pub mod stats;
 pub mod store;
 pub mod touch;
@@ -36,6 +37,13 @@ pub static VERBS: &[&TextCommand] = &[
     // Items.
     &touch::TOUCH,
     &delete::DELETE,
+    // The same, told by flags.
+    &meta::get::MG,
+    &meta::set::MS,
+    &meta::delete::MD,
+    &meta::arith::MA,
+    &meta::debug::ME,
+    &meta::debug::MN,
     // The server.
     &admin::FLUSH_ALL,
     &admin::VERSION,

@@ -87,7 +87,7 @@ fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines) {
     lines.stat("cmd_set", sum(|all| &all.mc_set));
     lines.stat("cmd_flush", sum(|all| &all.mc_flush));
     lines.stat("cmd_touch", sum(|all| &all.mc_touch));
-    lines.stat("cmd_meta", 0);
+    lines.stat("cmd_meta", sum(|all| &all.mc_meta));
     lines.stat("get_hits", sum(|all| &all.mc_get_hits));
     lines.stat("get_misses", difference(|all| &all.mc_get, |all| &all.mc_get_hits));
     lines.stat("delete_misses", sum(|all| &all.mc_delete_misses));

@@ -51,6 +51,11 @@ pub fn rounded(size: usize) -> usize {
     }
 }
 
+/// The number of the class that a block of `size` bytes is in, counted from 1; 0 for those that are in none.
+pub fn class_number(size: usize) -> usize {
+    if size <= SLAB_MAX { class_of(size) + 1 } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

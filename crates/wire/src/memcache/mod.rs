@@ -1,12 +1,15 @@
-//! Memcached's classic text protocol: an index. The meta commands and the binary protocol get files beside these.
+//! Memcached's text protocol, classic and meta commands: an index.
 
+pub mod base64;
 pub mod decode;
 pub mod error;
 mod line;
+pub mod meta;
 mod number;
 mod plain;
 pub mod request;
 
 pub use decode::{Limits, Step, TextDecoder};
 pub use error::{Fatal, Refusal, RequestError};
-pub use request::{ArithmeticVerb, GetVerb, Request, StoreVerb};
+pub use meta::{MetaFlags, MetaWords};
+pub use request::{ArithmeticVerb, GetVerb, MetaVerb, Request, StoreVerb};
