@@ -13,7 +13,7 @@ use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tenon_commands::memcache::admin::{self, DATABASE};
+use tenon_commands::memcache::admin;
 use tenon_commands::memcache::get::{self, Reading};
 use tenon_commands::memcache::store::{self, Data, Item};
 use tenon_commands::memcache::{Answer, arith, delete, stats, touch};
@@ -23,8 +23,8 @@ use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::clients::Client;
 use tenon_engine::pause::PauseMode;
 use tenon_engine::store::types::Rope;
-use tenon_engine::wire::memcache::{Fatal, Limits, MetaWords, Refusal, Request, RequestError, Step, StoreVerb};
 use tenon_engine::wire::memcache::TextDecoder;
+use tenon_engine::wire::memcache::{Fatal, Limits, MetaWords, Refusal, Request, RequestError, Step, StoreVerb};
 use tenon_engine::wire::{OutBuf, Place, Span};
 use tenon_engine::worker::Worker;
 
@@ -497,14 +497,7 @@ impl MemcacheConnection {
 
 /// Answers a request that was refused as it was read.
 #[cold]
-fn refuse(
-    worker: &mut Worker,
-    refusal: Refusal,
-    keys: &mut Keys<'_>,
-    buf: &[u8],
-    decoded: &[u8],
-    out: &mut OutBuf,
-) {
+fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8], decoded: &[u8], out: &mut OutBuf) {
     worker.stats.all.errors.add(1);
     if refusal.error == RequestError::TooLarge {
         worker.stats.all.mc_too_large.add(1);

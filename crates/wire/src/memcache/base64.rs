@@ -76,13 +76,9 @@ mod tests {
 
     #[test]
     fn takes_what_memcached_takes() {
-        for (text, bytes) in [
-            ("Zm9v", "foo"),
-            ("Zm9vYg==", "foob"),
-            ("Zm9vYmE=", "fooba"),
-            ("Z-m\x019v", "foo"),
-            ("Zm8=Zm9v", "fo"),
-        ] {
+        for (text, bytes) in
+            [("Zm9v", "foo"), ("Zm9vYg==", "foob"), ("Zm9vYmE=", "fooba"), ("Z-m\x019v", "foo"), ("Zm8=Zm9v", "fo")]
+        {
             assert_eq!(decoded(text).as_deref(), Some(bytes.as_bytes()), "{text}");
         }
         for text in ["", "Z", "Zm9", "Zm9vY", "-", "Z===", "===="] {

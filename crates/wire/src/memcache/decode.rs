@@ -319,8 +319,11 @@ impl TextDecoder {
         if &buf[end - 2..end] == b"\r\n" {
             Step::Request { request: Request::Meta { verb: MetaVerb::Set, data, writes: true }, end }
         } else {
+            // Memcached looks at the flags before it has the data.
+            let words = MetaWords::new(&args.spans[first..], buf, &args.scratch);
+            let error = MetaFlags::parse(MetaVerb::Set, words).err().unwrap_or(RequestError::BadDataChunk);
             args.spans.truncate(first);
-            refused(RequestError::BadDataChunk, end)
+            refused(error, end)
         }
     }
 

@@ -235,9 +235,21 @@ mod tests {
     fn arguments_are_numbers_in_range() {
         let none = MetaFlags::default();
         check(MetaVerb::Get, "key", Ok(none));
-        check(MetaVerb::Get, "key T-1 N0 R30", Ok(MetaFlags { exptime: Some(-1), vivify: Some(0), recache: Some(30), ..none }));
-        check(MetaVerb::Set, "key F4294967295 C18446744073709551615", Ok(MetaFlags { client_flags: u32::MAX, compare: Some(u64::MAX), ..none }));
-        check(MetaVerb::Arithmetic, "key D2 J3 MD", Ok(MetaFlags { delta: Some(2), initial: 3, mode: Some(b'D'), ..none }));
+        check(
+            MetaVerb::Get,
+            "key T-1 N0 R30",
+            Ok(MetaFlags { exptime: Some(-1), vivify: Some(0), recache: Some(30), ..none }),
+        );
+        check(
+            MetaVerb::Set,
+            "key F4294967295 C18446744073709551615",
+            Ok(MetaFlags { client_flags: u32::MAX, compare: Some(u64::MAX), ..none }),
+        );
+        check(
+            MetaVerb::Arithmetic,
+            "key D2 J3 MD",
+            Ok(MetaFlags { delta: Some(2), initial: 3, mode: Some(b'D'), ..none }),
+        );
         for flag in ["T", "Tx", "N", "R1x", "C", "C-1", "Ex"] {
             check(MetaVerb::Set, &format!("key {flag}"), Err(RequestError::BadFlagArgument));
         }

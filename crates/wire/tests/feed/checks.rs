@@ -3,7 +3,7 @@
 
 use super::connection::{memcache_events, resp_events};
 use tenon_wire::resp::{Value, ValueDecoder, ValueLimits};
-use tenon_wire::{memcache, resp};
+use tenon_wire::{ArgSpans, memcache, resp};
 
 /// Cuts `input` into pieces of each of a few sizes.
 fn cuttings(input: &[u8]) -> impl Iterator<Item = Vec<&[u8]>> {
@@ -33,6 +33,32 @@ pub fn resp_value(input: &[u8]) {
     if let Ok(Some((value, len))) = whole {
         let again = Value::decode(&input[..len]);
         assert_eq!(format!("{again:?}"), format!("{:?}", Ok::<_, ()>(Some((value, len)))));
+    }
+}
+
+/// Flags of meta commands are read or refused, whatever they are, and keys decode to what encodes to the same.
+pub fn memcache_meta(input: &[u8]) {
+    use memcache::{MetaFlags, MetaVerb, MetaWords, Request, Step, TextDecoder, base64};
+    let limits = memcache::Limits::default();
+    for verb in ["mg ", "ms ", "md ", "ma ", "me "] {
+        let line = input.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let buf = [verb.as_bytes(), line, b"\n\r\n"].concat();
+        let mut args = ArgSpans::new();
+        let step = TextDecoder::new().next(&buf, 0, &mut args, &limits);
+        let Ok(Step::Request { request: Request::Meta { verb, .. }, .. }) = step else { continue };
+        let words = MetaWords::new(&args.spans, &buf, &args.scratch);
+        if let Ok(flags) = MetaFlags::parse(verb, words) {
+            assert!(
+                verb == MetaVerb::Get
+                    || flags.mode.is_none_or(|mode| verb == MetaVerb::Delete || b"EAPRSI+D-".contains(&mode))
+            );
+        }
+        if words.is_key_encoded() {
+            let (mut text, mut key) = (Vec::new(), Vec::new());
+            base64::encode(words.key(), &mut text);
+            assert!(base64::decode(&text, &mut key));
+            assert_eq!(key, words.key());
+        }
     }
 }
 

@@ -151,13 +151,22 @@ pub fn memcache_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<Memca
                 args.spans[first..].iter().map(|span| connection.bytes(*span, &buf, &args.scratch)).collect();
             let end = match step {
                 Ok(Step::Request { request, end }) => {
-                    memcache_request(&mut events, request, list, |span| connection.bytes(span, &buf, &[]));
+                    let words = &args.spans[first..];
+                    match request {
+                        // Whoever runs it refuses it as the decoder does when its data is not there yet.
+                        memcache::Request::Meta { verb: verb @ memcache::MetaVerb::Set, .. }
+                            if let Err(error) = meta_flags(verb, words, &buf, &args.scratch) =>
+                        {
+                            events.push(MemcacheEvent::Refused(error, false, None));
+                        }
+                        _ => memcache_request(&mut events, request, list, |span| connection.bytes(span, &buf, &[])),
+                    }
                     connection.bigs.clear();
                     end
                 }
                 Ok(Step::Refused { refusal, end }) => {
                     assert!(list.is_empty());
-                    let key = refusal.stale_key.map(|span| connection.bytes(span, &buf, &[]));
+                    let key = refusal.stale_key.map(|span| connection.bytes(span, &buf, &args.scratch));
                     events.push(MemcacheEvent::Refused(refusal.error, refusal.noreply, key));
                     connection.bigs.clear();
                     end
@@ -194,6 +203,15 @@ pub fn memcache_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<Memca
     events
 }
 
+fn meta_flags(
+    verb: memcache::MetaVerb,
+    words: &[Span],
+    buf: &[u8],
+    scratch: &[u8],
+) -> Result<memcache::MetaFlags, memcache::RequestError> {
+    memcache::MetaFlags::parse(verb, memcache::MetaWords::new(words, buf, scratch))
+}
+
 fn memcache_request(
     events: &mut Vec<MemcacheEvent>,
     request: memcache::Request,
@@ -220,6 +238,10 @@ fn memcache_request(
         Delete { key, noreply } => MemcacheEvent::Request(format!("Delete noreply {noreply}"), vec![bytes(key)]),
         Touch { key, exptime, noreply } => {
             MemcacheEvent::Request(format!("Touch exptime {exptime} noreply {noreply}"), vec![bytes(key)])
+        }
+        Meta { verb, data, writes } => {
+            let verb = format!("meta {verb:?}{}", if writes { " writes" } else { "" });
+            MemcacheEvent::Request(verb, [list, vec![bytes(data)]].concat())
         }
         other => MemcacheEvent::Request(format!("{other:?}"), list),
     };

@@ -97,13 +97,7 @@ fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, data: Data<'_>, flags: &MetaFlags
 }
 
 /// Adds data before or behind an item's.
-fn add(
-    cx: &mut KeyCx<'_>,
-    slot: Slot,
-    mode: u8,
-    data: Data<'_>,
-    flags: &MetaFlags,
-) -> Result<Stored, Answer> {
+fn add(cx: &mut KeyCx<'_>, slot: Slot, mode: u8, data: Data<'_>, flags: &MetaFlags) -> Result<Stored, Answer> {
     // As in memcached 0 stands for none.
     let compare = flags.compare.filter(|&token| token != 0);
     if compare.is_some() && compare != cx.entry(slot).cas() {
