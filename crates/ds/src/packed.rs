@@ -16,6 +16,10 @@
 //!
 //! A string that is the one decimal form of an i64 is always kept as the integer, so equal elements have equal bytes.
 
+mod find;
+
+pub use find::Found;
+
 use std::ops::Range;
 
 /// Bytes before the first element.

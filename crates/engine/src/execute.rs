@@ -271,23 +271,20 @@ impl Engine {
         started_ns: u64,
     ) -> u64 {
         let now_ns = monotonic_ns();
-        let count = (calls.len() - from) as u64;
-        let each_ns = now_ns.saturating_sub(started_ns) / count;
+        let took_ns = now_ns.saturating_sub(started_ns);
+        let mut rest = &calls[from..];
+        // Most stretches are one command, and so spare the division.
+        let each_ns = if rest.len() == 1 { took_ns } else { took_ns / rest.len() as u64 };
         // Batches are mostly of one command: calls of it in a row are counted together.
         let mut all = 0;
         let mut last = None;
-        let mut at = from;
-        while at < calls.len() {
-            last = calls[at].target.ran_number();
-            let alike_from = at;
-            at += 1;
-            while at < calls.len() && calls[at].target.ran_number() == last {
-                at += 1;
-            }
+        while let Some(call) = rest.first() {
+            last = call.target.ran_number();
+            let alike = rest.iter().take_while(|call| call.target.ran_number() == last).count();
+            rest = &rest[alike..];
             if let Some(number) = last {
-                let alike = (at - alike_from) as u64;
-                worker.stats.commands[number as usize].ran(alike, each_ns);
-                all += alike;
+                worker.stats.commands[number as usize].ran(alike as u64, each_ns);
+                all += alike as u64;
             }
         }
         let last = last.or_else(|| calls.last().and_then(|call| call.target.number()));
@@ -297,6 +294,10 @@ impl Engine {
             return now_ns;
         }
         let threshold_us = self.config.slowlog_log_slower_than();
+        if !(0..TIMED_ALONE_US).contains(&threshold_us) && each_ns < TIMED_ALONE_US as u64 * 1_000 {
+            // Nobody asks for anything that short: the latency monitor's least threshold is a millisecond too.
+            return now_ns;
+        }
         if threshold_us >= 0 && each_ns / 1_000 >= threshold_us as u64 {
             self.note_slow(worker, session, batch, calls, from, each_ns / 1_000);
         }

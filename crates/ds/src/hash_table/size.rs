@@ -18,16 +18,22 @@ pub(super) const fn load_max(homes: u32) -> u32 {
 
 /// The capacity that follows `capacity` when it is full.
 ///
-/// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth. Larger ones take the
-/// sizes that general allocators have, four to a doubling.
-pub(super) const fn grown(capacity: u32) -> u32 {
+/// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth on average, between a
+/// sixteenth and three as `chance` (any evenly spread bits) has it. Many tables of equal size are filled at the same
+/// rate; with steps of one length all would be full, slow to insert into, and grow at the same time, again and again.
+/// Larger ones take the sizes that general allocators have, four to a doubling.
+pub(super) const fn grown(capacity: u32, chance: u8) -> u32 {
     if capacity < 64 {
         let next = capacity + capacity / 4 + 2;
         return (next + 7) & !7;
     }
     if capacity < (slab::SLAB_MAX / 8) as u32 {
-        return (capacity + capacity / 8 + 7) & !7;
+        let step = capacity / 16 + capacity * chance as u32 / (8 * 256);
+        return (capacity + step + 7) & !7;
     }
     let eighth = (capacity + 1).next_power_of_two() / 8;
     (capacity / eighth + 1) * eighth
 }
+
+/// The chance of an average step.
+pub(super) const CHANCE_EVEN: u8 = 1 << 7;

@@ -2,7 +2,7 @@
 
 use super::divide::word_of;
 use super::pointer::{ADDRESS_MASK, Pointer, address_of, prefetch, tag_of};
-use super::size::{CAPACITY_MIN, grown, load_max, slack};
+use super::size::{CAPACITY_MIN, CHANCE_EVEN, grown, load_max, slack};
 use crate::slab;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -197,7 +197,7 @@ impl<P: Pointer> TagTable<P> {
     #[inline]
     pub(super) fn insert_address(&mut self, tag: u16, address: *mut u8) -> Slot {
         if self.len >= load_max(self.homes) {
-            self.resize(grown(self.capacity).max(CAPACITY_MIN));
+            self.resize(grown(self.capacity, tag as u8).max(CAPACITY_MIN));
         }
         let word = word_of(tag, address);
         loop {
@@ -205,7 +205,7 @@ impl<P: Pointer> TagTable<P> {
                 self.len += 1;
                 return Slot(index);
             }
-            self.resize(grown(self.capacity));
+            self.resize(grown(self.capacity, tag as u8));
         }
     }
 
@@ -327,7 +327,7 @@ impl<P: Pointer> TagTable<P> {
                 table.release();
                 return;
             }
-            capacity = grown(capacity);
+            capacity = grown(capacity, CHANCE_EVEN);
         }
     }
 

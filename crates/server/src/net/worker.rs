@@ -32,7 +32,7 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     io: I,
     connections: Slab<Connection<S::Connection, I::Socket>>,
     /// Where replies are written before they are sent; empty between calls, and taken out for one.
-    reply: OutBuf,
+    reply: Option<Box<OutBuf>>,
     /// Where input is received; taken out for a call.
     input: Vec<u8>,
     /// The events of this turn, and how many of them are dealt with.
@@ -68,7 +68,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             letters: Vec::new(),
             io,
             connections: Slab::new(),
-            reply: OutBuf::new(),
+            reply: None,
             input: Vec::new(),
             events: 0,
             events_done: 0,
@@ -127,16 +127,15 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let Some(mut state) = self.connections.get_mut(key).and_then(|connection| connection.state.take()) else {
             return;
         };
-        let mut reply = std::mem::take(&mut self.reply);
+        let mut reply = self.reply.take().unwrap_or_default();
         let service = self.service;
         let mut meanwhile = |worker: &mut S::Worker| self.serve_meanwhile(worker);
         let flow = service.with_meanwhile(&mut meanwhile, || {
             catch_unwind(AssertUnwindSafe(|| call(service, worker, &mut state, &mut reply)))
         });
-        self.reply = reply;
         let connection = self.connections.get_mut(key).expect("a connection stays while a call with it runs");
         connection.state = Some(state);
-        self.after_call(worker, key, flow);
+        self.after_call(worker, key, flow, reply);
     }
 
     /// Serves connections in the middle of another one's call: takes new ones, and what the service lets through of the
@@ -293,26 +292,29 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     /// Sends what a call has written and does what it asked for.
     #[inline]
-    fn after_call(&mut self, worker: &mut S::Worker, key: Key, flow: std::thread::Result<Flow>) {
-        let Some(connection) = self.connections.get_mut(key) else {
-            self.reply.clear();
-            return;
-        };
+    fn after_call(
+        &mut self,
+        worker: &mut S::Worker,
+        key: Key,
+        flow: std::thread::Result<Flow>,
+        mut reply: Box<OutBuf>,
+    ) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
         let Ok(flow) = flow else {
-            self.reply.clear();
             tracing::error!(?connection.id, "a bug made a command panic; its connection is closed");
             return self.close(worker, key, CloseReason::Panicked);
         };
         if flow == Flow::Close {
-            self.reply.clear();
             return self.close(worker, key, CloseReason::Service);
         }
-        if !self.reply.is_empty()
-            && let Err(error) = self.io.send(&mut connection.socket, &mut self.reply)
+        if !reply.is_empty()
+            && let Err(error) = self.io.send(&mut connection.socket, &mut reply)
         {
-            self.reply.clear();
             return self.close(worker, key, CloseReason::Failed(error));
         }
+        // What the kernel did not take is the socket's now.
+        debug_assert!(reply.is_empty(), "sending takes everything");
+        self.reply = Some(reply);
         let unsent = connection.socket.unsent();
         note_unsent(self.service, connection);
         match (connection.phase, flow) {

@@ -165,14 +165,9 @@ struct Found<'a> {
 /// Looks for a canonical field.
 #[inline]
 fn find<'a>(packed: Packed<'a>, field: Item<'_>) -> Option<Found<'a>> {
-    let mut elements = packed.iter();
-    while let Some(element) = elements.next() {
-        let value = elements.next()?;
-        if element.item == field {
-            return Some(Found { at: element.at, value: value.item, range: value.at..value.end });
-        }
-    }
-    None
+    let element = packed.find::<2>(field)?.element;
+    let value = packed.at(element.end);
+    Some(Found { at: element.at, value: value.item, range: value.at..value.end })
 }
 
 impl Hash {

@@ -136,7 +136,7 @@ fn number(member: Item<'_>) -> Option<i64> {
 /// Where a canonical member is in a packed sequence.
 #[inline]
 fn find_packed<'a>(packed: Packed<'a>, member: Item<'_>) -> Option<Element<'a>> {
-    packed.iter().find(|element| element.item == member)
+    packed.find::<1>(member).map(|found| found.element)
 }
 
 impl<'a> SetRef<'a> {

@@ -72,7 +72,11 @@ pub(super) fn compare(score: f64, bytes: &[u8], other: &PackedMember<'_>) -> Ord
 /// A canonical member and its rank.
 #[inline]
 pub(super) fn find<'a>(packed: Packed<'a>, member: Item<'_>) -> Option<(usize, PackedMember<'a>)> {
-    members(packed).enumerate().find(|(_, found)| found.member == member)
+    let found = packed.find::<2>(member)?;
+    let score = packed.at(found.element.end);
+    let member =
+        PackedMember { at: found.element.at, end: score.end, member: found.element.item, score: score_of(score.item) };
+    Some((found.index, member))
 }
 
 /// Puts in a canonical member that is not there.
