@@ -7,6 +7,7 @@ use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::flush_schedule::FlushSchedule;
+use crate::prefixes::Prefixes;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
 use crate::pause::Pause;
@@ -106,6 +107,8 @@ pub struct Engine {
     pub worker_stats: Vec<Arc<WorkerStats>>,
     /// When everything is to be flushed.
     pub flush_schedule: FlushSchedule,
+    /// What memcached's clients ask for, by prefixes of keys.
+    pub prefixes: Prefixes,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
@@ -158,6 +161,7 @@ impl Engine {
             errors: Mutex::default(),
             worker_stats,
             flush_schedule: FlushSchedule::default(),
+            prefixes: Prefixes::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
@@ -328,6 +332,7 @@ impl Engine {
         self.forgotten_changes.store(self.changes(), Ordering::Relaxed);
         self.worker_stats.iter().for_each(|stats| stats.reset());
         self.errors.lock().clear();
+        self.prefixes.reset();
         self.rates.reset();
         self.acl.log.reset_counts();
         self.refused_connections.store(0, Ordering::Relaxed);

@@ -34,6 +34,7 @@ mod natural;
 pub mod notify;
 pub mod outbox;
 pub mod pause;
+pub mod prefixes;
 pub mod pubsub;
 pub mod random;
 pub mod rates;

@@ -60,6 +60,8 @@ counters! {
         changes,
         /// Keys removed because their time had come.
         expired,
+        /// Of those, keys that a client was about to use.
+        expired_in_use,
         /// Milliseconds that removed keys were overdue, summed.
         expiry_lag_ms_sum,
         /// The most milliseconds that a removed key was overdue.

@@ -1,9 +1,10 @@
-//! A memcached client's connection: bytes to requests of the text protocol, and their answers. Knows no socket, and of
+//! A memcached client's connection: bytes to requests of either protocol, and their answers. Knows no socket, and of
 //! the verbs only which handler runs which request.
 //!
 //! Clients live in database 0. `requirepass` and users are the other front end's: memcached's text protocol has no
 //! place for them, so who may reach this port may use it.
 
+mod binary;
 mod keys;
 mod meta;
 
@@ -24,6 +25,7 @@ use tenon_engine::clients::Client;
 use tenon_engine::pause::PauseMode;
 use tenon_engine::store::types::Rope;
 use tenon_engine::wire::memcache::TextDecoder;
+use tenon_engine::wire::memcache::binary::{BinaryDecoder, REQUEST_MAGIC};
 use tenon_engine::wire::memcache::{Fatal, Limits, MetaWords, Refusal, Request, RequestError, Step, StoreVerb};
 use tenon_engine::wire::{OutBuf, Place, Span};
 use tenon_engine::worker::Worker;
@@ -40,6 +42,8 @@ const BIG_MIN: usize = 64 * 1024;
 pub struct MemcacheConnection {
     client: Arc<Client>,
     decoder: TextDecoder,
+    /// In the binary protocol, which the first byte chooses: the decoder that is used instead.
+    binary: Option<BinaryDecoder>,
     /// The bytes of requests that are not complete or could not run yet.
     pending: Vec<u8>,
     /// The data block that is being read, and how many of its bytes are missing.
@@ -108,6 +112,7 @@ impl MemcacheConnection {
         MemcacheConnection {
             client,
             decoder: TextDecoder::new(),
+            binary: None,
             pending: Vec::new(),
             filling: None,
             big: None,
@@ -123,6 +128,10 @@ impl MemcacheConnection {
     /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.all.input_bytes.add(input.len() as u64);
+        let client = &self.client;
+        if input.first() == Some(&REQUEST_MAGIC) && client.received_bytes.load(Ordering::Relaxed) == 0 {
+            self.binary = Some(BinaryDecoder::new());
+        }
         let before = out.len();
         worker.serve(&self.client);
         let mut scratch = worker.take_scratch();
@@ -159,7 +168,10 @@ impl MemcacheConnection {
             }
             let (rope, _) = self.filling.take().expect("it was just there");
             self.big = Some(BigArg::new(rope));
-            self.decoder.big_taken();
+            match &mut self.binary {
+                Some(decoder) => decoder.big_taken(),
+                None => self.decoder.big_taken(),
+            }
         }
         if self.pending.is_empty() {
             let progress = self.run_buffer(engine, worker, scratch, input, out);
@@ -201,6 +213,9 @@ impl MemcacheConnection {
         buf: &[u8],
         out: &mut OutBuf,
     ) -> Progress {
+        if self.binary.is_some() {
+            return self.run_binary(engine, worker, scratch, buf, out);
+        }
         let mut at = 0;
         loop {
             let mut start = Start { at, decoder: self.decoder.clone() };
@@ -250,8 +265,7 @@ impl MemcacheConnection {
         at: &mut usize,
         start: &mut Start,
     ) -> Result<Parsed, Fatal> {
-        let limits =
-            Limits { value_max: engine.config.max_value_size() as usize, big_min: BIG_MIN, ..Limits::default() };
+        let limits = limits(engine);
         while scratch.requests.len() < BATCH_MAX && scratch.hashes.len() < BATCH_MAX {
             if *at == buf.len() {
                 return Ok(Parsed::Incomplete);
@@ -358,11 +372,17 @@ impl MemcacheConnection {
                 break;
             }
         }
+        self.note_ran(worker, ran);
+        (ran, stopped)
+    }
+
+    /// Counts the requests of a batch.
+    #[inline]
+    fn note_ran(&self, worker: &Worker, ran: usize) {
         worker.stats.all.commands.add(ran as u64);
         let client = &self.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
-        (ran, stopped)
     }
 
     /// Runs one request, or what is left of it.
@@ -443,8 +463,8 @@ impl MemcacheConnection {
                 return Ran::Wholly;
             }
             Request::Stats => {
-                let kind = args.first().map(|&word| bytes_of(word, buf, &[]));
-                stats::stats(engine, worker, &self.client, kind, out.tail());
+                let words: Vec<_> = args.iter().map(|&word| bytes_of(word, buf, &[])).collect();
+                stats::stats(engine, worker, &self.client, &words, out.tail());
                 return Ran::Wholly;
             }
             Request::MetaNoop => {
@@ -493,6 +513,11 @@ impl MemcacheConnection {
     pub fn closed(&mut self, engine: &Engine) {
         engine.clients.remove(self.client.id);
     }
+}
+
+/// How much a client may ask for.
+fn limits(engine: &Engine) -> Limits {
+    Limits { value_max: engine.config.max_value_size() as usize, big_min: BIG_MIN, ..Limits::default() }
 }
 
 /// Answers a request that was refused as it was read.

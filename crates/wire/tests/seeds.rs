@@ -32,6 +32,11 @@ fn resp_value() {
 }
 
 #[test]
+fn memcache_binary() {
+    replay("memcache_binary", checks::memcache_binary);
+}
+
+#[test]
 fn memcache_meta() {
     replay("memcache_meta", checks::memcache_meta);
 }

@@ -11,7 +11,7 @@ use tenon_engine::worker::Worker;
 pub const DATABASE: usize = 0;
 
 /// What clients that look at the version are told: the memcached that the transcripts agree with, and what it really is.
-pub(super) const VERSION_TEXT: &str = concat!("1.6.18-tenon-", env!("CARGO_PKG_VERSION"));
+pub const VERSION_TEXT: &str = concat!("1.6.18-tenon-", env!("CARGO_PKG_VERSION"));
 
 /// Empties the store.
 pub static FLUSH_ALL: TextCommand = TextCommand {

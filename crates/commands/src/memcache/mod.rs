@@ -4,6 +4,7 @@
 pub mod admin;
 pub mod answer;
 pub mod arith;
+pub mod binary;
 pub mod delete;
 pub mod expiry;
 pub mod get;

@@ -35,16 +35,22 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Writes the data of an item and CR LF behind it; a long string goes out by reference.
+/// Writes the data of an item and CR LF behind it.
 #[inline]
 pub(super) fn write_data(out: &mut OutBuf, value: ValueRef<'_>) {
+    write_value(out, value);
+    out.tail().extend_from_slice(b"\r\n");
+}
+
+/// Writes the data of an item; a long string goes out by reference.
+#[inline]
+pub(super) fn write_value(out: &mut OutBuf, value: ValueRef<'_>) {
     match value {
         ValueRef::Bytes(bytes) => out.tail().extend_from_slice(bytes),
         ValueRef::Int(int) => out.tail().extend_from_slice(itoa::Buffer::new().format(int).as_bytes()),
         ValueRef::Object(object) => shared_pieces(object).for_each(|piece| out.push_shared(piece)),
         ValueRef::Packed(..) => no_string(),
     }
-    out.tail().extend_from_slice(b"\r\n");
 }
 
 /// The pieces of a long string that go out by reference.

@@ -131,6 +131,7 @@ impl<'a> KeyCx<'a> {
         let entry = self.keyspace_mut().remove(slot);
         self.worker.discard(entry);
         self.worker.stats.expired(1, lag_ms);
+        self.worker.stats.all.expired_in_use.add(1);
         self.tell_others();
         self.notify(EventClass::EXPIRED, "expired");
     }

@@ -1,6 +1,7 @@
-//! Memcached's text protocol, classic and meta commands: an index.
+//! Memcached's protocols: text, with classic and meta commands, and binary: an index.
 
 pub mod base64;
+pub mod binary;
 pub mod decode;
 pub mod error;
 mod line;

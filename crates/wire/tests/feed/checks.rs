@@ -1,7 +1,7 @@
 //! What must hold for any bytes at all: the fuzz targets, and the replay of their seeds on a stable compiler.
 #![allow(dead_code, missing_docs)]
 
-use super::connection::{memcache_events, resp_events};
+use super::connection::{binary_events, memcache_events, resp_events};
 use tenon_wire::resp::{Value, ValueDecoder, ValueLimits};
 use tenon_wire::{ArgSpans, memcache, resp};
 
@@ -59,6 +59,15 @@ pub fn memcache_meta(input: &[u8]) {
             assert!(base64::decode(&text, &mut key));
             assert_eq!(key, words.key());
         }
+    }
+}
+
+/// Requests of the binary protocol are the same however they arrive.
+pub fn memcache_binary(input: &[u8]) {
+    let limits = memcache::Limits { value_max: 60, line_max: 300, big_min: 20 };
+    let whole = binary_events(&[input], &limits);
+    for pieces in cuttings(input) {
+        assert_eq!(binary_events(&pieces, &limits), whole);
     }
 }
 

@@ -203,6 +203,76 @@ pub fn memcache_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<Memca
     events
 }
 
+/// Feeds the pieces to a decoder of memcached's binary protocol; gives each step without its places, and its bytes.
+pub fn binary_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<(String, Vec<Vec<u8>>)> {
+    use memcache::binary::{BinaryCommand::*, BinaryDecoder, BinaryStep};
+    let mut decoder = BinaryDecoder::new();
+    let mut connection = Connection::default();
+    let mut events = Vec::new();
+    for mut piece in pieces.iter().copied() {
+        if connection.big_missing > 0 {
+            let (whole, rest) = connection.fetch(piece);
+            if !whole {
+                continue;
+            }
+            decoder.big_taken();
+            piece = rest;
+        }
+        let mut buf = std::mem::take(&mut connection.kept);
+        buf.extend(piece);
+        let mut start = 0;
+        while start < buf.len() {
+            let bytes = |span| connection.bytes(span, &buf, &[]);
+            match decoder.next(&buf, start, limits) {
+                BinaryStep::Request { head, command, end } => {
+                    let (name, parts) = match command {
+                        Get { key, with_key, exptime } => (format!("get {with_key} {exptime:?}"), vec![bytes(key)]),
+                        Touch { key, exptime } => (format!("touch {exptime}"), vec![bytes(key)]),
+                        Store { verb, key, flags, exptime, data } => {
+                            (format!("{verb:?} {flags} {exptime}"), vec![bytes(key), bytes(data)])
+                        }
+                        Arithmetic { verb, key, delta, initial } => {
+                            (format!("{verb:?} {delta} {initial:?}"), vec![bytes(key)])
+                        }
+                        Delete { key } => ("delete".to_owned(), vec![bytes(key)]),
+                        Stat { group } => ("stat".to_owned(), vec![bytes(group)]),
+                        other => (format!("{other:?}"), Vec::new()),
+                    };
+                    events.push((format!("{head:?} {name}"), parts));
+                    connection.bigs.clear();
+                    assert!(end > start && end <= buf.len());
+                    start = end;
+                }
+                BinaryStep::Refused { head, status, stale_key, closes, end } => {
+                    let parts = stale_key.map(bytes).into_iter().collect();
+                    events.push((format!("{head:?} {status:?}, closes {closes}"), parts));
+                    if closes {
+                        return events;
+                    }
+                    start = end;
+                }
+                BinaryStep::Skip { end } => {
+                    assert!(end > start);
+                    start = end;
+                }
+                BinaryStep::Incomplete => break,
+                BinaryStep::Big { len, at } => {
+                    assert!(len >= limits.big_min);
+                    connection.begin_big(len, &buf[at..]);
+                    buf.truncate(at);
+                    break;
+                }
+                BinaryStep::NoRequest => {
+                    events.push(("no request".to_owned(), Vec::new()));
+                    return events;
+                }
+            }
+        }
+        connection.kept = buf.split_off(start);
+    }
+    events
+}
+
 fn meta_flags(
     verb: memcache::MetaVerb,
     words: &[Span],
