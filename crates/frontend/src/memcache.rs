@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_commands::memcache::admin;
+use tenon_commands::memcache::crawler::{self, Crawl, Dump};
 use tenon_commands::memcache::get::{self, Reading};
 use tenon_commands::memcache::store::{self, Data, Item};
 use tenon_commands::memcache::{Answer, arith, delete, stats, touch};
@@ -50,6 +51,8 @@ pub struct MemcacheConnection {
     filling: Option<(Rope, usize)>,
     /// The data block of the request at the start of `pending`, when it was taken out of the stream.
     big: Option<BigArg>,
+    /// The list of items that is being written.
+    dump: Option<Dump>,
     /// How many keys of the read at the start of `pending` are answered: its client was to take those answers first.
     answered: usize,
 }
@@ -116,6 +119,7 @@ impl MemcacheConnection {
             pending: Vec::new(),
             filling: None,
             big: None,
+            dump: None,
             answered: 0,
         }
     }
@@ -157,6 +161,10 @@ impl MemcacheConnection {
     ) -> Flow {
         if self.client.paused.load(Ordering::Relaxed) {
             self.client.paused.store(false, Ordering::Relaxed);
+        }
+        if self.dump.is_some() && !self.go_on_with_dump(engine, worker, out) {
+            self.pending.extend_from_slice(input);
+            return Flow::Drain;
         }
         if let Some((rope, missing)) = &mut self.filling {
             let (now, rest) = input.split_at(input.len().min(*missing));
@@ -342,6 +350,20 @@ impl MemcacheConnection {
                     meta::run(engine, worker, verb, words, self.data(data, buf), &mut keys, out);
                     Ran::Wholly
                 }
+                Step::Request { request: Request::LruCrawler, .. } => {
+                    match crawler::crawl(&words_of(args, buf)) {
+                        Crawl::Answer(answer) => answer.write(out.tail()),
+                        Crawl::Dump(dump) => {
+                            self.dump = Some(dump);
+                            if !self.go_on_with_dump(engine, worker, out) {
+                                ran += 1;
+                                stopped = Stopped::Output;
+                                break;
+                            }
+                        }
+                    }
+                    Ran::Wholly
+                }
                 Step::Request { request: Request::MetaDebug, .. } => {
                     meta::debug(worker, MetaWords::new(args, buf, decoded), &mut keys, out);
                     Ran::Wholly
@@ -404,13 +426,19 @@ impl MemcacheConnection {
                 let (before, behind) = (keys.passed(), keys.passed() + args.len());
                 keys.skip_to(before + self.answered);
                 let mut failed = None;
+                let counts_prefixes = engine.prefixes.is_on();
                 for &key in &args[self.answered..] {
                     if out.len() > OUTPUT_PAUSE {
                         return Ran::Partly(keys.passed() - before);
                     }
-                    if let Err(answer) = keys.visit(worker, bytes_of(key, buf, &[]), |cx| get::get(cx, reading, out)) {
-                        failed = Some(answer);
-                        break;
+                    let key = bytes_of(key, buf, &[]);
+                    match keys.visit(worker, key, |cx| get::get(cx, reading, out)) {
+                        Ok(is_hit) if counts_prefixes => count_get(engine, key, is_hit),
+                        Ok(_) => {}
+                        Err(answer) => {
+                            failed = Some(answer);
+                            break;
+                        }
                     }
                 }
                 keys.skip_to(behind);
@@ -427,6 +455,9 @@ impl MemcacheConnection {
             Request::Store { verb, key, flags, exptime, data, noreply } => {
                 let data = self.data(data, buf);
                 let key = bytes_of(key, buf, &[]);
+                if engine.prefixes.is_on() {
+                    engine.prefixes.count(key, |counts| counts.sets += 1);
+                }
                 if engine.make_room(worker) {
                     (keys.visit(worker, key, |cx| store::store(cx, verb, Item { flags, exptime, data })), noreply)
                 } else {
@@ -448,7 +479,13 @@ impl MemcacheConnection {
                     (Answer::OutOfMemory, noreply)
                 }
             }
-            Request::Delete { key, noreply } => (keys.visit(worker, bytes_of(key, buf, &[]), delete::delete), noreply),
+            Request::Delete { key, noreply } => {
+                let key = bytes_of(key, buf, &[]);
+                if engine.prefixes.is_on() {
+                    engine.prefixes.count(key, |counts| counts.deletes += 1);
+                }
+                (keys.visit(worker, key, delete::delete), noreply)
+            }
             Request::Touch { key, exptime, noreply } => {
                 (keys.visit(worker, bytes_of(key, buf, &[]), |cx| touch::touch(cx, exptime)), noreply)
             }
@@ -463,8 +500,7 @@ impl MemcacheConnection {
                 return Ran::Wholly;
             }
             Request::Stats => {
-                let words: Vec<_> = args.iter().map(|&word| bytes_of(word, buf, &[])).collect();
-                stats::stats(engine, worker, &self.client, &words, out.tail());
+                stats::stats(engine, worker, &self.client, &words_of(args, buf), out.tail());
                 return Ran::Wholly;
             }
             Request::MetaNoop => {
@@ -473,7 +509,9 @@ impl MemcacheConnection {
                 return Ran::Wholly;
             }
             Request::Quit => return Ran::Closing,
-            Request::Meta { .. } | Request::MetaDebug => unreachable!("these have words, and run elsewhere"),
+            Request::Lru => (crawler::lru(&words_of(args, buf)), false),
+            Request::Slabs => (crawler::slabs(&words_of(args, buf)), false),
+            Request::Meta { .. } | Request::MetaDebug | Request::LruCrawler => unreachable!("these run elsewhere"),
         };
         if answer.is_error() {
             worker.stats.all.errors.add(1);
@@ -482,6 +520,19 @@ impl MemcacheConnection {
             answer.write(out.tail());
         }
         Ran::Wholly
+    }
+
+    /// Writes as much of the list of items as there is room for; tells whether that was the rest.
+    fn go_on_with_dump(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> bool {
+        while let Some(dump) = &mut self.dump {
+            if out.len() > OUTPUT_PAUSE {
+                return false;
+            }
+            if dump.step(engine, worker, out.tail()) {
+                self.dump = None;
+            }
+        }
+        true
     }
 
     /// The data block of a request.
@@ -513,6 +564,19 @@ impl MemcacheConnection {
     pub fn closed(&mut self, engine: &Engine) {
         engine.clients.remove(self.client.id);
     }
+}
+
+/// The words behind a verb.
+fn words_of<'a>(args: &[Span], buf: &'a [u8]) -> Vec<&'a [u8]> {
+    args.iter().map(|&word| bytes_of(word, buf, &[])).collect()
+}
+
+/// Counts a read by the prefix of its key.
+fn count_get(engine: &Engine, key: &[u8], is_hit: bool) {
+    engine.prefixes.count(key, |counts| {
+        counts.gets += 1;
+        counts.hits += u64::from(is_hit);
+    });
 }
 
 /// How much a client may ask for.

@@ -60,12 +60,12 @@ impl Reading {
     }
 }
 
-/// Writes the item of one key, or nothing when it is not there.
+/// Writes the item of one key, or nothing when it is not there; tells whether it is.
 ///
 /// # Errors
 /// When the key holds another type; then the whole request ends with that answer.
 #[inline]
-pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<(), Answer> {
+pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<bool, Answer> {
     let slot = cx.find_for_read();
     let counters = &cx.worker().stats.all;
     // As memcached counts: a read that sets the expiry is a touch.
@@ -74,7 +74,7 @@ pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<(),
         Some(_) => (&counters.mc_touch, &counters.mc_touch_hits),
     };
     all.add(1);
-    let Some(slot) = slot else { return Ok(()) };
+    let Some(slot) = slot else { return Ok(false) };
     hits.add(1);
     let cas = if reading.shows_cas { Some(cx.cas_token(slot)) } else { None };
     let value = cx.string(slot).map_err(|_| Answer::WrongType)?;
@@ -82,7 +82,7 @@ pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<(),
     if let Some(exptime) = reading.exptime {
         set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// `VALUE <key> <flags> <bytes> [<cas>]`, and the data; a long string goes out by reference.

@@ -5,6 +5,7 @@ pub mod admin;
 pub mod answer;
 pub mod arith;
 pub mod binary;
+pub mod crawler;
 pub mod delete;
 pub mod expiry;
 pub mod get;
@@ -51,6 +52,9 @@ pub static VERBS: &[&TextCommand] = &[
     &admin::VERBOSITY,
     &stats::STATS,
     &admin::CACHE_MEMLIMIT,
+    &crawler::LRU_CRAWLER,
+    &crawler::LRU,
+    &crawler::SLABS,
     &admin::SHUTDOWN,
     &admin::QUIT,
 ];

@@ -24,10 +24,10 @@ pub(super) const fn coarse_size(blocks: usize) -> usize {
 
 /// The class of a block of `size` bytes, `1..=SLAB_MAX`.
 #[inline]
-pub(super) fn class_of(size: usize) -> usize {
+pub(super) const fn class_of(size: usize) -> usize {
     debug_assert!(0 < size && size <= SLAB_MAX);
     if size <= FINE_MAX {
-        (size.max(BLOCK_MIN) - 1) / FINE_STEP
+        (if size < BLOCK_MIN { BLOCK_MIN } else { size } - 1) / FINE_STEP
     } else {
         // As many blocks as fit when each has `size` bytes; all of them rounded to eight still fit.
         let blocks = SPAN_BYTES / size.next_multiple_of(8);
@@ -57,7 +57,7 @@ pub fn class_bytes(number: usize) -> usize {
 }
 
 /// The number of the class that a block of `size` bytes is in, counted from 1; 0 for those that are in none.
-pub fn class_number(size: usize) -> usize {
+pub const fn class_number(size: usize) -> usize {
     if size <= SLAB_MAX { class_of(size) + 1 } else { 0 }
 }
 

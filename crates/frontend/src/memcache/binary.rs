@@ -2,7 +2,7 @@
 //! the requests only which handler runs which.
 
 use super::keys::{Keys, bytes_of};
-use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, limits};
+use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits};
 use crate::Flow;
 use std::sync::atomic::Ordering;
 use tenon_commands::memcache::binary::{self, BinaryItem, Refused};
@@ -177,9 +177,40 @@ impl MemcacheConnection {
         (ran, flow)
     }
 
-    /// Runs one request.
+    /// Runs one request, and counts it by the prefix of its key where that is wanted.
     #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
     fn run_one(
+        &self,
+        engine: &Engine,
+        worker: &mut Worker,
+        head: &BinaryHead,
+        command: BinaryCommand,
+        keys: &mut Keys<'_>,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Result<(), Refused> {
+        let hits = |worker: &Worker| worker.stats.all.mc_get_hits.get() + worker.stats.all.mc_touch_hits.get();
+        if engine.prefixes.is_on()
+            && let Some(key) = key_of(&command)
+        {
+            let before = hits(worker);
+            let key = bytes_of(key, buf, &[]);
+            let result = self.run_uncounted(engine, worker, head, command, keys, buf, out);
+            match command {
+                BinaryCommand::Get { .. } | BinaryCommand::Touch { .. } => {
+                    count_get(engine, key, hits(worker) > before);
+                }
+                BinaryCommand::Store { .. } => engine.prefixes.count(key, |counts| counts.sets += 1),
+                BinaryCommand::Delete { .. } => engine.prefixes.count(key, |counts| counts.deletes += 1),
+                _ => {}
+            }
+            return result;
+        }
+        self.run_uncounted(engine, worker, head, command, keys, buf, out)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
+    fn run_uncounted(
         &self,
         engine: &Engine,
         worker: &mut Worker,

@@ -6,7 +6,7 @@ pub mod decode;
 pub mod error;
 mod line;
 pub mod meta;
-mod number;
+pub mod number;
 mod plain;
 pub mod request;
 

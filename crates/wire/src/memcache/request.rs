@@ -150,6 +150,12 @@ pub enum Request {
     },
     /// Ends the server. How is told by the arguments that the step appended, perhaps none.
     Shutdown,
+    /// Asks for the keys, or for what memcached's crawler does. Which is told by the arguments that the step appended.
+    LruCrawler,
+    /// Tunes memcached's queues. How is told by the arguments that the step appended.
+    Lru,
+    /// Moves memory between memcached's size classes. How is told by the arguments that the step appended.
+    Slabs,
     /// Ends the connection.
     Quit,
 }

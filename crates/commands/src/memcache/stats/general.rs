@@ -5,6 +5,7 @@ use super::lines::Lines;
 use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
 use tenon_engine::ds::memory;
+use tenon_engine::info::CpuTimes;
 use tenon_engine::stats::{Counter, Counters};
 use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::worker::Worker;
@@ -34,10 +35,14 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("time", worker.clock.now_ms / 1_000);
     lines.stat("version", VERSION_TEXT);
     lines.stat("pointer_size", usize::BITS);
+    let times = CpuTimes::of_process();
+    lines.stat("rusage_user", format_args!("{:.6}", times.user));
+    lines.stat("rusage_system", format_args!("{:.6}", times.system));
     lines.stat("max_connections", config.maxclients());
     lines.stat("curr_connections", engine.clients.count());
     lines.stat("total_connections", sum(|all| &all.connections));
     lines.stat("rejected_connections", engine.refused_connections.load(Ordering::Relaxed));
+    lines.stat("connection_structures", engine.clients.count());
     lines.stat("cmd_get", sum(|all| &all.mc_get));
     lines.stat("cmd_set", sum(|all| &all.mc_set));
     lines.stat("cmd_flush", sum(|all| &all.mc_flush));
@@ -45,6 +50,7 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("cmd_meta", sum(|all| &all.mc_meta));
     lines.stat("get_hits", sum(|all| &all.mc_get_hits));
     lines.stat("get_misses", difference(|all| &all.mc_get, |all| &all.mc_get_hits));
+    lines.stat("get_expired", sum(|all| &all.expired_in_use));
     lines.stat("delete_misses", sum(|all| &all.mc_delete_misses));
     lines.stat("delete_hits", sum(|all| &all.mc_delete_hits));
     lines.stat("incr_misses", sum(|all| &all.mc_incr_misses));
@@ -64,8 +70,19 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("bytes_written", sum(|all| &all.output_bytes));
     lines.stat("limit_maxbytes", config.maxmemory());
     lines.stat("accepting_conns", 1);
+    // A client is turned away when there are too many, none waits for another to leave.
+    lines.stat("listen_disabled_num", 0);
+    lines.stat("time_in_listen_disabled_us", 0);
     lines.stat("threads", engine.workers());
+    lines.stat("conn_yields", 0);
     lines.stat("hash_bytes", overhead);
+    // A table grows in one pass over its own words, and no page moves from one size to another while it is used.
+    lines.stat("hash_is_expanding", 0);
+    lines.stat("slab_reassign_running", 0);
+    lines.stat("slabs_moved", 0);
+    lines.stat("lru_crawler_running", 0);
+    lines.stat("lru_crawler_starts", 0);
+    lines.stat("malloc_fails", 0);
     lines.stat("bytes", memory::used());
     lines.stat("curr_items", keys);
     lines.stat("total_items", sum(|all| &all.mc_stored));

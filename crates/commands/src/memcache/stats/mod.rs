@@ -1,5 +1,7 @@
 //! stats: what other tools read, by group: an index.
 
+mod classes;
+mod detail;
 mod general;
 mod lines;
 mod settings;

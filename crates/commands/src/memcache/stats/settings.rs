@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
 use tenon_engine::clients::{Client, Dialect};
 use tenon_engine::config::{LogLevel, Policy};
+use tenon_engine::prefixes::DELIMITER;
 use tenon_engine::worker::Worker;
 
 /// The settings, by memcached's names for them.
@@ -30,13 +31,19 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("domain_socket", if socket.is_empty() { "NULL" } else { &socket });
     lines.stat("shutdown_command", yes_no(false));
     lines.stat("num_threads", engine.workers());
-    lines.stat("detail_enabled", yes_no(false));
+    lines.stat("stat_key_prefix", char::from(DELIMITER));
+    lines.stat("detail_enabled", yes_no(engine.prefixes.is_on()));
     lines.stat("cas_enabled", yes_no(true));
     lines.stat("tcp_backlog", config.tcp_backlog());
-    lines.stat("binding_protocol", "ascii");
+    lines.stat("binding_protocol", "auto-negotiate");
     lines.stat("auth_enabled_sasl", yes_no(false));
     lines.stat("auth_enabled_ascii", yes_no(false));
     lines.stat("item_size_max", config.max_value_size());
+    // What has expired is found without looking for it, and what is evicted without a queue for each class.
+    for name in ["slab_reassign", "lru_crawler", "lru_maintainer_thread", "lru_segmented", "temp_lru"] {
+        lines.stat(name, yes_no(false));
+    }
+    lines.stat("slab_automove", 0);
     lines.stat("flush_enabled", yes_no(true));
     lines.stat("dump_enabled", yes_no(false));
     lines.stat("hash_algorithm", "rapidhash");

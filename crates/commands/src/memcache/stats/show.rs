@@ -2,12 +2,13 @@
 
 use super::super::answer::Answer;
 use super::super::verb::TextCommand;
+use super::classes::{items, slabs};
+use super::detail::{detail, dump};
 use super::general::general;
 use super::lines::Lines;
 use super::settings::{connections, settings};
 use tenon_engine::Engine;
 use tenon_engine::clients::Client;
-use tenon_engine::ds::memory;
 use tenon_engine::wire::memcache::binary::BinaryHead;
 use tenon_engine::worker::Worker;
 
@@ -15,7 +16,7 @@ use tenon_engine::worker::Worker;
 pub static STATS: TextCommand = TextCommand {
     name: "stats",
     family: "admin",
-    syntax: "[settings | items | slabs | sizes | conns | extstore | reset]",
+    syntax: "[settings | items | slabs | sizes | conns | detail on|off|dump | extstore | reset]",
     summary: "Returns statistics of the server, of both protocols together where memcached has no other.",
 };
 
@@ -26,6 +27,7 @@ pub fn stats(engine: &Engine, worker: &mut Worker, client: &Client, words: &[&[u
             engine.reset_stats();
             Answer::Reset.write(out);
         }
+        [b"detail", behind @ ..] => detail(engine, behind.first().copied(), out),
         [b"cachedump", ..] => Answer::CachedumpDisabled.write(out),
         _ => {
             let mut lines = Lines::new(out, None);
@@ -50,6 +52,17 @@ pub fn binary_stats(
     let mut lines = Lines::new(out, Some(head));
     if name.starts_with(b"reset") {
         engine.reset_stats();
+    } else if let Some(word) = name.strip_prefix(b"detail") {
+        match word {
+            b" dump" => {
+                let mut counted = Vec::new();
+                dump(engine, &mut counted);
+                lines.stat("detailed", String::from_utf8_lossy(&counted));
+            }
+            b" on" => engine.prefixes.set_on(true),
+            b" off" => engine.prefixes.set_on(false),
+            _ => return false,
+        }
     } else if !group(engine, worker, client, name, &mut lines) {
         return false;
     }
@@ -62,14 +75,12 @@ fn group(engine: &Engine, worker: &mut Worker, client: &Client, name: &[u8], lin
     match name {
         b"" => general(engine, worker, lines),
         b"settings" => settings(engine, lines),
-        b"slabs" => {
-            lines.stat("active_slabs", 0);
-            lines.stat("total_malloced", memory::used());
-        }
+        b"slabs" => slabs(engine, worker, lines),
+        b"items" => items(engine, worker, lines),
         b"sizes" => lines.stat("sizes_status", "disabled"),
         b"conns" => connections(engine, worker, client, lines),
-        // There are no slab classes, and no storage but memory.
-        b"items" | b"extstore" => {}
+        // There is no storage but memory.
+        b"extstore" => {}
         _ => return false,
     }
     true
