@@ -171,12 +171,13 @@ impl Dump {
 
     fn write(&self, entry: EntryRef<'_>, accessed_s: u64, out: &mut Vec<u8>) {
         match self.form {
+            // As in memcached these lines end with LF alone.
             Form::Facts => {
                 out.extend_from_slice(b"key=");
                 write_encoded(entry.key(), out);
                 write!(
                     out,
-                    " exp={} la={accessed_s} cas={} fetch={} cls={} size={}\r\n",
+                    " exp={} la={accessed_s} cas={} fetch={} cls={} size={}\n",
                     entry.deadline_ms().map_or(-1, |ms| i64::try_from(ms / 1_000).unwrap_or(i64::MAX)),
                     entry.cas().unwrap_or(0),
                     if entry.marks().has(Marks::FETCHED) { "yes" } else { "no" },

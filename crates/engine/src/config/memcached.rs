@@ -128,6 +128,8 @@ const EXTENDED_WITHOUT_EFFECT: &[&str] = &[
     "read_buf_mem_limit",
     "no_drop_privileges",
     "drop_privileges",
+    "relaxed_privileges",
+    "no_relaxed_privileges",
 ];
 
 /// What is said to the settings before the options: memcached's own defaults. RESP is not asked for.
