@@ -2,6 +2,7 @@
 //! neither what the settings do nor who reads them.
 
 use super::error::LoadProblem;
+use super::value::parse_memory;
 
 /// What an option of memcached means.
 enum Meaning {
@@ -9,6 +10,8 @@ enum Meaning {
     Setting(&'static str),
     /// The same, for a number of megabytes.
     Megabytes(&'static str),
+    /// The same, for the size of an item: 1 KiB to 1 GiB.
+    ItemSize(&'static str),
     /// The setting gets this value.
     Is(&'static str, &'static str),
     /// Addresses, each perhaps with the port.
@@ -30,7 +33,7 @@ enum Meaning {
     Refused(&'static str),
 }
 
-use Meaning::{Extended, Help, Is, Listen, Megabytes, NoEffect, Only, Refused, Socket, Verbose, Version};
+use Meaning::{Extended, Help, Is, ItemSize, Listen, Megabytes, NoEffect, Only, Refused, Socket, Verbose, Version};
 
 /// An option: its letter, its long name, whether an argument follows, what it means.
 struct Flag {
@@ -79,7 +82,7 @@ static OPTIONS: &[Flag] = &[
     alone('C', "disable-cas", NoEffect("An item has a CAS token from when it is asked for one.")),
     with('b', "listen-backlog", Meaning::Setting("tcp-backlog")),
     with('B', "protocol", Only(&["auto", "auto-negotiate"], "every connection chooses its protocol")),
-    with('I', "max-item-size", Meaning::Setting("max-value-size")),
+    with('I', "max-item-size", ItemSize("max-value-size")),
     alone('S', "enable-sasl", Refused("SASL is not supported yet")),
     with('Y', "auth-file", Refused("authentication is not supported yet")),
     alone('Z', "enable-ssl", Refused("TLS is not supported yet")),
@@ -219,6 +222,14 @@ impl Asked {
                 Ok(megabytes @ 1..) => self.set(name, format!("{megabytes}mb")),
                 _ => return Err(problem(word, "it takes a number of megabytes")),
             },
+            // Of memcached's letters `k` and `m` mean what they mean in memory settings, too.
+            ItemSize(name) => {
+                match parse_memory(&format!("{value}{}", if value.ends_with(['k', 'm', 'K', 'M']) { "b" } else { "" }))
+                {
+                    Some(bytes @ 1_024..=1_073_741_824) => self.set(name, bytes.to_string()),
+                    _ => return Err(problem(word, "it takes 1k to 1024m")),
+                }
+            }
             Is(name, value) => self.set(name, value),
             Socket => {
                 self.set("memcached-unixsocket", value);
@@ -296,7 +307,7 @@ recently used items go), and no RESP port. Options with a setting of Tenon:
     );
     for option in OPTIONS {
         let meaning = match option.meaning {
-            Meaning::Setting(name) | Megabytes(name) => format!("--{name}"),
+            Meaning::Setting(name) | Megabytes(name) | ItemSize(name) => format!("--{name}"),
             Is(name, value) => format!("--{name} {value}"),
             Socket => "--memcached-unixsocket, and no port".to_owned(),
             Listen => "--bind".to_owned(),
@@ -339,7 +350,7 @@ mod tests {
         }
         assert_eq!(
             settings("-c 4096 -t 8 -I 5m -b 512"),
-            "maxclients 4096, workers 8, max-value-size 5m, tcp-backlog 512"
+            "maxclients 4096, workers 8, max-value-size 5242880, tcp-backlog 512"
         );
         assert_eq!(settings("-M -U 0 -B auto -o idle_timeout=30,modern"), "maxmemory-policy noeviction, timeout 30");
         assert_eq!(
@@ -372,6 +383,9 @@ mod tests {
             "-U 11211",
             "-B binary",
             "-m x",
+            "-I 1000",
+            "-I 2000m",
+            "-I x",
             "-m 0",
             "-m",
             "-p",

@@ -58,8 +58,13 @@ pub(super) fn connections(engine: &Engine, worker: &Worker, asking: &Client, lin
         let info = &client.info;
         let kind = if info.unix { "unix" } else { "tcp" };
         let idle_ms = worker.clock.now_ms.saturating_sub(client.active_ms.load(Ordering::Relaxed));
-        lines.stat(format_args!("{}:addr", info.fd), format_args!("{kind}:{}", info.remote));
-        lines.stat(format_args!("{}:listen_addr", info.fd), format_args!("{kind}:{}", info.local));
+        // The path of a UNIX socket stands where CLIENT LIST has a port, too.
+        let shown = |address: &'_ str| match address.strip_suffix(":0") {
+            Some(path) if info.unix => format!("{kind}:{path}"),
+            _ => format!("{kind}:{address}"),
+        };
+        lines.stat(format_args!("{}:addr", info.fd), shown(&info.remote));
+        lines.stat(format_args!("{}:listen_addr", info.fd), shown(&info.local));
         let state = if client.id == asking.id { "conn_parse_cmd" } else { "conn_read" };
         lines.stat(format_args!("{}:state", info.fd), state);
         lines.stat(format_args!("{}:secs_since_last_cmd", info.fd), idle_ms / 1_000);
