@@ -169,6 +169,59 @@ fn exec_is_atomic_across_shards() {
     together(&engine, parts);
 }
 
+/// SORT finds the keys that its elements name, and other elements later: it sees one moment all the same.
+#[test]
+fn sort_sees_the_keys_that_its_elements_name_at_one_moment() {
+    const ACCOUNTS: u32 = 12;
+    const ROUNDS: usize = 1_500;
+    let engine = engine();
+    let mut first = Client::new(&engine, 0);
+    (0..2 * ACCOUNTS).for_each(|account| first.ok(&format!("SET account:{account} 100")));
+    (0..ACCOUNTS).for_each(|account| _ = first.run(&format!("RPUSH list {account}")));
+    let writer = |mut client: Client| {
+        for _ in 0..ROUNDS {
+            let (from, to) = (client.random(ACCOUNTS), client.random(ACCOUNTS));
+            let (take, give) = (format!("DECRBY account:{from} 7"), format!("INCRBY account:{to} 7"));
+            client.transaction(&[&take, &give]);
+        }
+    };
+    // Other accounts with the same total take the places of those that the list names.
+    let renamer = |mut client: Client| {
+        let all = |from: u32| (from..from + ACCOUNTS).map(|account| account.to_string()).collect::<Vec<_>>().join(" ");
+        let fill = [format!("RPUSH list {}", all(0)), format!("RPUSH list {}", all(ACCOUNTS))];
+        for round in 0..ROUNDS {
+            client.transaction(&["DEL list", &fill[round % 2]]);
+        }
+    };
+    let reader = |command: &'static str| {
+        move |mut client: Client| {
+            for _ in 0..ROUNDS {
+                let reply = client.run(command);
+                let balances: Vec<i64> = bulks(&reply).iter().map(|text| text.parse().expect("a balance")).collect();
+                assert_eq!(balances.len(), ACCOUNTS as usize, "{reply:?}");
+                assert!(balances.is_sorted(), "{reply:?}");
+                assert_eq!(balances.iter().sum::<i64>(), 100 * i64::from(ACCOUNTS), "{reply:?}");
+            }
+        }
+    };
+    let storing = |mut client: Client| {
+        for _ in 0..ROUNDS {
+            assert_eq!(client.run("SORT list BY account:* GET account:* STORE sorted"), format!(":{ACCOUNTS}\r\n"));
+        }
+    };
+    together(
+        &engine,
+        vec![
+            Box::new(writer),
+            Box::new(writer),
+            Box::new(renamer),
+            Box::new(reader("SORT_RO list BY account:* GET account:*")),
+            Box::new(reader("SORT list BY account:* GET account:* ASC")),
+            Box::new(storing),
+        ],
+    );
+}
+
 #[test]
 fn watch_makes_a_compare_and_set() {
     const ROUNDS: usize = 1_000;

@@ -330,7 +330,7 @@ fn subscribers_that_lose_their_channel_are_told_to_look() {
     let engine = engine();
     let mail: Arc<Mutex<Vec<Message>>> = Arc::default();
     let outbox = Arc::clone(&mail);
-    engine.clients.set_post(Box::new(move |_, message| outbox.lock().expect("no panic").push(message)));
+    engine.clients.set_post(Arc::new(move |_, message| outbox.lock().expect("no panic").push(message)));
     set(&engine, "u", "on nopass &a* &b");
     let mut client = Client::new(&engine);
     assert_eq!(client.run("AUTH u x"), "+OK\r\n");

@@ -3,6 +3,7 @@
 pub mod blob;
 pub mod glob;
 pub mod hash_table;
+pub mod heavy_hitters;
 pub mod listpack;
 pub mod memory;
 pub mod packed;

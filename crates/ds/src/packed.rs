@@ -99,6 +99,14 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// Writes the element behind bytes that are no sequence of this module's; [`element_at`] reads it there.
+    #[inline]
+    pub fn append_to(self, bytes: &mut Vec<u8>) {
+        let at = bytes.len();
+        bytes.resize(at + self.packed_len(), 0);
+        self.write(&mut bytes[at..]);
+    }
+
     /// Writes the element into `place`, which is as long as `packed_len` says.
     fn write(self, place: &mut [u8]) {
         match self {
@@ -166,6 +174,12 @@ pub struct Element<'a> {
     pub end: usize,
     /// What it is.
     pub item: Item<'a>,
+}
+
+/// The element at byte `at`, where [`Item::append_to`] has written it.
+#[inline]
+pub fn element_at(bytes: &[u8], at: usize) -> Element<'_> {
+    Packed(bytes).at(at)
 }
 
 /// A sequence, for reading.

@@ -179,6 +179,11 @@ impl Client {
 }
 
 impl Client {
+    /// Notes that so many of its commands have run. Only the client's worker says so.
+    pub(crate) fn count_commands(&self, count: u64) {
+        self.commands.store(self.commands.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+    }
+
     /// Bytes of memory that the client takes: itself, input that is kept, commands that MULTI has queued, and output
     /// that is not sent.
     pub fn memory(&self) -> u64 {
@@ -189,7 +194,7 @@ impl Client {
 }
 
 /// How messages reach connections.
-pub type Post = Box<dyn Fn(ConnectionKey, Message) + Send + Sync>;
+pub type Post = Arc<dyn Fn(ConnectionKey, Message) + Send + Sync>;
 
 /// All clients.
 #[derive(Default)]
@@ -203,6 +208,11 @@ impl Clients {
     /// Says how messages reach connections; once, before the first client.
     pub fn set_post(&self, post: Post) {
         assert!(self.post.set(post).is_ok(), "how messages are posted is said once");
+    }
+
+    /// How messages reach connections, if anybody moves bytes.
+    pub(crate) fn post(&self) -> Option<Post> {
+        self.post.get().cloned()
     }
 
     /// Adds a client.

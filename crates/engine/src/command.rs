@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::blocking::Outcome;
-use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx};
+use crate::context::{FollowingCx, KeyCx, KeysCx, ServerCx, SessionCx};
 use crate::errors::CmdError;
 use tenon_wire::resp::Reply;
 
@@ -65,6 +65,9 @@ impl Arity {
 /// The handler of a command that may wait.
 pub type BlockingHandler = fn(&mut KeysCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Outcome, CmdError>;
 
+/// The handler of a command that follows names in its keys' data to further keys.
+pub type FollowingHandler = fn(&mut FollowingCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Effect, CmdError>;
+
 /// What a handler may touch: the whole threading contract.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
@@ -75,6 +78,14 @@ pub enum Run {
     /// As `Keys`, and may wait until one of its keys holds something (never within MULTI or a script). It is then run
     /// again, with the same arguments.
     Blocking(BlockingHandler),
+    /// As `Keys`, and keys that the data in them names (SORT's BY and GET).
+    Following {
+        /// The shards of the keys that the data names as it is now, as far as they are not held. Changes nothing, and
+        /// arguments that `run` refuses need none.
+        further: fn(&FollowingCx<'_>, &Args<'_>) -> Vec<usize>,
+        /// Runs once all of them are held together with those of the declared keys.
+        run: FollowingHandler,
+    },
     /// The session and the settings; no data.
     Session(fn(&mut SessionCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<(), CmdError>),
     /// The whole server, shard by shard (all at once within MULTI).
@@ -220,6 +231,8 @@ impl Flags {
     pub const ANSWERS_BY_PUSH: Flags = Flags(1 << 24);
     /// May wait for a key.
     pub const BLOCKING: Flags = Flags(1 << 25);
+    /// In the ACL categories of the types that it works on (`set`, `sortedset`, `list`) and not in `keyspace`.
+    pub const OF_COLLECTIONS: Flags = Flags(1 << 26);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {
@@ -291,13 +304,14 @@ impl Command {
         };
         // A container is in no family's category: its subcommands are.
         let in_group = |group| self.group == group && self.subcommands().is_empty();
-        add(in_group(Group::Generic) || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
+        let of_collections = flags.any(Flags::OF_COLLECTIONS);
+        add(in_group(Group::Generic) && !of_collections || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         // What a script does is its own.
         add(flags.any(Flags::READONLY) && !in_group(Group::Scripting), "read");
         add(flags.any(Flags::WRITE), "write");
-        add(in_group(Group::Set), "set");
-        add(in_group(Group::SortedSet), "sortedset");
-        add(in_group(Group::List), "list");
+        add(in_group(Group::Set) || of_collections, "set");
+        add(in_group(Group::SortedSet) || of_collections, "sortedset");
+        add(in_group(Group::List) || of_collections, "list");
         add(in_group(Group::Hash), "hash");
         add(in_group(Group::String), "string");
         add(in_group(Group::Bitmap), "bitmap");

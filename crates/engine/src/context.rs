@@ -2,12 +2,14 @@
 //! changing a key (expiry on access, type check, access clock, watchers, statistics) are done here and nowhere else.
 
 mod collection;
+mod following;
 mod key;
 mod keys;
 mod server;
 mod string;
 
 pub use collection::{Change, view_of};
+pub use following::FollowingCx;
 pub use key::{Deadline, KeyCx};
 pub use keys::KeysCx;
 pub(crate) use keys::Turn;

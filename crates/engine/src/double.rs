@@ -1,4 +1,4 @@
-//! Numbers of clients as C's `strtod` reads them, in the two ways in which Redis asks it. Knows no command.
+//! Numbers of clients as C's `strtod` reads them, in the three ways in which Redis asks it. Knows no command.
 
 /// A number as `strtod` gives it: too large ones are infinite, too small ones zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,13 +23,22 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
 /// The number that the text is where Redis calls `strtod` on it and looks only for what follows: blanks may come before
 /// it, nothing at all is zero, a NUL ends it, and what is too large is infinite. No NaN.
 pub fn parse_double_leniently(text: &[u8]) -> Option<f64> {
+    parse_leniently(text).map(|parsed| parsed.number)
+}
+
+/// As [`parse_double_leniently`], but nothing that is too large or too small (SORT).
+pub fn parse_double_in_range(text: &[u8]) -> Option<f64> {
+    parse_leniently(text).filter(|parsed| parsed.fits == Fits::Yes).map(|parsed| parsed.number)
+}
+
+fn parse_leniently(text: &[u8]) -> Option<Parsed> {
     let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
     if text.is_empty() {
-        return Some(0.0);
+        return Some(Parsed { number: 0.0, fits: Fits::Yes });
     }
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let start = text.iter().position(|byte| !is_blank(byte))?;
-    parse(&text[start..]).map(|parsed| parsed.number)
+    parse(&text[start..])
 }
 
 fn parse(text: &[u8]) -> Option<Parsed> {

@@ -6,9 +6,13 @@ use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
+use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
+use crate::hotkeys::HotKeys;
+use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
+use crate::onlookers::Onlookers;
 use crate::pause::Pause;
 use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
@@ -28,11 +32,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tenon_persist::rdb::Limits;
 use tenon_store::access::Noting;
 use tenon_store::types::ListLimits;
 
 /// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
 pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
+/// The time between ticks while DEBUG PAUSE-CRON lasts.
+const PAUSED_TICK: Duration = Duration::from_millis(10);
 
 /// How a shutdown is asked for.
 pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
@@ -55,6 +62,12 @@ pub struct Engine {
     pub scripts: Scripts,
     /// The clients that see every command.
     pub monitors: Monitors,
+    /// The search for busy keys.
+    pub hotkeys: HotKeys,
+    /// The largest keys.
+    pub large: LargeKeys,
+    /// Whether anybody looks on while commands run.
+    pub onlookers: Onlookers,
     /// The clients that are told of changes.
     pub tracking: Tracking,
     /// Everybody's subscriptions.
@@ -69,6 +82,8 @@ pub struct Engine {
     pub(crate) clients_sized_ms: AtomicU64,
     /// Clients that wait for keys.
     pub blocking: Blocking,
+    /// What commands have done outside of this process.
+    pub(crate) errands: Errands,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -83,6 +98,11 @@ pub struct Engine {
     pub run_id: String,
     /// Whether keys expire ahead of access (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expiry: AtomicBool,
+    /// Whether what a tick only keeps in order is done (DEBUG PAUSE-CRON).
+    pub housekeeping: AtomicBool,
+    /// Whether scripts may call commands of the server and of clients that are not for scripts (DEBUG
+    /// SET-DISABLE-DENY-SCRIPTS).
+    pub scripts_inspect: AtomicBool,
     /// Bytes from which an element of a long list has a node of its own (DEBUG QUICKLIST-PACKED-THRESHOLD); 0 for those
     /// that are longer than a node may be.
     pub list_alone_from: AtomicUsize,
@@ -142,12 +162,16 @@ impl Engine {
             clients: Clients::default(),
             scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
+            hotkeys: HotKeys::default(),
+            large: LargeKeys::default(),
+            onlookers: Onlookers::default(),
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
+            errands: Errands::default(),
             reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
@@ -155,6 +179,8 @@ impl Engine {
             started_ms: now_us() / 1_000,
             run_id,
             active_expiry: AtomicBool::new(true),
+            housekeeping: AtomicBool::new(true),
+            scripts_inspect: AtomicBool::new(false),
             list_alone_from: AtomicUsize::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
@@ -223,6 +249,16 @@ impl Engine {
         ListLimits::new(self.config.list_max_listpack_size(), alone_from)
     }
 
+    /// Up to where all collections stay in their small forms, for those that are loaded.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            list: self.list_limits(),
+            hash: self.config.hash_limits(),
+            set: self.config.set_limits(),
+            zset: self.config.zset_limits(),
+        }
+    }
+
     /// A CAS token that no item has had.
     pub fn next_cas(&self) -> u64 {
         self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
@@ -232,22 +268,10 @@ impl Engine {
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
         worker.client = 0;
-        let mut next = self.expire_tick(worker);
+        let next = if self.housekeeping.load(Ordering::Relaxed) { self.keep_house(worker) } else { PAUSED_TICK };
         worker.sweep();
-        tenon_ds::slab::collect();
-        self.compact_tick(worker);
         for key in self.pause.end_if_due(worker.clock.now_ms) {
             self.clients.tell(key, Message::Unpause);
-        }
-        if worker.index == 0 {
-            self.flush_if_due(worker);
-            self.forget_surplus();
-            self.evict_clients(worker);
-            self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
-            self.rates.note(Instant::now(), || self.totals());
-        }
-        if self.evict_ahead(worker) {
-            next = Duration::ZERO;
         }
         self.end_due_waits(worker);
         self.leave_queues_deferred();
@@ -256,6 +280,24 @@ impl Engine {
         }
         self.broadcast_changes(worker);
         next
+    }
+
+    /// The part of a tick that nobody waits for.
+    fn keep_house(&self, worker: &mut Worker) -> Duration {
+        let next = self.expire_tick(worker);
+        worker.sweep();
+        tenon_ds::slab::collect();
+        self.compact_tick(worker);
+        if worker.index == 0 {
+            self.flush_if_due(worker);
+            self.end_hot_keys_if_due(worker.clock.now_ms);
+            self.weed_large_keys(worker);
+            self.forget_surplus();
+            self.evict_clients(worker);
+            self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
+            self.rates.note(Instant::now(), || self.totals());
+        }
+        if self.evict_ahead(worker) { Duration::ZERO } else { next }
     }
 
     /// Says how a shutdown is asked for; once.
@@ -297,8 +339,12 @@ impl Engine {
                 return Err(SetError::Value(name, error));
             }
         }
-        if changed.iter().any(|changed| changed.setting.id == SettingId::requirepass) {
-            self.apply_requirepass();
+        for Changed { setting, .. } in &changed {
+            match setting.id {
+                SettingId::requirepass => self.apply_requirepass(),
+                SettingId::tracking_table_max_keys => self.forget_surplus(),
+                _ => {}
+            }
         }
         Ok(())
     }

@@ -166,11 +166,13 @@ impl Engine {
         }
         let client = &session.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
-        client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
+        // One that waits now counts when its wait is over.
+        client.count_commands((ran as u64).saturating_sub(session.is_parked().into()));
         if stretch_started - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }
         worker.sweep();
+        self.evict_behind(worker);
         self.broadcast_changes(worker);
         (ran, stopped)
     }
@@ -233,6 +235,7 @@ impl Engine {
             worker.stats.all.commands.add(1);
         }
         worker.sweep();
+        self.evict_behind(worker);
         self.broadcast_changes(worker);
         match (session.closing, session.is_parked()) {
             (true, _) => Stopped::Closing,
@@ -320,7 +323,9 @@ impl Engine {
         from: usize,
         each_us: u64,
     ) {
-        for (index, call) in calls.iter().enumerate().skip(from) {
+        // The last one, if it waits now, is noted when its wait ends.
+        let ended = calls.len() - usize::from(session.is_parked());
+        for (index, call) in calls[..ended].iter().enumerate().skip(from) {
             let (Target::Key(resolved, _) | Target::Other(resolved)) = &call.target else { continue };
             if resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
                 continue;
@@ -448,16 +453,10 @@ impl Engine {
                         Fate::Settled(resolved)
                     }
                     Ok(Gate::Run) => {
-                        let watched = self.monitors.are_watching();
-                        if watched {
-                            // The command may take its long arguments away: they are made readable for longer.
-                            (0..args.len()).for_each(|index| _ = args.get(index));
-                        }
-                        if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
+                        if self.onlookers.are_there() {
+                            self.run_watched(worker, session, resolved, args, &mut reply);
+                        } else if let Err(error) = self.run_one(worker, session, resolved, args, &mut reply) {
                             self.answer_error(worker, Some(resolved), &error, &mut reply);
-                        }
-                        if watched {
-                            self.tell_monitors_of(worker, session, resolved.command, args);
                         }
                         Fate::Done
                     }
@@ -490,7 +489,34 @@ impl Engine {
     /// watches.
     #[inline]
     fn is_undisturbed(&self) -> bool {
-        !self.pause.holds_up() && !self.monitors.are_watching()
+        !self.pause.holds_up() && !self.onlookers.are_there()
+    }
+
+    /// Runs one command that has passed its gate while somebody looks on.
+    #[cold]
+    fn run_watched(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) {
+        let is_shown = self.monitors.are_watching();
+        if is_shown {
+            // The command may take its long arguments away: they are made readable for longer.
+            (0..args.len()).for_each(|index| _ = args.get(index));
+        }
+        let measured = self.measure(worker, reply.out().len());
+        if let Err(error) = self.run_one(worker, session, resolved, args, reply) {
+            self.answer_error(worker, Some(resolved), &error, reply);
+        }
+        if let Some(measured) = measured {
+            self.note_command_cost(worker, &measured, resolved.command, args, reply.out().len());
+        }
+        if is_shown {
+            self.tell_monitors_of(worker, session, resolved.command, args);
+        }
     }
 
     /// Tells those who watch of a session's command, which has run.
@@ -539,7 +565,7 @@ impl Engine {
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
             Some(PauseMode::Write) => {
                 let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
-                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved, args)
+                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)
             }
         };
         if waits {
@@ -569,6 +595,7 @@ impl Engine {
                 self.run_held(worker, session, resolved, args, &mut held, reply)
             }
             Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
+            Run::Following { .. } => self.run_following(worker, session, resolved, args, reply),
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply)
             }
@@ -610,6 +637,9 @@ impl Engine {
                         wait.refuse(reply);
                     }
                 })
+            }
+            Run::Following { run, .. } => {
+                run(&mut self.following(worker, session, resolved, args, held), args, reply).map(|_effect| ())
             }
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply)

@@ -3,19 +3,23 @@
 use crate::engine::Engine;
 use crate::notify::EventClass;
 use crate::shards::ShardState;
+use crate::watch::Watched;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tenon_store::entry::EntryRef;
+use tenon_store::keyspace::Expired;
+use tenon_store::types::ValueType;
 
 /// How often a worker looks for keys that are due.
 const PERIOD: Duration = Duration::from_millis(10);
 /// How long one tick may take; what is left then waits for the next, which comes at once.
 const BUDGET: Duration = Duration::from_millis(3);
-/// Keys expired in one go while a shard is locked.
+/// Keys and members expired in one go while a shard is locked.
 const BATCH: usize = 64;
 
 impl Engine {
-    /// Removes keys that are due in the worker's part of the shards. Gives the time until it wants to be called again.
+    /// Removes keys and members that are due in the worker's part of the shards. Gives the time until it wants to be called again.
     pub fn expire_tick(&self, worker: &mut Worker) -> Duration {
         // In a CLIENT PAUSE data stays as it is, so that what waits for its end finds what was there when it began.
         if !self.active_expiry.load(Ordering::Relaxed) || self.pause.is_active() {
@@ -41,30 +45,76 @@ impl Engine {
             first_due_ms = first_due_ms.min(self.shards.due_ms(index));
         }
         self.shards.set_first_due(part, first_due_ms);
+        let elapsed = started.elapsed();
+        worker.stats.all.expire_us.add(elapsed.as_micros() as u64);
+        worker.stats.all.expire_capped.add(u64::from(next == Duration::ZERO));
         let threshold_ms = self.config.latency_monitor_threshold();
-        self.latency.note("expire-cycle", started.elapsed().as_millis() as u64, threshold_ms, now_ms);
+        self.latency.note("expire-cycle", elapsed.as_millis() as u64, threshold_ms, now_ms);
         next
     }
 
-    /// Removes some of the due keys of one shard.
+    /// Removes some of the due keys and members of one shard.
     fn expire_shard(&self, worker: &mut Worker, state: &mut ShardState, index: usize, now_ms: u64) {
         let mut done = true;
         for database in 0..state.shard.databases() {
             let watched = &state.watched;
-            done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |entry| {
-                let view = entry.view();
-                if let Some(watched) = watched {
-                    watched.changed(database, view.key(), &mut worker.ready);
-                }
-                self.notify(database, view.key(), EventClass::EXPIRED, "expired");
-                if self.tracking.is_active() {
-                    self.key_changed(worker, self.shards.hash(view.key()), view.key());
-                }
-                worker.stats.expired(1, now_ms.saturating_sub(view.deadline_ms().unwrap_or(now_ms)));
-                worker.discard(entry);
+            done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |expired| {
+                self.has_expired(worker, watched.as_deref(), database, now_ms, expired);
             });
         }
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
+    }
+}
+
+impl Engine {
+    /// What it entails that a key, or members of one, have gone because their time had come.
+    pub(crate) fn has_expired(
+        &self,
+        worker: &mut Worker,
+        watched: Option<&Watched>,
+        database: usize,
+        now_ms: u64,
+        expired: Expired<'_>,
+    ) {
+        let entry = match &expired {
+            Expired::Key(entry) | Expired::AllMembers { of: entry, .. } => entry.view(),
+            Expired::Members { of, .. } => *of,
+        };
+        if let Some(watched) = watched {
+            watched.changed(database, entry.key(), &mut worker.ready);
+        }
+        if self.tracking.is_active() {
+            self.key_changed(worker, self.shards.hash(entry.key()), entry.key());
+        }
+        match expired {
+            Expired::Key(entry) => {
+                let key = entry.view();
+                worker.stats.expired(1, now_ms.saturating_sub(key.deadline_ms().unwrap_or(now_ms)));
+                self.notify(database, key.key(), EventClass::EXPIRED, "expired");
+                worker.discard(entry);
+            }
+            Expired::Members { of, count, first_due_ms } => {
+                worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
+                self.notify_members_expired(database, of);
+            }
+            Expired::AllMembers { of, count, first_due_ms } => {
+                worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
+                self.notify_members_expired(database, of.view());
+                self.notify(database, of.view().key(), EventClass::GENERIC, "del");
+                worker.discard(of);
+            }
+        }
+    }
+
+    fn notify_members_expired(&self, database: usize, entry: EntryRef<'_>) {
+        let value_type = ValueType::of(entry.value());
+        let event = match value_type {
+            ValueType::Hash => "hexpired",
+            ValueType::Set => "sexpired",
+            ValueType::Zset => "zexpired",
+            ValueType::String | ValueType::List | ValueType::Stream => unreachable!("their parts have no deadlines"),
+        };
+        self.notify(database, entry.key(), EventClass::of_type(value_type), event);
     }
 }
 
@@ -73,11 +123,12 @@ mod tests {
     use super::*;
     use crate::clients::{ClientInfo, ConnectionKey, Dialect};
     use crate::config::{Caller, Config, Machine};
-    use crate::context::Deadline;
+    use crate::context::{Change, Deadline};
     use crate::pubsub::Topic;
     use crate::tracking::{Echo, Mode, Tracker};
     use std::sync::Arc;
     use tenon_store::entry::NewValue;
+    use tenon_store::types::{Hash, HashLimits};
     use tenon_wire::OutBuf;
 
     /// Keys that are not due, of which none may delay one that is.
@@ -119,5 +170,66 @@ mod tests {
         let stale = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\ndue\r\n";
         let sent = String::from_utf8(out.tail().clone()).expect("all of it is text");
         assert!(sent.contains(event) && sent.contains(stale), "{sent:?}");
+    }
+
+    /// A hash with these fields, each with a deadline.
+    fn put_hash(engine: &Engine, worker: &mut Worker, key: &[u8], fields: impl Iterator<Item = (u32, u64)>) {
+        const LIMITS: HashLimits = HashLimits { fields: 512, bytes: 64 };
+        engine.with_key(worker, 0, engine.shards.hash(key), key, |cx| {
+            let changed = cx.update(|hash: &mut Hash| {
+                for (field, deadline_ms) in fields {
+                    hash.set(&field.to_le_bytes(), b"v", LIMITS);
+                    hash.set_deadline(&field.to_le_bytes(), deadline_ms);
+                }
+                Ok(Change::made("hset", ()))
+            });
+            assert_eq!(changed.expect("the key is new").1, crate::command::Effect::Changed);
+        });
+    }
+
+    fn fields_left(engine: &Engine, worker: &mut Worker, key: &[u8]) -> usize {
+        engine.with_key(worker, 0, engine.shards.hash(key), key, |cx| {
+            cx.read_collection::<Hash>().expect("it is a hash").map_or(0, |hash| hash.len())
+        })
+    }
+
+    #[test]
+    fn a_due_field_among_many_that_are_not_goes_ahead_of_access() {
+        let engine = Engine::new(Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() }), &[], 1);
+        let mut worker = engine.worker(0);
+        let now_ms = worker.clock.now_ms;
+        let not_due = (0..NOT_DUE).map(|field| (field, now_ms + 3_600_000 + u64::from(field)));
+        put_hash(&engine, &mut worker, b"large", not_due.chain([(NOT_DUE, now_ms + 2)]));
+        put_hash(&engine, &mut worker, b"small", [(1, now_ms + 3), (2, now_ms + 1_000_000)].into_iter());
+        put_hash(&engine, &mut worker, b"whole", (0..NOT_DUE).map(|field| (field, now_ms + 4)));
+        while worker.stats.all.expired_members.get() < u64::from(NOT_DUE) + 2 {
+            engine.tick(&mut worker);
+        }
+        assert_eq!(worker.stats.expiry_lag.iter().map(crate::stats::Counter::get).sum::<u64>(), u64::from(NOT_DUE) + 2);
+        assert_eq!(worker.stats.all.expired.get(), 0);
+        // What is left is not looked at: nothing of it is due.
+        assert_eq!(fields_left(&engine, &mut worker, b"large"), NOT_DUE as usize);
+        assert_eq!(fields_left(&engine, &mut worker, b"small"), 1);
+        assert_eq!(fields_left(&engine, &mut worker, b"whole"), 0);
+        assert_eq!(worker.stats.all.expired_members.get(), u64::from(NOT_DUE) + 2);
+    }
+
+    #[test]
+    fn many_due_fields_go_in_steps() {
+        let engine = Engine::new(Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() }), &[], 1);
+        let mut worker = engine.worker(0);
+        let now_ms = worker.clock.now_ms;
+        let due = 10 * BATCH as u32;
+        let fields = (0..due).map(|field| (field, now_ms + 1)).chain([(due, now_ms + 3_600_000)]);
+        put_hash(&engine, &mut worker, b"k", fields);
+        let index = engine.shards.index(engine.shards.hash(b"k"));
+        let later_ms = now_ms + 100;
+        for step in 1..=10 {
+            assert!(engine.shards.due_ms(index) <= later_ms, "the shard says that something is due");
+            let mut state = engine.shards.lock(index);
+            engine.expire_shard(&mut worker, &mut state, index, later_ms);
+            assert_eq!(worker.stats.all.expired_members.get(), step * BATCH as u64);
+        }
+        assert!(engine.shards.due_ms(index) > later_ms);
     }
 }

@@ -97,6 +97,7 @@ impl ServerCx<'_> {
                 }
                 true
             });
+            engine.large.swap(a, b);
         });
     }
 }

@@ -72,6 +72,8 @@ pub struct DatabaseFacts {
     pub keys: u64,
     /// Keys with a deadline.
     pub expiring: u64,
+    /// Keys with members that have one.
+    pub with_deadlines: u64,
     /// Milliseconds that those have left on average, estimated from some of them.
     pub ttl_ms_mean: u64,
     /// Bytes of tables, entries not counted.
@@ -95,6 +97,7 @@ pub fn databases(cx: &mut ServerCx<'_>) -> Vec<DatabaseFacts> {
             let Some(keyspace) = state.shard.database(index) else { continue };
             facts.keys += keyspace.len() as u64;
             facts.expiring += keyspace.expiring() as u64;
+            facts.with_deadlines += keyspace.with_deadlines() as u64;
             facts.table_bytes += (keyspace.overhead() - keyspace.expiry_overhead()) as u64;
             facts.expiry_bytes += keyspace.expiry_overhead() as u64;
             if keyspace.expiring() == 0 {

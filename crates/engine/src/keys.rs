@@ -232,6 +232,11 @@ impl KeySpec {
         KeySpec::new(flags, Begin::Keyword { word, from }, Find::Range { last: 0, step: 1, limit: 0 })
     }
 
+    /// All arguments behind a word, which is looked for from argument `from` on: MIGRATE.
+    pub const fn behind_to_end(word: &'static str, from: isize, flags: KeyFlags) -> KeySpec {
+        KeySpec::new(flags, Begin::Keyword { word, from }, Find::Range { last: -1, step: 1, limit: 0 })
+    }
+
     /// Of the arguments behind a word, which is looked for from argument `from` on, the first half: XREAD.
     pub const fn half_behind(word: &'static str, from: isize, flags: KeyFlags) -> KeySpec {
         KeySpec::new(flags, Begin::Keyword { word, from }, Find::Range { last: -1, step: 1, limit: 2 })

@@ -30,6 +30,8 @@ pub struct Room {
     limit: usize,
     /// What `counted_here` may say.
     until: isize,
+    /// What it said when nothing could be evicted.
+    stuck_at: Option<isize>,
 }
 
 impl Engine {
@@ -47,13 +49,26 @@ impl Engine {
             || self.look(worker, limit)
     }
 
+    /// Bytes up to `maxmemory`, as far as they are known here and now.
+    pub fn memory_left(&self) -> usize {
+        match self.config.maxmemory() as usize {
+            0 => usize::MAX,
+            limit => limit.saturating_sub(memory::used()),
+        }
+    }
+
     /// Takes a share of the room there is, or makes some.
     #[inline(never)]
     fn look(&self, worker: &mut Worker, limit: usize) -> bool {
-        let Some(left) = limit.checked_sub(memory::used()) else { return self.evict_or_wait(worker, limit) };
+        self.take_share(worker, limit) || self.evict_or_wait(worker, limit)
+    }
+
+    /// Takes a share of the room there is, if there is any.
+    fn take_share(&self, worker: &mut Worker, limit: usize) -> bool {
+        let Some(left) = limit.checked_sub(memory::used()) else { return false };
         // One more for whatever is no worker.
         let share = (left / 2 / (self.workers() + 1)).min(ROOM_MAX);
-        worker.room = Room { limit, until: memory::counted_here() + share as isize };
+        worker.room = Room { limit, until: memory::counted_here() + share as isize, stuck_at: None };
         true
     }
 
@@ -61,6 +76,32 @@ impl Engine {
     fn evict_or_wait(&self, worker: &mut Worker, limit: usize) -> bool {
         // With some room made the command may run: as in Redis the limit is then approached over several commands.
         self.evict(worker, limit) > 0 || self.reaper.wait_until(|| memory::used() <= limit, REAPER_WAIT)
+    }
+
+    /// What comes behind a batch: takes off what its commands have left over the limit, so that it is not there until
+    /// the next write. No shard is locked.
+    #[inline]
+    pub(crate) fn evict_behind(&self, worker: &mut Worker) {
+        let limit = self.config.maxmemory() as usize;
+        if limit != 0 && (worker.room.limit != limit || memory::counted_here() >= worker.room.until) {
+            self.look_behind(worker, limit);
+        }
+    }
+
+    #[inline(never)]
+    fn look_behind(&self, worker: &mut Worker, limit: usize) {
+        // Where nothing could be evicted, nothing is looked for until this worker has taken more memory, or a tick has
+        // passed.
+        let is_stuck = worker.room.stuck_at.is_some_and(|stuck_at| memory::counted_here() <= stuck_at);
+        if self.policy() == Policy::NoEviction || is_stuck || self.take_share(worker, limit) {
+            return;
+        }
+        if self.evict(worker, limit) == 0 {
+            worker.room.stuck_at = Some(memory::counted_here());
+        }
+        if !worker.ready.is_empty() {
+            self.serve_ready(worker);
+        }
     }
 
     /// What a tick does: evicts what commands have left over the limit. Tells whether there is more to do.

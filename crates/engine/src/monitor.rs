@@ -1,10 +1,11 @@
 //! MONITOR: every command that runs, told to clients who asked for it. Knows no command.
 
-use crate::args::Args;
+use crate::args::{Args, OwnedArgs};
 use crate::clients::Client;
 use crate::clock::now_us;
 use crate::command::{Command, Flags};
 use crate::engine::Engine;
+use crate::onlookers::Onlooker;
 use crate::outbox::Parcel;
 use crate::session::{Roles, Session};
 use parking_lot::RwLock;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Default)]
 pub struct Monitors {
     watching: RwLock<Vec<Arc<Client>>>,
-    /// How many they are: what is looked at before each command.
+    /// How many they are.
     count: AtomicUsize,
 }
 
@@ -46,7 +47,7 @@ impl Engine {
         session.set_role(Roles::MONITOR, true);
         let mut watching = self.monitors.watching.write();
         watching.push(Arc::clone(&session.client));
-        self.monitors.count.store(watching.len(), Ordering::Relaxed);
+        self.note_monitors(watching.len());
         true
     }
 
@@ -58,7 +59,13 @@ impl Engine {
         session.set_role(Roles::MONITOR, false);
         let mut watching = self.monitors.watching.write();
         watching.retain(|client| client.id != session.client.id);
-        self.monitors.count.store(watching.len(), Ordering::Relaxed);
+        self.note_monitors(watching.len());
+    }
+
+    /// Notes how many watch; their list is locked.
+    fn note_monitors(&self, count: usize) {
+        self.monitors.count.store(count, Ordering::Relaxed);
+        self.onlookers.set(Onlooker::Monitors, count > 0);
     }
 
     /// Tells the watchers, if there are any, of a command that has run. The arguments at `secrets` are not shown, nor
@@ -73,6 +80,14 @@ impl Engine {
     ) {
         if self.monitors.are_watching() && !command.flags.any(Flags::SKIP_MONITOR.or(Flags::ADMIN)) {
             self.show_monitors(origin, database, args, secrets);
+        }
+    }
+
+    /// Tells the watchers, if there are any, of another protocol's request, which is made of these words.
+    pub fn show_monitors_request(&self, client: &Client, database: usize, words: Vec<&[u8]>) {
+        if self.monitors.are_watching() {
+            let args = OwnedArgs::new(words);
+            self.show_monitors(Origin::Client(client), database, &args.view(), &[]);
         }
     }
 
@@ -131,7 +146,6 @@ fn quote(bytes: &[u8], line: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::OwnedArgs;
 
     #[test]
     fn lines_are_those_of_redis() {

@@ -128,7 +128,7 @@ mod tests {
         let engine = Engine::new(Config::new(machine), &[], 1);
         let letters = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&letters);
-        engine.clients.set_post(Box::new(move |_, _| {
+        engine.clients.set_post(Arc::new(move |_, _| {
             counted.fetch_add(1, Ordering::Relaxed);
         }));
         let key = ConnectionKey { worker: 0, index: 0, generation: 0 };

@@ -16,6 +16,8 @@ pub enum Garbage {
     Keyspace(Keyspace),
     /// A key with a value of many allocations.
     Entry(Entry),
+    /// Many allocations that a value consisted of which is still there.
+    Part(Box<dyn Send>),
 }
 
 /// Frees in the background. Its thread starts with the first thing to free and ends after the reaper is dropped.

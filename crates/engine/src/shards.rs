@@ -193,12 +193,6 @@ impl<'a> Held<'a> {
         &self.indexes
     }
 
-    /// Whether the shard of this index is held.
-    #[inline]
-    pub(crate) fn holds(&self, index: usize) -> bool {
-        self.indexes.get(index) == Some(&index) || self.indexes.binary_search(&index).is_ok()
-    }
-
     /// Adds a shard that is not held yet.
     pub(crate) fn add(&mut self, index: usize, guard: MutexGuard<'a, ShardState>) {
         let at = self.indexes.binary_search(&index).expect_err("a shard is locked once");
@@ -215,6 +209,9 @@ impl<'a> Held<'a> {
 
 /// Shards that are locked together, however they are held.
 pub trait Locked {
+    /// Whether the shard of this index is held.
+    fn holds(&self, index: usize) -> bool;
+
     /// The shard of this index, which must be held.
     ///
     /// # Panics
@@ -242,6 +239,11 @@ impl Held<'_> {
 }
 
 impl Locked for Held<'_> {
+    #[inline]
+    fn holds(&self, index: usize) -> bool {
+        self.indexes.get(index) == Some(&index) || self.indexes.binary_search(&index).is_ok()
+    }
+
     fn shard(&mut self, index: usize) -> &mut ShardState {
         let place = self.place(index);
         &mut self.guards[place]

@@ -62,10 +62,16 @@ counters! {
         expired,
         /// Of those, keys that a client was about to use.
         expired_in_use,
-        /// Milliseconds that removed keys were overdue, summed.
+        /// Members removed because their time had come.
+        expired_members,
+        /// Milliseconds that removed keys and members were overdue, summed.
         expiry_lag_ms_sum,
-        /// The most milliseconds that a removed key was overdue.
+        /// The most milliseconds that a removed key or member was overdue.
         expiry_lag_ms_max,
+        /// Microseconds that ticks spent removing keys whose time had come.
+        expire_us,
+        /// Ticks that left keys whose time had come to the next one, as their own time was over.
+        expire_capped,
         /// Keys evicted to stay below `maxmemory`.
         evicted,
         /// Microseconds spent evicting.
@@ -76,10 +82,16 @@ counters! {
         output_limit_closed,
         /// Connections closed because all clients together took more than `maxmemory-clients`.
         clients_evicted,
+        /// Connections closed because the server would have to keep too much of their input.
+        input_limit_closed,
         /// Bytes received.
         input_bytes,
+        /// Receptions that brought bytes.
+        reads,
         /// Bytes given to the network.
         output_bytes,
+        /// Times that bytes were given to the network.
+        writes,
         /// Commands that answered an error.
         errors,
         /// memcached: keys asked for by get and its kin.
@@ -201,6 +213,20 @@ impl WorkerStats {
         if found { self.all.hits.add(1) } else { self.all.misses.add(1) }
     }
 
+    /// Counts bytes that were received at once.
+    #[inline]
+    pub fn received(&self, bytes: u64) {
+        self.all.input_bytes.add(bytes);
+        self.all.reads.add(1);
+    }
+
+    /// Counts bytes that are given to the network at once, if there are any.
+    #[inline]
+    pub fn sent(&self, bytes: u64) {
+        self.all.output_bytes.add(bytes);
+        self.all.writes.add(u64::from(bytes > 0));
+    }
+
     /// Counts a change of a key.
     #[inline]
     pub fn changed(&self) {
@@ -210,10 +236,20 @@ impl WorkerStats {
     /// Counts keys whose time had come.
     pub fn expired(&self, keys: u64, lag_ms: u64) {
         self.all.expired.add(keys);
-        self.all.expiry_lag_ms_sum.add(lag_ms.saturating_mul(keys));
+        self.lagged(keys, lag_ms);
+    }
+
+    /// Counts members whose time had come; the first of them was overdue by this.
+    pub fn expired_members(&self, members: u64, lag_ms: u64) {
+        self.all.expired_members.add(members);
+        self.lagged(members, lag_ms);
+    }
+
+    fn lagged(&self, count: u64, lag_ms: u64) {
+        self.all.expiry_lag_ms_sum.add(lag_ms.saturating_mul(count));
         self.all.expiry_lag_ms_max.raise(lag_ms);
         let bucket = lag_ms.checked_ilog2().map_or(0, |log| log as usize + 1);
-        self.expiry_lag[bucket.min(LAG_BUCKETS - 1)].add(keys);
+        self.expiry_lag[bucket.min(LAG_BUCKETS - 1)].add(count);
     }
 
     /// Everything back to 0 (CONFIG RESETSTAT).

@@ -29,12 +29,13 @@ impl Engine {
     }
 
     /// Whether running this command, EXEC above all, would write.
-    pub(crate) fn writes_when_run(&self, session: &Session, resolved: Resolved, _args: &Args<'_>) -> bool {
+    pub(crate) fn writes_when_run(&self, session: &Session, resolved: Resolved) -> bool {
+        let may_write = |(queued, args): &(Resolved, OwnedArgs)| {
+            queued.command.flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE))
+                && !self.says_no_writes(*queued, &args.view())
+        };
         is_exec(resolved)
-            && session.transaction.as_ref().is_some_and(|transaction| {
-                let waits = Flags::WRITE.or(Flags::MAY_REPLICATE);
-                transaction.queue.iter().any(|(queued, _)| queued.command.flags.any(waits))
-            })
+            && session.transaction.as_ref().is_some_and(|transaction| transaction.queue.iter().any(may_write))
     }
 
     /// Runs MULTI's queue as one: all shards that it touches are locked before the first command and until the last.
@@ -58,7 +59,8 @@ impl Engine {
             return Err(exec_abort(&CmdError::OutOfMemory));
         }
         let watched = std::mem::take(&mut session.watched);
-        let whole = transaction.queue.iter().any(|(resolved, _)| matches!(resolved.command.run, Run::Server(_)));
+        let reaches_far = |run: &Run| matches!(run, Run::Server(_) | Run::Following { .. });
+        let whole = transaction.queue.iter().any(|(resolved, _)| reaches_far(&resolved.command.run));
         let mut held = if whole {
             self.lock_everything(worker)
         } else {
@@ -83,7 +85,7 @@ impl Engine {
             let keyspace = state.shard.database(watch.database);
             let slot = keyspace.and_then(|keyspace| Some((keyspace, keyspace.find(hash, &watch.key)?)));
             if let Some((keyspace, slot)) = slot {
-                let expired = is_past(keyspace.entry(slot).deadline_ms(), worker.clock.now_ms);
+                let expired = is_past(keyspace.entry(slot).due_ms(), worker.clock.now_ms);
                 dirty |= expired;
             }
             if let Some(watchers) = &mut state.watched
@@ -118,7 +120,11 @@ impl Engine {
                 self.answer_error(worker, None, &CmdError::new(denial.message_in_exec()), &mut one);
                 continue;
             }
+            let measured = self.measure(worker, one.out().len());
             let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut one);
+            if let Some(measured) = measured {
+                self.note_command_cost(worker, &measured, resolved.command, &args.view(), one.out().len());
+            }
             let elapsed = started.elapsed();
             worker.stats.commands[resolved.number as usize].ran(1, elapsed.as_nanos() as u64);
             worker.stats.all.commands.add(1);

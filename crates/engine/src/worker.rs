@@ -125,6 +125,14 @@ impl Worker {
         }
     }
 
+    /// Frees what was taken out of a value, of about so many allocations: at once when they are few, else when no shard
+    /// is locked.
+    pub fn discard_part(&mut self, part: impl Send + 'static, allocations: usize) {
+        if allocations > FREED_HERE_MAX {
+            self.large_garbage.push(Garbage::Part(Box::new(part)));
+        }
+    }
+
     /// Frees keyspaces that were taken out, when no shard is locked.
     pub fn discard_keyspaces(&mut self, keyspaces: Vec<Keyspace>) {
         self.large_garbage.extend(keyspaces.into_iter().map(Garbage::Keyspace));

@@ -76,19 +76,25 @@ impl Connection {
                 }
                 Connection::Memcache(_) => Flow::Stay,
             },
-            Message::Unblocked => match self {
-                Connection::Resp(connection) => connection.unblocked(engine, worker, out),
-                Connection::Memcache(_) => Flow::Stay,
-            },
+            Message::Unblocked => self.unblocked(engine, worker, out),
             Message::Output => {
+                // Who has waited for a key is answered first: what it is told may come of its own command.
+                let flow = if self.is_blocked() { self.unblocked(engine, worker, out) } else { Flow::Stay };
                 let before = out.len();
                 let client = self.client();
                 client.outbox.take(out);
                 let sent = (out.len() - before) as u64;
-                worker.stats.all.output_bytes.add(sent);
+                worker.stats.sent(sent);
                 client.sent_bytes.fetch_add(sent, Ordering::Relaxed);
-                Flow::Stay
+                flow
             }
+        }
+    }
+
+    fn unblocked(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> Flow {
+        match self {
+            Connection::Resp(connection) => connection.unblocked(engine, worker, out),
+            Connection::Memcache(_) => Flow::Stay,
         }
     }
 

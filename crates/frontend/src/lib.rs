@@ -4,6 +4,7 @@
 pub mod connection;
 pub mod flow;
 pub mod memcache;
+mod memcache_watch;
 mod pending;
 pub mod resp;
 

@@ -10,6 +10,7 @@ mod meta;
 
 use self::keys::{Keys, bytes_of};
 use crate::Flow;
+use crate::memcache_watch::Watch;
 use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,6 +94,8 @@ enum Ran {
     Wholly,
     /// It is a read of which so many keys are answered; the client has much unsent output.
     Partly(usize),
+    /// It is answered as far as there is room: the list of items goes on when the client has read.
+    Dumping,
     /// It ends the connection.
     Closing,
 }
@@ -131,7 +134,7 @@ impl MemcacheConnection {
 
     /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
-        worker.stats.all.input_bytes.add(input.len() as u64);
+        worker.stats.received(input.len() as u64);
         let client = &self.client;
         if input.first() == Some(&REQUEST_MAGIC) && client.received_bytes.load(Ordering::Relaxed) == 0 {
             self.binary = Some(BinaryDecoder::new());
@@ -141,7 +144,7 @@ impl MemcacheConnection {
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
-        worker.stats.all.output_bytes.add(out.len().saturating_sub(before) as u64);
+        worker.stats.sent(out.len().saturating_sub(before) as u64);
         worker.sweep();
         engine.batch_ended(worker);
         let client = &self.client;
@@ -229,7 +232,7 @@ impl MemcacheConnection {
             let mut start = Start { at, decoder: self.decoder.clone() };
             let parsed = self.parse(engine, scratch, buf, &mut at, &mut start);
             if !scratch.requests.is_empty() {
-                let (ran, stopped) = self.run_batch(engine, worker, scratch, buf, out);
+                let (ran, stopped) = self.run_batch(engine, worker, scratch, buf, start.at, out);
                 if ran > 0 {
                     // Only the first request of a batch can have a data block beside the buffer.
                     self.big = None;
@@ -316,13 +319,14 @@ impl MemcacheConnection {
         Ok(Parsed::Full)
     }
 
-    /// Runs requests in order. Gives how many ran and why it stopped before the last, if it did.
+    /// Runs requests in order, of which the first begins at `at`. Gives how many ran and why it stopped before the last, if it did.
     fn run_batch(
         &mut self,
         engine: &Engine,
         worker: &mut Worker,
         scratch: &BatchScratch,
         buf: &[u8],
+        mut at: usize,
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
         let mut keys = Keys::new(engine, &scratch.hashes);
@@ -344,31 +348,29 @@ impl MemcacheConnection {
             }
             let args = &scratch.args.spans[args_from..request.args_end];
             args_from = request.args_end;
+            let begins_at = std::mem::replace(&mut at, end_of(&request.step));
             let outcome = match request.step {
-                Step::Request { request: Request::Meta { verb, data, .. }, .. } => {
-                    let words = MetaWords::new(args, buf, decoded);
-                    meta::run(engine, worker, verb, words, self.data(data, buf), &mut keys, out);
-                    Ran::Wholly
-                }
-                Step::Request { request: Request::LruCrawler, .. } => {
-                    match crawler::crawl(&words_of(args, buf)) {
-                        Crawl::Answer(answer) => answer.write(out.tail()),
-                        Crawl::Dump(dump) => {
-                            self.dump = Some(dump);
-                            if !self.go_on_with_dump(engine, worker, out) {
-                                ran += 1;
-                                stopped = Stopped::Output;
-                                break;
-                            }
+                Step::Request { request, .. } => {
+                    let watch = Watch::begin(engine, worker, out);
+                    let ran = match request {
+                        Request::Meta { verb, data, .. } => {
+                            let words = MetaWords::new(args, buf, decoded);
+                            meta::run(engine, worker, verb, words, self.data(data, buf), &mut keys, out);
+                            Ran::Wholly
                         }
+                        Request::MetaDebug => {
+                            meta::debug(worker, MetaWords::new(args, buf, decoded), &mut keys, out);
+                            Ran::Wholly
+                        }
+                        Request::LruCrawler => self.crawl(engine, worker, &words_of(args, buf), out),
+                        _ => self.run(engine, worker, request, args, &mut keys, buf, out),
+                    };
+                    if let Some(watch) = watch {
+                        let text = &buf[begins_at..at];
+                        watch.end(engine, worker, &self.client, &request, args, buf, decoded, text, out);
                     }
-                    Ran::Wholly
+                    ran
                 }
-                Step::Request { request: Request::MetaDebug, .. } => {
-                    meta::debug(worker, MetaWords::new(args, buf, decoded), &mut keys, out);
-                    Ran::Wholly
-                }
-                Step::Request { request, .. } => self.run(engine, worker, request, args, &mut keys, buf, out),
                 Step::Refused { refusal, .. } => {
                     refuse(worker, refusal, &mut keys, buf, decoded, out);
                     Ran::Wholly
@@ -380,6 +382,11 @@ impl MemcacheConnection {
                 Ran::Wholly => ran += 1,
                 Ran::Partly(answered) => {
                     self.answered = answered;
+                    stopped = Stopped::Output;
+                    break;
+                }
+                Ran::Dumping => {
+                    ran += 1;
                     stopped = Stopped::Output;
                     break;
                 }
@@ -518,6 +525,20 @@ impl MemcacheConnection {
         }
         if !noreply {
             answer.write(out.tail());
+        }
+        Ran::Wholly
+    }
+
+    /// Does what the words behind `lru_crawler` say.
+    fn crawl(&mut self, engine: &Engine, worker: &mut Worker, words: &[&[u8]], out: &mut OutBuf) -> Ran {
+        match crawler::crawl(words) {
+            Crawl::Answer(answer) => answer.write(out.tail()),
+            Crawl::Dump(dump) => {
+                self.dump = Some(dump);
+                if !self.go_on_with_dump(engine, worker, out) {
+                    return Ran::Dumping;
+                }
+            }
         }
         Ran::Wholly
     }

@@ -78,7 +78,7 @@ impl RespConnection {
 
     /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
-        worker.stats.all.input_bytes.add(input.len() as u64);
+        worker.stats.received(input.len() as u64);
         // Counted at once, so that CLIENT INFO in these bytes knows of them.
         let client = &self.session.client;
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
@@ -88,7 +88,7 @@ impl RespConnection {
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
         let answered = out.len().saturating_sub(before) as u64;
-        worker.stats.all.output_bytes.add(answered);
+        worker.stats.sent(answered);
         let client = &self.session.client;
         client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
         client.input_bytes.store(self.kept_bytes() as u64, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl RespConnection {
                 // Nothing is left, nor queued.
                 return Flow::Continue;
             }
-            let (keep, flow) = self.settle(engine, input, progress);
+            let (keep, flow) = self.settle(engine, worker, input, progress);
             self.pending.extend_from_slice(&input[keep]);
             flow
         } else {
@@ -137,17 +137,17 @@ impl RespConnection {
             let mut own = std::mem::take(&mut self.pending);
             own.extend_from_slice(input);
             let progress = self.run_buffer(engine, worker, scratch, &own, out);
-            let (keep, flow) = self.settle(engine, &own, progress);
+            let (keep, flow) = self.settle(engine, worker, &own, progress);
             self.pending = pending::cut(own, keep);
             flow
         }
     }
 
     /// Which part of the buffer is to be kept, and what is to happen next.
-    fn settle(&mut self, engine: &Engine, buf: &[u8], progress: Progress) -> (Range<usize>, Flow) {
+    fn settle(&mut self, engine: &Engine, worker: &Worker, buf: &[u8], progress: Progress) -> (Range<usize>, Flow) {
         match progress {
             Progress::Incomplete { from } => {
-                if self.holds_too_much(engine, buf.len() - from) {
+                if self.holds_too_much(engine, worker, buf.len() - from) {
                     return (0..0, Flow::Close);
                 }
                 (from..buf.len(), Flow::Continue)
@@ -156,7 +156,7 @@ impl RespConnection {
             Progress::Ended(flow) => (0..0, flow),
             Progress::Big { from, at, len } => {
                 // Its length is known: what can't fit is not collected first.
-                if self.holds_too_much(engine, at - from + len) {
+                if self.holds_too_much(engine, worker, at - from + len) {
                     return (0..0, Flow::Close);
                 }
                 let mut rope = Rope::new();
@@ -176,11 +176,12 @@ impl RespConnection {
 
     /// Whether the client makes the server keep more than `client-query-buffer-limit`: these bytes of a command that is
     /// not complete, its long arguments beside them, and what MULTI has queued.
-    fn holds_too_much(&self, engine: &Engine, bytes: usize) -> bool {
+    fn holds_too_much(&self, engine: &Engine, worker: &Worker, bytes: usize) -> bool {
         let beside: usize = self.bigs.iter().map(BigArg::len).sum();
         let queued = self.session.client.queued_bytes.load(Ordering::Relaxed);
         let too_much = (bytes + beside) as u64 + queued > engine.config.client_query_buffer_limit();
         if too_much {
+            worker.stats.all.input_limit_closed.add(1);
             tracing::warn!(client = self.session.client.id, "query buffer limit reached, connection closed");
         }
         too_much
@@ -322,7 +323,7 @@ impl RespConnection {
             return Flow::Stay;
         }
         let answered = (out.len() - before) as u64;
-        worker.stats.all.output_bytes.add(answered);
+        worker.stats.sent(answered);
         self.session.client.sent_bytes.fetch_add(answered, Ordering::Relaxed);
         Flow::Continue
     }

@@ -2,8 +2,8 @@
 
 mod host;
 
-use host::{Host, command};
-use tenon_engine::clients::Dialect;
+use host::{Host, command, take};
+use tenon_engine::clients::{Dialect, Message};
 
 fn bulk(data: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", data.len()).as_bytes(), data, b"\r\n"].concat()
@@ -100,4 +100,32 @@ fn a_write_of_memcacheds_breaks_a_watch() {
         host.says(&mut memcached, write);
         assert!(transaction(&mut host, &mut resp).ends_with(b"*-1\r\n"), "{write:?}");
     }
+}
+
+#[test]
+fn onlookers_see_both_protocols() {
+    let mut host = Host::new();
+    let (mut memcached, mut resp) = (host.memcached(), host.connect(Dialect::Resp));
+    let mut monitor = host.connect(Dialect::Resp);
+    assert_eq!(host.ask(&mut monitor, &command(&[b"MONITOR"])), b"+OK\r\n");
+    assert_eq!(host.ask(&mut resp, &command(&[b"HOTKEYS", b"START", b"METRICS", b"1", b"NET"])), b"+OK\r\n");
+    // In one packet, and a data block that comes later.
+    host.says(&mut memcached, "set k 5 0 6\r\na \r\nbc\r\n\r\nget k  missing\r\nincr k 1\r\nset late 0 0 3\r\nx");
+    host.says(&mut memcached, "yz\r\nnonsense\r\n");
+    host.ask(&mut resp, &command(&[b"GET", b"k"]));
+    host.tell(&mut monitor, Message::Output);
+    let shown = String::from_utf8(take(&mut monitor.out)).expect("it is text");
+    let shown: Vec<&str> = shown.lines().map(|line| line.split_once("] ").expect("who it was").1).collect();
+    let expected = [
+        r#""set" "k" "5" "0" "6" "a \r\nbc""#,
+        r#""get" "k" "missing""#,
+        r#""incr" "k" "1""#,
+        r#""set" "late" "0" "0" "3" "xyz""#,
+        r#""GET" "k""#,
+    ];
+    assert_eq!(shown, expected);
+    let report = host.engine.hotkeys.report(host.worker.clock.now_ms).expect("a search goes on");
+    let keys: Vec<&[u8]> = report.by_bytes.iter().map(|(key, _)| &**key).collect();
+    assert_eq!(keys.iter().filter(|key| [&b"k"[..], b"missing", b"late"].contains(key)).count(), keys.len());
+    assert_eq!((keys[0], keys.len()), (&b"k"[..], 3));
 }

@@ -65,3 +65,33 @@ fn ticks_evict_what_is_over_the_limit_until_it_is_kept() {
     }
     assert!(host.worker.stats.all.evicted.get() < 50_000);
 }
+
+#[test]
+fn what_a_command_takes_beyond_the_limit_is_evicted_at_once() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    store(&mut host, &mut client, 0..50_000);
+    host.set("maxmemory-policy", "allkeys-random");
+    let limit = memory::used() + (100 << 10);
+    host.set("maxmemory", &limit.to_string());
+    // One command, and no tick.
+    let pairs: String = (0..5_000).map(|key| format!("$17\r\nanother:{key:09}\r\n$32\r\n{key:032}\r\n")).collect();
+    assert_eq!(host.says(&mut client, &format!("*10001\r\n$4\r\nMSET\r\n{pairs}")), "+OK\r\n");
+    let mut evicted = host.worker.stats.all.evicted.get();
+    assert!(evicted > 0, "nothing was evicted");
+    // What there was no time for goes with the next ones, though they only read.
+    while memory::used() > limit {
+        assert_eq!(host.says(&mut client, "EXISTS nosuch\r\n"), ":0\r\n");
+        let before = std::mem::replace(&mut evicted, host.worker.stats.all.evicted.get());
+        assert!(evicted > before, "{} bytes over", memory::used() - limit);
+    }
+
+    // Where nothing may be evicted, reads go on.
+    host.set("maxmemory-policy", "volatile-lru");
+    host.set("maxmemory", "1");
+    for _ in 0..3 {
+        assert_eq!(host.says(&mut client, "EXISTS nosuch\r\n"), ":0\r\n");
+    }
+    assert_eq!(host.worker.stats.all.evicted.get(), evicted);
+}

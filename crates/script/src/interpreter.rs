@@ -137,8 +137,8 @@ pub struct Script {
 /// How a script ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Its result is written as a reply.
-    Done,
+    /// Its result is written as a reply, with these errors in it.
+    Done(Vec<Failure>),
     /// With an error.
     Failed(Failure),
     /// It was stopped, and where, if that was in a script.
@@ -259,10 +259,7 @@ impl Interpreter {
         });
         self.collect_if_full();
         match result {
-            Ok((true, value)) => {
-                into_resp::write(&value, reply, self.state.proto.get());
-                Outcome::Done
-            }
+            Ok((true, value)) => Outcome::Done(into_resp::write(&value, reply, self.state.proto.get())),
             Ok((false, value)) => self.failed(value),
             Err(error) => self.failed(Value::Error(Box::new(error))),
         }
@@ -314,13 +311,15 @@ impl Interpreter {
         });
         let registered = self.state.registering.take().unwrap_or_default();
         let outcome = match result {
-            Ok((true, _)) => Outcome::Done,
+            Ok((true, _)) => Outcome::Done(Vec::new()),
             Ok((false, value)) => self.failed(value),
             Err(error) => self.failed(Value::Error(Box::new(error))),
         };
         match outcome {
-            Outcome::Done if registered.is_empty() => Err(b"ERR No functions registered".to_vec()),
-            Outcome::Done => Ok(registered.into_iter().map(|(info, function)| (info, Script { function })).collect()),
+            Outcome::Done(_) if registered.is_empty() => Err(b"ERR No functions registered".to_vec()),
+            Outcome::Done(_) => {
+                Ok(registered.into_iter().map(|(info, function)| (info, Script { function })).collect())
+            }
             Outcome::Failed(failure) => Err([b"ERR Error registering functions: ", &failure.text[..]].concat()),
             Outcome::Stopped(..) => Err(b"ERR Error registering functions: ERR FUNCTION LOAD timeout".to_vec()),
         }

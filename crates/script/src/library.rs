@@ -3,8 +3,9 @@
 use crate::arguments::get;
 use crate::interpreter::State;
 use crate::raise::redis_error;
-use crate::shebang::{ScriptFlags, split};
+use crate::shebang::ScriptFlags;
 use mlua::{Function, Lua, MultiValue, Table, Value};
+use tenon_wire::resp::words_of;
 
 const BAD_NAME: &str =
     "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
@@ -43,8 +44,9 @@ impl LibraryHead {
         let Some(body) = source.iter().position(|byte| *byte == b'\n') else {
             return error("Invalid library metadata", b"", "");
         };
-        let mut words = split(&source[..body]);
-        let engine = words.next().and_then(|word| word.strip_prefix(b"#!")).unwrap_or_default();
+        let words = words_of(&source[..body]).unwrap_or_default();
+        let Some((engine, words)) = words.split_first() else { return error("Invalid library metadata", b"", "") };
+        let engine = engine.strip_prefix(b"#!").unwrap_or_default();
         let mut name = None;
         for word in words {
             match word.strip_prefix(b"name=") {

@@ -17,7 +17,7 @@ local explain, compile, position, step = raw.explain, raw.compile, raw.position,
 
 local READONLY = "Attempt to modify a readonly table"
 -- More results than this `unpack` cannot give; the difference is formed before C could overflow over it.
-local UNPACKED_MAX = 8000
+local STACK_MAX = 8000
 -- Coroutines within coroutines: each has 200 nested calls of its own, on one stack of C.
 local NESTED_MAX = 15
 
@@ -195,15 +195,21 @@ function real.unpack(t, first, last)
   if type(t) ~= "table" then
     bad_type(1, "unpack", "table", t)
   end
-  local from, to = 1, #t
+  -- The arguments take places on the stack beside the results, so no more of them are passed on than were given.
+  local from, to, given = 1, #t, 1
   if first ~= nil then
-    from = tonumber(first) or bad_type(2, "unpack", "number", first)
+    from, given = tonumber(first) or bad_type(2, "unpack", "number", first), 2
   end
   if last ~= nil then
-    to = tonumber(last) or bad_type(3, "unpack", "number", last)
+    to, given = tonumber(last) or bad_type(3, "unpack", "number", last), 3
   end
-  if to - from >= UNPACKED_MAX then
+  if to - from + 1 + given > STACK_MAX then
     error("too many results to unpack", 2)
+  end
+  if given == 1 then
+    return unpack(t)
+  elseif given == 2 then
+    return unpack(t, from)
   end
   return unpack(t, from, to)
 end

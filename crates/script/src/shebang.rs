@@ -1,5 +1,7 @@
 //! The first line of a script or library: `#!lua flags=... name=...`. Knows no Lua.
 
+use tenon_wire::resp::words_of;
+
 /// What a script says about itself; a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScriptFlags(u8);
@@ -67,8 +69,10 @@ pub fn parse_script(source: &[u8]) -> Result<(ScriptFlags, usize), ShebangError>
     let Some(end) = source.iter().position(|byte| *byte == b'\n') else {
         return Err(error("Invalid script shebang", b""));
     };
-    let mut words = split(&source[..end]);
-    let engine = words.next().unwrap_or_default();
+    let words = words_of(&source[..end]).unwrap_or_default();
+    let Some((engine, words)) = words.split_first() else {
+        return Err(error("Invalid engine in script shebang", b""));
+    };
     if engine != b"#!lua" {
         return Err(error("Unexpected engine in script shebang: ", engine));
     }
@@ -86,11 +90,6 @@ pub fn parse_script(source: &[u8]) -> Result<(ScriptFlags, usize), ShebangError>
         }
     }
     Ok((flags, end))
-}
-
-/// The words of a line.
-pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -118,5 +117,7 @@ mod tests {
         refused("#!js\n", "ERR Unexpected engine in script shebang: #!js");
         refused("#!lua a=b\n", "ERR Unknown lua shebang option: a=b");
         refused("#!lua flags=x\n", "ERR Unexpected flag in script shebang: x");
+        refused("#!lua flags='x y'\n", "ERR Unexpected flag in script shebang: x y");
+        refused("#!lua flags=\"x\n", "ERR Invalid engine in script shebang");
     }
 }

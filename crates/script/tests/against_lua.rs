@@ -55,7 +55,7 @@ fn both(call: &str, words: &[&[u8]]) -> (String, String) {
         let mut reply = Reply::new(&mut out, Proto::Resp2);
         let none: [&[u8]; 0] = [];
         match ours.eval(&script, none.into_iter(), words.iter().copied(), &mut Nobody, &mut reply) {
-            Outcome::Done => {
+            Outcome::Done(_) => {
                 let bytes = out.contiguous().unwrap();
                 let text = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
                 String::from_utf8_lossy(&bytes[text..bytes.len() - 2]).into_owned()

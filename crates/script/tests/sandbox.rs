@@ -61,7 +61,7 @@ fn run_on(interpreter: &Interpreter, source: &str, host: &mut Echo) -> String {
     let (keys, args) = ([b"k1".as_slice()], [b"a1".as_slice(), b"a2"]);
     let outcome = interpreter.eval(&script, keys.into_iter(), args.into_iter(), host, &mut reply);
     match outcome {
-        Outcome::Done => String::from_utf8_lossy(out.contiguous().unwrap()).replace("\r\n", " ").trim().to_owned(),
+        Outcome::Done(_) => String::from_utf8_lossy(out.contiguous().unwrap()).replace("\r\n", " ").trim().to_owned(),
         Outcome::Failed(failure) => {
             let place = failure.place.map(|place| format!(" at {place}")).unwrap_or_default();
             format!("failed: {}{place}", String::from_utf8_lossy(&failure.text))

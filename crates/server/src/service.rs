@@ -24,7 +24,7 @@ impl Tenon {
     pub fn new(engine: Arc<Engine>) -> Arc<Tenon> {
         let tenon = Arc::new(Tenon { engine, mail: OnceLock::new() });
         let weak = Arc::downgrade(&tenon);
-        tenon.engine.clients.set_post(Box::new(move |key, message| {
+        tenon.engine.clients.set_post(Arc::new(move |key, message| {
             // Nobody is told anything once the server is gone.
             if let Some(tenon) = weak.upgrade()
                 && let Some(mail) = tenon.mail.get()

@@ -1,25 +1,30 @@
 //! One key with its value, in one allocation. Knows nothing of tables, shards or commands.
 //!
 //! ```text
-//! +--------+----------+-------+---------+------------+-----+-------+
-//! | header | deadline | CAS   | flags   | key length | key | value |
-//! | 8 B    | 8 B ?    | 8 B ? | 4 B ?   | 4 B ?      |     |       |
-//! +--------+----------+-------+---------+------------+-----+-------+
+//! +--------+----------+-------+---------+------------+-------------+-----+-------+
+//! | header | deadline | CAS   | flags   | key length | members due | key | value |
+//! | 8 B    | 8 B ?    | 8 B ? | 4 B ?   | 4 B ?      | 8 B ?       |     |       |
+//! +--------+----------+-------+---------+------------+-------------+-----+-------+
 //!            present only where the header says so
 //! ```
 //!
 //! The value is the bytes of a short string, the packed elements of a small collection, the eight bytes of an integer,
-//! or the address of an `Object`.
+//! or the address of an `Object`. Where members of that expire, the entry says when the first one does, so that whoever
+//! finds the key sees with one look at the header whether anything is due.
 
+mod content;
 mod header;
 mod marks;
+mod shape;
 #[cfg(test)]
 mod tests;
 
+use crate::keyspace::is_past;
+use crate::types::Object;
+pub use content::{Meta, NewValue, ValueRef};
+use header::{HEADER, Header, Kind, NO_CAS, NO_DEADLINE, field};
 pub use marks::Marks;
-
-use crate::types::{Object, PackedKind};
-use header::{HEADER, Header, Kind, NO_CAS, NO_DEADLINE, SHORT_KEY_MAX, field};
+use shape::Shape;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -33,47 +38,6 @@ pub const INLINE_LEN_MAX: usize = 16 * 1024 - 1;
 /// Allocations of an object that is freed where it is overwritten.
 const FREED_HERE_MAX: usize = 16;
 
-/// What is to be stored.
-#[derive(Debug)]
-pub enum NewValue<'a> {
-    /// A string; short ones are copied into the entry, long ones into an object.
-    Bytes(&'a [u8]),
-    /// A string that is the decimal form of this number.
-    Int(i64),
-    /// A small collection in its packed form, at most `INLINE_LEN_MAX` bytes of it.
-    Packed(PackedKind, &'a [u8]),
-    /// Any other value, or a string that already is an object.
-    Object(Box<Object>),
-}
-
-/// A value as it is stored.
-#[derive(Clone, Copy, Debug)]
-pub enum ValueRef<'a> {
-    /// A short string.
-    Bytes(&'a [u8]),
-    /// A string that is the decimal form of this number.
-    Int(i64),
-    /// A small collection in its packed form.
-    Packed(PackedKind, &'a [u8]),
-    /// A long string or a large collection.
-    Object(&'a Object),
-}
-
-/// What an entry says of its key beside the value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Meta {
-    /// When the key expires, in milliseconds since the UNIX epoch.
-    pub deadline_ms: Option<u64>,
-    /// memcached's CAS token, on items that were asked for it.
-    pub cas: Option<u64>,
-    /// memcached's client flags.
-    pub flags: u32,
-    /// The access clock or frequency of the eviction policy, 24 bits.
-    pub access: u32,
-    /// What memcached's meta commands note of the value; a value that is set has none.
-    pub marks: Marks,
-}
-
 /// The owner of one entry.
 pub struct Entry(NonNull<u8>);
 
@@ -86,49 +50,6 @@ pub struct EntryRef<'a>(NonNull<u8>, PhantomData<&'a Entry>);
 
 /// An exclusive view of an entry in its table.
 pub struct EntryMut<'a>(NonNull<u8>, PhantomData<&'a mut Entry>);
-
-/// The fields, lengths and size of an entry that is to be made.
-struct Shape {
-    kind: Kind,
-    fields: u8,
-    key_len: usize,
-    value_len: usize,
-}
-
-impl Shape {
-    fn of(key_len: usize, value: &NewValue<'_>, meta: &Meta) -> Shape {
-        let (kind, value_len) = match value {
-            NewValue::Bytes(bytes) => (Kind::Inline, bytes.len()),
-            NewValue::Int(_) => (Kind::Int, 8),
-            NewValue::Packed(form, bytes) => (Kind::from(*form), bytes.len()),
-            NewValue::Object(_) => (Kind::Object, 8),
-        };
-        let mut fields = 0;
-        if meta.deadline_ms.is_some() {
-            fields |= field::DEADLINE;
-        }
-        if meta.cas.is_some() {
-            fields |= field::CAS;
-        }
-        if meta.flags != 0 {
-            fields |= field::FLAGS;
-        }
-        if key_len > SHORT_KEY_MAX {
-            // Here and not when it is written: dropping a half-made entry would free whatever its bytes say.
-            assert!(u32::try_from(key_len).is_ok(), "a key is shorter than 4 GiB");
-            fields |= field::LONG_KEY;
-        }
-        Shape { kind, fields, key_len, value_len }
-    }
-
-    fn header(&self, access: u32) -> Header {
-        Header::new(self.kind, self.fields, self.key_len, self.value_len, access)
-    }
-
-    fn size(&self) -> usize {
-        self.header(0).key_offset() + self.key_len + self.value_len
-    }
-}
 
 impl Entry {
     /// Makes an entry.
@@ -153,6 +74,7 @@ impl Entry {
         }
         let mut view = EntryMut(entry.0, PhantomData);
         view.write_meta(meta);
+        view.write_members_due(value.members_due_ms());
         // SAFETY: the value's place is not initialised, and the shape has the value's kind and length.
         unsafe { view.write_value(value) };
         entry
@@ -316,6 +238,42 @@ impl<'a> EntryRef<'a> {
         // SAFETY: the header says that the field is there.
         let deadline = unsafe { self.0.add(header.offset_of(field::DEADLINE)).cast::<u64>().read_unaligned() };
         (deadline != NO_DEADLINE).then_some(deadline)
+    }
+
+    /// When the first member of the collection expires, in milliseconds since the UNIX epoch.
+    pub fn members_due_ms(self) -> Option<u64> {
+        let header = self.header();
+        if !header.has(field::MEMBERS_DUE) {
+            return None;
+        }
+        // SAFETY: the header says that the field is there.
+        let due = unsafe { self.0.add(header.offset_of(field::MEMBERS_DUE)).cast::<u64>().read_unaligned() };
+        (due != NO_DEADLINE).then_some(due)
+    }
+
+    /// When the key or the first member of it expires, in milliseconds since the UNIX epoch.
+    #[inline]
+    pub fn due_ms(self) -> Option<u64> {
+        let header = self.header();
+        match () {
+            () if !header.has(field::DEADLINE | field::MEMBERS_DUE) => None,
+            () if header.has(field::MEMBERS_DUE) => self.earlier_ms(),
+            () => self.deadline_ms(),
+        }
+    }
+
+    #[cold]
+    fn earlier_ms(self) -> Option<u64> {
+        [self.deadline_ms(), self.members_due_ms()].into_iter().flatten().min()
+    }
+
+    /// Whether nothing of the key is left at this time, if it has not been removed yet: its deadline is past, or that of
+    /// each of its members.
+    #[inline]
+    pub fn is_past(self, now_ms: u64) -> bool {
+        is_past(self.deadline_ms(), now_ms)
+            || is_past(self.members_due_ms(), now_ms)
+                && matches!(self.value(), ValueRef::Object(object) if object.is_past(now_ms))
     }
 
     /// memcached's CAS token, if the item has one.
@@ -509,6 +467,18 @@ impl<'a> EntryMut<'a> {
         }
     }
 
+    /// Writes when the first member expires, where the entry has the field for it; tells whether it has, or needs none.
+    pub fn write_members_due(&mut self, due_ms: Option<u64>) -> bool {
+        let header = self.view().header();
+        if !header.has(field::MEMBERS_DUE) {
+            return due_ms.is_none();
+        }
+        let due_ms = due_ms.unwrap_or(NO_DEADLINE);
+        // SAFETY: the header says that the field is there.
+        unsafe { self.0.add(header.offset_of(field::MEMBERS_DUE)).cast::<u64>().write_unaligned(due_ms) };
+        true
+    }
+
     /// Writes a short string over one of the same length in an entry that has nothing beside key and value; tells whether
     /// it is such. It is what [`EntryMut::try_overwrite`] does, for the case that is most frequent by far.
     #[inline(always)]
@@ -556,7 +526,7 @@ impl<'a> EntryMut<'a> {
                 matches!(self.view().value(), ValueRef::Object(old) if old.allocations() <= FREED_HERE_MAX)
             }
         };
-        if !fits || !self.has_room_for(meta) {
+        if !fits || !self.has_room_for(meta) || !self.write_members_due(value.members_due_ms()) {
             return Err(value);
         }
         if let NewValue::Bytes(bytes) | NewValue::Packed(_, bytes) = &value {

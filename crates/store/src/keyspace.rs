@@ -19,6 +19,55 @@ pub struct Keyspace {
     wheel: Option<Box<TimerWheel>>,
     /// Keys with a deadline.
     expiring: u32,
+    /// Keys with members that have one.
+    with_deadlines: u32,
+}
+
+/// What has gone because its time had come.
+#[derive(Debug)]
+pub enum Expired<'a> {
+    /// A key, at its own deadline.
+    Key(Entry),
+    /// So many members of this key, of which the first was due then; others are left.
+    Members {
+        /// The key as it is now.
+        of: EntryRef<'a>,
+        /// How many.
+        count: usize,
+        /// When the first of them was due, in milliseconds since the UNIX epoch.
+        first_due_ms: u64,
+    },
+    /// The last so many members of a key, of which the first was due then, and with them the key.
+    AllMembers {
+        /// The key. It may still hold the members.
+        of: Entry,
+        /// How many.
+        count: usize,
+        /// When the first of them was due, in milliseconds since the UNIX epoch.
+        first_due_ms: u64,
+    },
+}
+
+/// When something of a key is due.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Due {
+    /// The key itself.
+    key_ms: Option<u64>,
+    /// The first of its members.
+    members_ms: Option<u64>,
+}
+
+impl Due {
+    const NEVER: Due = Due { key_ms: None, members_ms: None };
+
+    #[inline]
+    fn of(entry: EntryRef<'_>) -> Due {
+        Due { key_ms: entry.deadline_ms(), members_ms: entry.members_due_ms() }
+    }
+
+    fn first_ms(self) -> Option<u64> {
+        [self.key_ms, self.members_ms].into_iter().flatten().min()
+    }
 }
 
 /// The first tick at whose start the deadline has passed.
@@ -63,6 +112,12 @@ impl Keyspace {
     #[inline]
     pub fn expiring(&self) -> usize {
         self.expiring as usize
+    }
+
+    /// Keys with members that have a deadline.
+    #[inline]
+    pub fn with_deadlines(&self) -> usize {
+        self.with_deadlines as usize
     }
 
     /// Bytes of memory that table and index take, entries not counted.
@@ -130,9 +185,9 @@ impl Keyspace {
 
     /// Adds an entry whose key is not there.
     pub fn insert_entry(&mut self, hash: KeyHash, entry: Entry, now_ms: u64) -> Slot {
-        let deadline_ms = entry.view().deadline_ms();
+        let due = Due::of(entry.view());
         let slot = self.table.insert(hash.tag(), entry);
-        self.note_deadline(hash.tag(), None, deadline_ms, now_ms);
+        self.note_due(hash.tag(), Due::NEVER, due, now_ms);
         slot
     }
 
@@ -140,7 +195,7 @@ impl Keyspace {
     /// written where it was. The slot stays the key's.
     pub fn overwrite(&mut self, slot: Slot, value: NewValue<'_>, meta: &Meta, now_ms: u64) -> Option<Entry> {
         let mut entry = self.table.get_mut(slot);
-        let before = entry.view().deadline_ms();
+        let before = Due::of(entry.view());
         let replaced = match entry.try_overwrite(value, meta) {
             Ok(()) => None,
             Err(value) => {
@@ -148,25 +203,41 @@ impl Keyspace {
                 Some(self.table.replace(slot, entry))
             }
         };
-        if before != meta.deadline_ms {
-            self.note_deadline(self.table.tag(slot), before, meta.deadline_ms, now_ms);
-        }
+        self.due_changed(slot, before, now_ms);
         replaced
     }
 
     /// Gives a key other meta data; the value stays.
     pub fn set_meta(&mut self, slot: Slot, meta: &Meta, now_ms: u64) {
         let mut entry = self.table.get_mut(slot);
-        let before = entry.view().deadline_ms();
+        let before = Due::of(entry.view());
         if !entry.try_set_meta(meta) {
             self.reshape(slot, meta);
         }
-        if before != meta.deadline_ms {
-            self.note_deadline(self.table.tag(slot), before, meta.deadline_ms, now_ms);
-        }
+        self.due_changed(slot, before, now_ms);
     }
 
-    /// Moves an entry into a new allocation that has the fields for `meta`.
+    /// Notes when the first member of a collection expires, after the object has changed where it is; tells whether that
+    /// is another time than before.
+    pub fn members_changed(&mut self, slot: Slot, now_ms: u64) -> bool {
+        let mut entry = self.table.get_mut(slot);
+        let before = Due::of(entry.view());
+        let members_ms = match entry.view().value() {
+            ValueRef::Object(object) => object.members_due_ms(),
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
+        };
+        if before.members_ms == members_ms {
+            return false;
+        }
+        if !entry.write_members_due(members_ms) {
+            let meta = entry.view().meta();
+            self.reshape(slot, &meta);
+        }
+        self.due_changed(slot, before, now_ms);
+        true
+    }
+
+    /// Moves an entry into a new allocation that has the fields for `meta` and for the deadlines of members.
     fn reshape(&mut self, slot: Slot, meta: &Meta) {
         let entry = self.table.get(slot);
         match entry.value() {
@@ -199,30 +270,48 @@ impl Keyspace {
     /// Takes a key out.
     pub fn remove(&mut self, slot: Slot) -> Entry {
         let entry = self.table.remove(slot);
-        if entry.view().deadline_ms().is_some() {
-            self.expiring -= 1;
+        let due = Due::of(entry.view());
+        if due != Due::NEVER {
+            self.count_due(due, Due::NEVER);
             self.drop_idle_wheel();
         }
         entry
     }
 
-    /// Keeps count and index in step with a deadline that changed.
-    fn note_deadline(&mut self, tag: u16, before: Option<u64>, after: Option<u64>, now_ms: u64) {
-        self.expiring = self.expiring + u32::from(after.is_some()) - u32::from(before.is_some());
-        let Some(deadline) = after else { return self.drop_idle_wheel() };
+    /// Keeps counts and index in step with a key's entry, whose deadlines may have changed.
+    #[inline]
+    fn due_changed(&mut self, slot: Slot, before: Due, now_ms: u64) {
+        let after = Due::of(self.table.get(slot));
+        if before != after {
+            self.note_due(self.table.tag(slot), before, after, now_ms);
+        }
+    }
+
+    fn count_due(&mut self, before: Due, after: Due) {
+        let changed = |count: u32, before: Option<u64>, after: Option<u64>| {
+            count + u32::from(after.is_some()) - u32::from(before.is_some())
+        };
+        self.expiring = changed(self.expiring, before.key_ms, after.key_ms);
+        self.with_deadlines = changed(self.with_deadlines, before.members_ms, after.members_ms);
+    }
+
+    /// Keeps counts and index in step with deadlines that changed.
+    fn note_due(&mut self, tag: u16, before: Due, after: Due, now_ms: u64) {
+        self.count_due(before, after);
+        let Some(due_ms) = after.first_ms() else { return self.drop_idle_wheel() };
         // The first key's tag is as good as a random phase: wheels of different shards should differ.
         let wheel = self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(now_ms / TICK_MS, tag)));
-        let tick = tick_after(deadline);
-        if before.is_none_or(|before| !wheel.same_bucket(tick_after(before), tick)) {
+        let tick = tick_after(due_ms);
+        if before.first_ms().is_none_or(|before| !wheel.same_bucket(tick_after(before), tick)) {
             wheel.insert(tick, tag);
-            if wheel.len() > 2 * self.expiring as usize + STALE_SLACK {
+            if wheel.len() > 2 * (self.expiring as usize + self.with_deadlines as usize) + STALE_SLACK {
                 self.rebuild_wheel(now_ms);
             }
         }
     }
 
     fn drop_idle_wheel(&mut self) {
-        if self.expiring == 0 {
+        if self.expiring == 0 && self.with_deadlines == 0 {
             self.wheel = None;
         }
     }
@@ -235,27 +324,62 @@ impl Keyspace {
         self.wheel = Some(wheel);
     }
 
-    /// A time before which no key is due, in milliseconds; `None` when none has a deadline.
+    /// A time before which neither a key nor a member is due, in milliseconds; `None` when none has a deadline.
     pub fn next_due_ms(&self) -> Option<u64> {
         self.wheel.as_ref()?.next_tick().map(|tick| tick.saturating_mul(TICK_MS))
     }
 
-    /// Takes out keys that are past their deadline, about `budget` of them, and hands them to `expired`; tells whether
-    /// none is left.
-    pub fn expire_due(&mut self, now_ms: u64, budget: usize, mut expired: impl FnMut(Entry)) -> bool {
+    /// Takes out keys and members that are past their deadlines, about `budget` of them, and tells `expired` of each key
+    /// that this is about; tells whether none is left.
+    pub fn expire_due(&mut self, now_ms: u64, budget: usize, mut expired: impl FnMut(Expired<'_>)) -> bool {
         let Some(wheel) = &mut self.wheel else { return true };
         let mut due = Vec::new();
-        let done = wheel.advance(now_ms / TICK_MS, budget, &Deadlines(&self.table), &mut due);
+        let mut done = wheel.advance(now_ms / TICK_MS, budget, &Deadlines(&self.table), &mut due);
+        let mut left = budget;
         for tag in due {
             while let Some(slot) = {
                 let mut slots = self.table.slots_of_tag(tag);
-                slots.find(|&slot| is_past(self.table.get(slot).deadline_ms(), now_ms))
+                slots.find(|&slot| is_past(self.table.get(slot).due_ms(), now_ms))
             } {
-                let entry = self.remove(slot);
-                expired(entry);
+                if is_past(self.table.get(slot).deadline_ms(), now_ms) {
+                    let entry = self.remove(slot);
+                    left = left.saturating_sub(1);
+                    expired(Expired::Key(entry));
+                } else if left > 0 {
+                    left -= self.expire_members(slot, now_ms, left, &mut expired).min(left);
+                } else {
+                    // The wheel has given the tag away: it takes it back, to come out at once when time goes on.
+                    let tick = tick_after(self.table.get(slot).due_ms().expect("it is past"));
+                    self.wheel.as_mut().expect("a key is due").insert(tick, tag);
+                    done = false;
+                    break;
+                }
             }
         }
         done
+    }
+
+    /// Takes members of a key out that are past their deadlines, at most so many, and tells `expired`; tells how many
+    /// there were. There is one at least. When all of the key's members are due the key goes as it is, at the cost of one.
+    pub fn expire_members(
+        &mut self,
+        slot: Slot,
+        now_ms: u64,
+        at_most: usize,
+        expired: impl FnOnce(Expired<'_>),
+    ) -> usize {
+        let mut entry = self.table.get_mut(slot);
+        let first_due_ms = entry.view().members_due_ms().expect("a member is due");
+        let object = entry.object().expect("only objects have members with deadlines");
+        if object.is_past(now_ms) {
+            let count = object.deadlines().map_or(0, |deadlines| deadlines.len());
+            expired(Expired::AllMembers { of: self.remove(slot), count, first_due_ms });
+            return 1;
+        }
+        let count = object.take_past_members(now_ms, at_most);
+        self.members_changed(slot, now_ms);
+        expired(Expired::Members { of: self.table.get(slot), count, first_due_ms });
+        count
     }
 
     /// Calls `visit` for entries with tags from `from` on until at least `count` are visited; gives the tag to go on
@@ -293,16 +417,16 @@ struct Deadlines<'a>(&'a TagTable<Entry>);
 impl Items for Deadlines<'_> {
     fn ticks_of(&self, tag: u16, visit: &mut dyn FnMut(u64)) {
         for slot in self.0.slots_of_tag(tag) {
-            if let Some(deadline_ms) = self.0.get(slot).deadline_ms() {
-                visit(tick_after(deadline_ms));
+            if let Some(due_ms) = self.0.get(slot).due_ms() {
+                visit(tick_after(due_ms));
             }
         }
     }
 
     fn each(&self, visit: &mut dyn FnMut(u16, u64)) {
         self.0.scan(0, usize::MAX, |slot, entry| {
-            if let Some(deadline_ms) = entry.deadline_ms() {
-                visit(self.0.tag(slot), tick_after(deadline_ms));
+            if let Some(due_ms) = entry.due_ms() {
+                visit(self.0.tag(slot), tick_after(due_ms));
             }
         });
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use tenon_store::entry::{Marks, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHasher;
-use tenon_store::keyspace::{Keyspace, TICK_MS, is_past};
+use tenon_store::keyspace::{Expired, Keyspace, TICK_MS, is_past};
 use tenon_store::types::Object;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +95,8 @@ fn check(seed: u64, keys: u64, rounds: u64) {
             }
             8 => {
                 now_ms += random.below([3, 100, 5_000][random.0 as usize % 3]);
-                while !keyspace.expire_due(now_ms, 5, |entry| {
+                while !keyspace.expire_due(now_ms, 5, |expired| {
+                    let Expired::Key(entry) = expired else { unreachable!("strings have no members") };
                     let item = model.remove(entry.view().key()).expect("only what is there expires");
                     assert!(is_past(item.meta.deadline_ms, now_ms));
                 }) {}

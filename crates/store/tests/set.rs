@@ -52,16 +52,16 @@ fn members_of(set: SetRef<'_>) -> Model {
 fn check(set: &Set, model: &Model) {
     assert_eq!(&members_of(set.view()), model);
     assert_eq!((set.view().len(), set.is_empty()), (model.len(), model.is_empty()));
-    match set {
-        Set::Ints(ints) => {
-            assert!(ints.view().iter().is_sorted());
+    match set.view() {
+        SetRef::Ints(ints) => {
+            assert!(ints.iter().is_sorted());
             assert!(model.len() <= LIMITS.ints);
         }
-        Set::Packed(_) => {
+        SetRef::Packed(_) => {
             assert!(model.len() <= LIMITS.members);
             assert!(model.iter().all(|member| member.len() <= LIMITS.bytes));
         }
-        Set::Table(members) => {
+        SetRef::Table(members) => {
             let bytes: usize = model.iter().map(Vec::len).sum();
             assert!(members.memory() >= bytes);
         }

@@ -55,7 +55,7 @@ impl Host {
         let engine = Arc::new(Engine::new(config, tenon_commands::ALL, 0x5EED));
         let mail: Arc<Mutex<Vec<(ConnectionKey, Message)>>> = Arc::default();
         let outbox = Arc::clone(&mail);
-        engine.clients.set_post(Box::new(move |key, message| {
+        engine.clients.set_post(Arc::new(move |key, message| {
             outbox.lock().expect("no test panics while it posts").push((key, message));
         }));
         let worker = engine.worker(0);

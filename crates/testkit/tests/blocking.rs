@@ -196,3 +196,120 @@ fn those_whose_time_is_over_leave_the_others_their_turn() {
     got.sort_unstable();
     assert!(got.into_iter().eq(0..50));
 }
+
+/// The entries in a reply of XREAD or XREADGROUP: key, id and the value of the only field.
+fn entries(reply: Value) -> Vec<[String; 3]> {
+    let array = |value: Value| match value {
+        Value::Array(parts) => parts,
+        Value::NullArray => Vec::new(),
+        other => panic!("{other:?} is no reply of these"),
+    };
+    let mut found = Vec::new();
+    for stream in array(reply) {
+        let [key, entries] = <[Value; 2]>::try_from(array(stream)).expect("a key and its entries");
+        let key = text(key);
+        for entry in array(entries) {
+            let [id, fields] = <[Value; 2]>::try_from(array(entry)).expect("an id and its fields");
+            found.push([key.clone(), text(id), text(array(fields).pop().expect("a value"))]);
+        }
+    }
+    found
+}
+
+#[test]
+fn entries_reach_one_consumer_of_each_group_and_every_reader() {
+    const PRODUCERS: usize = 3;
+    const EACH: usize = 500;
+    const TOTAL: usize = PRODUCERS * EACH;
+    // A group and a consumer in it, and what it asks for.
+    const CONSUMERS: [(&str, &str, &[&str]); 6] = [
+        ("g", "one", &["BLOCK", "0"]),
+        ("g", "two", &["COUNT", "2", "BLOCK", "0"]),
+        ("g", "three", &["BLOCK", "1", "COUNT", "1"]),
+        ("h", "one", &["COUNT", "1", "BLOCK", "0"]),
+        ("h", "two", &["BLOCK", "3"]),
+        ("alone", "one", &["BLOCK", "0"]),
+    ];
+    let server = server();
+    let mut first = client(&server);
+    for key in ["a", "b"] {
+        for group in ["g", "h", "alone"] {
+            call(&mut first, &["XGROUP", "CREATE", key, group, "0", "MKSTREAM"]);
+        }
+    }
+    let mut by_group: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let mut client = client(&server);
+                scope.spawn(move || {
+                    let mut behind = [("a", "0".to_owned()), ("b", "0".to_owned())];
+                    let mut own = Vec::new();
+                    while own.len() < TOTAL {
+                        let [(_, a), (_, b)] = &behind;
+                        for [key, id, value] in
+                            entries(call(&mut client, &["XREAD", "BLOCK", "0", "STREAMS", "a", "b", a, b]))
+                        {
+                            let place = behind.iter_mut().find(|(other, _)| *other == key).expect("it was asked for");
+                            place.1 = id;
+                            own.push(value);
+                        }
+                    }
+                    own
+                })
+            })
+            .collect();
+        let consumers: Vec<_> = CONSUMERS
+            .iter()
+            .map(|(group, name, options)| {
+                let mut client = client(&server);
+                let words: Vec<&str> = [&["XREADGROUP", "GROUP", group, name], *options].concat();
+                let words = [&words[..], &["STREAMS", "a", "b", ">", ">"]].concat();
+                scope.spawn(move || {
+                    let mut own = Vec::new();
+                    loop {
+                        let now = entries(call(&mut client, &words));
+                        let is_end = now.iter().any(|[.., value]| value == "end");
+                        own.extend(now.into_iter().map(|[.., value]| value).filter(|value| value != "end"));
+                        if is_end {
+                            return own;
+                        }
+                    }
+                })
+            })
+            .collect();
+        let producers: Vec<_> = (0..PRODUCERS)
+            .map(|producer| {
+                let mut client = client(&server);
+                scope.spawn(move || {
+                    for number in 0..EACH {
+                        let key = if (number + producer) % 3 == 0 { "b" } else { "a" };
+                        call(&mut client, &["XADD", key, "*", "n", &format!("{producer}:{number}")]);
+                    }
+                })
+            })
+            .collect();
+        producers.into_iter().for_each(|producer| producer.join().expect("the producer has not panicked"));
+        for reader in readers {
+            let mut own = reader.join().expect("the reader has not panicked");
+            own.sort_unstable();
+            own.dedup();
+            assert_eq!(own.len(), TOTAL, "a reader gets each entry once");
+        }
+        // What is added last is delivered last: who is given it has been given all that was for it.
+        while !consumers.iter().all(|consumer| consumer.is_finished()) {
+            ["a", "b"].iter().for_each(|key| drop(call(&mut first, &["XADD", key, "*", "n", "end"])));
+        }
+        for (consumer, (group, ..)) in consumers.into_iter().zip(CONSUMERS) {
+            let own = consumer.join().expect("the consumer has not panicked");
+            by_group.entry(group).or_default().extend(own);
+        }
+    });
+    for (group, mut given) in by_group {
+        given.sort_unstable();
+        let before = given.len();
+        given.dedup();
+        assert_eq!((before, given.len()), (TOTAL, TOTAL), "{group}");
+    }
+    await_blocked(&mut first, 0);
+}

@@ -175,9 +175,9 @@ impl Dump {
             Form::Facts => {
                 out.extend_from_slice(b"key=");
                 write_encoded(entry.key(), out);
-                write!(
+                writeln!(
                     out,
-                    " exp={} la={accessed_s} cas={} fetch={} cls={} size={}\n",
+                    " exp={} la={accessed_s} cas={} fetch={} cls={} size={}",
                     entry.deadline_ms().map_or(-1, |ms| i64::try_from(ms / 1_000).unwrap_or(i64::MAX)),
                     entry.cas().unwrap_or(0),
                     if entry.marks().has(Marks::FETCHED) { "yes" } else { "no" },

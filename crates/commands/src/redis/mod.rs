@@ -10,6 +10,7 @@ pub mod help;
 mod help_command;
 pub mod hyperloglog;
 pub mod list;
+mod member_expiry;
 mod pop_args;
 pub mod pubsub;
 mod random_count;
@@ -18,6 +19,7 @@ mod scan_page;
 pub mod scripting;
 pub mod server;
 pub mod set;
+pub mod stream;
 pub mod string;
 pub mod transactions;
 pub mod zset;
@@ -40,6 +42,7 @@ pub static ALL: &[&Command] = &[
     &generic::dbsize::DBSIZE,
     &generic::delete::DEL,
     &generic::delete::UNLINK,
+    &generic::dump::DUMP,
     &generic::exists::EXISTS,
     &generic::exists::TOUCH,
     &generic::expire::EXPIRE,
@@ -50,12 +53,16 @@ pub static ALL: &[&Command] = &[
     &generic::flush::FLUSHALL,
     &generic::flush::FLUSHDB,
     &generic::keys::KEYS,
+    &generic::migrate::MIGRATE,
     &generic::move_key::MOVE,
     &generic::object::OBJECT,
     &generic::randomkey::RANDOMKEY,
     &generic::rename::RENAME,
     &generic::rename::RENAMENX,
+    &generic::restore::RESTORE,
     &generic::scan::SCAN,
+    &generic::sort::SORT,
+    &generic::sort::SORT_RO,
     &generic::swapdb::SWAPDB,
     &generic::ttl::EXPIRETIME,
     &generic::ttl::PEXPIRETIME,
@@ -92,6 +99,7 @@ pub static ALL: &[&Command] = &[
     &server::command::COMMAND,
     &server::config::CONFIG,
     &server::debug::DEBUG,
+    &server::hotkeys::HOTKEYS,
     &server::info::INFO,
     &server::latency::LATENCY,
     &server::lolwut::LOLWUT,
@@ -126,10 +134,17 @@ pub static ALL: &[&Command] = &[
     &list::transfer::LMOVE,
     &list::transfer::RPOPLPUSH,
     // Hashes.
+    &hash::expire::HEXPIRE,
+    &hash::expire::HEXPIREAT,
+    &hash::expire::HPERSIST,
+    &hash::expire::HPEXPIRE,
+    &hash::expire::HPEXPIREAT,
     &hash::get::HEXISTS,
     &hash::get::HGET,
     &hash::get::HMGET,
     &hash::get::HSTRLEN,
+    &hash::get_change::HGETDEL,
+    &hash::get_change::HGETEX,
     &hash::increment::HINCRBY,
     &hash::increment::HINCRBYFLOAT,
     &hash::random::HRANDFIELD,
@@ -137,6 +152,11 @@ pub static ALL: &[&Command] = &[
     &hash::set::HMSET,
     &hash::set::HSET,
     &hash::set::HSETNX,
+    &hash::set_expire::HSETEX,
+    &hash::ttl::HEXPIRETIME,
+    &hash::ttl::HPEXPIRETIME,
+    &hash::ttl::HPTTL,
+    &hash::ttl::HTTL,
     &hash::whole::HGETALL,
     &hash::whole::HKEYS,
     &hash::whole::HLEN,
@@ -153,6 +173,11 @@ pub static ALL: &[&Command] = &[
     &set::combine::SINTERSTORE,
     &set::combine::SUNION,
     &set::combine::SUNIONSTORE,
+    &set::expire::SEXPIRE,
+    &set::expire::SEXPIREAT,
+    &set::expire::SPERSIST,
+    &set::expire::SPEXPIRE,
+    &set::expire::SPEXPIREAT,
     &set::members::SCARD,
     &set::members::SISMEMBER,
     &set::members::SMEMBERS,
@@ -160,6 +185,10 @@ pub static ALL: &[&Command] = &[
     &set::members::SSCAN,
     &set::random::SPOP,
     &set::random::SRANDMEMBER,
+    &set::ttl::SEXPIRETIME,
+    &set::ttl::SPEXPIRETIME,
+    &set::ttl::SPTTL,
+    &set::ttl::STTL,
     // Places.
     &geo::add::GEOADD,
     &geo::read::GEODIST,
@@ -184,6 +213,11 @@ pub static ALL: &[&Command] = &[
     &zset::combine::ZINTERSTORE,
     &zset::combine::ZUNION,
     &zset::combine::ZUNIONSTORE,
+    &zset::expire::ZEXPIRE,
+    &zset::expire::ZEXPIREAT,
+    &zset::expire::ZPERSIST,
+    &zset::expire::ZPEXPIRE,
+    &zset::expire::ZPEXPIREAT,
     &zset::pop::ZMPOP,
     &zset::pop::ZPOPMAX,
     &zset::pop::ZPOPMIN,
@@ -207,6 +241,28 @@ pub static ALL: &[&Command] = &[
     &zset::remove::ZREMRANGEBYLEX,
     &zset::remove::ZREMRANGEBYRANK,
     &zset::remove::ZREMRANGEBYSCORE,
+    &zset::ttl::ZEXPIRETIME,
+    &zset::ttl::ZPEXPIRETIME,
+    &zset::ttl::ZPTTL,
+    &zset::ttl::ZTTL,
+    // Streams.
+    &stream::acknowledge::XACK,
+    &stream::add::XADD,
+    &stream::claim::XAUTOCLAIM,
+    &stream::claim::XCLAIM,
+    &stream::delete::XACKDEL,
+    &stream::delete::XDEL,
+    &stream::delete::XDELEX,
+    &stream::group::XGROUP,
+    &stream::info::XINFO,
+    &stream::pending::XPENDING,
+    &stream::range::XLEN,
+    &stream::range::XRANGE,
+    &stream::range::XREVRANGE,
+    &stream::read::XREAD,
+    &stream::read_group::XREADGROUP,
+    &stream::set_id::XSETID,
+    &stream::trim::XTRIM,
     // Strings.
     &string::append::APPEND,
     &string::counter::DECR,

@@ -67,7 +67,7 @@ fn string_head(len: usize) -> usize {
 
 /// Bytes that the length of head and payload takes behind them.
 #[inline]
-fn back_len(len: usize) -> usize {
+pub fn back_len(len: usize) -> usize {
     match len {
         ..0x80 => 1,
         0x80..0x4000 => 2,
@@ -131,9 +131,38 @@ pub(super) fn write(item: Item<'_>, place: &mut [u8]) {
     let mut rest = front;
     let last = back.len() - 1;
     for at in (0..=last).rev() {
-        back[at] = (rest & 0x7f) as u8 | if at > 0 { 0x80 } else { 0 };
+        back[at] = back_byte(rest, at);
         rest >>= 7;
     }
+}
+
+/// Byte `at` of a back length of which the lower bits are written already.
+#[inline]
+fn back_byte(rest: usize, at: usize) -> u8 {
+    (rest & 0x7f) as u8 | if at > 0 { 0x80 } else { 0 }
+}
+
+/// Whether these bytes, as many as `back_len` says, say that head and payload before them have `front` bytes.
+pub fn is_back(front: usize, back: &[u8]) -> bool {
+    back.iter()
+        .enumerate()
+        .rev()
+        .scan(front, |rest, (at, byte)| {
+            let is_right = *byte == back_byte(*rest, at);
+            *rest >>= 7;
+            Some(is_right)
+        })
+        .all(|is_right| is_right)
+}
+
+/// Appends an element to bytes.
+///
+/// # Panics
+/// When the string is longer than `LEN_MAX`.
+pub fn append(item: Item<'_>, bytes: &mut Vec<u8>) {
+    let at = bytes.len();
+    bytes.resize(at + encoded_len(item), 0);
+    write(item, &mut bytes[at..]);
 }
 
 /// The element that starts at byte `at`.

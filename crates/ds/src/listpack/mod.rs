@@ -4,6 +4,6 @@ mod element;
 mod sequence;
 mod view;
 
-pub use element::{Element, LEN_MAX, encoded_len};
+pub use element::{Element, LEN_MAX, append, back_len, encoded_len, is_back};
 pub use sequence::ListpackBuf;
 pub use view::{COUNT_MAX, End, HEADER, Iter, Listpack};

@@ -117,7 +117,7 @@ mod tests {
                 packed.push(Item::of(word));
             }
         }
-        while packed.len() % GROUP != 0 {
+        while !packed.len().is_multiple_of(GROUP) {
             packed.push(Item::Int(7));
         }
         let packed = packed.view();

@@ -192,10 +192,15 @@ impl Inner {
         self.children[index].as_mut().expect("a child has a node")
     }
 
-    /// The child that holds the last member for which `before` holds; the first one if it holds for none.
+    /// The child that holds the last member for which `before` holds; the first one if it holds for none. It is about to
+    /// be searched.
     #[inline]
     fn child_for(&self, before: &mut impl FnMut(Entry) -> bool) -> usize {
-        partition_point(self.len, |index| before(self.firsts[index])).saturating_sub(1)
+        let index = partition_point(self.len, |index| before(self.firsts[index])).saturating_sub(1);
+        if let Node::Leaf(leaf) = self.child(index) {
+            leaf.prefetch();
+        }
+        index
     }
 
     /// The child that holds a rank, and the rank in it.

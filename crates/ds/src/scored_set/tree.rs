@@ -99,8 +99,9 @@ impl Tree {
     pub(super) fn rank(&self, entry: Entry) -> usize {
         let bytes = entry.view().bytes();
         self.partition(|other| {
-            // Where it is met itself its bytes need not be compared.
-            other.blob != entry.blob && compare(entry.score, bytes, other) == Ordering::Greater
+            // Blobs are looked at where numbers are equal only, and where it is met itself its bytes need no look.
+            entry.score > other.score
+                || entry.score == other.score && other.blob != entry.blob && bytes > other.view().bytes()
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::denial::{Context, Denial, Reason};
 use super::log::LogEntry;
-use crate::args::Args;
+use crate::args::{Args, OwnedArgs};
 use crate::client_line::Lines;
 use crate::engine::Engine;
 use crate::errors::CmdError;
@@ -53,12 +53,23 @@ impl Engine {
         denial: Denial,
         context: Context,
     ) {
-        let object = match denial {
-            Denial::Command => found.command.full_name().into_bytes(),
-            Denial::Key(index) | Denial::Channel(index) => args.get(index).to_vec(),
-        };
-        let user = session.user().name.to_vec();
-        self.note_refusal(worker, session, found, args, Refusal { reason: denial.reason(), context, object, user });
+        let refusal = Refusal::of(session, found, args, denial, context);
+        self.note_refusal(worker, session, found, args, refusal);
+    }
+
+    /// Notes in the log that a command of a script was refused, which the client has run by these arguments.
+    #[cold]
+    pub fn note_denial_in_script(
+        &self,
+        worker: &Worker,
+        session: &Session,
+        script: &Args<'_>,
+        (found, args): (Resolved, &Args<'_>),
+        denial: Denial,
+    ) {
+        let refusal = Refusal::of(session, found, args, denial, Context::Lua);
+        let runs = self.commands.find(script.get(0)).unwrap_or(found);
+        self.note_refusal(worker, session, runs, script, refusal);
     }
 
     /// Adds to the log what was refused to a session that runs this command.
@@ -71,6 +82,12 @@ impl Engine {
         refusal: Refusal,
     ) {
         let now_ms = worker.clock.now_ms;
+        let exec = OwnedArgs::new(["EXEC"]);
+        // What the client itself has sent last.
+        let (found, args) = match self.commands.find(b"EXEC").filter(|_| session.is_in_exec()) {
+            Some(found) => (found, &exec.view()),
+            None => (found, args),
+        };
         let mut lines = Lines::new(self, session, now_ms, found.command, args);
         lines.push(&session.client);
         let entry = LogEntry {
@@ -94,4 +111,15 @@ pub(super) struct Refusal {
     pub(super) context: Context,
     pub(super) object: Vec<u8>,
     pub(super) user: Vec<u8>,
+}
+
+impl Refusal {
+    /// What was refused to a session's user when it was to run this command.
+    fn of(session: &Session, found: Resolved, args: &Args<'_>, denial: Denial, context: Context) -> Refusal {
+        let object = match denial {
+            Denial::Command => found.command.full_name().into_bytes(),
+            Denial::Key(index) | Denial::Channel(index) => args.get(index).to_vec(),
+        };
+        Refusal { reason: denial.reason(), context, object, user: session.user().name.to_vec() }
+    }
 }

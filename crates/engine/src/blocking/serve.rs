@@ -10,6 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::command::{BlockingHandler, Run};
 use crate::context::{KeyCx, KeysCx, Turn};
 use crate::engine::Engine;
+use crate::errand::Errand;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
 use crate::session::Session;
@@ -34,12 +35,13 @@ pub struct ReadyKey {
     pub key: Box<[u8]>,
 }
 
-/// A session's wait.
+/// What a session waits for, and whether the reply goes nowhere (CLIENT REPLY).
 #[derive(Debug)]
-pub(crate) struct Parked {
-    pub(crate) waiter: Arc<Waiter>,
-    /// Whether the reply goes nowhere (CLIENT REPLY).
-    pub(crate) is_silent: bool,
+pub(crate) enum Parked {
+    /// A key.
+    ForKey { waiter: Arc<Waiter>, is_silent: bool },
+    /// The end of an errand.
+    Away { errand: Arc<Errand>, is_silent: bool },
 }
 
 impl Engine {
@@ -94,7 +96,7 @@ impl Engine {
             blocking.timers[self.timer_of(&waiter)].add(end_ns, waiter.ticket, &waiter);
         }
         *session.client.waiter.lock() = Some(Arc::clone(&waiter));
-        session.parked = Some(Parked { waiter, is_silent: session.reply.is_silent() });
+        session.parked = Some(Parked::ForKey { waiter, is_silent: session.reply.is_silent() });
     }
 
     /// Which timer a wait is in: that of the worker which has its connection.
@@ -162,6 +164,7 @@ impl Engine {
         let args = args.view();
         let mut out = OutBuf::new();
         let mut reply = Reply::new(&mut out, waiter.proto);
+        let started_ns = monotonic_ns();
         // Whoever is told of changes is told whose they are.
         let pusher = std::mem::replace(&mut worker.client, waiter.client.id);
         let outcome = self.run_again(worker, waiter, &args, key, &mut held, &mut reply);
@@ -174,10 +177,21 @@ impl Engine {
         for key in keys_of(waiter, &args) {
             self.leave_queue(waiter, key, held.shard(self.shards.index(self.shards.hash(key))));
         }
+        let duration_us = (monotonic_ns() - started_ns) / 1_000;
+        self.note_if_slow(worker.clock.now_ms, waiter, &args, duration_us);
         *state = State::Ended(out);
         drop(state);
         drop(held);
         self.ended(waiter);
+    }
+
+    /// Notes a command that has waited and is served in the slow log: only now is it known how long it took, the wait
+    /// apart. As in Redis one that has waited in vain is not noted.
+    fn note_if_slow(&self, now_ms: u64, waiter: &Waiter, args: &Args<'_>, duration_us: u64) {
+        let threshold_us = self.config.slowlog_log_slower_than();
+        if threshold_us >= 0 && duration_us >= threshold_us as u64 {
+            self.slowlog.add(now_ms, duration_us, args, &[], &waiter.client, self.config.slowlog_max_len());
+        }
     }
 
     /// Runs the command of a waiting client, unless the client may not run it any more.
@@ -298,15 +312,18 @@ impl Engine {
 
     /// Ends a session's wait, as the client is gone.
     pub(crate) fn leave_wait(&self, session: &mut Session) {
-        if let Some(parked) = session.parked.take() {
-            self.end_wait(&parked.waiter, Ending::Gone);
+        if let Some(Parked::ForKey { waiter, .. }) = session.parked.take() {
+            self.end_wait(&waiter, Ending::Gone);
             *session.client.waiter.lock() = None;
         }
     }
 
-    /// Writes the reply of a session's command that has waited, if its wait is over; tells whether it is.
+    /// Writes the reply of a session's command that has waited, for a key or an errand, if its wait is over; tells
+    /// whether it is.
     pub fn finish_wait(&self, worker: &mut Worker, session: &mut Session, out: &mut OutBuf) -> bool {
-        let Some(Parked { waiter, is_silent }) = &session.parked else { return false };
+        let Some(Parked::ForKey { waiter, is_silent }) = &session.parked else {
+            return self.finish_errand(worker, session, out);
+        };
         let mut state = waiter.state.lock();
         let State::Ended(reply) = &mut *state else { return false };
         if !is_silent {
@@ -314,6 +331,7 @@ impl Engine {
         }
         drop(state);
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        session.client.count_commands(1);
         *session.client.waiter.lock() = None;
         session.parked = None;
         true

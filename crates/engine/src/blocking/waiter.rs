@@ -20,7 +20,8 @@ use tenon_wire::resp::{Proto, Reply};
 pub enum Outcome {
     /// It is done, and has replied.
     Done(Effect),
-    /// It has found nothing, changed nothing and replied nothing.
+    /// It has found nothing and replied nothing; nor has it changed anything, but that XREADGROUP makes its consumer
+    /// known when it comes.
     Wait(Wait),
 }
 

@@ -1,7 +1,7 @@
 //! Up to where collections stay small, as the settings say. Knows no collection.
 
 use super::Config;
-use tenon_store::types::{HashLimits, SetLimits, ZsetLimits};
+use tenon_store::types::{HashLimits, SetLimits, StreamLimits, ZsetLimits};
 
 /// A number of elements or bytes.
 fn size(value: u64) -> usize {
@@ -29,5 +29,11 @@ impl Config {
     #[inline]
     pub fn zset_limits(&self) -> ZsetLimits {
         ZsetLimits { members: size(self.zset_max_listpack_entries()), bytes: size(self.zset_max_listpack_value()) }
+    }
+
+    /// The limits of a stream's blocks.
+    #[inline]
+    pub fn stream_limits(&self) -> StreamLimits {
+        StreamLimits::new(size(self.stream_node_max_bytes()), size(self.stream_node_max_entries()))
     }
 }

@@ -148,7 +148,7 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("bgsave_cpulist", "", AFFINITY),
     fixed("oom-score-adj", "no", OOM),
     fixed("oom-score-adj-values", "0 200 800", OOM),
-    fixed("bind-source-addr", "", "Tenon opens no connections of its own"),
+    fixed("bind-source-addr", "", "the connections that MIGRATE opens come from the address that the system chooses"),
     fixed("socket-mark-id", "0", "Tenon does not mark its sockets"),
     fixed("shutdown-on-sigint", "default", SIGNALS),
     fixed("shutdown-on-sigterm", "default", SIGNALS),

@@ -13,23 +13,46 @@ use tenon_store::types::{Collection, PACKED_INLINE_MAX};
 #[must_use]
 pub struct Change<R> {
     result: R,
+    extent: Extent,
     event: Option<&'static str>,
+    second_event: Option<&'static str>,
+}
+
+/// How much of a collection has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Nothing,
+    /// What belongs to it, but not what those see who read it.
+    Aside,
+    Elements,
 }
 
 impl<R> Change<R> {
     /// Nothing: the collection is as it was.
     pub fn nothing(result: R) -> Change<R> {
-        Change { result, event: None }
+        Change { result, extent: Extent::Nothing, event: None, second_event: None }
     }
 
     /// The collection has changed; `event` is what keyspace notifications call it (`hset`, `lpush`).
     pub fn made(event: &'static str, result: R) -> Change<R> {
-        Change { result, event: Some(event) }
+        Change { result, extent: Extent::Elements, event: Some(event), second_event: None }
     }
 
     /// `made` when `changed`, else `nothing`.
     pub fn when(changed: bool, event: &'static str, result: R) -> Change<R> {
-        Change { result, event: changed.then_some(event) }
+        if changed { Change::made(event, result) } else { Change::nothing(result) }
+    }
+
+    /// What belongs to the collection has changed, such as a stream's consumers, but nothing of what those see who read
+    /// it: who watches the key, waits for it, or keeps what was read, is not told. Keyspace notifications may have a
+    /// name for it all the same.
+    pub fn aside(event: Option<&'static str>, result: R) -> Change<R> {
+        Change { result, extent: Extent::Aside, event, second_event: None }
+    }
+
+    /// The same, where perhaps something else has happened as well, of which another event tells.
+    pub fn and(self, second_event: Option<&'static str>) -> Change<R> {
+        Change { second_event, ..self }
     }
 }
 
@@ -100,12 +123,12 @@ impl KeyCx<'_> {
             Some(slot) => self.update_slot(slot, change),
             None => {
                 let mut collection = T::default();
-                let Change { result, event } = change(&mut collection)?;
-                let Some(event) = event.filter(|_| !collection.is_empty()) else {
+                let Change { result, extent, event, second_event } = change(&mut collection)?;
+                if extent == Extent::Nothing || collection.is_empty() {
                     return Ok((result, Effect::Unchanged));
-                };
+                }
                 self.store_collection(None, collection);
-                self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+                self.notify_of::<T>([event, second_event]);
                 Ok((result, Effect::Changed))
             }
         }
@@ -131,42 +154,59 @@ impl KeyCx<'_> {
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
     ) -> Result<(R, Effect), CmdError> {
         let mut scratch = std::mem::take(&mut self.worker.packed_scratch);
-        let (result, event, is_empty) = match self.entry(slot).value() {
+        let (result, extent, events, is_empty) = match self.entry(slot).value() {
             ValueRef::Packed(form, bytes) => {
                 scratch.clear();
                 scratch.extend_from_slice(bytes);
                 let mut collection = T::from_packed(form, scratch).ok_or(CmdError::WrongType)?;
-                let Change { result, event } = change(&mut collection)?;
+                let Change { result, extent, event, second_event } = change(&mut collection)?;
                 let is_empty = collection.is_empty();
-                if event.is_some() && !is_empty {
+                if extent != Extent::Nothing && !is_empty {
                     self.store_collection(Some(slot), collection);
                 } else {
                     self.keep_scratch(collection);
                 }
-                (result, event, is_empty)
+                (result, extent, [event, second_event], is_empty)
             }
             ValueRef::Object(_) => {
                 self.worker.packed_scratch = scratch;
                 let mut entry = self.entry_mut(slot);
                 let object = entry.object().expect("the value is an object");
+                let steps = object.memory_steps();
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
-                let Change { result, event } = change(collection)?;
+                let Change { result, extent, event, second_event } = change(collection)?;
                 let is_empty = collection.is_empty();
-                if event.is_some() && !is_empty {
-                    self.changed();
+                match extent {
+                    Extent::Nothing => {}
+                    Extent::Aside => self.worker.stats.changed(),
+                    Extent::Elements if is_empty => {}
+                    Extent::Elements => {
+                        self.note_size(slot, steps);
+                        self.members_changed(slot);
+                        self.changed();
+                    }
                 }
-                (result, event, is_empty)
+                (result, extent, [event, second_event], is_empty)
             }
             ValueRef::Bytes(_) | ValueRef::Int(_) => return Err(CmdError::WrongType),
         };
-        let Some(event) = event else { return Ok((result, Effect::Unchanged)) };
-        self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+        if extent == Extent::Nothing {
+            return Ok((result, Effect::Unchanged));
+        }
+        self.notify_of::<T>(events);
         if is_empty {
             let entry = self.take(slot);
             self.worker.discard(entry);
             self.notify(EventClass::GENERIC, "del");
         }
         Ok((result, Effect::Changed))
+    }
+
+    #[inline]
+    fn notify_of<T: Collection>(&mut self, events: [Option<&'static str>; 2]) {
+        for event in events.into_iter().flatten() {
+            self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
+        }
     }
 
     /// Gives the key another collection in place of whatever it holds (SUNIONSTORE and its like), which is what `event`

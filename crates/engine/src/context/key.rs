@@ -2,13 +2,14 @@
 
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::large::LARGE_MIN;
 use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
 use tenon_store::Slot;
 use tenon_store::entry::{Entry, EntryMut, EntryRef, Marks, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHash;
-use tenon_store::keyspace::{Keyspace, is_past};
+use tenon_store::keyspace::{Expired, Keyspace, is_past};
 use tenon_store::types::Object;
 
 /// What a write does to the key's deadline.
@@ -110,30 +111,51 @@ impl<'a> KeyCx<'a> {
         self.state.shard.database_mut(self.database)
     }
 
-    /// Where the key is. A key past its deadline counts as absent and is removed, unless a CLIENT PAUSE keeps all data
-    /// as it is, when only reading commands get here. Neither an access nor a statistic.
+    /// Where the key is. A key past its deadline counts as absent and is removed, as are its members that are past theirs,
+    /// unless a CLIENT PAUSE keeps all data as it is, when only reading commands get here. Neither an access nor a
+    /// statistic.
     #[inline(always)]
     pub fn find(&mut self) -> Option<Slot> {
         let (slot, entry) = self.keyspace()?.find_entry(self.hash, self.key)?;
-        if is_past(entry.deadline_ms(), self.now_ms()) {
-            self.expire(slot);
-            return None;
+        if is_past(entry.due_ms(), self.now_ms()) {
+            return self.expire(slot);
         }
         Some(slot)
     }
 
+    /// Where the key is, past its deadline or not: DEBUG looks at what is there.
+    pub fn find_as_it_is(&self) -> Option<Slot> {
+        self.keyspace()?.find(self.hash, self.key)
+    }
+
+    /// Removes what is due of the key in a slot; gives the slot if anything is left.
+    ///
+    /// All members that are due go, however many: what reads a collection, by rank for example, relies on it. Many are due
+    /// at once only between the moment that they share and the ticks that follow it, and where they are all that the key
+    /// has it goes as it is.
     #[cold]
-    fn expire(&mut self, slot: Slot) {
+    fn expire(&mut self, slot: Slot) -> Option<Slot> {
+        let (database, now_ms) = (self.database, self.now_ms());
+        let entry = self.entry(slot);
         if self.worker.keeps_expired && self.engine.pause.is_active() {
-            return;
+            return (!entry.is_past(now_ms)).then_some(slot);
         }
-        let lag_ms = self.now_ms().saturating_sub(self.entry(slot).deadline_ms().unwrap_or(0));
-        let entry = self.keyspace_mut().remove(slot);
-        self.worker.discard(entry);
-        self.worker.stats.expired(1, lag_ms);
-        self.worker.stats.all.expired_in_use.add(1);
-        self.tell_others();
-        self.notify(EventClass::EXPIRED, "expired");
+        let is_key_due = is_past(entry.deadline_ms(), now_ms);
+        let KeyCx { engine, worker, state, .. } = self;
+        let ShardState { shard, watched } = &mut **state;
+        let keyspace = shard.database_mut(database);
+        let mut is_left = false;
+        if is_key_due {
+            worker.stats.all.expired_in_use.add(1);
+            let expired = Expired::Key(keyspace.remove(slot));
+            engine.has_expired(worker, watched.as_deref(), database, now_ms, expired);
+        } else {
+            keyspace.expire_members(slot, now_ms, usize::MAX, |expired| {
+                is_left = matches!(expired, Expired::Members { .. });
+                engine.has_expired(worker, watched.as_deref(), database, now_ms, expired);
+            });
+        }
+        is_left.then_some(slot)
     }
 
     /// The entry in a slot.
@@ -185,11 +207,11 @@ impl<'a> KeyCx<'a> {
     /// Where the key is, noted as an access.
     #[inline(always)]
     fn find_touched(&mut self, kind: Access) -> Option<Slot> {
-        let (slot, mut entry) =
+        let (mut slot, mut entry) =
             self.state.shard.used_database_mut(self.database)?.find_entry_mut(self.hash, self.key)?;
-        if is_past(entry.view().deadline_ms(), self.worker.clock.now_ms) {
-            self.expire(slot);
-            return None;
+        if is_past(entry.view().due_ms(), self.worker.clock.now_ms) {
+            slot = self.expire(slot)?;
+            entry = self.state.shard.database_mut(self.database).entry_mut(slot);
         }
         if self.touches {
             let clock = self.worker.clock.access;
@@ -326,9 +348,14 @@ impl<'a> KeyCx<'a> {
     ) -> Slot {
         let now_ms = self.now_ms();
         let (hash, key) = (self.hash, self.key);
-        let old_deadline_ms = slot.and_then(|slot| self.entry(slot).deadline_ms());
+        let old_due_ms = slot.and_then(|slot| self.entry(slot).due_ms());
+        let may_be_large = match value {
+            NewValue::Object(_) => true,
+            NewValue::Bytes(bytes) => bytes.len() >= LARGE_MIN,
+            NewValue::Int(_) | NewValue::Packed(..) => false,
+        };
         let deadline_ms = match deadline {
-            Deadline::Keep => old_deadline_ms,
+            Deadline::Keep => slot.and_then(|slot| self.entry(slot).deadline_ms()),
             Deadline::Clear => None,
             Deadline::At(ms) => Some(ms),
         };
@@ -349,9 +376,19 @@ impl<'a> KeyCx<'a> {
                 slot
             }
         };
-        self.deadline_changed(old_deadline_ms, deadline_ms);
+        self.due_changed(slot, old_due_ms);
+        if may_be_large {
+            self.note_new_size();
+        }
         self.changed();
         slot
+    }
+
+    /// Notes the key if the value that was just stored is large.
+    #[inline(never)]
+    fn note_new_size(&mut self) {
+        let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
+        self.note_size(slot.expect("it was just stored"), 0);
     }
 
     /// Stores an entry's value that came from another key, with its deadline, flags and access bits (RENAME, COPY,
@@ -393,8 +430,11 @@ impl<'a> KeyCx<'a> {
     /// When the value is none.
     pub fn change_object<R>(&mut self, slot: Slot, change: impl FnOnce(&mut Object) -> R) -> R {
         let mut entry = self.entry_mut(slot);
-        let result = change(entry.object().expect("the value is an object"));
+        let object = entry.object().expect("the value is an object");
+        let steps = object.memory_steps();
+        let result = change(object);
         entry.clear_cas();
+        self.note_size(slot, steps);
         self.changed();
         result
     }
@@ -424,9 +464,9 @@ impl<'a> KeyCx<'a> {
     /// Sets the access clock or frequency and memcached's data without changing the value: no write to anyone.
     pub fn set_meta(&mut self, slot: Slot, meta: &Meta) {
         let now_ms = self.now_ms();
-        let before = self.entry(slot).deadline_ms();
+        let before = self.entry(slot).due_ms();
         self.keyspace_mut().set_meta(slot, meta, now_ms);
-        self.deadline_changed(before, meta.deadline_ms);
+        self.due_changed(slot, before);
     }
 
     /// Takes the key in a slot out. Drop it with `discard` when its value may be large.
@@ -465,12 +505,23 @@ impl<'a> KeyCx<'a> {
         self.entry_mut(slot).set_marks(marks);
     }
 
+    /// Sees to it that what is due of the key in a slot is found in time, where that was another time before.
     #[inline]
-    fn deadline_changed(&mut self, before: Option<u64>, after: Option<u64>) {
-        if let Some(deadline_ms) = after
+    fn due_changed(&mut self, slot: Slot, before: Option<u64>) {
+        let after = self.entry(slot).due_ms();
+        if let Some(due_ms) = after
             && before != after
         {
-            self.engine.shards.note_due(self.engine.shards.index(self.hash), deadline_ms);
+            self.engine.shards.note_due(self.engine.shards.index(self.hash), due_ms);
+        }
+    }
+
+    /// Notes when the first member of the collection in a slot expires, after its object has changed where it is.
+    #[inline]
+    pub(super) fn members_changed(&mut self, slot: Slot) {
+        let (before, now_ms) = (self.entry(slot).due_ms(), self.now_ms());
+        if self.keyspace_mut().members_changed(slot, now_ms) {
+            self.due_changed(slot, before);
         }
     }
 

@@ -5,7 +5,6 @@ use crate::engine::Engine;
 use crate::shards::Locked;
 use crate::worker::Worker;
 use tenon_store::entry::EntryRef;
-use tenon_store::keyspace::is_past;
 use tenon_store::types::ValueType;
 
 /// Which keys a command may take elements from, as far as others wait for them.
@@ -89,7 +88,7 @@ impl<'a> KeysCx<'a> {
         let state = self.held.shard_ref(self.engine.shards.index(hash));
         let keyspace = state.shard.database(self.database)?;
         let entry = keyspace.entry(keyspace.find(hash, key)?);
-        (!is_past(entry.deadline_ms(), self.now_ms())).then_some(entry)
+        (!entry.is_past(self.now_ms())).then_some(entry)
     }
 
     /// One of the keys, in any database.

@@ -20,11 +20,10 @@
 use super::known::Known;
 use super::libraries::Function;
 use super::running::{Busy, Kind};
-use crate::acl::Context;
 use crate::args::Args;
 use crate::batch::Target;
 use crate::clock::monotonic_ns;
-use crate::command::{Flags, Run};
+use crate::command::{Command, Flags, Group, Run};
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
@@ -138,11 +137,11 @@ impl ScriptHost<'_, '_> {
     /// What must hold before a script's command runs.
     fn gate(&mut self, resolved: Resolved, args: &Args<'_>) -> Result<(), CmdError> {
         let flags = resolved.command.flags;
-        if flags.any(Flags::NO_SCRIPT) {
+        if flags.any(Flags::NO_SCRIPT) && !self.may_inspect(resolved.command) {
             return Err(CmdError::text("ERR This Redis command is not allowed from script"));
         }
         if let Err(denial) = self.engine.acl_check(self.session, resolved, args) {
-            self.engine.note_denial(self.worker, self.session, resolved, args, denial, Context::Lua);
+            self.engine.note_denial_in_script(self.worker, self.session, &self.command, (resolved, args), denial);
             return Err(CmdError::text(denial.message_in_script()));
         }
         if self.rights.read_only && flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
@@ -152,6 +151,13 @@ impl ScriptHost<'_, '_> {
             return Err(CmdError::OutOfMemory);
         }
         Ok(())
+    }
+
+    /// Whether a test lets scripts call this command although it is not for them: it changes neither who the client is
+    /// nor what locks are held.
+    fn may_inspect(&self, command: &Command) -> bool {
+        let is_outside = matches!(command.group, Group::Server | Group::Connection);
+        is_outside && !command.flags.any(Flags::NO_AUTH) && self.engine.scripts_inspect.load(Ordering::Relaxed)
     }
 
     /// Sees to it that the shards a command touches are held.
@@ -170,6 +176,11 @@ impl ScriptHost<'_, '_> {
             }
             _ => {
                 for index in engine.shards_of(resolved.command, args) {
+                    self.take(index)?;
+                }
+                let Reach::Own(held) = &mut self.reach else { return Ok(()) };
+                // What is held is not let go, so that the data names no others meanwhile.
+                for index in engine.further_shards(self.worker, self.session, resolved, args, held) {
                     self.take(index)?;
                 }
                 Ok(())
@@ -334,6 +345,7 @@ impl Host for ScriptHost<'_, '_> {
         let stats = &self.worker.stats;
         stats.commands[resolved.number as usize].ran(1, monotonic_ns().saturating_sub(started_ns));
         stats.all.commands.add(1);
+        self.session.client.count_commands(1);
         Ok(())
     }
 

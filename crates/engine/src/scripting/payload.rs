@@ -1,7 +1,7 @@
 //! Libraries as FUNCTION DUMP writes them: Redis's payload, with version and checksum behind. Knows no Lua.
 
 use crate::errors::CmdError;
-use tenon_wire::rdb;
+use tenon_wire::rdb::{self, Compression, Reader, Writer};
 
 /// What FUNCTION RESTORE does about the libraries that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +17,16 @@ pub enum Restore {
 /// What stands before each library (`RDB_OPCODE_FUNCTION2`).
 const OPCODE: u8 = 245;
 
+/// The most bytes of text that compressed libraries of one payload come to.
+const CODE_BYTES_MAX: usize = 256 << 20;
+
 /// The payload of libraries with these texts.
 pub(crate) fn encode<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut payload = Vec::new();
+    let mut writer = Writer::new(&mut payload, Compression::On);
     for code in codes {
-        payload.push(OPCODE);
-        rdb::write_string(&mut payload, code);
+        writer.byte(OPCODE);
+        writer.string(code);
     }
     rdb::seal(&mut payload);
     payload
@@ -34,15 +38,15 @@ pub(crate) fn encode<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 /// When it is none.
 pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Vec<u8>>, CmdError> {
     const BAD: CmdError = CmdError::text("ERR DUMP payload version or checksum are wrong");
-    let mut left = rdb::unseal(payload).ok_or(BAD)?;
+    const FAILED: CmdError = CmdError::text("ERR Failed loading library data");
+    let (mut body, _) = rdb::unseal(payload).ok_or(BAD)?;
+    let mut reader = Reader::new(&mut body, CODE_BYTES_MAX);
     let mut codes = Vec::new();
-    while let Some((opcode, rest)) = left.split_first() {
-        if *opcode != OPCODE {
+    while let Ok(opcode) = reader.byte() {
+        if opcode != OPCODE {
             return Err(CmdError::text("ERR given type is not a function"));
         }
-        let (code, rest) = rdb::read_string(rest).ok_or(CmdError::text("ERR Failed loading library data"))?;
-        codes.push(code);
-        left = rest;
+        codes.push(reader.string().map_err(|_| FAILED)?.into_owned());
     }
     Ok(codes)
 }

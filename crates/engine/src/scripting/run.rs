@@ -289,8 +289,11 @@ impl Engine {
                 cx.session.select(database);
             }
             match outcome {
-                Outcome::Done => return Ok(()),
-                Outcome::Failed(failure) => return self.fail(subject, &failure, reply),
+                Outcome::Done(errors) => {
+                    self.note_errors(cx.worker, args, &errors);
+                    return Ok(());
+                }
+                Outcome::Failed(failure) => return self.fail(cx.worker, args, subject, &failure, reply),
                 Outcome::Stopped(Stop::Restart, _) => {
                     indexes = if attempt == 0 { wanted } else { everything() };
                 }
@@ -301,15 +304,35 @@ impl Engine {
                     };
                     let text = format!("ERR Script killed by user with {command} KILL.");
                     let failure = Failure { text: text.into_bytes(), place, is_counted: false, is_broken: false };
-                    return self.fail(subject, &failure, reply);
+                    return self.fail(cx.worker, args, subject, &failure, reply);
                 }
             }
         }
         unreachable!("with everything held no script starts anew")
     }
 
+    /// Counts the errors in a script's reply, those that no command has counted yet, and the call as one that failed.
+    fn note_errors(&self, worker: &Worker, args: &Args<'_>, errors: &[Failure]) {
+        if !errors.is_empty()
+            && let Some(number) = self.resolve(args).number()
+        {
+            worker.stats.commands[usize::from(number)].failed.add(1);
+        }
+        for error in errors.iter().filter(|error| !error.is_counted) {
+            worker.stats.all.errors.add(1);
+            self.count_error(CmdError::new(String::from_utf8_lossy(&error.text).into_owned()).code());
+        }
+    }
+
     /// Tells the client of a script's error, with the place where it was raised.
-    fn fail(&self, subject: Subject<'_>, failure: &Failure, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    fn fail(
+        &self,
+        worker: &Worker,
+        args: &Args<'_>,
+        subject: Subject<'_>,
+        failure: &Failure,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
         let text = String::from_utf8_lossy(&failure.text);
         let name = subject.name();
         let text = match &failure.place {
@@ -321,7 +344,7 @@ impl Engine {
             None => text.into_owned(),
         };
         if failure.is_counted {
-            // The statistics know of it since the command failed.
+            self.note_errors(worker, args, std::slice::from_ref(failure));
             reply.error(text);
             return Ok(());
         }

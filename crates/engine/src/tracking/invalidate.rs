@@ -66,7 +66,8 @@ impl Engine {
     pub fn note_read(&self, session: &Session, command: &Command, args: &Args<'_>) {
         let Some(tracking) = &session.tracking else { return };
         // A script's own commands read, not the script.
-        let reads = command.flags.any(Flags::READONLY) && matches!(command.run, Run::Key(_) | Run::Keys(_));
+        let reads = command.flags.any(Flags::READONLY)
+            && matches!(command.run, Run::Key(_) | Run::Keys(_) | Run::Following { .. });
         if !reads || !tracking.notes_reads() {
             return;
         }

@@ -76,10 +76,11 @@ pub struct Tracking {
 }
 
 impl Tracking {
-    /// Whether anybody is to be told of changes.
+    /// Whether changes are to be noted: somebody is told of them, or something is known to be read by somebody who may
+    /// want to be told again.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > 0
+        self.count.load(Ordering::Relaxed) > 0 || self.table.keys() > 0
     }
 
     /// How many clients are told of changes.

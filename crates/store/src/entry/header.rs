@@ -14,8 +14,9 @@ pub(super) mod field {
     pub const CAS: u8 = 2;
     pub const FLAGS: u8 = 4;
     pub const LONG_KEY: u8 = 8;
+    pub const MEMBERS_DUE: u8 = 16;
     /// The bit behind the last field.
-    pub const END: u8 = 16;
+    pub const END: u8 = 32;
     /// No field follows: a short string that was changed since it was set, or made by anything but SET.
     pub const RAW: u8 = 128;
 }
@@ -117,6 +118,7 @@ impl Header {
         (self.0 >> 8) as u8
     }
 
+    /// Whether the field is there, or any of several.
     #[inline]
     pub(super) fn has(self, field: u8) -> bool {
         self.fields() & field != 0
@@ -136,7 +138,7 @@ impl Header {
     #[inline]
     pub(super) fn offset_of(self, wanted: u8) -> usize {
         let before = self.fields() & (wanted - 1);
-        let eights = (before & (field::DEADLINE | field::CAS)).count_ones();
+        let eights = (before & (field::DEADLINE | field::CAS | field::MEMBERS_DUE)).count_ones();
         let fours = (before & (field::FLAGS | field::LONG_KEY)).count_ones();
         HEADER + eights as usize * 8 + fours as usize * 4
     }

@@ -106,9 +106,3 @@ fn a_deadline_comes_and_goes_in_place() {
     view.set_int(3);
     assert!(matches!(view.view().value(), ValueRef::Int(3)));
 }
-
-#[test]
-#[should_panic(expected = "shorter than 4 GiB")]
-fn a_key_that_is_too_long_is_refused_before_anything_is_made() {
-    Shape::of(1 << 32, &NewValue::Int(1), &Meta::default());
-}

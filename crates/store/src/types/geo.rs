@@ -25,7 +25,7 @@ const EARTH_RADIUS: f64 = 6_372_797.560_856;
 const MERCATOR_MAX: f64 = 20_037_726.37;
 
 /// A range of degrees.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Degrees {
     min: f64,
     max: f64,
@@ -34,6 +34,12 @@ struct Degrees {
 impl Degrees {
     fn contains(self, degrees: f64) -> bool {
         (self.min..=self.max).contains(&degrees)
+    }
+
+    /// Takes these degrees in.
+    fn widen(&mut self, degrees: f64) {
+        self.min = self.min.min(degrees);
+        self.max = self.max.max(degrees);
     }
 
     /// The share of the range before these degrees, in `2^steps` parts.
@@ -149,7 +155,7 @@ impl Place {
 }
 
 /// What is searched around a centre, in metres.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// All that is no further than this.
     Circle {
@@ -163,34 +169,38 @@ pub enum Shape {
         /// From south to north.
         height: f64,
     },
+    /// All that is within this; the centre is the polygon's own.
+    Polygon(Polygon),
 }
 
 impl Shape {
     /// How far a place is from the centre, if it is in the shape around that.
-    pub fn distance_within(self, centre: Place, place: Place) -> Option<f64> {
+    pub fn distance_within(&self, centre: Place, place: Place) -> Option<f64> {
         match self {
-            Shape::Circle { radius } => Some(centre.distance(place)).filter(|&distance| distance <= radius),
+            Shape::Circle { radius } => Some(centre.distance(place)).filter(|distance| distance <= radius),
             Shape::Box { width, height } => {
                 let beside = Place { latitude: place.latitude, ..centre };
                 let is_in = centre.distance_north(place) <= height / 2.0 && place.distance(beside) <= width / 2.0;
                 is_in.then(|| centre.distance(place))
             }
+            Shape::Polygon(polygon) => polygon.contains(place).then(|| centre.distance(place)),
         }
     }
 
     /// The scores among which all places of the shape around a centre are, in the order in which Redis looks through
     /// them.
-    pub fn score_ranges(self, centre: Place) -> Vec<ScoreRange> {
+    pub fn score_ranges(&self, centre: Place) -> Vec<ScoreRange> {
         let bounds = self.bounds(centre);
         let mut steps = self.steps(centre);
         let mut cell = Cell::of(centre, steps);
-        let reaches = cell.moved(0, 1).latitudes().max >= bounds.latitudes.max
-            && cell.moved(0, -1).latitudes().min <= bounds.latitudes.min
-            && cell.moved(1, 0).longitudes().max >= bounds.longitudes.max
-            && cell.moved(-1, 0).longitudes().min <= bounds.longitudes.min;
-        if !reaches && steps > 1 {
+        // A circle or a box is covered by cells of twice the size at most, as far as Redis looks; the centre of a polygon
+        // may lie near its edge.
+        let mut widened = 0;
+        let most = if matches!(self, Shape::Polygon(_)) { STEPS_MAX } else { 1 };
+        while widened < most && steps > 1 && !bounds.are_reached_around(cell) {
             steps -= 1;
             cell = Cell::of(centre, steps);
+            widened += 1;
         }
         // Where the cell itself reaches beyond the shape, the next one on that side is not needed. Of the four largest
         // cells all are looked through.
@@ -214,10 +224,11 @@ impl Shape {
     }
 
     /// About how far the shape reaches.
-    fn bounds(self, centre: Place) -> Bounds {
+    fn bounds(&self, centre: Place) -> Bounds {
         let (width, height) = match self {
-            Shape::Circle { radius } => (radius, radius),
+            Shape::Circle { radius } => (*radius, *radius),
             Shape::Box { width, height } => (width / 2.0, height / 2.0),
+            Shape::Polygon(polygon) => return polygon.bounds,
         };
         let north = (height / EARTH_RADIUS).to_degrees();
         // Towards the pole a degree is shorter.
@@ -230,10 +241,11 @@ impl Shape {
     }
 
     /// How often the earth is halved for cells of about the shape's size.
-    fn steps(self, centre: Place) -> u32 {
+    fn steps(&self, centre: Place) -> u32 {
         let mut reach = match self {
-            Shape::Circle { radius } => radius,
+            Shape::Circle { radius } => *radius,
             Shape::Box { width, height } => (width / 2.0).hypot(height / 2.0),
+            Shape::Polygon(polygon) => polygon.bounds.reach(centre),
         };
         if reach == 0.0 {
             return STEPS_MAX;
@@ -250,9 +262,83 @@ impl Shape {
     }
 }
 
+/// What a shape lies in.
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Bounds {
     longitudes: Degrees,
     latitudes: Degrees,
+}
+
+impl Bounds {
+    /// Whether a cell and the eight around it cover them.
+    fn are_reached_around(&self, cell: Cell) -> bool {
+        cell.moved(0, 1).latitudes().max >= self.latitudes.max
+            && cell.moved(0, -1).latitudes().min <= self.latitudes.min
+            && cell.moved(1, 0).longitudes().max >= self.longitudes.max
+            && cell.moved(-1, 0).longitudes().min <= self.longitudes.min
+    }
+
+    /// The way to the farthest corner, in metres.
+    fn reach(&self, centre: Place) -> f64 {
+        let Bounds { longitudes, latitudes } = *self;
+        let corners = [longitudes.min, longitudes.max]
+            .into_iter()
+            .flat_map(|longitude| [latitudes.min, latitudes.max].map(|latitude| Place { longitude, latitude }));
+        corners.map(|corner| centre.distance(corner)).fold(0.0, f64::max)
+    }
+}
+
+/// An area between straight lines on the map of longitudes and latitudes, as Valkey's GEOSEARCH takes it: none crosses
+/// the other side of the earth, where longitudes begin anew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Polygon {
+    corners: Vec<Place>,
+    bounds: Bounds,
+}
+
+impl Polygon {
+    /// The polygon with these corners, in their order around it; the last is joined to the first. `None`: they are less
+    /// than three.
+    pub fn new(corners: Vec<Place>) -> Option<Polygon> {
+        let first = *corners.first().filter(|_| corners.len() >= 3)?;
+        let at = |degrees| Degrees { min: degrees, max: degrees };
+        let mut bounds = Bounds { longitudes: at(first.longitude), latitudes: at(first.latitude) };
+        for corner in &corners {
+            bounds.longitudes.widen(corner.longitude);
+            bounds.latitudes.widen(corner.latitude);
+        }
+        Some(Polygon { corners, bounds })
+    }
+
+    /// The middle of the corners on the sphere, which distances are measured from.
+    pub fn centre(&self) -> Place {
+        let (mut x, mut y, mut z) = (0.0, 0.0, 0.0);
+        for corner in &self.corners {
+            let (longitude, latitude) = (corner.longitude.to_radians(), corner.latitude.to_radians());
+            x += latitude.cos() * longitude.cos();
+            y += latitude.cos() * longitude.sin();
+            z += latitude.sin();
+        }
+        Place { longitude: y.atan2(x).to_degrees(), latitude: z.atan2(x.hypot(y)).to_degrees() }
+    }
+
+    /// Whether a place is within: a line from it to the east crosses the sides an odd number of times.
+    fn contains(&self, place: Place) -> bool {
+        // Most places around a polygon are not in its bounds, and need no look at its sides.
+        if !self.bounds.longitudes.contains(place.longitude) || !self.bounds.latitudes.contains(place.latitude) {
+            return false;
+        }
+        let Some(mut before) = self.corners.last().copied() else { return false };
+        let mut is_in = false;
+        for &corner in &self.corners {
+            if (corner.latitude > place.latitude) != (before.latitude > place.latitude) {
+                let share = (place.latitude - corner.latitude) / (before.latitude - corner.latitude);
+                is_in ^= place.longitude < (before.longitude - corner.longitude) * share + corner.longitude;
+            }
+            before = corner;
+        }
+        is_in
+    }
 }
 
 /// A part of the earth: one of `2^steps` parts of each of the two ranges.
@@ -354,6 +440,66 @@ mod tests {
                     let score = spot.score();
                     let covering = ranges.iter().filter(|range| !range.is_above(score) && range.reaches(score)).count();
                     assert_eq!(covering, 1, "{centre:?} {shape:?} {spot:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn polygons_contain_what_lies_between_their_sides() {
+        let place = |(longitude, latitude)| Place { longitude, latitude };
+        let polygon = |corners: &[(f64, f64)]| Polygon::new(corners.iter().copied().map(place).collect());
+        assert_eq!(polygon(&[(0.0, 0.0), (1.0, 1.0)]), None);
+        // An arrowhead: its notch is outside.
+        let arrow = polygon(&[(0.0, 0.0), (4.0, 2.0), (0.0, 4.0), (1.0, 2.0)]).unwrap();
+        for (spot, is_in) in [
+            ((2.0, 2.0), true),
+            ((0.5, 2.0), false),
+            ((0.5, 0.5), true),
+            ((0.5, 3.5), true),
+            ((3.0, 0.5), false),
+            ((-0.1, 2.0), false),
+            ((2.0, 4.1), false),
+        ] {
+            assert_eq!(arrow.contains(place(spot)), is_in, "{spot:?}");
+        }
+        // In whatever order they are given.
+        let square = polygon(&[(1.0, -1.0), (1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0)]).unwrap();
+        let (centre, shape) = (square.centre(), Shape::Polygon(square));
+        assert!(centre.longitude.abs() < 1e-9 && centre.latitude.abs() < 1e-9, "{centre:?}");
+        let corner = Place { longitude: 0.999, latitude: 0.999 };
+        assert_eq!(shape.distance_within(centre, corner), Some(centre.distance(corner)));
+        assert_eq!(shape.distance_within(centre, Place { longitude: 1.001, latitude: 0.0 }), None);
+        // Without an area nothing is within.
+        let line = polygon(&[(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]).unwrap();
+        assert!(!line.contains(place((3.0, 3.0))) && !line.contains(place((1.0, 1.5))));
+    }
+
+    #[test]
+    fn score_ranges_cover_polygons() {
+        let mut random = 11u64;
+        let mut next = |bound: f64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 11) as f64 / (1u64 << 53) as f64 * bound
+        };
+        for _ in 0..if cfg!(miri) { 20 } else { 2_000 } {
+            // From a few metres to most of the map, with the corners heaped up on one side.
+            let (width, height) = (10f64.powf(next(7.0) - 4.6), 10f64.powf(next(6.0) - 4.0));
+            let (west, south) = (next(360.0 - width.min(359.0)) - 180.0, next(170.0 - height.min(169.0)) - 85.0);
+            let spot = |x: f64, y: f64| Place::new((west + x * width).min(180.0), (south + y * height).min(85.0));
+            let mut corners: Vec<Place> = (0..next(6.0) as usize).filter_map(|_| spot(next(0.1), next(0.1))).collect();
+            corners.extend([spot(0.0, 0.0), spot(1.0, next(1.0)), spot(next(1.0), 1.0)].into_iter().flatten());
+            let polygon = Polygon::new(corners).unwrap();
+            let (centre, shape) = (polygon.centre(), Shape::Polygon(polygon));
+            let ranges = shape.score_ranges(centre);
+            for _ in 0..20 {
+                let Some(place) = spot(next(1.0), next(1.0)).map(|place| Place::of_score(place.score())) else {
+                    continue;
+                };
+                if shape.distance_within(centre, place).is_some() {
+                    let score = place.score();
+                    let covering = ranges.iter().filter(|range| !range.is_above(score) && range.reaches(score)).count();
+                    assert_eq!(covering, 1, "{centre:?} {shape:?} {place:?}");
                 }
             }
         }

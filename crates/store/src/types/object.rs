@@ -1,7 +1,7 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash, List, Set, Zset};
+use super::{Collection, Hash, List, MemberDeadlines, Set, SetRef, Stream, Zset};
 use bytes::Bytes;
 
 /// A value with an allocation of its own.
@@ -19,6 +19,8 @@ pub enum Object {
     Set(Set),
     /// A sorted set that is no longer small.
     Zset(Zset),
+    /// A stream.
+    Stream(Box<Stream>),
 }
 
 impl Object {
@@ -29,6 +31,7 @@ impl Object {
             Object::List(list) => Object::List(list.clone()),
             Object::Set(set) => Object::Set(set.clone()),
             Object::Zset(zset) => Object::Zset(zset.clone()),
+            Object::Stream(stream) => Object::Stream(stream.clone()),
             Object::Shared(bytes) => Object::Shared(bytes.clone()),
             Object::Rope(rope) => Object::Rope(rope.share()),
         }
@@ -58,20 +61,77 @@ impl Object {
         }
         match self {
             Object::Rope(rope) => Some(rope),
-            Object::Shared(_) | Object::Hash(_) | Object::List(_) | Object::Set(_) | Object::Zset(_) => None,
+            Object::Shared(_)
+            | Object::Hash(_)
+            | Object::List(_)
+            | Object::Set(_)
+            | Object::Zset(_)
+            | Object::Stream(_) => None,
         }
     }
 
     /// About how many allocations there are to free.
     pub fn allocations(&self) -> usize {
-        match self {
+        let elements = match self {
             Object::Shared(_) => 1,
             Object::Rope(rope) => rope.len() / CHUNK_LEN + 1,
             Object::Hash(hash) => hash.view().len(),
             Object::List(list) => list.allocations(),
-            Object::Set(Set::Table(members)) => members.len(),
-            Object::Set(_) => 1,
+            Object::Set(set) => match set.view() {
+                SetRef::Table(members) => members.len(),
+                SetRef::Ints(_) | SetRef::Packed(_) => 1,
+            },
             Object::Zset(zset) => zset.view().len(),
+            Object::Stream(stream) => stream.allocations(),
+        };
+        elements + self.deadlines().map_or(0, MemberDeadlines::len)
+    }
+
+    /// The deadlines of members, if any has one.
+    #[inline]
+    pub fn deadlines(&self) -> Option<&MemberDeadlines> {
+        match self {
+            Object::Hash(hash) => hash.deadlines(),
+            Object::Set(set) => set.deadlines(),
+            Object::Zset(zset) => zset.deadlines(),
+            Object::Shared(_) | Object::Rope(_) | Object::List(_) | Object::Stream(_) => None,
+        }
+    }
+
+    /// When the first member expires, in milliseconds since the UNIX epoch.
+    #[inline]
+    pub fn members_due_ms(&self) -> Option<u64> {
+        self.deadlines().and_then(MemberDeadlines::next_ms)
+    }
+
+    /// Takes out members whose deadlines are past, at most so many; tells how many there were.
+    pub fn take_past_members(&mut self, now_ms: u64, at_most: usize) -> usize {
+        match self {
+            Object::Hash(hash) => hash.take_past(now_ms, at_most),
+            Object::Set(set) => set.take_past(now_ms, at_most),
+            Object::Zset(zset) => zset.take_past(now_ms, at_most),
+            Object::Shared(_) | Object::Rope(_) | Object::List(_) | Object::Stream(_) => 0,
+        }
+    }
+
+    /// Whether it is a collection of which the deadlines of all members are past.
+    pub fn is_past(&self, now_ms: u64) -> bool {
+        match self {
+            Object::Hash(hash) => hash.is_past(now_ms),
+            Object::Set(set) => set.is_past(now_ms),
+            Object::Zset(zset) => zset.is_past(now_ms),
+            Object::Shared(_) | Object::Rope(_) | Object::List(_) | Object::Stream(_) => false,
+        }
+    }
+
+    /// About how many steps `memory` takes.
+    pub fn memory_steps(&self) -> usize {
+        /// Elements to a part of a large collection's table, about: its parts are what is added up.
+        const ELEMENTS_A_PART: usize = 512;
+        match self {
+            Object::Shared(_) | Object::Rope(_) | Object::List(_) => self.allocations(),
+            Object::Stream(stream) => stream.memory_steps(),
+            _ => self.allocations() / ELEMENTS_A_PART + 1,
         }
     }
 
@@ -85,6 +145,7 @@ impl Object {
                 Object::List(list) => list.memory(),
                 Object::Set(set) => set.memory(),
                 Object::Zset(zset) => zset.memory(),
+                Object::Stream(stream) => stream.memory(),
             }
     }
 }

@@ -21,6 +21,10 @@ pub enum ValueType {
 }
 
 impl ValueType {
+    /// Every type.
+    pub const ALL: [ValueType; 6] =
+        [ValueType::String, ValueType::List, ValueType::Set, ValueType::Zset, ValueType::Hash, ValueType::Stream];
+
     /// The name that TYPE gives and SCAN takes.
     pub fn name(self) -> &'static str {
         match self {
@@ -45,6 +49,7 @@ impl ValueType {
             }
             ValueRef::Packed(PackedKind::Zset, _) | ValueRef::Object(Object::Zset(_)) => ValueType::Zset,
             ValueRef::Packed(PackedKind::Hash, _) | ValueRef::Object(Object::Hash(_)) => ValueType::Hash,
+            ValueRef::Object(Object::Stream(_)) => ValueType::Stream,
         }
     }
 }

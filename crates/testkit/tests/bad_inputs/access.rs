@@ -1,9 +1,10 @@
 //! Doors that stay shut: passwords, what only an operator may, who comes from elsewhere. Knows no handler.
 
-use crate::support::{PATIENCE, assert_alive, oracle, read_until_closed, resp, tenon, wait_until};
+use crate::support::{PATIENCE, assert_alive, read_until_closed, resp, tenon, wait_until};
 use std::io::Write;
 use std::net::{IpAddr, UdpSocket};
 use tenon_client::{Address, Resp, Stream, Value};
+use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -357,19 +358,36 @@ fn a_client_that_loses_its_user_in_the_middle_does_nothing_more() {
     let ok = Value::Simple(b"OK".to_vec());
     for last in ["ACL DELUSER u", "CLIENT KILL USER u"] {
         assert_eq!(run(&mut admin, "ACL SETUSER u on nopass ~* &* +@all").expect("an answer"), ok);
-        let mut clients = [resp(&server), resp(&server)];
+        let mut clients = [resp(&server), resp(&server), resp(&server), resp(&server)];
         for client in &mut clients {
             assert_eq!(run(client, "AUTH u x").expect("an answer"), ok);
         }
         assert_eq!(run(&mut clients[0], "MULTI").expect("an answer"), ok);
         assert_eq!(run(&mut clients[0], "SET k v").expect("an answer"), Value::Simple(b"QUEUED".to_vec()));
         assert!(matches!(run(&mut clients[1], "SUBSCRIBE c").expect("an answer"), Value::Array(_)));
-        assert!(matches!(run(&mut admin, last).expect("an answer"), Value::Int(1 | 2)));
-        for client in &mut clients {
+        assert!(matches!(run(&mut clients[2], "HELLO 3").expect("an answer"), Value::Map(_)));
+        assert_eq!(run(&mut clients[2], "CLIENT TRACKING ON").expect("an answer"), ok);
+        assert_eq!(run(&mut clients[2], "GET tracked").expect("an answer"), Value::Null);
+        clients[3].send(&[b"BLPOP", b"list", b"0"]).expect("sent");
+        let info = |client: &mut Resp, field: &str| match run(client, "INFO clients").expect("an answer") {
+            Value::Bulk(text) => String::from_utf8_lossy(&text).contains(field),
+            other => panic!("{other:?} is no text"),
+        };
+        wait_until("the client waits", || info(&mut admin, "blocked_clients:1\r"));
+        assert!(info(&mut admin, "tracking_clients:1\r"));
+        assert!(matches!(run(&mut admin, last).expect("an answer"), Value::Int(1 | 4)));
+        let [first, second, third, fourth] = &mut clients;
+        for client in [first, second, third] {
             assert!(run(client, "EXEC").is_err(), "{last}: the connection is closed");
         }
+        assert!(fourth.receive().is_err(), "{last}: the connection is closed");
         assert_eq!(run(&mut admin, "EXISTS k").expect("an answer"), Value::Int(0));
         wait_until("the subscription ends", || run(&mut admin, "PUBLISH c x").expect("an answer") == Value::Int(0));
+        wait_until("the wait ends", || info(&mut admin, "blocked_clients:0\r"));
+        wait_until("the tracking ends", || info(&mut admin, "tracking_clients:0\r"));
+        // Nothing is taken for who is gone.
+        assert_eq!(run(&mut admin, "RPUSH list a").expect("an answer"), Value::Int(1));
+        assert_eq!(run(&mut admin, "LPOP list").expect("an answer"), Value::Bulk(b"a".to_vec()));
     }
     assert_alive(&server);
 }

@@ -1,7 +1,12 @@
 //! Patterns and names made to cost much time: they end soon enough for a patient client. Knows no algorithm.
 
 use crate::support::{MIB, assert_alive, resp, tenon, within_memory};
-use tenon_client::Value;
+use tenon_client::{Resp, Value};
+
+/// One of many names: in DJB2 "Ez" and "FY" have one hash, and so has every string of such pairs.
+fn colliding(number: u32) -> Vec<u8> {
+    (0..17).flat_map(|bit| if number >> bit & 1 == 0 { *b"Ez" } else { *b"FY" }).collect()
+}
 
 fn text(text: &str) -> Value {
     Value::Bulk(text.as_bytes().to_vec())
@@ -35,16 +40,49 @@ fn globs_with_many_stars_end() {
 }
 
 #[test]
+fn globs_with_many_stars_end_wherever_there_is_one() {
+    let server = tenon(&[]);
+    let (mut client, mut listener) = (resp(&server), resp(&server));
+    let name = "a".repeat(20_000);
+    let patterns = ["a*".repeat(2_000) + "b", "*?".repeat(1_000) + "b", "*[a-b]".repeat(1_000) + "b"];
+    for pattern in &patterns {
+        let pattern = pattern.as_bytes();
+        let keys = [b"~", pattern].concat();
+        let channels = [b"&", pattern].concat();
+        assert!(matches!(listener.call(&[b"PSUBSCRIBE", pattern]).expect("an answer"), Value::Array(_)));
+        assert_eq!(client.call(&[b"PUBLISH", name.as_bytes(), b"m"]).expect("an answer"), Value::Int(0));
+        assert_eq!(client.call(&[b"PUBSUB", b"CHANNELS", pattern]).expect("an answer"), Value::Array(vec![]));
+        assert_eq!(
+            client.call(&[b"FUNCTION", b"LIST", b"LIBRARYNAME", pattern]).expect("an answer"),
+            Value::Array(vec![])
+        );
+        let filter: &[&[u8]] = &[b"COMMAND", b"LIST", b"FILTERBY", b"PATTERN", pattern];
+        assert_eq!(client.call(filter).expect("an answer"), Value::Array(vec![]));
+        let user: &[&[u8]] = &[b"ACL", b"SETUSER", b"u", b"reset", b"on", b"+@all", &keys, &channels];
+        assert_eq!(client.call(user).expect("an answer"), Value::Simple(b"OK".to_vec()));
+        for command in [&[b"GET".as_slice(), name.as_bytes()][..], &[b"SUBSCRIBE", name.as_bytes()]] {
+            let tried = [&[b"ACL".as_slice(), b"DRYRUN", b"u"], command].concat();
+            let Value::Bulk(answer) = client.call(&tried).expect("an answer") else { panic!("a reason is a text") };
+            let text = String::from_utf8_lossy(&answer).into_owned();
+            assert!(text.contains(" user has no permissions to access "), "{text}");
+        }
+        for (fill, scan) in [(&[b"SADD".as_slice(), b"s"][..], b"SSCAN".as_slice()), (&[b"HSET", b"h", b"f"], b"HSCAN")]
+        {
+            client.call(&[fill, &[name.as_bytes()]].concat()).expect("an answer");
+            let page = client.call(&[scan, fill[1], b"0", b"MATCH", pattern]).expect("an answer");
+            assert_eq!(page, Value::Array(vec![text("0"), Value::Array(vec![])]));
+        }
+    }
+    assert_alive(&server);
+}
+
+#[test]
 fn names_that_collide_elsewhere_do_not_collide_here() {
     // Names that share every bit but a few, and those that FNV, DJB2 and CRC16 give one hash: the hash is seeded and
     // looks at everything, so that they are stored as fast as any others. A table that chained them all up would need
     // minutes; that it grows by a bounded amount of memory shows that it is not widened to keep them apart either.
     let server = tenon(&[]);
     let mut client = resp(&server);
-    // In DJB2 "Ez" and "FY" have one hash, and so has every string of such pairs.
-    let colliding = |number: u32| -> Vec<u8> {
-        (0..17).flat_map(|bit| if number >> bit & 1 == 0 { *b"Ez" } else { *b"FY" }).collect()
-    };
     let count = 100_000;
     within_memory(&server, 64 * MIB, || {
         for from in (0..count).step_by(1_000) {
@@ -58,5 +96,115 @@ fn names_that_collide_elsewhere_do_not_collide_here() {
     assert_eq!(client.call(&[b"DBSIZE"]).expect("an answer"), Value::Int(i64::from(count)));
     let name = colliding(77_777);
     assert_eq!(client.call(&[b"GET", &name]).expect("an answer"), Value::Bulk(name));
+    assert_alive(&server);
+}
+
+#[test]
+fn elements_that_collide_elsewhere_do_not_collide_here() {
+    let server = tenon(&[]);
+    let mut client = resp(&server);
+    let count = 50_000;
+    within_memory(&server, 64 * MIB, || {
+        for from in (0..count).step_by(500) {
+            let names: Vec<Vec<u8>> = (from..from + 500).map(colliding).collect();
+            let call =
+                |client: &mut Resp, start: &[&[u8]], before: Option<&'static [u8]>, behind: Option<&'static [u8]>| {
+                    let mut words = start.to_vec();
+                    for name in &names {
+                        words.extend(before);
+                        words.push(name);
+                        words.extend(behind);
+                    }
+                    assert_eq!(client.call(&words).expect("an answer"), Value::Int(500));
+                };
+            call(&mut client, &[b"SADD", b"set"], None, None);
+            call(&mut client, &[b"HSET", b"hash"], None, Some(b"v"));
+            call(&mut client, &[b"ZADD", b"zset"], Some(b"1"), None);
+        }
+    });
+    let name = colliding(33_333);
+    assert_eq!(client.call(&[b"SISMEMBER", b"set", &name]).expect("an answer"), Value::Int(1));
+    assert_eq!(client.call(&[b"HGET", b"hash", &name]).expect("an answer"), text("v"));
+    assert_eq!(client.call(&[b"ZSCORE", b"zset", &name]).expect("an answer"), text("1"));
+    assert_alive(&server);
+}
+
+/// The microseconds that a command took on average, from INFO.
+fn usec_per_call(client: &mut Resp, command: &str) -> f64 {
+    let Value::Bulk(info) = client.call(&[b"INFO", b"commandstats"]).expect("an answer") else {
+        panic!("INFO is text")
+    };
+    let info = String::from_utf8(info).expect("INFO is text");
+    let line = info.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:")));
+    let field = line.and_then(|line| line.split(',').find_map(|field| field.strip_prefix("usec_per_call=")));
+    field.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{command} did not run: {info}"))
+}
+
+/// Fills `set` with so many members.
+fn fill(client: &mut Resp, count: usize) {
+    for from in (0..count).step_by(1_000) {
+        let members: Vec<String> = (from..from + 1_000).map(|number| format!("member:{number}")).collect();
+        let words = [b"SADD".as_slice(), b"set"].into_iter().chain(members.iter().map(|member| member.as_bytes()));
+        client.call(&words.collect::<Vec<_>>()).expect("an answer");
+    }
+}
+
+#[test]
+fn large_values_are_freed_beside_the_commands() {
+    let server = tenon(&[]);
+    let mut client = resp(&server);
+    let count = 300_000;
+    let ways: [(&str, &[&[u8]]); 5] = [
+        ("del", &[b"DEL", b"set"]),
+        ("unlink", &[b"UNLINK", b"set"]),
+        ("set", &[b"SET", b"set", b"v"]),
+        ("pexpireat", &[b"PEXPIREAT", b"set", b"1"]),
+        ("flushall", &[b"FLUSHALL", b"ASYNC"]),
+    ];
+    for (name, way) in ways {
+        fill(&mut client, count);
+        // A look at every member shows what a walk through all of them costs on this machine.
+        let all = client.call(&[b"SINTERCARD", b"2", b"set", b"set"]).expect("an answer");
+        assert_eq!(all, Value::Int(count as i64));
+        let answer = client.call(way).expect("an answer");
+        assert!(!matches!(answer, Value::Error(_)), "{name}: {answer:?}");
+        let (walk, gone) = (usec_per_call(&mut client, "sintercard"), usec_per_call(&mut client, name));
+        assert!(gone < walk / 4.0, "{name} took {gone} us, a walk {walk} us");
+        client.call(&[b"DEL", b"set"]).expect("an answer");
+        client.call(&[b"CONFIG", b"RESETSTAT"]).expect("an answer");
+    }
+    assert_alive(&server);
+}
+
+#[test]
+fn a_look_at_all_keys_lets_other_workers_go_on() {
+    let server = tenon(&[("workers", "2"), ("enable-debug-command", "yes")]);
+    // Two clients of different workers.
+    let mut clients: Vec<Resp> = (0..8).map(|_| resp(&server)).collect();
+    let worker = |client: &mut Resp| {
+        let Value::Bulk(info) = client.call(&[b"CLIENT", b"INFO"]).expect("an answer") else { panic!("a text") };
+        let info = String::from_utf8(info).expect("it is text");
+        info.split(' ').find_map(|field| field.strip_prefix("io-thread=").map(str::to_owned)).expect("a worker")
+    };
+    let first = worker(&mut clients[0]);
+    let other = clients.iter_mut().position(|client| worker(client) != first).expect("both workers have clients");
+    let mut other = clients.swap_remove(other);
+    let mut looker = clients.swap_remove(0);
+    looker.call(&[b"DEBUG", b"POPULATE", b"400000"]).expect("an answer");
+    looker.send(&[b"KEYS", b"*7*7*7*7*"]).expect("sent");
+    let (done, is_done) = std::sync::mpsc::channel();
+    let served = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            looker.receive().expect("an answer");
+            done.send(()).expect("the test goes on");
+        });
+        let mut served = 0;
+        while is_done.try_recv().is_err() {
+            assert!(matches!(other.call(&[b"GET", b"key:77"]).expect("an answer"), Value::Bulk(_)));
+            served += 1;
+        }
+        served
+    });
+    assert!(served >= 10, "only {served} answers meanwhile");
     assert_alive(&server);
 }

@@ -1,7 +1,7 @@
 //! Clients that ask for much and give little: memory stays bounded, others are served. Knows no command's work.
 
 use crate::support::{
-    MIB, PATIENCE, assert_alive, connect, oracle, read_until_closed, resp, send, tenon, wait_until, within_memory,
+    MIB, PATIENCE, assert_alive, connect, read_until_closed, resp, send, tenon, wait_until, within_memory,
 };
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 use tenon_client::resp::encode_command;
 use tenon_client::{Stream, Value};
+use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 

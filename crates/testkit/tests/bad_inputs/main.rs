@@ -3,6 +3,7 @@
 
 mod access;
 mod complexity;
+mod listed;
 mod load;
 mod memcache;
 mod numbers;

@@ -1,8 +1,9 @@
 //! Requests that are no memcached text, or that nobody should send: memcached's words. Knows no verb's work.
 
 use crate::support::Ends::{self, Closed, InStep};
-use crate::support::{assert_alive, converse, data, oracle, resp, tenon};
+use crate::support::{assert_alive, converse, data, resp, tenon};
 use std::collections::BTreeSet;
+use tenon_testkit::oracle::oracle;
 use tenon_testkit::target::Dialect;
 
 const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format\r\n";

@@ -1,10 +1,9 @@
 //! Streams that are no RESP, or RESP nobody should send: Redis' words, and the connection's fate. Knows no command's work.
 
 use crate::support::Ends::{Closed, InStep};
-use crate::support::{
-    Ends, assert_alive, connect, converse, data, oracle, read_until, read_until_closed, resp, send, tenon,
-};
+use crate::support::{Ends, assert_alive, connect, converse, data, read_until, read_until_closed, resp, send, tenon};
 use tenon_client::resp::encode_command;
+use tenon_testkit::oracle::oracle;
 use tenon_testkit::target::Dialect;
 
 /// What Redis does with the same bytes.

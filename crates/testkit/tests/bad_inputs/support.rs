@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 use tenon_client::{Memcache, Resp, Stream, Value};
-use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 /// How long anything may take before a test calls it a hang. Generous: a loaded machine must not fail a test.
@@ -17,23 +17,6 @@ pub(crate) const MIB: usize = 1 << 20;
 /// Tenon with these settings.
 pub(crate) fn tenon(settings: &[(&str, &str)]) -> Server {
     Server::tenon(settings).expect("tenon starts")
-}
-
-/// The original server, where it is installed; elsewhere says that nobody judges the answers.
-pub(crate) fn oracle(dialect: Dialect, settings: &[(&str, &str)]) -> Option<Server> {
-    let started = match dialect {
-        Dialect::Redis => Server::redis(settings),
-        Dialect::Memcache => Server::memcached(settings),
-    };
-    match started {
-        Ok(server) => Some(server),
-        Err(StartError::Missing(what)) => {
-            assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
-            let _ = writeln!(std::io::stderr(), "skipped the comparison with the original server: {what}");
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
 }
 
 /// A raw connection.

@@ -4,8 +4,10 @@ use super::crc64;
 
 /// The version that payloads are written in: Redis 7.0's, which all later ones read.
 pub const PAYLOAD_VERSION: u16 = 10;
-/// The latest version that is read: Redis 7.4's.
-const VERSION_MAX: u16 = 12;
+/// The latest version of Redis's that is read: 7.4's and 8.0's.
+const REDIS_VERSION_MAX: u16 = 12;
+/// Valkey's own version: that of 9.0. Those up to 8.1 write 11, as Redis 7.2 does.
+pub const VALKEY_VERSION: u16 = 80;
 const CHECKSUM_BYTES: usize = 8;
 
 /// Appends version and checksum.
@@ -14,11 +16,30 @@ pub fn seal(payload: &mut Vec<u8>) {
     payload.extend_from_slice(&crc64(0, payload).to_le_bytes());
 }
 
-/// What stands before version and checksum, if both are right. A checksum of 0 is one that was left out.
-pub fn unseal(payload: &[u8]) -> Option<&[u8]> {
+/// What stands before version and checksum, and the version, if both are right.
+pub fn unseal(payload: &[u8]) -> Option<(&[u8], u16)> {
     let (rest, checksum) = payload.split_last_chunk::<CHECKSUM_BYTES>()?;
     let (body, version) = rest.split_last_chunk::<2>()?;
-    let checksum = u64::from_le_bytes(*checksum);
-    let right = checksum == 0 || checksum == crc64(0, rest);
-    (right && u16::from_le_bytes(*version) <= VERSION_MAX).then_some(body)
+    let (checksum, version) = (u64::from_le_bytes(*checksum), u16::from_le_bytes(*version));
+    let is_known = version <= REDIS_VERSION_MAX || version == VALKEY_VERSION;
+    (is_known && checksum == crc64(0, rest)).then_some((body, version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_from_the_future_are_refused() {
+        for (version, is_read) in [(0, true), (9, true), (12, true), (13, false), (79, false), (80, true), (81, false)]
+        {
+            let mut payload = b"body".to_vec();
+            payload.extend_from_slice(&u16::to_le_bytes(version));
+            payload.extend_from_slice(&crc64(0, &payload).to_le_bytes());
+            assert_eq!(unseal(&payload), is_read.then_some((&b"body"[..], version)));
+            payload[0] ^= 1;
+            assert_eq!(unseal(&payload), None);
+        }
+        assert_eq!(unseal(&[0; 9]), None);
+    }
 }

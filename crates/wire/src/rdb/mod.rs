@@ -3,9 +3,11 @@
 mod crc64;
 mod footer;
 mod lzf;
-mod string;
+mod read;
+mod write;
 
 pub use crc64::crc64;
-pub use footer::{PAYLOAD_VERSION, seal, unseal};
-pub use lzf::lzf_decompress;
-pub use string::{Len, read_len, read_string, write_len, write_string};
+pub use footer::{PAYLOAD_VERSION, VALKEY_VERSION, seal, unseal};
+pub use lzf::{lzf_compress, lzf_decompress};
+pub use read::{ReadError, Reader, Source};
+pub use write::{Compression, Sink, Writer};

@@ -1,7 +1,7 @@
 //! Inline commands: one line split as Redis's `sdssplitargs` does. Does not know where the line came from.
 
 use super::error::ProtocolError;
-use crate::span::{ArgSpans, Span};
+use crate::span::{ArgSpans, Place, Span};
 
 /// What C's `isspace` takes: only at the edges of an argument.
 const fn is_space(byte: u8) -> bool {
@@ -32,6 +32,20 @@ pub(super) fn split(line: &[u8], start: usize, args: &mut ArgSpans) -> Result<()
         at += unquote(rest, &mut args.scratch)?;
         args.spans.push(Span::scratch(scratch_start, args.scratch.len() - scratch_start));
     }
+}
+
+/// The words of a line, without their quotes.
+///
+/// # Errors
+/// When quotes are not closed, or a word follows one at once.
+pub fn words_of(line: &[u8]) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let mut args = ArgSpans::new();
+    split(line, 0, &mut args)?;
+    let word = |index| match args.get(index, line) {
+        Place::Bytes(word) => word.to_vec(),
+        Place::Big(_) => unreachable!("a line holds all of its words"),
+    };
+    Ok((0..args.spans.len()).map(word).collect())
 }
 
 /// Appends one argument with quotes in it, and tells how many bytes of `text` it took.

@@ -5,7 +5,6 @@ use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
 use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::keyspace::is_past;
 use tenon_engine::wire::resp::Reply;
 
 /// Lists keys.
@@ -34,7 +33,7 @@ fn keys(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
         if let Some(keyspace) = state.shard.database(database) {
             keyspace.scan(0, usize::MAX, |entry| {
                 let key = entry.key();
-                if !is_past(entry.deadline_ms(), now_ms) && (all || glob(pattern, key, Case::Sensitive)) {
+                if !entry.is_past(now_ms) && (all || glob(pattern, key, Case::Sensitive)) {
                     reply.bulk(key);
                     listed += 1;
                 }

@@ -130,9 +130,10 @@ pub(crate) fn encoding_name(entry: EntryRef<'_>) -> &'static str {
         ValueRef::Packed(PackedKind::IntSet, _) => "intset",
         ValueRef::Packed(..) => "listpack",
         ValueRef::Object(Object::List(list)) => list.view().encoding(),
-        ValueRef::Object(Object::Hash(hash)) => hash.view().encoding(),
+        ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
         ValueRef::Object(Object::Set(set)) => set.encoding(),
         ValueRef::Object(Object::Zset(zset)) => zset.view().encoding(),
+        ValueRef::Object(Object::Stream(_)) => "stream",
     }
 }
 

@@ -4,7 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::keyspace::{Keyspace, is_past};
+use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::wire::resp::Reply;
 
 /// Gives some key.
@@ -65,7 +65,7 @@ fn nth_live(keyspace: &Keyspace, place: usize, now_ms: u64) -> Option<Vec<u8>> {
     let mut at = 0;
     let mut key = None;
     keyspace.scan(0, place + 1, |entry| {
-        if at == place && !is_past(entry.deadline_ms(), now_ms) {
+        if at == place && !entry.is_past(now_ms) {
             key = Some(entry.key().to_vec());
         }
         at += 1;
@@ -83,7 +83,7 @@ fn draw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
     cx.each_shard(|_, worker, _, state| {
         if let Some(keyspace) = state.shard.database(database) {
             keyspace.scan(0, usize::MAX, |entry| {
-                if is_past(entry.deadline_ms(), now_ms) {
+                if entry.is_past(now_ms) {
                     return;
                 }
                 live += 1;

@@ -10,7 +10,6 @@ use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::EntryRef;
-use tenon_engine::store::keyspace::is_past;
 use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::resp::Reply;
 
@@ -67,11 +66,9 @@ impl<'a> Options<'a> {
         Ok(Options { page, type_wanted })
     }
 
-    fn accept(&self, entry: EntryRef<'_>, now_ms: u64) -> bool {
-        !is_past(entry.deadline_ms(), now_ms)
-            && self
-                .type_wanted
-                .is_none_or(|wanted| wanted.eq_ignore_ascii_case(ValueType::of(entry.value()).name().as_bytes()))
+    fn accept(&self, entry: EntryRef<'_>) -> bool {
+        self.type_wanted
+            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(ValueType::of(entry.value()).name().as_bytes()))
             && self.page.accept(entry.key())
     }
 }
@@ -92,11 +89,14 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
     let Some(mut place) = Place::of(cursor, shards) else { return (0, 0) };
     let mut left = options.page.count;
     let mut given = 0;
+    let mut past: Vec<Box<[u8]>> = Vec::new();
     while place.shard < shards && left > 0 {
         let next = cx.one_shard(place.shard, |_, state| {
             state.shard.database(database)?.scan(place.tag, left, |entry| {
                 left = left.saturating_sub(1);
-                if options.accept(entry, now_ms) {
+                if entry.is_past(now_ms) {
+                    past.push(entry.key().into());
+                } else if options.accept(entry) {
                     give(entry.key());
                     given += 1;
                 }
@@ -106,6 +106,10 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
             Some(tag) => Place { tag, ..place },
             None => Place { shard: place.shard + 1, tag: 0 },
         };
+    }
+    // As with every access, what is past its deadline goes; in a CLIENT PAUSE data stays as it is.
+    if !cx.engine.pause.is_active() {
+        past.iter().for_each(|key| cx.with_key(key, |key| _ = key.find()));
     }
     (place.cursor(shards), given)
 }

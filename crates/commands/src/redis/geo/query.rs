@@ -8,7 +8,7 @@ use tenon_engine::double::parse_double;
 use tenon_engine::ds::packed::Item;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::ZsetRef;
-use tenon_engine::store::types::geo::{Place, Shape};
+use tenon_engine::store::types::geo::{Place, Polygon, Shape};
 use tenon_engine::store::types::zset::Direction;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -122,6 +122,19 @@ fn parse_box(width: &[u8], height: &[u8], unit: &[u8]) -> Result<(f64, f64, f64)
     Ok((width, height, parse_unit(unit)?))
 }
 
+/// The polygon whose number of corners is argument `at`, and how many arguments it takes with that.
+fn parse_polygon(args: &Args<'_>, at: usize) -> Result<(Polygon, usize), CmdError> {
+    let count = parse_i64(args.get(at)).and_then(|count| i32::try_from(count).ok());
+    let count = count.ok_or(CmdError::text("ERR invalid number of vertices"))?;
+    let first = at + 1;
+    let taken = usize::try_from(count).ok().filter(|count| *count <= (args.len() - first) / 2).unwrap_or(0) * 2;
+    let corners: Result<Vec<Place>, CmdError> =
+        (first..first + taken).step_by(2).map(|index| parse_place(args.get(index), args.get(index + 1))).collect();
+    let polygon = Polygon::new(corners?);
+    let polygon = polygon.ok_or(CmdError::text("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices"))?;
+    Ok((polygon, 1 + taken))
+}
+
 impl Query {
     /// Reads a command's arguments; the key with the members has been looked up, as Redis does before.
     pub(super) fn parse(args: &Args<'_>, form: Form, zset: Option<ZsetRef<'_>>) -> Result<Query, CmdError> {
@@ -164,6 +177,7 @@ impl Query {
         let may_store =
             matches!(form, Form::RadiusOfPlace(Destination::Allowed) | Form::RadiusOfMember(Destination::Allowed));
         let (mut from_member, mut from_place, mut by_radius, mut by_box) = (false, false, false, false);
+        let mut by_polygon = false;
         let mut at = form.options();
         while at < args.len() {
             let behind = args.len() - at - 1;
@@ -186,29 +200,42 @@ impl Query {
                     self.store = Some((at + 1, stored));
                     at += 1;
                 }
-                () if search && !from_place && behind >= 1 && args.is(at, "FROMMEMBER") => {
+                () if search && !from_place && !by_polygon && behind >= 1 && args.is(at, "FROMMEMBER") => {
                     if let Some(zset) = zset {
                         self.centre = Some(place_of(zset, args.get(at + 1)).ok_or(NO_MEMBER)?);
                     }
                     from_member = true;
                     at += 1;
                 }
-                () if search && !from_member && behind >= 2 && args.is(at, "FROMLONLAT") => {
+                () if search && !from_member && !by_polygon && behind >= 2 && args.is(at, "FROMLONLAT") => {
                     self.centre = Some(parse_place(args.get(at + 1), args.get(at + 2))?);
                     from_place = true;
                     at += 2;
                 }
-                () if search && !by_box && behind >= 2 && args.is(at, "BYRADIUS") => {
+                () if search && !by_box && !by_polygon && behind >= 2 && args.is(at, "BYRADIUS") => {
                     self.set_circle(args.get(at + 1), args.get(at + 2))?;
                     by_radius = true;
                     at += 2;
                 }
-                () if search && !by_radius && behind >= 3 && args.is(at, "BYBOX") => {
+                () if search && !by_radius && !by_polygon && behind >= 3 && args.is(at, "BYBOX") => {
                     let (width, height, unit) = parse_box(args.get(at + 1), args.get(at + 2), args.get(at + 3))?;
                     self.unit = unit;
                     self.shape = Some(Shape::Box { width: width * unit, height: height * unit });
                     by_box = true;
                     at += 3;
+                }
+                // A polygon has a centre of its own.
+                () if search
+                    && !(by_radius || by_box || from_member || from_place)
+                    && behind >= 2
+                    && args.is(at, "BYPOLYGON") =>
+                {
+                    let (polygon, taken) = parse_polygon(args, at + 1)?;
+                    self.centre = Some(polygon.centre());
+                    self.unit = 1.0;
+                    self.shape = Some(Shape::Polygon(polygon));
+                    by_polygon = true;
+                    at += taken;
                 }
                 () if form == Form::SearchStore && args.is(at, "STOREDIST") => {
                     self.store = Some((1, Stored::Distances));
@@ -217,7 +244,7 @@ impl Query {
             }
             at += 1;
         }
-        self.check(args, form, from_member || from_place, by_radius || by_box)
+        self.check(args, form, from_member || from_place || by_polygon, by_radius || by_box || by_polygon)
     }
 
     /// Refuses what makes no sense together.
@@ -263,7 +290,7 @@ impl Query {
     pub(super) fn find<'a>(&self, zset: ZsetRef<'a>) -> Vec<Found<'a>> {
         /// Members that are looked at before it is asked whether there are enough.
         const STEP: usize = 64;
-        let (Some(centre), Some(shape)) = (self.centre, self.shape) else { return Vec::new() };
+        let (Some(centre), Some(shape)) = (self.centre, &self.shape) else { return Vec::new() };
         let enough = if self.any { self.count.unwrap_or(usize::MAX) } else { usize::MAX };
         let mut found = Vec::new();
         for range in shape.score_ranges(centre) {

@@ -15,8 +15,8 @@ use tenon_engine::wire::resp::Reply;
 pub static GEOSEARCH: Command = Command {
     name: "GEOSEARCH",
     group: Group::Geo,
-    syntax: "key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
-    summary: "Queries a geospatial index for members inside an area of a box or a circle.",
+    syntax: "key [FROMMEMBER member | FROMLONLAT longitude latitude] <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI> | BYPOLYGON num-vertices longitude latitude [longitude latitude ...]> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
+    summary: "Queries a geospatial index for members inside an area of a box, a circle or a polygon.",
     complexity: "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape",
     since: "6.2.0",
     arity: Arity::AtLeast(7),
@@ -29,8 +29,8 @@ pub static GEOSEARCH: Command = Command {
 pub static GEOSEARCHSTORE: Command = Command {
     name: "GEOSEARCHSTORE",
     group: Group::Geo,
-    syntax: "destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]",
-    summary: "Queries a geospatial index for members inside an area of a box or a circle, optionally stores the result.",
+    syntax: "destination source [FROMMEMBER member | FROMLONLAT longitude latitude] <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI> | BYPOLYGON num-vertices longitude latitude [longitude latitude ...]> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]",
+    summary: "Queries a geospatial index for members inside an area of a box, a circle or a polygon, optionally stores the result.",
     complexity: "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape",
     since: "6.2.0",
     arity: Arity::AtLeast(8),

@@ -52,7 +52,8 @@ fn hmget(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     Ok(Effect::Unchanged)
 }
 
-fn reply_value(reply: &mut Reply<'_>, value: Option<Item<'_>>) {
+/// Answers a value, or that there is none.
+pub(super) fn reply_value(reply: &mut Reply<'_>, value: Option<Item<'_>>) {
     match value {
         Some(value) => bulk_item(reply, value),
         None => reply.null(),

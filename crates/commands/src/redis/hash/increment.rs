@@ -38,7 +38,7 @@ fn hincrby(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
             Some(Item::Bytes(text)) => parse_i64(text).ok_or(NOT_INTEGER)?,
         };
         let sum = before.checked_add(increment).ok_or(CmdError::Overflow)?;
-        hash.set(field, IntText::new().format(sum).as_bytes(), limits);
+        hash.set_value(field, IntText::new().format(sum).as_bytes(), limits);
         Ok(Change::made("hincrby", sum))
     })?;
     reply.int(sum);
@@ -73,7 +73,7 @@ fn hincrbyfloat(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
             Some(Item::Bytes(text)) => LongDouble::parse(text).ok_or(NOT_FLOAT)?,
         };
         let sum = before.checked_add(increment).ok_or(CmdError::NotFinite)?.to_text();
-        hash.set(field, sum.as_bytes(), limits);
+        hash.set_value(field, sum.as_bytes(), limits);
         Ok(Change::made("hincrbyfloat", sum))
     })?;
     reply.bulk(sum.as_bytes());

@@ -173,8 +173,8 @@ pub static LIST: Command = Command {
 
 /// Which commands LIST names.
 enum Filter<'a> {
-    /// Those that are no subcommands.
-    Top,
+    /// All, subcommands too.
+    All,
     /// Those of a module: there are no modules.
     Module,
     Category(&'a [u8]),
@@ -184,7 +184,7 @@ enum Filter<'a> {
 impl Filter<'_> {
     fn parse<'a>(args: &Args<'a>) -> Result<Filter<'a>, CmdError> {
         match args.len() {
-            2 => Ok(Filter::Top),
+            2 => Ok(Filter::All),
             5 if args.is(2, "FILTERBY") => match args.get(3).to_ascii_lowercase().as_slice() {
                 b"module" => Ok(Filter::Module),
                 b"aclcat" => Ok(Filter::Category(args.get(4))),
@@ -197,7 +197,7 @@ impl Filter<'_> {
 
     fn passes(&self, command: &Command) -> bool {
         match self {
-            Filter::Top => !command.name.contains(' '),
+            Filter::All => true,
             Filter::Module => false,
             Filter::Category(wanted) => {
                 command.categories().iter().any(|category| category.as_bytes().eq_ignore_ascii_case(wanted))

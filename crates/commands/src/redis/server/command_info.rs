@@ -1,5 +1,6 @@
 //! What COMMAND INFO says of one command.
 
+use super::command_tips::tips;
 use super::key_specs::reply_key_specs;
 use tenon_engine::command::Command;
 use tenon_engine::wire::resp::Reply;
@@ -13,8 +14,9 @@ pub fn reply_info(command: &Command, reply: &mut Reply<'_>) {
     let (first, last, step) = command.keys.triple();
     [first, last, step].into_iter().for_each(|number| reply.int(number));
     reply_words(command.categories().iter().map(|category| format!("@{category}")), reply);
-    // Tips are for those who spread commands over a cluster: there is none.
-    reply.set(0);
+    let tips = tips(&command.full_name());
+    reply.set(tips.len());
+    tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
     reply_key_specs(command, reply);
     let subcommands = command.subcommands();
     reply.set(subcommands.len());

@@ -95,6 +95,12 @@ static SUBCOMMANDS: &[Subcommand] = &[
         run: object,
     },
     Subcommand {
+        name: "PAUSE-CRON",
+        args: (3, 3),
+        help: &["PAUSE-CRON <0|1>", "    Stop periodic cron job processing."],
+        run: pause_cron,
+    },
+    Subcommand {
         name: "POPULATE",
         args: (3, 5),
         help: &[
@@ -136,6 +142,8 @@ static SUBCOMMANDS: &[Subcommand] = &[
         ],
         run: set_active_expire,
     },
+    // As in Redis, HELP does not name it.
+    Subcommand { name: "SET-DISABLE-DENY-SCRIPTS", args: (3, 3), help: &[], run: set_disable_deny_scripts },
     Subcommand {
         name: "SLEEP",
         args: (3, 3),
@@ -193,7 +201,7 @@ fn object(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     let clock = cx.worker.clock.access;
     let engine = cx.engine;
     let line = cx.with_key(args.get(2), |key| {
-        let entry = key.find().map(|slot| key.entry(slot)).ok_or(CmdError::NoSuchKey)?;
+        let entry = key.find_as_it_is().map(|slot| key.entry(slot)).ok_or(CmdError::NoSuchKey)?;
         let idle_seconds = if clock.notes_frequency() { 0 } else { clock.idle_seconds(entry.access()) };
         Ok::<_, CmdError>(format!(
             "Value at:{:p} refcount:{} encoding:{} lru:{} lru_seconds_idle:{idle_seconds}",
@@ -207,13 +215,33 @@ fn object(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(())
 }
 
+/// The switch behind the name of a subcommand: 0 or 1.
+fn switch(args: &Args<'_>) -> Result<bool, CmdError> {
+    match args.get(2) {
+        b"0" => Ok(false),
+        b"1" => Ok(true),
+        _ => {
+            let name = String::from_utf8_lossy(args.get(1)).to_uppercase();
+            Err(CmdError::new(format!("ERR {name} takes 0 or 1")))
+        }
+    }
+}
+
 fn set_active_expire(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let on = match args.get(2) {
-        b"0" => false,
-        b"1" => true,
-        _ => return Err(CmdError::text("ERR SET-ACTIVE-EXPIRE takes 0 or 1")),
-    };
-    cx.engine.active_expiry.store(on, Ordering::Relaxed);
+    cx.engine.active_expiry.store(switch(args)?, Ordering::Relaxed);
+    reply.simple("OK");
+    Ok(())
+}
+
+/// Stops what ticks do of their own accord. Waits still end in time.
+fn pause_cron(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    cx.engine.housekeeping.store(!switch(args)?, Ordering::Relaxed);
+    reply.simple("OK");
+    Ok(())
+}
+
+fn set_disable_deny_scripts(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    cx.engine.scripts_inspect.store(switch(args)?, Ordering::Relaxed);
     reply.simple("OK");
     Ok(())
 }
@@ -296,7 +324,7 @@ fn htstats(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
 }
 
 fn htstats_key(cx: &mut ServerCx<'_>, args: &Args<'_>, _reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    if cx.with_key(args.get(2), |key| key.find().is_none()) {
+    if cx.with_key(args.get(2), |key| key.find_as_it_is().is_none()) {
         return Err(CmdError::NoSuchKey);
     }
     // Strings are all there is.

@@ -3,8 +3,9 @@
 use sha1::{Digest as _, Sha1};
 use tenon_engine::ds::packed::IntText;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
+use tenon_engine::store::types::stream::StreamId;
 use tenon_engine::store::types::{
-    Collection, Hash, HashRef, List, ListRef, Object, Set, SetRef, ValueType, Zset, ZsetRef,
+    Collection, Hash, HashRef, List, ListRef, MemberDeadlines, Object, Set, SetRef, Stream, ValueType, Zset, ZsetRef,
 };
 
 /// Redis's number of a type, which is part of a key's digest.
@@ -69,18 +70,23 @@ impl Digest {
             ValueRef::Object(Object::Rope(rope)) => {
                 self.mix_hash(rope.slices().fold(Sha1::new(), |sha, slice| sha.chain_update(slice)).finalize().into());
             }
-            ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view()),
+            ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view(), hash.deadlines()),
             ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
-            ValueRef::Object(Object::Set(set)) => self.add_members(set.view()),
-            ValueRef::Object(Object::Zset(zset)) => self.add_scored_members(zset.view()),
+            ValueRef::Object(Object::Set(set)) => self.add_members(set.view(), set.deadlines()),
+            ValueRef::Object(Object::Zset(zset)) => self.add_scored_members(zset.view(), zset.deadlines()),
+            ValueRef::Object(Object::Stream(stream)) => self.mix_entries(stream),
             ValueRef::Packed(form, bytes) => match value_type {
-                ValueType::Hash => self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's")),
-                ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
-                ValueType::Set => self.add_members(Set::view_packed(form, bytes).expect("the form is a set's")),
-                ValueType::Zset => {
-                    self.add_scored_members(Zset::view_packed(form, bytes).expect("the form is a sorted set's"));
+                ValueType::Hash => {
+                    self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's"), None);
                 }
-                _ => unreachable!("no other type is packed yet"),
+                ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
+                ValueType::Set => {
+                    self.add_members(Set::view_packed(form, bytes).expect("the form is a set's"), None);
+                }
+                ValueType::Zset => {
+                    self.add_scored_members(Zset::view_packed(form, bytes).expect("the form is a sorted set's"), None);
+                }
+                _ => unreachable!("no other type is packed"),
             },
         }
         if entry.deadline_ms().is_some() {
@@ -93,26 +99,57 @@ impl Digest {
         list.iter_from(0).for_each(|item| self.mix(item.as_bytes(&mut room)));
     }
 
-    fn add_hash_fields(&mut self, hash: HashRef<'_>) {
+    fn add_hash_fields(&mut self, hash: HashRef<'_>, deadlines: Option<&MemberDeadlines>) {
         hash.for_each(|field, value| {
             let mut digest = Digest::default();
             digest.mix(&field.to_vec());
             digest.mix(&value.to_vec());
+            digest.add_deadline(&field.to_vec(), deadlines);
             self.add(&digest.0);
         });
     }
 
-    fn add_members(&mut self, set: SetRef<'_>) {
-        set.for_each(|member| self.add(&member.to_vec()));
+    fn add_members(&mut self, set: SetRef<'_>, deadlines: Option<&MemberDeadlines>) {
+        set.for_each(|member| {
+            let member = member.to_vec();
+            if deadlines.is_some_and(|deadlines| deadlines.of(&member).is_some()) {
+                let mut digest = Digest::default();
+                digest.mix(&member);
+                digest.add_deadline(&member, deadlines);
+                self.add(&digest.0);
+            } else {
+                self.add(&member);
+            }
+        });
     }
 
-    fn add_scored_members(&mut self, zset: ZsetRef<'_>) {
+    fn add_scored_members(&mut self, zset: ZsetRef<'_>, deadlines: Option<&MemberDeadlines>) {
         zset.for_each(|member, score| {
             let mut digest = Digest::default();
             digest.mix(&member.to_vec());
             digest.mix(c_general(score).as_bytes());
+            digest.add_deadline(&member.to_vec(), deadlines);
             self.add(&digest.0);
         });
+    }
+
+    /// Adds that a member expires; when it does so makes no difference. Of hash fields Redis says the same.
+    fn add_deadline(&mut self, member: &[u8], deadlines: Option<&MemberDeadlines>) {
+        if deadlines.is_some_and(|deadlines| deadlines.of(member).is_some()) {
+            self.add(b"!!hexpire!!");
+        }
+    }
+
+    fn mix_entries(&mut self, stream: &Stream) {
+        let mut room = IntText::new();
+        for entry in stream.range(StreamId::MIN..=StreamId::MAX) {
+            let id = entry.id();
+            self.mix(format!("{}.{}", id.ms, id.seq).as_bytes());
+            for (field, value) in entry.fields() {
+                self.mix(field.as_bytes(&mut room));
+                self.mix(value.as_bytes(&mut room));
+            }
+        }
     }
 
     /// Adds a key of a database to the sum of its keys.

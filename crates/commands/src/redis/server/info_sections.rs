@@ -83,6 +83,8 @@ pub fn server(facts: &Facts<'_>, text: &mut String) {
     // The clock of Redis's LRU: 24 bits of seconds.
     line(text, "lru_clock", (now_us / 1_000_000) & 0xff_ffff);
     line(text, "executable", std::env::current_exe().unwrap_or_default().display());
+    // Each worker has its connections for itself: there are no threads that only read and write for others.
+    line(text, "io_threads_active", 0);
     line(text, "config_file", engine.config.file().unwrap_or("".as_ref()).display());
 }
 
@@ -95,6 +97,7 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
     // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
     let paused = clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count();
     let blocked = blocking.clients.load(Ordering::Relaxed) + paused;
+    let watched = || clients.iter().map(|client| u64::from(client.watching.load(Ordering::Relaxed)));
     lines(
         text,
         &[
@@ -106,6 +109,8 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
             ("blocked_clients", blocked as u64),
             ("tracking_clients", facts.engine.tracking.clients() as u64),
             ("pubsub_clients", clients.iter().filter(|client| client.roles().has(Roles::SUBSCRIBER)).count() as u64),
+            ("watching_clients", watched().filter(|&keys| keys > 0).count() as u64),
+            ("total_watched_keys", watched().sum()),
             ("clients_in_timeout_table", facts.engine.waits_with_end() as u64),
             ("total_blocking_keys", blocking.keys.load(Ordering::Relaxed) as u64),
             ("total_blocking_keys_on_nokey", blocking.keys_watched_for_end.load(Ordering::Relaxed) as u64),
@@ -149,6 +154,8 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
             ("mem_clients_normal", memory.clients),
             ("mem_cluster_links", 0),
             ("mem_aof_buffer", 0),
+            // A table of keys grows in one step, so that there are never two of it.
+            ("mem_overhead_db_hashtable_rehashing", 0),
         ],
     );
     if let Some(allocator) = facts.engine.allocator.get() {
@@ -181,6 +188,17 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
         &[
             ("loading", 0),
             ("async_loading", 0),
+            ("current_cow_peak", 0),
+            ("current_cow_size", 0),
+            ("current_cow_size_age", 0),
+        ],
+    );
+    line(text, "current_fork_perc", "0.00");
+    lines(
+        text,
+        &[
+            ("current_save_keys_processed", 0),
+            ("current_save_keys_total", 0),
             ("rdb_changes_since_last_save", facts.engine.changes()),
             ("rdb_bgsave_in_progress", 0),
             ("rdb_last_save_time", facts.engine.started_ms / 1_000),
@@ -205,7 +223,7 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
     line(text, "aof_current_rewrite_time_sec", -1);
     line(text, "aof_last_bgrewrite_status", "ok");
     line(text, "aof_last_write_status", "ok");
-    lines(text, &[("aof_rewrites", 0), ("aof_last_cow_size", 0)]);
+    lines(text, &[("aof_rewrites", 0), ("aof_rewrites_consecutive_failures", 0), ("aof_last_cow_size", 0)]);
     lines(text, &[("module_fork_in_progress", 0), ("module_fork_last_cow_size", 0)]);
 }
 
@@ -229,6 +247,10 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
     );
     put(text, format_args!("instantaneous_input_kbps:{:.2}\r\n", rates.input_bytes as f64 / 1024.0));
     put(text, format_args!("instantaneous_output_kbps:{:.2}\r\n", rates.output_bytes as f64 / 1024.0));
+    line(text, "instantaneous_input_repl_kbps", "0.00");
+    line(text, "instantaneous_output_repl_kbps", "0.00");
+    // Keys are removed in the tick that they are due in: none is left stale.
+    line(text, "expired_stale_perc", "0.00");
     lines(
         text,
         &[
@@ -236,7 +258,10 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("sync_full", 0),
             ("sync_partial_ok", 0),
             ("sync_partial_err", 0),
+            ("expired_subkeys", facts.sum(|all| &all.expired_members)),
             ("expired_keys", facts.sum(|all| &all.expired)),
+            ("expired_time_cap_reached_count", facts.sum(|all| &all.expire_capped)),
+            ("expire_cycle_cpu_milliseconds", facts.sum(|all| &all.expire_us) / 1_000),
             ("evicted_keys", facts.sum(|all| &all.evicted)),
             ("evicted_clients", facts.sum(|all| &all.clients_evicted)),
             ("evicted_scripts", facts.engine.scripts.known.evicted()),
@@ -262,6 +287,13 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("tracking_total_prefixes", facts.engine.tracking.prefix_count() as u64),
             ("unexpected_error_replies", 0),
             ("total_error_replies", facts.sum(|all| &all.errors)),
+            ("total_reads_processed", facts.sum(|all| &all.reads)),
+            ("total_writes_processed", facts.sum(|all| &all.writes)),
+            ("io_threaded_reads_processed", 0),
+            ("io_threaded_writes_processed", 0),
+            ("reply_buffer_shrinks", 0),
+            ("reply_buffer_expands", 0),
+            ("client_query_buffer_limit_disconnections", facts.sum(|all| &all.input_limit_closed)),
             ("client_output_buffer_limit_disconnections", facts.sum(|all| &all.output_limit_closed)),
             ("acl_access_denied_auth", denied(Reason::Auth)),
             ("acl_access_denied_cmd", denied(Reason::Command)),
@@ -362,12 +394,17 @@ pub fn cluster(_facts: &Facts<'_>, text: &mut String) {
 /// `# Keyspace`: every database that has keys.
 pub fn keyspace(facts: &Facts<'_>, text: &mut String) {
     for (index, database) in facts.databases.iter().enumerate().filter(|(_, database)| database.keys > 0) {
-        let DatabaseFacts { keys, expiring, ttl_ms_mean, .. } = database;
-        put(text, format_args!("db{index}:keys={keys},expires={expiring},avg_ttl={ttl_ms_mean}\r\n"));
+        let DatabaseFacts { keys, expiring, ttl_ms_mean, with_deadlines, .. } = database;
+        put(
+            text,
+            format_args!(
+                "db{index}:keys={keys},expires={expiring},avg_ttl={ttl_ms_mean},subexpiry={with_deadlines}\r\n"
+            ),
+        );
     }
 }
 
-/// How late 99 % of the removed keys were at most, in milliseconds: the end of their bucket.
+/// How late 99 % of the removed keys and members were at most, in milliseconds: the end of their bucket.
 fn expiry_lag_ms_p99(engine: &Engine) -> u64 {
     let counts: [u64; LAG_BUCKETS] = std::array::from_fn(|bucket| engine.sum(|stats| stats.expiry_lag[bucket].get()));
     let all: u64 = counts.iter().sum();
@@ -383,7 +420,7 @@ fn expiry_lag_ms_p99(engine: &Engine) -> u64 {
 /// `# Tenon`: what Redis has no names for.
 pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     let engine = facts.engine;
-    let expired = facts.sum(|all| &all.expired);
+    let expired = facts.sum(|all| &all.expired) + facts.sum(|all| &all.expired_members);
     let evicted = facts.sum(|all| &all.evicted);
     let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
     let lag_ms_max = engine.worker_stats.iter().map(|stats| stats.all.expiry_lag_ms_max.get()).max().unwrap_or(0);

@@ -1,6 +1,7 @@
 //! MEMORY: where the memory is. What there is to say of it is gathered by the engine.
 
 use super::memory_doctor::diagnose;
+use super::memory_largest::LARGEST;
 use crate::redis::help::reply_help;
 use crate::redis::help_command::help_command;
 use tenon_engine::args::Args;
@@ -23,7 +24,7 @@ pub static MEMORY: Command = Command {
     arity: Arity::AtLeast(2),
     keys: Keys::None,
     flags: Flags::NONE,
-    run: Run::Container(&[&DOCTOR, &MALLOC_STATS, &PURGE, &STATS, &USAGE, &HELP]),
+    run: Run::Container(&[&DOCTOR, &LARGEST, &MALLOC_STATS, &PURGE, &STATS, &USAGE, &HELP]),
 };
 
 /// Says what is wrong with the use of memory.
@@ -199,6 +200,9 @@ fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         &[
             "DOCTOR",
             "    Return memory problems reports.",
+            "LARGEST [COUNT <count>] [TYPE <type>]",
+            "    Return the <count> keys (default: 10) that take most memory, of all databases,",
+            "    as far as they take 16 kilobytes.",
             "MALLOC-STATS",
             "    Return internal statistics report from the memory allocator.",
             "PURGE",

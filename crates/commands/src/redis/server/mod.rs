@@ -2,13 +2,18 @@
 
 pub mod acl;
 pub mod command;
+mod command_argument_types;
 mod command_docs;
 mod command_info;
 mod command_keys;
+mod command_standing;
+mod command_syntax;
+mod command_tips;
 pub mod config;
 pub mod debug;
 mod debug_protocol;
 mod digest;
+pub mod hotkeys;
 pub mod info;
 mod info_sections;
 mod key_specs;
@@ -17,6 +22,7 @@ mod latency_doctor;
 pub mod lolwut;
 pub mod memory;
 mod memory_doctor;
+mod memory_largest;
 pub mod monitor;
 pub mod role;
 pub mod shutdown;

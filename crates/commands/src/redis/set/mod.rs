@@ -2,5 +2,7 @@
 
 pub mod add;
 pub mod combine;
+pub mod expire;
 pub mod members;
 pub mod random;
+pub mod ttl;

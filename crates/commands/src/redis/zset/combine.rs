@@ -17,7 +17,7 @@ const STORE_KEYS: Keys = Keys::Specs(&[KeySpec::at(1, KeyFlags::OVERWRITE), KeyS
 pub static ZUNION: Command = Command {
     name: "ZUNION",
     group: Group::SortedSet,
-    syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]",
+    syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>] [WITHSCORES]",
     summary: "Returns the union of multiple sorted sets.",
     complexity: "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.",
     since: "6.2.0",
@@ -31,7 +31,7 @@ pub static ZUNION: Command = Command {
 pub static ZUNIONSTORE: Command = Command {
     name: "ZUNIONSTORE",
     group: Group::SortedSet,
-    syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]",
+    syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]",
     summary: "Stores the union of multiple sorted sets in a key.",
     complexity: "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.",
     since: "2.0.0",
@@ -45,7 +45,7 @@ pub static ZUNIONSTORE: Command = Command {
 pub static ZINTER: Command = Command {
     name: "ZINTER",
     group: Group::SortedSet,
-    syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]",
+    syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>] [WITHSCORES]",
     summary: "Returns the intersect of multiple sorted sets.",
     complexity: "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.",
     since: "6.2.0",
@@ -59,7 +59,7 @@ pub static ZINTER: Command = Command {
 pub static ZINTERSTORE: Command = Command {
     name: "ZINTERSTORE",
     group: Group::SortedSet,
-    syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]",
+    syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]",
     summary: "Stores the intersect of multiple sorted sets in a key.",
     complexity: "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.",
     since: "2.0.0",

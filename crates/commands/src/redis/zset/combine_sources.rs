@@ -77,6 +77,7 @@ impl Options {
                     () if args.is(at + 1, "SUM") => Aggregate::Sum,
                     () if args.is(at + 1, "MIN") => Aggregate::Min,
                     () if args.is(at + 1, "MAX") => Aggregate::Max,
+                    () if args.is(at + 1, "COUNT") => Aggregate::Count,
                     () => return Err(CmdError::Syntax),
                 };
                 at += 2;

@@ -2,7 +2,7 @@
 //! afterwards. A table does not go back, as in Redis. Knows no command.
 
 use super::Fields;
-use crate::types::{Collection, Object, PackedKind, ValueType};
+use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
 use std::ops::Range;
 use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
 
@@ -16,8 +16,11 @@ pub struct HashLimits {
 }
 
 /// A hash, to be changed.
+pub type Hash = WithDeadlines<HashForm>;
+
+/// Fields and values, to be changed.
 #[derive(Clone, Debug)]
-pub enum Hash {
+pub enum HashForm {
     /// Few fields: field and value in turn.
     Packed(PackedBuf),
     /// Many or long ones.
@@ -33,21 +36,40 @@ pub enum HashRef<'a> {
     Table(&'a Fields),
 }
 
-impl Default for Hash {
-    fn default() -> Hash {
-        Hash::Packed(PackedBuf::new())
+impl Default for HashForm {
+    fn default() -> HashForm {
+        HashForm::Packed(PackedBuf::new())
     }
 }
 
-impl Collection for Hash {
+impl MemberForm for HashForm {
     const VALUE_TYPE: ValueType = ValueType::Hash;
 
     type View<'a> = HashRef<'a>;
 
     fn view(&self) -> HashRef<'_> {
         match self {
-            Hash::Packed(packed) => HashRef::Packed(packed.view()),
-            Hash::Table(table) => HashRef::Table(table),
+            HashForm::Packed(packed) => HashRef::Packed(packed.view()),
+            HashForm::Table(table) => HashRef::Table(table),
+        }
+    }
+
+    fn len(view: HashRef<'_>) -> usize {
+        view.len()
+    }
+
+    fn has(view: HashRef<'_>, field: &[u8]) -> bool {
+        view.get(field).is_some()
+    }
+
+    fn take(&mut self, field: &[u8]) -> bool {
+        match self {
+            HashForm::Packed(packed) => {
+                let Some(Found { at, range, .. }) = find(packed.view(), Item::of(field)) else { return false };
+                packed.remove(at..range.end, 2);
+                true
+            }
+            HashForm::Table(fields) => fields.remove(field),
         }
     }
 
@@ -55,21 +77,21 @@ impl Collection for Hash {
         (form == PackedKind::Hash).then(|| HashRef::Packed(Packed::new(bytes)))
     }
 
-    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Hash> {
-        (form == PackedKind::Hash).then(|| Hash::Packed(PackedBuf::from_bytes(bytes)))
+    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<HashForm> {
+        (form == PackedKind::Hash).then(|| HashForm::Packed(PackedBuf::from_bytes(bytes)))
     }
 
     fn packed(&self) -> Option<(PackedKind, &[u8])> {
         match self {
-            Hash::Packed(packed) => Some((PackedKind::Hash, packed.view().bytes())),
-            Hash::Table(_) => None,
+            HashForm::Packed(packed) => Some((PackedKind::Hash, packed.view().bytes())),
+            HashForm::Table(_) => None,
         }
     }
 
     fn into_packed_bytes(self) -> Option<Vec<u8>> {
         match self {
-            Hash::Packed(packed) => Some(packed.into_bytes()),
-            Hash::Table(_) => None,
+            HashForm::Packed(packed) => Some(packed.into_bytes()),
+            HashForm::Table(_) => None,
         }
     }
 
@@ -81,12 +103,15 @@ impl Collection for Hash {
         if let Object::Hash(hash) = object { Some(hash) } else { None }
     }
 
-    fn into_object(self) -> Object {
-        Object::Hash(self)
+    fn into_object(hash: Hash) -> Object {
+        Object::Hash(hash)
     }
 
-    fn is_empty(&self) -> bool {
-        self.view().len() == 0
+    fn memory(&self) -> usize {
+        match self {
+            HashForm::Packed(packed) => packed.memory(),
+            HashForm::Table(fields) => fields.memory(),
+        }
     }
 }
 
@@ -136,14 +161,6 @@ impl<'a> HashRef<'a> {
             HashRef::Table(fields) => fields.get(field).map(Item::Bytes),
         }
     }
-
-    /// Redis's name for the encoding.
-    pub fn encoding(self) -> &'static str {
-        match self {
-            HashRef::Packed(_) => "listpack",
-            HashRef::Table(_) => "hashtable",
-        }
-    }
 }
 
 /// Fields and values in their order.
@@ -170,14 +187,14 @@ fn find<'a>(packed: Packed<'a>, field: Item<'_>) -> Option<Found<'a>> {
     Some(Found { at: element.at, value: value.item, range: value.at..value.end })
 }
 
-impl Hash {
+impl HashForm {
     /// Sets a field; tells whether it is new.
-    pub fn set(&mut self, field: &[u8], value: &[u8], limits: HashLimits) -> bool {
+    fn set(&mut self, field: &[u8], value: &[u8], limits: HashLimits) -> bool {
         if field.len().max(value.len()) > limits.bytes {
             self.unpack();
         }
         match self {
-            Hash::Packed(packed) => {
+            HashForm::Packed(packed) => {
                 if let Some(Found { range, .. }) = find(packed.view(), Item::of(field)) {
                     packed.replace(range, Item::of(value));
                     return false;
@@ -190,42 +207,49 @@ impl Hash {
                 packed.push(Item::of(value));
                 true
             }
-            Hash::Table(fields) => fields.set(field, value),
-        }
-    }
-
-    /// Whether the field is there.
-    pub fn contains(&self, field: &[u8]) -> bool {
-        self.view().get(field).is_some()
-    }
-
-    /// Takes a field out; tells whether it was there.
-    pub fn remove(&mut self, field: &[u8]) -> bool {
-        match self {
-            Hash::Packed(packed) => {
-                let Some(Found { at, range, .. }) = find(packed.view(), Item::of(field)) else { return false };
-                packed.remove(at..range.end, 2);
-                true
-            }
-            Hash::Table(fields) => fields.remove(field),
+            HashForm::Table(fields) => fields.set(field, value),
         }
     }
 
     fn unpack(&mut self) {
-        let Hash::Packed(packed) = self else { return };
+        let HashForm::Packed(packed) = self else { return };
         let mut fields = Fields::default();
         for (field, value) in pairs(packed.view()) {
             let (mut field_room, mut value_room): (IntText, IntText) = (IntText::new(), IntText::new());
             fields.set(field.as_bytes(&mut field_room), value.as_bytes(&mut value_room));
         }
-        *self = Hash::Table(fields);
+        *self = HashForm::Table(fields);
+    }
+}
+
+impl Hash {
+    /// Sets a field, which then has no deadline; tells whether it is new.
+    pub fn set(&mut self, field: &[u8], value: &[u8], limits: HashLimits) -> bool {
+        self.persist(field);
+        self.form.set(field, value, limits)
     }
 
-    /// Bytes of memory beside the object itself.
-    pub fn memory(&self) -> usize {
-        match self {
-            Hash::Packed(packed) => packed.memory(),
-            Hash::Table(fields) => fields.memory(),
+    /// Sets a field, which keeps its deadline if it has one; tells whether it is new.
+    pub fn set_value(&mut self, field: &[u8], value: &[u8], limits: HashLimits) -> bool {
+        self.form.set(field, value, limits)
+    }
+
+    /// Whether the field is there.
+    pub fn contains(&self, field: &[u8]) -> bool {
+        self.has(field)
+    }
+
+    /// Takes a field out; tells whether it was there.
+    pub fn remove(&mut self, field: &[u8]) -> bool {
+        self.take(field)
+    }
+
+    /// Redis's name for the encoding.
+    pub fn encoding(&self) -> &'static str {
+        match &self.form {
+            HashForm::Packed(_) if self.has_deadlines() => "listpackex",
+            HashForm::Packed(_) => "listpack",
+            HashForm::Table(_) => "hashtable",
         }
     }
 }

@@ -5,4 +5,4 @@ mod forms;
 mod random;
 
 pub use fields::Fields;
-pub use forms::{Hash, HashLimits, HashRef};
+pub use forms::{Hash, HashForm, HashLimits, HashRef};

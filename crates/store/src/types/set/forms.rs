@@ -10,7 +10,7 @@
 //! No form goes back, as in Redis.
 
 use super::{IntSet, IntSetRef, Members};
-use crate::types::{Collection, Object, PackedKind, ValueType};
+use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
 use std::ops::ControlFlow;
 use tenon_ds::packed::{COUNT_MAX, Element, IntText, Item, Packed, PackedBuf};
 
@@ -26,8 +26,11 @@ pub struct SetLimits {
 }
 
 /// A set, to be changed.
+pub type Set = WithDeadlines<SetForm>;
+
+/// Members, to be changed.
 #[derive(Clone, Debug)]
-pub enum Set {
+pub enum SetForm {
     /// Integers only, and few.
     Ints(IntSet),
     /// Few and short members.
@@ -47,23 +50,35 @@ pub enum SetRef<'a> {
     Table(&'a Members),
 }
 
-impl Default for Set {
-    fn default() -> Set {
-        Set::Ints(IntSet::default())
+impl Default for SetForm {
+    fn default() -> SetForm {
+        SetForm::Ints(IntSet::default())
     }
 }
 
-impl Collection for Set {
+impl MemberForm for SetForm {
     const VALUE_TYPE: ValueType = ValueType::Set;
 
     type View<'a> = SetRef<'a>;
 
     fn view(&self) -> SetRef<'_> {
         match self {
-            Set::Ints(ints) => SetRef::Ints(ints.view()),
-            Set::Packed(packed) => SetRef::Packed(packed.view()),
-            Set::Table(members) => SetRef::Table(members),
+            SetForm::Ints(ints) => SetRef::Ints(ints.view()),
+            SetForm::Packed(packed) => SetRef::Packed(packed.view()),
+            SetForm::Table(members) => SetRef::Table(members),
         }
+    }
+
+    fn len(view: SetRef<'_>) -> usize {
+        view.len()
+    }
+
+    fn has(view: SetRef<'_>, member: &[u8]) -> bool {
+        view.contains(Item::Bytes(member))
+    }
+
+    fn take(&mut self, member: &[u8]) -> bool {
+        self.remove(Item::Bytes(member))
     }
 
     fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<SetRef<'_>> {
@@ -74,27 +89,27 @@ impl Collection for Set {
         }
     }
 
-    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Set> {
+    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<SetForm> {
         match form {
-            PackedKind::IntSet => Some(Set::Ints(IntSet::from_bytes(bytes))),
-            PackedKind::Set => Some(Set::Packed(PackedBuf::from_bytes(bytes))),
+            PackedKind::IntSet => Some(SetForm::Ints(IntSet::from_bytes(bytes))),
+            PackedKind::Set => Some(SetForm::Packed(PackedBuf::from_bytes(bytes))),
             PackedKind::List | PackedKind::Hash | PackedKind::Zset => None,
         }
     }
 
     fn packed(&self) -> Option<(PackedKind, &[u8])> {
         match self {
-            Set::Ints(ints) => Some((PackedKind::IntSet, ints.bytes())),
-            Set::Packed(packed) => Some((PackedKind::Set, packed.view().bytes())),
-            Set::Table(_) => None,
+            SetForm::Ints(ints) => Some((PackedKind::IntSet, ints.bytes())),
+            SetForm::Packed(packed) => Some((PackedKind::Set, packed.view().bytes())),
+            SetForm::Table(_) => None,
         }
     }
 
     fn into_packed_bytes(self) -> Option<Vec<u8>> {
         match self {
-            Set::Ints(ints) => Some(ints.into_bytes()),
-            Set::Packed(packed) => Some(packed.into_bytes()),
-            Set::Table(_) => None,
+            SetForm::Ints(ints) => Some(ints.into_bytes()),
+            SetForm::Packed(packed) => Some(packed.into_bytes()),
+            SetForm::Table(_) => None,
         }
     }
 
@@ -106,12 +121,16 @@ impl Collection for Set {
         if let Object::Set(set) = object { Some(set) } else { None }
     }
 
-    fn into_object(self) -> Object {
-        Object::Set(self)
+    fn into_object(set: Set) -> Object {
+        Object::Set(set)
     }
 
-    fn is_empty(&self) -> bool {
-        self.view().is_empty()
+    fn memory(&self) -> usize {
+        match self {
+            SetForm::Ints(ints) => ints.memory(),
+            SetForm::Packed(packed) => packed.memory(),
+            SetForm::Table(members) => members.memory(),
+        }
     }
 }
 
@@ -197,30 +216,30 @@ impl<'a> SetRef<'a> {
     }
 }
 
-impl Set {
+impl SetForm {
     /// Chooses the form for up to `count` members that will be added, of which this is the first: an empty set takes the
     /// form that they would come to, any other becomes a table if they could be too many.
-    pub fn expect(&mut self, first: &[u8], count: usize, limits: SetLimits) {
+    fn expect(&mut self, first: &[u8], count: usize, limits: SetLimits) {
         match self {
-            Set::Ints(ints) if ints.view().is_empty() => {
+            SetForm::Ints(ints) if ints.view().is_empty() => {
                 if count > limits.ints || Item::of(first) == Item::Bytes(first) {
                     *self = match count > limits.members {
-                        true => Set::Table(Members::default()),
-                        false => Set::Packed(PackedBuf::new()),
+                        true => SetForm::Table(Members::default()),
+                        false => SetForm::Packed(PackedBuf::new()),
                     };
                 }
             }
-            Set::Ints(_) if count > limits.ints => self.become_table(),
-            Set::Packed(_) if count > limits.members => self.become_table(),
-            Set::Ints(_) | Set::Packed(_) | Set::Table(_) => {}
+            SetForm::Ints(_) if count > limits.ints => self.become_table(),
+            SetForm::Packed(_) if count > limits.members => self.become_table(),
+            SetForm::Ints(_) | SetForm::Packed(_) | SetForm::Table(_) => {}
         }
     }
 
     /// Adds a member; tells whether it is new. Its bytes need not be canonical.
-    pub fn add(&mut self, member: Item<'_>, limits: SetLimits) -> bool {
+    fn add(&mut self, member: Item<'_>, limits: SetLimits) -> bool {
         match self {
-            Set::Table(members) => members.add(member.as_bytes(&mut IntText::new())),
-            Set::Packed(packed) => {
+            SetForm::Table(members) => members.add(member.as_bytes(&mut IntText::new())),
+            SetForm::Packed(packed) => {
                 let member = canonical(member);
                 if find_packed(packed.view(), member).is_some() {
                     return false;
@@ -232,7 +251,7 @@ impl Set {
                 self.become_table();
                 self.add(member, limits)
             }
-            Set::Ints(ints) => {
+            SetForm::Ints(ints) => {
                 let Some(int) = number(member) else {
                     self.leave_ints(member.len(), limits);
                     return self.add(member, limits);
@@ -248,7 +267,7 @@ impl Set {
 
     /// Gives up the form for integers, as a member of so many bytes is none.
     fn leave_ints(&mut self, member_len: usize, limits: SetLimits) {
-        let Set::Ints(ints) = self else { return };
+        let SetForm::Ints(ints) = self else { return };
         let ints = ints.view();
         // The longest are at the ends.
         let longest = if ints.is_empty() {
@@ -259,7 +278,7 @@ impl Set {
         if ints.len() < limits.members.min(COUNT_MAX) && longest.max(member_len) <= limits.bytes {
             let mut packed = PackedBuf::new();
             ints.iter().for_each(|int| packed.push(Item::Int(int)));
-            *self = Set::Packed(packed);
+            *self = SetForm::Packed(packed);
         } else {
             self.become_table();
         }
@@ -271,41 +290,50 @@ impl Set {
         self.view().for_each(|member| {
             members.add(member.as_bytes(&mut room));
         });
-        *self = Set::Table(members);
+        *self = SetForm::Table(members);
     }
 
     /// Takes a member out; tells whether it was there. Its bytes need not be canonical.
-    pub fn remove(&mut self, member: Item<'_>) -> bool {
+    fn remove(&mut self, member: Item<'_>) -> bool {
         match self {
-            Set::Ints(ints) => {
+            SetForm::Ints(ints) => {
                 let Some(Ok(index)) = number(member).map(|int| ints.view().find(int)) else { return false };
                 ints.remove(index);
                 true
             }
-            Set::Packed(packed) => {
+            SetForm::Packed(packed) => {
                 let Some(Element { at, end, .. }) = find_packed(packed.view(), canonical(member)) else { return false };
                 packed.remove(at..end, 1);
                 true
             }
-            Set::Table(members) => members.remove(member.as_bytes(&mut IntText::new())),
+            SetForm::Table(members) => members.remove(member.as_bytes(&mut IntText::new())),
         }
+    }
+}
+
+impl Set {
+    /// Chooses the form for up to `count` members that will be added, of which this is the first: an empty set takes the
+    /// form that they would come to, any other becomes a table if they could be too many.
+    pub fn expect(&mut self, first: &[u8], count: usize, limits: SetLimits) {
+        self.form.expect(first, count, limits);
+    }
+
+    /// Adds a member, which keeps its deadline if it is there; tells whether it is new. Its bytes need not be canonical.
+    pub fn add(&mut self, member: Item<'_>, limits: SetLimits) -> bool {
+        self.form.add(member, limits)
+    }
+
+    /// Takes a member out; tells whether it was there. Its bytes need not be canonical.
+    pub fn remove(&mut self, member: Item<'_>) -> bool {
+        self.take(member.as_bytes(&mut IntText::new()))
     }
 
     /// Redis's name for the encoding.
     pub fn encoding(&self) -> &'static str {
-        match self {
-            Set::Ints(_) => "intset",
-            Set::Packed(_) => "listpack",
-            Set::Table(_) => "hashtable",
-        }
-    }
-
-    /// Bytes of memory beside the object itself.
-    pub fn memory(&self) -> usize {
-        match self {
-            Set::Ints(ints) => ints.memory(),
-            Set::Packed(packed) => packed.memory(),
-            Set::Table(members) => members.memory(),
+        match &self.form {
+            SetForm::Ints(_) => "intset",
+            SetForm::Packed(_) => "listpack",
+            SetForm::Table(_) => "hashtable",
         }
     }
 }

@@ -40,8 +40,9 @@ impl<'a> IntSetRef<'a> {
         IntSetRef(bytes)
     }
 
+    /// Bytes of each integer: 1, 2, 4 or 8.
     #[inline]
-    fn width(self) -> usize {
+    pub fn width(self) -> usize {
         self.0.first().map_or(1, |&width| width.into())
     }
 

@@ -7,6 +7,6 @@ mod members;
 mod random;
 
 pub use algebra::{difference, intersection, union};
-pub use forms::{Set, SetLimits, SetRef};
+pub use forms::{Set, SetForm, SetLimits, SetRef};
 pub use int_set::{IntSet, IntSetRef};
 pub use members::Members;

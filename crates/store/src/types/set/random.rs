@@ -1,6 +1,6 @@
 //! Members of a set by chance, each as likely as any other. Knows no source of randomness: random numbers are passed in.
 
-use super::forms::{Set, SetRef};
+use super::forms::{Set, SetForm, SetRef};
 use crate::types::chance::{Selection, below};
 use std::collections::HashSet;
 use tenon_ds::packed::{Element, Item, PackedBuf};
@@ -58,11 +58,11 @@ impl<'a> SetRef<'a> {
     }
 }
 
-impl Set {
+impl SetForm {
     /// Takes out some member and hands it to `visit`; nothing when there is none.
-    pub fn pop<R>(&mut self, mut random: impl FnMut() -> u64, visit: impl FnOnce(Item<'_>) -> R) -> Option<R> {
+    fn pop<R>(&mut self, mut random: impl FnMut() -> u64, visit: impl FnOnce(Item<'_>) -> R) -> Option<R> {
         match self {
-            Set::Ints(ints) => {
+            SetForm::Ints(ints) => {
                 let len = ints.view().len();
                 if len == 0 {
                     return None;
@@ -72,7 +72,7 @@ impl Set {
                 ints.remove(index);
                 Some(result)
             }
-            Set::Packed(packed) => {
+            SetForm::Packed(packed) => {
                 if packed.is_empty() {
                     return None;
                 }
@@ -82,7 +82,7 @@ impl Set {
                 packed.remove(at..end, 1);
                 Some(result)
             }
-            Set::Table(members) => {
+            SetForm::Table(members) => {
                 let at = members.sample(random)?;
                 Some(visit(Item::Bytes(members.take(at).view().bytes())))
             }
@@ -90,9 +90,9 @@ impl Set {
     }
 
     /// Takes out `count` members, all when there are fewer, and hands them to `visit`.
-    pub fn pop_many(&mut self, count: usize, mut random: impl FnMut() -> u64, mut visit: impl FnMut(Item<'_>)) {
+    fn pop_many(&mut self, count: usize, mut random: impl FnMut() -> u64, mut visit: impl FnMut(Item<'_>)) {
         match self {
-            Set::Packed(packed) => {
+            SetForm::Packed(packed) => {
                 // One pass: taking them out one by one would move what is behind each time.
                 let mut selection = Selection { wanted: count, left: packed.len() };
                 let mut rest = PackedBuf::new();
@@ -102,9 +102,31 @@ impl Set {
                 });
                 *packed = rest;
             }
-            Set::Ints(_) | Set::Table(_) => {
+            SetForm::Ints(_) | SetForm::Table(_) => {
                 (0..count).try_for_each(|_| self.pop(&mut random, &mut visit));
             }
         }
+    }
+}
+
+impl Set {
+    /// Takes out some member and hands it to `visit`; nothing when there is none.
+    pub fn pop<R>(&mut self, random: impl FnMut() -> u64, visit: impl FnOnce(Item<'_>) -> R) -> Option<R> {
+        self.removing(|form, removed| {
+            form.pop(random, |member| {
+                removed(member);
+                visit(member)
+            })
+        })
+    }
+
+    /// Takes out `count` members, all when there are fewer, and hands them to `visit`.
+    pub fn pop_many(&mut self, count: usize, random: impl FnMut() -> u64, mut visit: impl FnMut(Item<'_>)) {
+        self.removing(|form, removed| {
+            form.pop_many(count, random, |member| {
+                removed(member);
+                visit(member);
+            });
+        });
     }
 }

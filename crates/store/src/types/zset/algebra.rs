@@ -69,12 +69,22 @@ pub enum Aggregate {
     Min,
     /// The highest.
     Max,
+    /// They do not count: the weights of the sets that have the member are added.
+    Count,
 }
 
 impl Aggregate {
+    /// What a member's score in one set comes to.
+    fn weighted(self, score: f64, weight: f64) -> f64 {
+        match self {
+            Aggregate::Count => weight,
+            Aggregate::Sum | Aggregate::Min | Aggregate::Max => score * weight,
+        }
+    }
+
     fn of(self, first: f64, second: f64) -> f64 {
         match self {
-            Aggregate::Sum => number(first + second),
+            Aggregate::Sum | Aggregate::Count => number(first + second),
             // Written so that what is no number loses.
             Aggregate::Min => {
                 if second < first {
@@ -111,7 +121,7 @@ pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLi
     let mut all = Zset::default();
     for (source, weight) in by_size(sources) {
         source.try_for_each(|member, score| {
-            let score = number(score * weight);
+            let score = number(aggregate.weighted(score, weight));
             all.update(member, limits, |before| Some(before.map_or(score, |before| aggregate.of(before, score))));
             ControlFlow::Continue(())
         });
@@ -126,10 +136,10 @@ pub fn intersection(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits:
     let sorted = by_size(sources);
     let Some(((smallest, weight), others)) = sorted.split_first() else { return common };
     smallest.try_for_each(|member, score| {
-        let first = number(score * weight);
-        let sum = others
-            .iter()
-            .try_fold(first, |sum, (other, weight)| other.score(member).map(|score| aggregate.of(sum, score * weight)));
+        let first = number(aggregate.weighted(score, *weight));
+        let sum = others.iter().try_fold(first, |sum, (other, weight)| {
+            other.score(member).map(|score| aggregate.of(sum, aggregate.weighted(score, *weight)))
+        });
         if let Some(sum) = sum {
             common.set(member, sum, limits);
         }

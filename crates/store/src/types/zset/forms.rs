@@ -4,7 +4,7 @@
 use super::ZsetRef;
 use super::packed::{self, find, members};
 use crate::hash::element_hash;
-use crate::types::{Collection, Object, PackedKind, ValueType};
+use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
 use std::ops::Range;
 use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
 use tenon_ds::scored_set::{Direction, MemberHash, ScoredSet};
@@ -32,52 +32,67 @@ pub struct ZsetLimits {
     pub bytes: usize,
 }
 
-/// A sorted set, to be changed. Its scores are no NaN.
+/// A sorted set, to be changed.
+pub type Zset = WithDeadlines<ZsetForm>;
+
+/// Members and scores, to be changed. The scores are no NaN.
 #[derive(Clone, Debug)]
-pub enum Zset {
+pub enum ZsetForm {
     /// Few and short members, in order.
     Packed(PackedBuf),
     /// Many or long ones.
     Tree(Members),
 }
 
-impl Default for Zset {
-    fn default() -> Zset {
-        Zset::Packed(PackedBuf::new())
+impl Default for ZsetForm {
+    fn default() -> ZsetForm {
+        ZsetForm::Packed(PackedBuf::new())
     }
 }
 
-impl Collection for Zset {
+impl MemberForm for ZsetForm {
     const VALUE_TYPE: ValueType = ValueType::Zset;
 
     type View<'a> = ZsetRef<'a>;
 
     fn view(&self) -> ZsetRef<'_> {
         match self {
-            Zset::Packed(packed) => ZsetRef::Packed(packed.view()),
-            Zset::Tree(members) => ZsetRef::Tree(members),
+            ZsetForm::Packed(packed) => ZsetRef::Packed(packed.view()),
+            ZsetForm::Tree(members) => ZsetRef::Tree(members),
         }
+    }
+
+    fn len(view: ZsetRef<'_>) -> usize {
+        view.len()
+    }
+
+    fn has(view: ZsetRef<'_>, member: &[u8]) -> bool {
+        view.score(member).is_some()
+    }
+
+    fn take(&mut self, member: &[u8]) -> bool {
+        self.remove(member).is_some()
     }
 
     fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<ZsetRef<'_>> {
         (form == PackedKind::Zset).then(|| ZsetRef::Packed(Packed::new(bytes)))
     }
 
-    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Zset> {
-        (form == PackedKind::Zset).then(|| Zset::Packed(PackedBuf::from_bytes(bytes)))
+    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<ZsetForm> {
+        (form == PackedKind::Zset).then(|| ZsetForm::Packed(PackedBuf::from_bytes(bytes)))
     }
 
     fn packed(&self) -> Option<(PackedKind, &[u8])> {
         match self {
-            Zset::Packed(packed) => Some((PackedKind::Zset, packed.view().bytes())),
-            Zset::Tree(_) => None,
+            ZsetForm::Packed(packed) => Some((PackedKind::Zset, packed.view().bytes())),
+            ZsetForm::Tree(_) => None,
         }
     }
 
     fn into_packed_bytes(self) -> Option<Vec<u8>> {
         match self {
-            Zset::Packed(packed) => Some(packed.into_bytes()),
-            Zset::Tree(_) => None,
+            ZsetForm::Packed(packed) => Some(packed.into_bytes()),
+            ZsetForm::Tree(_) => None,
         }
     }
 
@@ -89,22 +104,30 @@ impl Collection for Zset {
         if let Object::Zset(zset) = object { Some(zset) } else { None }
     }
 
-    fn into_object(self) -> Object {
-        Object::Zset(self)
+    fn into_object(zset: Zset) -> Object {
+        Object::Zset(zset)
     }
 
-    fn is_empty(&self) -> bool {
-        self.view().is_empty()
+    fn memory(&self) -> usize {
+        match self {
+            ZsetForm::Packed(packed) => packed.memory(),
+            ZsetForm::Tree(members) => members.memory(),
+        }
     }
 }
 
-impl Zset {
+impl ZsetForm {
     /// Changes or adds a member: `decide` is told the score it has, if it is there, and gives the one it shall have;
     /// with `None` all stays as it is.
-    pub fn update(&mut self, member: &[u8], limits: ZsetLimits, decide: impl FnOnce(Option<f64>) -> Option<f64>) {
+    pub(in crate::types) fn update(
+        &mut self,
+        member: &[u8],
+        limits: ZsetLimits,
+        decide: impl FnOnce(Option<f64>) -> Option<f64>,
+    ) {
         let packed = match self {
-            Zset::Packed(packed) => packed,
-            Zset::Tree(members) => return members.update(member, decide),
+            ZsetForm::Packed(packed) => packed,
+            ZsetForm::Tree(members) => return members.update(member, decide),
         };
         let item = Item::of(member);
         let found = find(packed.view(), item).map(|(_, found)| (found.at..found.end, found.score));
@@ -124,36 +147,31 @@ impl Zset {
         }
     }
 
-    /// Gives a member a score.
-    pub fn set(&mut self, member: &[u8], score: f64, limits: ZsetLimits) {
-        self.update(member, limits, |_| Some(score));
-    }
-
     fn become_tree(&mut self) -> &mut Members {
-        if let Zset::Packed(packed) = self {
+        if let ZsetForm::Packed(packed) = self {
             let mut tree = Members::new();
             let mut room: IntText = IntText::new();
             for found in members(packed.view()) {
                 tree.update(found.member.as_bytes(&mut room), |_| Some(found.score));
             }
-            *self = Zset::Tree(tree);
+            *self = ZsetForm::Tree(tree);
         }
         match self {
-            Zset::Tree(members) => members,
-            Zset::Packed(_) => unreachable!("it has become a tree"),
+            ZsetForm::Tree(members) => members,
+            ZsetForm::Packed(_) => unreachable!("it has become a tree"),
         }
     }
 
     /// Takes a member out; gives the score that it had.
-    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
+    pub(in crate::types) fn remove(&mut self, member: &[u8]) -> Option<f64> {
         match self {
-            Zset::Packed(packed) => {
+            ZsetForm::Packed(packed) => {
                 let (_, found) = find(packed.view(), Item::of(member))?;
                 let (range, score) = (found.at..found.end, found.score);
                 packed.remove(range, 2);
                 Some(score)
             }
-            Zset::Tree(members) => members.remove(member),
+            ZsetForm::Tree(members) => members.remove(member),
         }
     }
 
@@ -161,19 +179,24 @@ impl Zset {
     ///
     /// # Panics
     /// When there are not so many.
-    pub fn remove_ranks(&mut self, ranks: Range<usize>, direction: Direction, mut visit: impl FnMut(Item<'_>, f64)) {
+    pub(in crate::types) fn remove_ranks(
+        &mut self,
+        ranks: Range<usize>,
+        direction: Direction,
+        mut visit: impl FnMut(Item<'_>, f64),
+    ) {
         if ranks.is_empty() {
             return;
         }
         match self {
-            Zset::Packed(packed) => {
+            ZsetForm::Packed(packed) => {
                 ZsetRef::Packed(packed.view()).for_each_in(ranks.clone(), direction, visit);
                 let mut bytes = members(packed.view()).skip(ranks.start).take(ranks.len());
                 let first = bytes.next().expect("there are so many members");
                 let end = bytes.last().unwrap_or(first).end;
                 packed.remove(first.at..end, 2 * ranks.len());
             }
-            Zset::Tree(members) => {
+            ZsetForm::Tree(members) => {
                 for step in 0..ranks.len() {
                     let rank = match direction {
                         Direction::Ascending => ranks.start,
@@ -184,12 +207,36 @@ impl Zset {
             }
         }
     }
+}
 
-    /// Bytes of memory beside the object itself.
-    pub fn memory(&self) -> usize {
-        match self {
-            Zset::Packed(packed) => packed.memory(),
-            Zset::Tree(members) => members.memory(),
-        }
+impl Zset {
+    /// Changes or adds a member: `decide` is told the score it has, if it is there, and gives the one it shall have;
+    /// with `None` all stays as it is. A deadline that it has stays.
+    pub fn update(&mut self, member: &[u8], limits: ZsetLimits, decide: impl FnOnce(Option<f64>) -> Option<f64>) {
+        self.form.update(member, limits, decide);
+    }
+
+    /// Gives a member a score.
+    pub fn set(&mut self, member: &[u8], score: f64, limits: ZsetLimits) {
+        self.form.update(member, limits, |_| Some(score));
+    }
+
+    /// Takes a member out; gives the score that it had.
+    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
+        self.persist(member);
+        self.form.remove(member)
+    }
+
+    /// Takes out the members of a range of ranks and hands them to `visit` in this direction.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    pub fn remove_ranks(&mut self, ranks: Range<usize>, direction: Direction, mut visit: impl FnMut(Item<'_>, f64)) {
+        self.removing(|form, removed| {
+            form.remove_ranks(ranks, direction, |member, score| {
+                visit(member, score);
+                removed(member);
+            });
+        });
     }
 }

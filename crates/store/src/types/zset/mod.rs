@@ -9,6 +9,6 @@ mod view;
 
 pub use algebra::{Aggregate, Source, difference, intersection, intersection_len, union};
 pub use bounds::{LexBound, LexRange, ScoreBound, ScoreRange};
-pub use forms::{Members, Zset, ZsetLimits};
+pub use forms::{Members, Zset, ZsetForm, ZsetLimits};
 pub use tenon_ds::scored_set::Direction;
 pub use view::ZsetRef;

@@ -1,0 +1,173 @@
+//! MIGRATE: keys to another server, and away from here.
+//!
+//! While they are on their way no shard is held and the worker serves its other clients. When the other server has them,
+//! each is looked at again: one that is as it was sent goes, one that has changed is sent once more, and of one that is
+//! gone the other server is told.
+
+use super::deliver::{Destination, Lost, Receipt, deliver};
+use super::options::{Mode, Options, address};
+use super::parcel::{Content, Parcel};
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::{KeyCx, ServerCx, SessionCx};
+use tenon_engine::errand::{Finish, Work};
+use tenon_engine::errors::CmdError;
+use tenon_engine::notify::EventClass;
+use tenon_engine::wire::resp::Reply;
+
+/// Moves keys to another server.
+pub static MIGRATE: Command = Command {
+    name: "MIGRATE",
+    group: Group::Generic,
+    syntax: "host port <key | \"\"> destination-db timeout [COPY] [REPLACE] [AUTH password | AUTH2 username password] [KEYS key [key ...]]",
+    summary: "Atomically transfers a key from one Redis instance to another.",
+    complexity: "This command actually executes a DUMP+DEL in the source instance, and a RESTORE in the target instance. See the pages of these commands for time complexity. Also an O(N) data transfer between the two instances is performed.",
+    since: "2.6.0",
+    arity: Arity::AtLeast(6),
+    keys: Keys::Found {
+        specs: &[
+            KeySpec::at(3, KeyFlags::READ_AND_DELETE),
+            KeySpec::behind_to_end("KEYS", -2, KeyFlags::READ_AND_DELETE.or(KeyFlags::INCOMPLETE)),
+        ],
+        find: keys_of,
+    },
+    flags: Flags::WRITE.or(Flags::DANGEROUS).or(Flags::NO_MULTI).or(Flags::NO_SCRIPT),
+    run: Run::Server(migrate),
+};
+
+/// How often a key that has changed meanwhile is sent again.
+const ROUNDS_MAX: u32 = 16;
+
+fn keys_of(args: &Args<'_>) -> Vec<(usize, KeyFlags)> {
+    let mut keys = 3..4;
+    let mut at = 6;
+    while at < args.len() {
+        if args.is(at, "AUTH") {
+            at += 1;
+        } else if args.is(at, "AUTH2") {
+            at += 2;
+        } else if args.is(at, "KEYS") && args.get(3).is_empty() {
+            keys = at + 1..args.len();
+            break;
+        }
+        at += 1;
+    }
+    keys.map(|index| (index, KeyFlags::READ_AND_DELETE)).collect()
+}
+
+fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    for index in 6..args.len() {
+        // Also where the arguments turn out to be wrong.
+        if args.is(index, "AUTH") {
+            cx.keep_secret(index + 1);
+        } else if args.is(index, "AUTH2") {
+            cx.keep_secret(index + 1);
+            cx.keep_secret(index + 2);
+        }
+    }
+    let options = Options::parse(args)?;
+    let mut parcels = Vec::new();
+    for index in options.keys.clone() {
+        let key = args.get(index);
+        if let Some(content) = cx.with_key(key, |cx| {
+            cx.find_for_read();
+            Content::of(cx)
+        }) {
+            parcels.push(Parcel { key: key.to_vec(), content, replace: options.replace });
+        }
+    }
+    if parcels.is_empty() {
+        reply.simple("NOKEY");
+        return Ok(());
+    }
+    let login = options.credentials.map(|credentials| {
+        let words = [credentials.user, Some(credentials.password)].into_iter().flatten();
+        std::iter::once(b"AUTH".to_vec()).chain(words.map(|index| args.get(index).to_vec())).collect()
+    });
+    let Some(address) = address(args) else { return Err(lost(Lost::Connecting)) };
+    let destination = Destination { address, timeout: options.timeout, login, database: options.database };
+    let round = Round { destination, mode: options.mode, database: cx.session.database, number: 1, error: None };
+    let mut session_cx = SessionCx { engine: cx.engine, worker: cx.worker, session: cx.session };
+    cx.engine.send_out(&mut session_cx, round.work(parcels), reply)
+}
+
+/// One journey to the other server.
+struct Round {
+    destination: Destination,
+    mode: Mode,
+    /// The keys' database here.
+    database: usize,
+    number: u32,
+    /// The first error that the other server answered in any round.
+    error: Option<Vec<u8>>,
+}
+
+impl Round {
+    fn work(self, parcels: Vec<Parcel>) -> Work {
+        Box::new(move || {
+            let receipt = deliver(&self.destination, &parcels);
+            Box::new(Delivered { round: self, parcels, receipt })
+        })
+    }
+
+    /// Removes a key that the other server has, if it is still what was sent; else gives what is to be sent instead.
+    fn take_leave(&self, parcel: Parcel, cx: &mut SessionCx<'_>) -> Option<Parcel> {
+        let Parcel { key, content: sent, .. } = parcel;
+        let hash = cx.engine.shards.hash(&key);
+        let content =
+            cx.engine.with_key(cx.worker, self.database, hash, &key, |cx: &mut KeyCx<'_>| match Content::of(cx) {
+                Some(now) if now.is_as(&sent) => {
+                    cx.delete();
+                    cx.notify(EventClass::GENERIC, "del");
+                    None
+                }
+                Some(now) => Some(now),
+                None if sent.is_over(cx.now_ms()) => None,
+                None => Some(Content::Gone),
+            })?;
+        Some(Parcel { key, content, replace: true })
+    }
+}
+
+/// Parcels that were sent, and what became of them.
+struct Delivered {
+    round: Round,
+    parcels: Vec<Parcel>,
+    receipt: Receipt,
+}
+
+impl Finish for Delivered {
+    fn finish(self: Box<Self>, cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
+        let Delivered { mut round, parcels, receipt } = *self;
+        let mut again = Vec::new();
+        if round.mode == Mode::Move {
+            let taken = parcels.into_iter().zip(&receipt.taken).filter(|(_, taken)| **taken);
+            taken.for_each(|(parcel, _)| again.extend(round.take_leave(parcel, cx)));
+        }
+        round.error = round.error.or(receipt.error);
+        if let Some(where_lost) = receipt.lost {
+            return Err(lost(where_lost));
+        }
+        if !again.is_empty() && round.number < ROUNDS_MAX {
+            round.number += 1;
+            return Ok(Some(round.work(again)));
+        }
+        if let Some(error) = round.error {
+            let error = String::from_utf8_lossy(&error).into_owned();
+            return Err(CmdError::new(format!("ERR Target instance replied with error: {error}")));
+        }
+        if !again.is_empty() {
+            return Err(CmdError::text("ERR A key changes faster than it can be sent to the target instance"));
+        }
+        reply.ok();
+        Ok(None)
+    }
+}
+
+fn lost(lost: Lost) -> CmdError {
+    CmdError::text(match lost {
+        Lost::Connecting => "IOERR error or timeout connecting to the client",
+        Lost::Writing => "IOERR error or timeout writing to target instance",
+        Lost::Reading => "IOERR error or timeout reading from target instance",
+    })
+}

@@ -1,0 +1,9 @@
+//! SORT and SORT_RO: an index.
+
+mod elements;
+mod options;
+mod order;
+mod pattern;
+mod run;
+
+pub use run::{SORT, SORT_RO};

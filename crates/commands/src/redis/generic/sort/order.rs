@@ -1,0 +1,98 @@
+//! The order that SORT gives elements. Knows no keys: what elements are sorted by was looked up.
+
+use super::elements::Elements;
+use std::cmp::Ordering;
+use tenon_engine::double::parse_double_in_range;
+use tenon_engine::errors::CmdError;
+
+/// What elements are sorted by, each by what is of its index.
+#[derive(Debug)]
+pub(super) enum Weights {
+    /// Numbers; where these are equal the elements themselves.
+    Numbers(Vec<f64>),
+    /// Texts; elements without one come first.
+    Texts { texts: Elements, is_there: Vec<bool> },
+    /// The elements themselves as texts.
+    Themselves,
+}
+
+/// The number that a text stands for.
+pub(super) fn number(text: &[u8]) -> Result<f64, CmdError> {
+    parse_double_in_range(text).ok_or(CmdError::text("ERR One or more scores can't be converted into double"))
+}
+
+impl Weights {
+    fn compare(&self, elements: &Elements, one: usize, other: usize) -> Ordering {
+        match self {
+            Weights::Numbers(numbers) => {
+                let by_number = numbers[one].partial_cmp(&numbers[other]).unwrap_or(Ordering::Equal);
+                by_number.then_with(|| elements.get(one).cmp(elements.get(other)))
+            }
+            Weights::Texts { texts, is_there } => {
+                is_there[one].cmp(&is_there[other]).then_with(|| texts.get(one).cmp(texts.get(other)))
+            }
+            Weights::Themselves => elements.get(one).cmp(elements.get(other)),
+        }
+    }
+
+    /// The indexes of the elements that are `wanted` in the order of their weights.
+    pub(super) fn sorted(&self, elements: &Elements, descending: bool, wanted: std::ops::Range<usize>) -> Vec<usize> {
+        let mut indexes: Vec<usize> = (0..elements.len()).collect();
+        // Equal ones keep their order either way.
+        let compare = |one: &usize, other: &usize| {
+            let order = self.compare(elements, *one, *other);
+            let order = if descending { order.reverse() } else { order };
+            order.then(one.cmp(other))
+        };
+        // What is not wanted need not be in order.
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        if wanted.end < indexes.len() {
+            indexes.select_nth_unstable_by(wanted.end - 1, compare);
+            indexes.truncate(wanted.end);
+        }
+        if wanted.start > 0 {
+            indexes.select_nth_unstable_by(wanted.start, compare);
+            indexes.drain(..wanted.start);
+        }
+        indexes.sort_unstable_by(compare);
+        indexes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_parts_of_the_whole() {
+        let mut elements = Elements::default();
+        let mut numbers = Vec::new();
+        let mut random = 3u64;
+        for _ in 0..200 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let number = (random >> 33) % 20;
+            elements.push(number.to_string().as_bytes());
+            numbers.push((number % 7) as f64);
+        }
+        let texts = |elements: &Elements| {
+            let mut texts = Elements::default();
+            (0..elements.len()).for_each(|index| texts.push(&elements.get(index)[..1]));
+            Weights::Texts { texts, is_there: (0..elements.len()).map(|index| index % 5 > 0).collect() }
+        };
+        for weights in [Weights::Numbers(numbers), texts(&elements), Weights::Themselves] {
+            for descending in [false, true] {
+                let all = weights.sorted(&elements, descending, 0..200);
+                for pair in all.windows(2) {
+                    let order = weights.compare(&elements, pair[0], pair[1]);
+                    let wrong = if descending { Ordering::Less } else { Ordering::Greater };
+                    assert!(order != wrong && (order != Ordering::Equal || pair[0] < pair[1]));
+                }
+                for wanted in [0..0, 0..1, 0..10, 5..200, 199..200, 17..90, 200..200] {
+                    assert_eq!(weights.sorted(&elements, descending, wanted.clone()), all[wanted]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! HGETEX and HGETDEL: values that are given while their fields get another deadline, or go.
+
+use super::get::reply_value;
+use crate::redis::member_expiry::arguments::{Members, NumberError, parse_deadline, type_first};
+use crate::redis::member_expiry::change::{Tally, effect_of};
+use crate::redis::member_expiry::names::Named;
+use crate::redis::string::options::TimeUnit;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::{Change, KeyCx};
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::types::{Collection, Hash, HashForm};
+use tenon_engine::wire::resp::Reply;
+
+/// Gives values and sets or takes away their fields' deadlines.
+pub static HGETEX: Command = Command {
+    name: "HGETEX",
+    group: Group::Hash,
+    syntax: "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]",
+    summary: "Get the value of one or more fields of a given hash key, and optionally set their expiration.",
+    complexity: "O(N log M) where N is the number of specified fields and M the number of those that have a deadline",
+    since: "8.0.0",
+    arity: Arity::AtLeast(5),
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_CHANGE).notes("RW and UPDATE because it changes the TTL")]),
+    flags: Flags::WRITE.or(Flags::FAST),
+    run: Run::Key(hgetex),
+};
+
+/// What becomes of the deadlines.
+#[derive(Clone, Copy)]
+enum Then {
+    /// They stay.
+    Nothing,
+    /// PERSIST: there are none any more.
+    Persist,
+    /// The fields expire then, in milliseconds since the UNIX epoch.
+    Expire(u64),
+}
+
+fn parse(args: &Args<'_>, now_ms: u64) -> Result<(Then, Members), CmdError> {
+    let (then, at) = if let Some(unit) = TimeUnit::named(args.get(2)) {
+        (Then::Expire(parse_deadline(args.get(3), unit, now_ms, "hgetex")?), 4)
+    } else if args.is(2, "PERSIST") {
+        (Then::Persist, 3)
+    } else {
+        (Then::Nothing, 2)
+    };
+    // Redis wants the number to be there before it looks at the word before it.
+    if at + 1 >= args.len() {
+        return Err(CmdError::Arity("hgetex".to_owned()));
+    }
+    Ok((then, Members::parse(args, at, HashForm::NAMES, NumberError::Positive)?))
+}
+
+fn hgetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let now_ms = cx.now_ms();
+    let (then, fields) = type_first::<HashForm, _>(cx, parse(args, now_ms))?;
+    let outcome = cx.update_existing(|hash: &mut Hash| {
+        let (mut tally, mut persisted) = (Tally::default(), false);
+        reply.array(fields.count);
+        for field in fields.of(args) {
+            let value = hash.view().get(field);
+            let is_there = value.is_some();
+            reply_value(reply, value);
+            match then {
+                Then::Persist => persisted |= hash.persist(field),
+                Then::Expire(deadline_ms) if is_there => {
+                    tally.expire(hash, field, deadline_ms, now_ms);
+                }
+                Then::Nothing | Then::Expire(_) => {}
+            }
+        }
+        let event = tally.event::<HashForm>().or(persisted.then_some(HashForm::NAMES.persist_event));
+        Ok(event.map_or(Change::nothing(()), |event| Change::made(event, ())))
+    })?;
+    Ok(effect_of(outcome, fields, reply, |reply| reply.null()))
+}
+
+/// Gives values and takes their fields out.
+pub static HGETDEL: Command = Command {
+    name: "HGETDEL",
+    group: Group::Hash,
+    syntax: "key FIELDS numfields field [field ...]",
+    summary: "Returns the value of a field and deletes it from the hash.",
+    complexity: "O(N) where N is the number of specified fields",
+    since: "8.0.0",
+    arity: Arity::AtLeast(5),
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE)]),
+    flags: Flags::WRITE.or(Flags::FAST),
+    run: Run::Key(hgetdel),
+};
+
+fn hgetdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let parsed = Members::parse(args, 2, HashForm::NAMES, NumberError::Positive);
+    let fields = type_first::<HashForm, _>(cx, parsed)?;
+    let outcome = cx.update_existing(|hash: &mut Hash| {
+        let mut removed = false;
+        reply.array(fields.count);
+        for field in fields.of(args) {
+            reply_value(reply, hash.view().get(field));
+            removed |= hash.remove(field);
+        }
+        Ok(Change::when(removed, HashForm::NAMES.remove_event, ()))
+    })?;
+    Ok(effect_of(outcome, fields, reply, |reply| reply.null()))
+}

@@ -1,0 +1,168 @@
+//! HSETEX: fields that get values and deadlines at once.
+
+use crate::redis::member_expiry::arguments::parse_deadline;
+use crate::redis::member_expiry::change::Tally;
+use crate::redis::string::options::TimeUnit;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::{Change, KeyCx};
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::types::{Hash, HashForm};
+use tenon_engine::wire::resp::Reply;
+use tenon_engine::wire::resp::number::parse_i64;
+
+/// Sets fields with a deadline.
+pub static HSETEX: Command = Command {
+    name: "HSETEX",
+    group: Group::Hash,
+    syntax: "key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] FIELDS numfields field value [field value ...]",
+    summary: "Set the value of one or more fields of a given hash key, and optionally set their expiration.",
+    complexity: "O(N log M) where N is the number of fields being set and M the number of those that have a deadline",
+    since: "8.0.0",
+    arity: Arity::AtLeast(6),
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE)]),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    run: Run::Key(hsetex),
+};
+
+/// When the fields are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Always,
+    /// FNX: none of them is there.
+    AllAbsent,
+    /// FXX: all of them are.
+    AllPresent,
+}
+
+/// What becomes of the deadlines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expire {
+    /// A field that is set has none.
+    Clear,
+    /// KEEPTTL: they stay.
+    Keep,
+    /// The fields expire then, in milliseconds since the UNIX epoch.
+    At(u64),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    when: When,
+    expire: Expire,
+    /// Where fields and values begin, which go to the end in turn.
+    pairs: usize,
+}
+
+impl Options {
+    fn parse(args: &Args<'_>, now_ms: u64) -> Result<Options, CmdError> {
+        const ARITY: &str = "hsetex";
+        let (mut when, mut expire) = (None, None);
+        let mut at = 2;
+        while !args.is(at, "FIELDS") {
+            let unit = TimeUnit::named(args.get(at));
+            let condition = match () {
+                () if args.is(at, "FNX") => Some(When::AllAbsent),
+                () if args.is(at, "FXX") => Some(When::AllPresent),
+                () => None,
+            };
+            if unit.is_some() || args.is(at, "KEEPTTL") {
+                if expire.is_some() {
+                    let text = "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified";
+                    return Err(CmdError::text(text));
+                }
+                expire = Some(Expire::Keep);
+                if let Some(unit) = unit {
+                    at += 1;
+                    let amount = args.try_get(at).ok_or(CmdError::text("ERR missing expire time"))?;
+                    expire = Some(Expire::At(parse_deadline(amount, unit, now_ms, "hsetex")?));
+                }
+            } else if condition.is_some() {
+                if when.is_some() {
+                    return Err(CmdError::text("ERR Only one of FXX or FNX arguments can be specified"));
+                }
+                when = condition;
+            } else {
+                let word = String::from_utf8_lossy(args.get(at)).into_owned();
+                return Err(CmdError::new(format!("ERR unknown argument: {word}")));
+            }
+            at += 1;
+            if at == args.len() {
+                return Err(CmdError::Arity(ARITY.to_owned()));
+            }
+        }
+        let pairs = at + 2;
+        // The first pair must be there before Redis looks at the number.
+        if pairs + 2 > args.len() {
+            return Err(CmdError::Arity(ARITY.to_owned()));
+        }
+        let count = parse_i64(args.get(at + 1)).filter(|count| (1..=i64::from(i32::MAX)).contains(count));
+        let count = count.ok_or(CmdError::text("ERR invalid number of fields"))?;
+        let rest = args.len() - pairs;
+        if !rest.is_multiple_of(2) || count != (rest / 2) as i64 {
+            return Err(CmdError::Arity(ARITY.to_owned()));
+        }
+        Ok(Options { when: when.unwrap_or(When::Always), expire: expire.unwrap_or(Expire::Clear), pairs })
+    }
+}
+
+fn hsetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let now_ms = cx.now_ms();
+    let Options { when, expire, pairs } = Options::parse(args, now_ms)?;
+    let limits = cx.engine().config.hash_limits();
+    let fields = || (pairs..args.len()).step_by(2);
+    let (is_set, effect) = cx.update(|hash: &mut Hash| {
+        let holds = match when {
+            When::Always => true,
+            When::AllAbsent => !fields().any(|at| hash.contains(args.get(at))),
+            When::AllPresent => fields().all(|at| hash.contains(args.get(at))),
+        };
+        if !holds {
+            return Ok(Change::nothing(false));
+        }
+        let mut tally = Tally::default();
+        for at in fields() {
+            let (field, value) = (args.get(at), args.get(at + 1));
+            match expire {
+                Expire::Clear => hash.set(field, value, limits),
+                Expire::Keep | Expire::At(_) => hash.set_value(field, value, limits),
+            };
+            if let Expire::At(deadline_ms) = expire {
+                tally.expire(hash, field, deadline_ms, now_ms);
+            }
+        }
+        Ok(Change::made("hset", true).and(tally.event::<HashForm>()))
+    })?;
+    reply.int(is_set.into());
+    Ok(effect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenon_engine::args::OwnedArgs;
+
+    #[test]
+    fn options_stand_before_the_fields() {
+        let parse = |words: &str| Options::parse(&OwnedArgs::new(words.split(' ')).view(), 1_000);
+        let options = |when, expire, pairs| Ok(Options { when, expire, pairs });
+        assert_eq!(parse("HSETEX k FIELDS 1 f v"), options(When::Always, Expire::Clear, 4));
+        assert_eq!(parse("HSETEX k px 5 fnx fields 1 f v"), options(When::AllAbsent, Expire::At(1_005), 7));
+        assert_eq!(parse("HSETEX k FXX KEEPTTL FIELDS 2 f v g w"), options(When::AllPresent, Expire::Keep, 6));
+        for (words, error) in [
+            ("HSETEX k FXX FNX FIELDS 1 f v", "ERR Only one of FXX or FNX arguments can be specified"),
+            ("HSETEX k NX FIELDS 1 f v", "ERR unknown argument: NX"),
+            ("HSETEX k FNX KEEPTTL FXX f", "ERR Only one of FXX or FNX arguments can be specified"),
+            ("HSETEX k EX 5 FNX PX", "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"),
+            ("HSETEX k FNX KEEPTTL", "ERR wrong number of arguments for 'hsetex' command"),
+            ("HSETEX k FNX EX", "ERR missing expire time"),
+            ("HSETEX k FIELDS 1 f", "ERR wrong number of arguments for 'hsetex' command"),
+            ("HSETEX k FIELDS 2 f v", "ERR wrong number of arguments for 'hsetex' command"),
+            ("HSETEX k FIELDS 1 f v g", "ERR wrong number of arguments for 'hsetex' command"),
+            ("HSETEX k FIELDS 0 f v", "ERR invalid number of fields"),
+            ("HSETEX k FIELDS 2147483648 f v", "ERR invalid number of fields"),
+        ] {
+            assert_eq!(parse(words).unwrap_err().to_string(), error, "{words}");
+        }
+    }
+}

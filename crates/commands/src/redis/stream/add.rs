@@ -1,0 +1,110 @@
+//! XADD: entries.
+
+use super::id::NewId;
+use super::reply::reply_id;
+use super::trim_args::parse_add;
+use tenon_engine::args::Args;
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::{Change, KeyCx};
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::types::Stream;
+use tenon_engine::store::types::stream::{StreamId, TakenBlocks};
+use tenon_engine::wire::resp::Reply;
+
+const NO_LOWEST_ID: CmdError = CmdError::text("ERR The ID specified in XADD must be greater than 0-0");
+const TOO_LOW: CmdError =
+    CmdError::text("ERR The ID specified in XADD is equal or smaller than the target stream top item");
+const EXHAUSTED: CmdError =
+    CmdError::text("ERR The stream has exhausted the last possible ID, unable to add more items");
+const TOO_LARGE: CmdError = CmdError::text("ERR Elements are too large to be stored");
+
+/// Bytes of the longest entry that Redis stores (`STREAM_LISTPACK_MAX_SIZE`).
+const ENTRY_LEN_MAX: usize = 1 << 30;
+
+/// Adds an entry.
+pub static XADD: Command = Command {
+    name: "XADD",
+    group: Group::Stream,
+    syntax: "key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
+    summary: "Appends a new message to a stream. Creates the key if it doesn't exist.",
+    complexity: "O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.",
+    since: "5.0.0",
+    arity: Arity::AtLeast(5),
+    keys: Keys::Specs(&[
+        KeySpec::at(1, KeyFlags::CHANGE).notes("UPDATE instead of INSERT because of the optional trimming feature")
+    ]),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
+    run: Run::Key(xadd),
+};
+
+/// The id that is meant, behind the last one.
+fn new_id(wanted: NewId, last: StreamId, now_ms: u64) -> Result<StreamId, CmdError> {
+    if last == StreamId::MAX {
+        return Err(EXHAUSTED);
+    }
+    let id = match wanted {
+        NewId::Next => last.following(now_ms),
+        NewId::NextIn(ms) if ms == last.ms => last.next().filter(|id| id.ms == ms),
+        NewId::NextIn(ms) => Some(StreamId::new(ms, 0)),
+        NewId::Exactly(id) => Some(id),
+    };
+    id.filter(|&id| id > last).ok_or(TOO_LOW)
+}
+
+fn xadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let options = parse_add(args, cx.engine())?;
+    if options.id == NewId::Exactly(StreamId::MIN) {
+        return Err(NO_LOWEST_ID);
+    }
+    let len: usize = (options.fields_at..args.len()).map(|index| args.len_of(index)).sum();
+    let fields = Fields { args: *args, at: options.fields_at };
+    let (limits, now_ms) = (cx.engine().config.stream_limits(), cx.now_ms());
+    let add = |stream: &mut Stream| {
+        let id = new_id(options.id, stream.last_id(), now_ms)?;
+        if len > ENTRY_LEN_MAX {
+            return Err(TOO_LARGE);
+        }
+        stream.append(id, fields, limits);
+        let trimmed = match options.trimming {
+            Some(trimming) => stream.trim(trimming.trim, trimming.references),
+            None => (0, TakenBlocks::default()),
+        };
+        let second_event = (trimmed.0 > 0).then_some("xtrim");
+        Ok(Change::made("xadd", (id, trimmed)).and(second_event))
+    };
+    let outcome = if options.makes_stream { Some(cx.update(add)?) } else { cx.update_existing(add)? };
+    let Some(((id, (_, taken)), effect)) = outcome else {
+        reply.null();
+        return Ok(Effect::Unchanged);
+    };
+    let allocations = taken.allocations();
+    cx.worker().discard_part(taken, allocations);
+    reply_id(reply, id);
+    Ok(effect)
+}
+
+/// Fields and values in turn, from an argument on.
+#[derive(Clone)]
+struct Fields<'a> {
+    args: Args<'a>,
+    at: usize,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let field = self.args.try_get(self.at)?;
+        let value = self.args.get(self.at + 1);
+        self.at += 2;
+        Some((field, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.args.len() - self.at) / 2;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Fields<'_> {}

@@ -1,0 +1,19 @@
+//! Commands on streams: an index.
+
+pub mod acknowledge;
+pub mod add;
+pub mod claim;
+pub mod delete;
+pub mod group;
+mod id;
+pub mod info;
+pub mod pending;
+pub mod range;
+pub mod read;
+mod read_args;
+pub mod read_group;
+mod references;
+mod reply;
+pub mod set_id;
+pub mod trim;
+mod trim_args;

@@ -1,0 +1,154 @@
+//! XREADGROUP: entries are given to the consumers of a group.
+
+use super::id::parse_id;
+use super::read_args::{ReadArgs, Reader, StreamsReply, find_keys};
+use super::reply::{reply_entry, reply_id};
+use tenon_engine::args::Args;
+use tenon_engine::blocking::{Outcome, Wait};
+use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
+use tenon_engine::context::{Change, KeysCx};
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::types::Stream;
+use tenon_engine::store::types::stream::{Acknowledgement, StreamId};
+use tenon_engine::wire::resp::Reply;
+
+const LAST_IN_GROUP: CmdError = CmdError::text(
+    "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.",
+);
+const NEWEST_IN_GROUP: CmdError = CmdError::text(
+    "ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would just return an empty result set.",
+);
+
+/// Gives a consumer entries of each stream: those that its group was not given yet, or those that it was given itself
+/// and has not acknowledged.
+pub static XREADGROUP: Command = Command {
+    name: "XREADGROUP",
+    group: Group::Stream,
+    syntax: "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
+    summary: "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.",
+    complexity: "For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to serve the N clients blocked on the stream getting new data.",
+    since: "5.0.0",
+    arity: Arity::AtLeast(7),
+    keys: Keys::Found { specs: &[KeySpec::half_behind("STREAMS", 4, KeyFlags::READ)], find: find_keys },
+    flags: Flags::WRITE.or(Flags::BLOCKING),
+    run: Run::Blocking(xreadgroup),
+};
+
+/// What of a stream is wanted.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// What the group was not given yet.
+    New,
+    /// What the consumer was given behind this id.
+    Given(StreamId),
+}
+
+fn wanted(text: &[u8]) -> Result<Wanted, CmdError> {
+    match text {
+        b">" => Ok(Wanted::New),
+        b"$" => Err(LAST_IN_GROUP),
+        b"+" => Err(NEWEST_IN_GROUP),
+        _ => parse_id(text, 0).map(Wanted::Given),
+    }
+}
+
+fn no_group(key: &[u8], group: &[u8]) -> CmdError {
+    let (key, group) = (String::from_utf8_lossy(key), String::from_utf8_lossy(group));
+    CmdError::new(format!("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option"))
+}
+
+/// What is given, and to whom.
+struct Delivery<'a> {
+    group: &'a [u8],
+    consumer: &'a [u8],
+    /// The most entries of a stream.
+    count: usize,
+    acknowledgement: Acknowledgement,
+    now_ms: u64,
+}
+
+impl Delivery<'_> {
+    /// Gives the consumer what is wanted of a stream that has the group, and writes it behind the stream's key.
+    fn give(
+        &self,
+        stream: &mut Stream,
+        wanted: Wanted,
+        key: &[u8],
+        answer: &mut StreamsReply,
+        reply: &mut Reply<'_>,
+    ) -> Change<()> {
+        let group = stream.group_mut(self.group).expect("it was there at this instant");
+        let last_id = group.last_id();
+        let (consumer, is_new) = group.see_consumer(self.consumer, self.now_ms);
+        let given = match wanted {
+            Wanted::New if stream.behind(last_id).next().is_none() => 0,
+            Wanted::New => {
+                answer.begin_stream(key, reply);
+                let array = reply.array_deferred();
+                let given =
+                    stream.deliver(self.group, consumer, self.count, self.now_ms, self.acknowledgement, |entry| {
+                        reply_entry(reply, &entry);
+                    });
+                reply.finish(array, given);
+                given
+            }
+            Wanted::Given(behind) => {
+                answer.begin_stream(key, reply);
+                let array = reply.array_deferred();
+                let given = behind.next().map_or(0, |from| {
+                    stream.deliver_again(self.group, consumer, from, self.count, self.now_ms, |id, entry| match entry {
+                        Some(entry) => reply_entry(reply, &entry),
+                        None => reply_gone(reply, id),
+                    })
+                });
+                reply.finish(array, given);
+                given
+            }
+        };
+        match (is_new, given) {
+            (true, _) => Change::aside(Some("xgroup-createconsumer"), ()),
+            (false, 0) => Change::nothing(()),
+            (false, _) => Change::aside(None, ()),
+        }
+    }
+}
+
+/// Writes an entry that was deleted after it had been given: its id.
+fn reply_gone(reply: &mut Reply<'_>, id: StreamId) {
+    reply.array(2);
+    reply_id(reply, id);
+    reply.null_array();
+}
+
+fn xreadgroup(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Outcome, CmdError> {
+    let now_ms = cx.now_ms();
+    let read = ReadArgs::parse(args, Reader::InGroup, now_ms)?;
+    let (group, consumer) = read.group(args);
+    let mut streams = Vec::with_capacity(read.streams());
+    for stream in 0..read.streams() {
+        let key = read.key(args, stream);
+        // Where it has waited, what other keys hold by now is not its business.
+        if cx.is_ready(key) {
+            let mut cx = cx.key(key);
+            let found = cx.read_collection::<Stream>()?;
+            found.and_then(|found| found.group(group)).ok_or_else(|| no_group(key, group))?;
+            streams.push((key, wanted(args.get(read.id_at(stream)))?));
+        }
+    }
+    let acknowledgement = if read.no_ack { Acknowledgement::Given } else { Acknowledgement::Expected };
+    let delivery = Delivery { group, consumer, count: read.count, acknowledgement, now_ms };
+    let mut answer = StreamsReply::default();
+    let mut effect = Effect::Unchanged;
+    for (key, wanted) in streams {
+        let outcome = cx
+            .key(key)
+            .update_existing(|stream: &mut Stream| Ok(delivery.give(stream, wanted, key, &mut answer, reply)))?;
+        if let Some(((), Effect::Changed)) = outcome {
+            effect = Effect::Changed;
+        }
+    }
+    if answer.finish(reply) {
+        return Ok(Outcome::Done(effect));
+    }
+    Ok(read.wait(reply, Wait::until_gone))
+}

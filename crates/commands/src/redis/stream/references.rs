@@ -1,0 +1,41 @@
+//! KEEPREF, DELREF and ACKED, and the ids of XDELEX and XACKDEL. Knows no stream.
+
+use super::id::parse_id;
+use tenon_engine::args::Args;
+use tenon_engine::errors::CmdError;
+use tenon_engine::store::types::stream::{References, StreamId};
+use tenon_engine::wire::resp::number::parse_i64;
+
+const NOT_POSITIVE: CmdError = CmdError::text("ERR Number of IDs must be a positive integer");
+const WRONG_NUMBER: CmdError = CmdError::text("ERR The `numids` parameter must match the number of arguments");
+
+/// What argument `index` says of the references to entries that go, if it says that.
+pub(super) fn parse_references(args: &Args<'_>, index: usize) -> Option<References> {
+    [("KEEPREF", References::Keep), ("DELREF", References::Delete), ("ACKED", References::WaitForAcknowledgement)]
+        .into_iter()
+        .find(|(word, _)| args.is(index, word))
+        .map(|(_, references)| references)
+}
+
+/// Reads `[KEEPREF | DELREF | ACKED] IDS numids id [id ...]` from argument `first` on, in any order.
+pub(super) fn parse_deletion(args: &Args<'_>, first: usize) -> Result<(References, Vec<StreamId>), CmdError> {
+    let (mut references, mut ids) = (None, None);
+    let mut at = first;
+    while at < args.len() {
+        if let Some(found) = parse_references(args, at).filter(|_| references.is_none()) {
+            references = Some(found);
+            at += 1;
+        } else if args.is(at, "IDS") && ids.is_none() && at + 1 < args.len() {
+            let count = parse_i64(args.get(at + 1)).filter(|&count| count > 0).ok_or(NOT_POSITIVE)?;
+            let begin = at + 2;
+            let end = usize::try_from(count).ok().and_then(|count| begin.checked_add(count));
+            let end = end.filter(|&end| end <= args.len()).ok_or(WRONG_NUMBER)?;
+            ids = Some(begin..end);
+            at = end;
+        } else {
+            return Err(CmdError::Syntax);
+        }
+    }
+    let ids = ids.ok_or(CmdError::Syntax)?.map(|index| parse_id(args.get(index), 0)).collect::<Result<_, _>>()?;
+    Ok((references.unwrap_or(References::Keep), ids))
+}

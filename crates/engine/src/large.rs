@@ -1,0 +1,205 @@
+//! The largest keys, kept while the server runs: whoever changes a large value notes it, so that nobody has to look through
+//! all keys for it. What is noted are candidates; whoever asks looks at each anew. Knows no command.
+//!
+//! Every key lies in one of `STRIPES` lists of up to `CANDIDATES` keys. When a list is full, a larger key displaces the
+//! smallest. Keys that have gone make way when a tick looks through a list that has refused a key, or when somebody asks.
+//!
+//! How much a large collection takes is known only by adding up its parts. So a change looks only now and then: with a
+//! probability of one in as many steps as the adding takes, but always when the change itself has added as many parts.
+
+use crate::context::{KeyCx, ServerCx};
+use crate::engine::Engine;
+use crate::worker::Worker;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tenon_store::Slot;
+use tenon_store::entry::ValueRef;
+use tenon_store::hash::KeyHash;
+use tenon_store::keyspace::is_past;
+use tenon_store::types::ValueType;
+
+/// Bytes from which a key counts as large.
+pub const LARGE_MIN: usize = 16 * 1024;
+/// How many lists there are.
+const STRIPES: usize = 64;
+/// Keys in a list. The keys are spread by their hashes: the largest 128 of all are hardly ever more than twenty in one.
+const CANDIDATES: usize = 64;
+
+/// A key that was large when it changed last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Candidate {
+    hash: KeyHash,
+    database: usize,
+    key: Box<[u8]>,
+    /// What it took then.
+    bytes: usize,
+}
+
+/// The large keys of a part of the shards.
+#[derive(Debug, Default)]
+struct Stripe {
+    candidates: Mutex<Vec<Candidate>>,
+    /// Whether it had no room for a key of late.
+    has_refused: AtomicBool,
+}
+
+/// The large keys of all databases.
+#[derive(Debug)]
+pub struct LargeKeys {
+    stripes: Box<[Stripe]>,
+}
+
+impl Default for LargeKeys {
+    fn default() -> LargeKeys {
+        LargeKeys { stripes: (0..STRIPES).map(|_| Stripe::default()).collect() }
+    }
+}
+
+/// A large key as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LargeKey {
+    /// In which database it is.
+    pub database: usize,
+    /// The key.
+    pub key: Box<[u8]>,
+    /// Bytes of memory, its place in the tables included.
+    pub bytes: usize,
+    /// What it holds.
+    pub value_type: ValueType,
+}
+
+impl LargeKeys {
+    fn stripe(&self, shard: usize) -> &Stripe {
+        &self.stripes[shard % STRIPES]
+    }
+
+    /// Notes what a key takes. The caller holds its shard.
+    #[cold]
+    fn note(&self, shard: usize, hash: KeyHash, database: usize, key: &[u8], bytes: usize) {
+        let stripe = self.stripe(shard);
+        let mut candidates = stripe.candidates.lock();
+        let known = candidates.iter_mut().find(|it| it.hash == hash && it.database == database && *it.key == *key);
+        if let Some(known) = known {
+            known.bytes = bytes;
+            return;
+        }
+        if bytes < LARGE_MIN {
+            return;
+        }
+        let candidate = || Candidate { hash, database, key: key.into(), bytes };
+        if candidates.len() < CANDIDATES {
+            candidates.push(candidate());
+        } else if let Some(least) = candidates.iter_mut().min_by_key(|it| it.bytes) {
+            stripe.has_refused.store(true, Ordering::Relaxed);
+            if least.bytes < bytes {
+                *least = candidate();
+            }
+        }
+    }
+
+    /// Notes that two databases have exchanged their keys.
+    pub fn swap(&self, first: usize, second: usize) {
+        for stripe in &self.stripes {
+            for candidate in stripe.candidates.lock().iter_mut() {
+                candidate.database = match candidate.database {
+                    database if database == first => second,
+                    database if database == second => first,
+                    database => database,
+                };
+            }
+        }
+    }
+
+    /// Sets right what is noted of a key, or forgets it.
+    fn correct(&self, shard: usize, candidate: &Candidate, bytes: Option<usize>) {
+        let mut candidates = self.stripe(shard).candidates.lock();
+        let place = candidates
+            .iter()
+            .position(|it| it.hash == candidate.hash && it.database == candidate.database && it.key == candidate.key);
+        match (place, bytes) {
+            (Some(place), Some(bytes)) => candidates[place].bytes = bytes,
+            (Some(place), None) => _ = candidates.swap_remove(place),
+            (None, _) => {}
+        }
+    }
+}
+
+/// Whether a value whose size takes so many steps to add up is looked at after a change that has added so many.
+fn is_looked_at(steps: usize, added: usize, random: u32) -> bool {
+    let chances = 1 + 8 * added;
+    chances >= steps || u64::from(random) * (steps as u64) < chances as u64 * (1 << 32)
+}
+
+impl KeyCx<'_> {
+    /// Notes the key if its value, which has just changed, is large. `steps_before` is how many steps adding it up took
+    /// before the change.
+    #[inline]
+    pub(crate) fn note_size(&mut self, slot: Slot, steps_before: usize) {
+        let ValueRef::Object(object) = self.entry(slot).value() else { return };
+        let steps = object.memory_steps();
+        let random = self.worker.random();
+        if is_looked_at(steps, steps.saturating_sub(steps_before), random) {
+            self.look_at_size(slot);
+        }
+    }
+
+    fn look_at_size(&self, slot: Slot) {
+        let bytes = self.entry(slot).memory();
+        let shard = self.engine.shards.index(self.hash);
+        let large = &self.engine.large;
+        // A key that has shrunk may be noted as a large one.
+        if bytes >= LARGE_MIN / 2 {
+            large.note(shard, self.hash, self.database, self.key, bytes);
+        }
+    }
+}
+
+impl Engine {
+    /// Lets keys that have gone make way in a list that has refused one. Looks through one list at most.
+    pub(crate) fn weed_large_keys(&self, worker: &Worker) {
+        let Some(stripe) = self.large.stripes.iter().find(|it| it.has_refused.load(Ordering::Relaxed)) else { return };
+        stripe.has_refused.store(false, Ordering::Relaxed);
+        let candidates = stripe.candidates.lock().clone();
+        for candidate in candidates {
+            let shard = self.shards.index(candidate.hash);
+            let Some(state) = self.shards.try_lock(shard) else { continue };
+            let keyspace = state.shard.database(candidate.database);
+            let entry = keyspace.and_then(|keyspace| keyspace.find_entry(candidate.hash, &candidate.key));
+            let is_there = entry.is_some_and(|(_, entry)| !is_past(entry.deadline_ms(), worker.clock.now_ms));
+            drop(state);
+            if !is_there {
+                self.large.correct(shard, &candidate, None);
+            }
+        }
+    }
+}
+
+/// The largest `count` keys, of one type or of any, as they are now, the largest first. Looks at every candidate.
+pub fn largest_keys(cx: &mut ServerCx<'_>, count: usize, value_type: Option<ValueType>) -> Vec<LargeKey> {
+    let engine = cx.engine;
+    let now_ms = cx.worker.clock.now_ms;
+    let mut found = Vec::new();
+    for stripe in &engine.large.stripes {
+        // Whoever notes a key holds its shard: the list is not held while a shard is asked for.
+        let candidates = stripe.candidates.lock().clone();
+        for candidate in candidates {
+            let shard = engine.shards.index(candidate.hash);
+            let large = cx.one_shard(shard, |_, state| {
+                let keyspace = state.shard.database(candidate.database)?;
+                let (_, entry) = keyspace.find_entry(candidate.hash, &candidate.key)?;
+                let bytes = entry.memory() + keyspace.overhead().div_ceil(keyspace.len());
+                let is_there = !is_past(entry.deadline_ms(), now_ms);
+                (is_there && bytes >= LARGE_MIN).then(|| (bytes, ValueType::of(entry.value())))
+            });
+            engine.large.correct(shard, &candidate, large.map(|(bytes, _)| bytes));
+            let Some((bytes, of_type)) = large else { continue };
+            if value_type.is_none_or(|wanted| wanted == of_type) {
+                let Candidate { database, key, .. } = candidate;
+                found.push(LargeKey { database, key, bytes, value_type: of_type });
+            }
+        }
+    }
+    found.sort_unstable_by(|one, other| other.bytes.cmp(&one.bytes).then_with(|| one.key.cmp(&other.key)));
+    found.truncate(count);
+    found
+}

@@ -1,0 +1,211 @@
+//! Collections made of elements that somebody else has written: what must not be twice is looked for, and the form is
+//! the one that the same elements would have come to one by one. Knows no form of writing.
+
+use super::{DecodeError, Limits, Value};
+use tenon_ds::listpack::End;
+use tenon_ds::packed::{IntText, Item};
+use tenon_store::types::zset::Members;
+use tenon_store::types::{
+    Collection, Fields, Hash, HashForm, List, MEMBER_DEADLINE_MAX_MS, MemberForm, Set, WithDeadlines, Zset, ZsetForm,
+};
+
+type Elements<'i, 'a> = &'i mut dyn Iterator<Item = Result<Item<'a>, DecodeError>>;
+
+/// A list that grows at its end.
+pub(super) struct ListBuilder<'l> {
+    list: List,
+    limits: &'l Limits,
+}
+
+impl<'l> ListBuilder<'l> {
+    pub(super) fn new(limits: &'l Limits) -> ListBuilder<'l> {
+        ListBuilder { list: List::default(), limits }
+    }
+
+    pub(super) fn push(&mut self, element: Item<'_>) {
+        let mut room = IntText::new();
+        self.list.prepare(std::iter::once(element.as_bytes(&mut room)), &self.limits.list);
+        self.list.push(End::Back, element, &self.limits.list);
+    }
+
+    pub(super) fn push_all(&mut self, elements: Elements<'_, '_>) -> Result<(), DecodeError> {
+        for element in elements {
+            self.push(element?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<Value, DecodeError> {
+        not_empty(self.list).map(Value::List)
+    }
+}
+
+/// A hash whose fields are all different.
+pub(super) struct HashBuilder<'l> {
+    hash: Hash,
+    limits: &'l Limits,
+}
+
+impl<'l> HashBuilder<'l> {
+    /// A hash that will have about so many fields.
+    pub(super) fn new(count: usize, limits: &'l Limits) -> HashBuilder<'l> {
+        let is_large = count > limits.hash.fields;
+        let hash = if is_large { Hash::from(HashForm::Table(Fields::default())) } else { Hash::default() };
+        HashBuilder { hash, limits }
+    }
+
+    pub(super) fn set(&mut self, field: &[u8], value: &[u8]) -> Result<(), DecodeError> {
+        let is_new = self.hash.set(field, value, self.limits.hash);
+        is_new.then_some(()).ok_or(DecodeError::malformed("a hash has a field twice"))
+    }
+
+    /// Sets a field that expires, or one that does not.
+    pub(super) fn set_until(
+        &mut self,
+        field: &[u8],
+        value: &[u8],
+        deadline_ms: Option<u64>,
+    ) -> Result<(), DecodeError> {
+        self.set(field, value)?;
+        deadline_ms.map_or(Ok(()), |deadline_ms| set_deadline(&mut self.hash, field, deadline_ms))
+    }
+
+    /// Sets fields with the values behind them and their deadlines behind these; 0 is none.
+    pub(super) fn set_all_until(&mut self, elements: Elements<'_, '_>) -> Result<(), DecodeError> {
+        let (mut field_room, mut value_room) = (IntText::new(), IntText::new());
+        while let Some(field) = elements.next() {
+            let (field, value, deadline_ms) = (field?, second(elements)?, second(elements)?);
+            let Item::Int(deadline_ms @ 0..) = deadline_ms else {
+                return Err(DecodeError::malformed("a field's deadline is none"));
+            };
+            let deadline_ms = Some(deadline_ms.unsigned_abs()).filter(|ms| *ms > 0);
+            self.set_until(field.as_bytes(&mut field_room), value.as_bytes(&mut value_room), deadline_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Sets fields with the values behind them.
+    pub(super) fn set_all(&mut self, elements: Elements<'_, '_>) -> Result<(), DecodeError> {
+        let (mut field_room, mut value_room) = (IntText::new(), IntText::new());
+        while let Some(field) = elements.next() {
+            let (field, value) = (field?, second(elements)?);
+            self.set(field.as_bytes(&mut field_room), value.as_bytes(&mut value_room))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<Value, DecodeError> {
+        not_empty(self.hash).map(Value::Hash)
+    }
+}
+
+/// A set whose members are all different.
+pub(super) struct SetBuilder<'l> {
+    set: Set,
+    /// Members that are still to come, as far as that is known.
+    count: usize,
+    limits: &'l Limits,
+}
+
+impl<'l> SetBuilder<'l> {
+    /// A set that will have about so many members.
+    pub(super) fn new(count: usize, limits: &'l Limits) -> SetBuilder<'l> {
+        SetBuilder { set: Set::default(), count, limits }
+    }
+
+    pub(super) fn add(&mut self, member: Item<'_>) -> Result<(), DecodeError> {
+        if self.set.is_empty() {
+            self.set.expect(member.as_bytes(&mut IntText::new()), self.count, self.limits.set);
+        }
+        let is_new = self.set.add(member, self.limits.set);
+        is_new.then_some(()).ok_or(DecodeError::malformed("a set has a member twice"))
+    }
+
+    pub(super) fn add_all(&mut self, members: Elements<'_, '_>) -> Result<(), DecodeError> {
+        for member in members {
+            self.add(member?)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<Value, DecodeError> {
+        not_empty(self.set).map(Value::Set)
+    }
+}
+
+/// A sorted set whose members are all different, and no score NaN. In whatever order they come, they are sorted.
+pub(super) struct ZsetBuilder<'l> {
+    zset: Zset,
+    limits: &'l Limits,
+}
+
+impl<'l> ZsetBuilder<'l> {
+    /// A sorted set that will have about so many members.
+    pub(super) fn new(count: usize, limits: &'l Limits) -> ZsetBuilder<'l> {
+        let is_large = count > limits.zset.members;
+        let zset = if is_large { Zset::from(ZsetForm::Tree(Members::new())) } else { Zset::default() };
+        ZsetBuilder { zset, limits }
+    }
+
+    pub(super) fn add(&mut self, member: &[u8], score: f64) -> Result<(), DecodeError> {
+        if score.is_nan() {
+            return Err(DecodeError::malformed("a score is not a number"));
+        }
+        let mut is_new = true;
+        self.zset.update(member, self.limits.zset, |before| {
+            is_new = before.is_none();
+            is_new.then_some(score)
+        });
+        is_new.then_some(()).ok_or(DecodeError::malformed("a sorted set has a member twice"))
+    }
+
+    /// Adds members with the scores behind them.
+    pub(super) fn add_all(&mut self, elements: Elements<'_, '_>) -> Result<(), DecodeError> {
+        let mut room = IntText::new();
+        while let Some(member) = elements.next() {
+            let (member, score) = (member?, second(elements)?);
+            self.add(member.as_bytes(&mut room), score_of(score)?)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<Value, DecodeError> {
+        not_empty(self.zset).map(Value::Zset)
+    }
+}
+
+/// Gives a member of a collection a deadline.
+pub(super) fn set_deadline<F: MemberForm>(
+    collection: &mut WithDeadlines<F>,
+    member: &[u8],
+    deadline_ms: u64,
+) -> Result<(), DecodeError> {
+    if deadline_ms > MEMBER_DEADLINE_MAX_MS {
+        return Err(DecodeError::malformed("a member's deadline is later than any can be"));
+    }
+    if !collection.has(member) {
+        return Err(DecodeError::malformed("a member that is not there has a deadline"));
+    }
+    collection.set_deadline(member, deadline_ms);
+    Ok(())
+}
+
+/// The element that belongs to the one before.
+fn second<'a>(elements: Elements<'_, 'a>) -> Result<Item<'a>, DecodeError> {
+    elements.next().unwrap_or(Err(DecodeError::malformed("the last of a collection's pairs is half")))
+}
+
+/// The score that an element of a small sorted set is.
+fn score_of(element: Item<'_>) -> Result<f64, DecodeError> {
+    match element {
+        Item::Int(int) => Ok(int as f64),
+        Item::Bytes(text) => {
+            let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+            number.ok_or(DecodeError::malformed("a score is no number"))
+        }
+    }
+}
+
+fn not_empty<T: Collection>(collection: T) -> Result<T, DecodeError> {
+    if collection.is_empty() { Err(DecodeError::Empty) } else { Ok(collection) }
+}

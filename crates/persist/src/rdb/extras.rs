@@ -1,0 +1,87 @@
+//! What Redis has no place for beside a value: the flags of memcached's clients, and deadlines of members of sets and
+//! sorted sets. Written as files have their auxiliary fields, which whoever does not know them passes over.
+//!
+//! ```text
+//!   0xFA, "tenon-client-flags", the flags as a text
+//!   0xFA, "tenon-member-deadlines", a string: how many, and for each one the member and 8 bytes of milliseconds
+//! ```
+
+use super::build::set_deadline;
+use super::{DecodeError, Value};
+use tenon_store::entry::ValueRef;
+use tenon_store::types::{MemberDeadlines, Object};
+use tenon_wire::rdb::{Compression, Reader, Writer};
+use tenon_wire::resp::number::parse_i64;
+
+/// What stands before an auxiliary field (`RDB_OPCODE_AUX`).
+const AUXILIARY: u8 = 0xFA;
+const CLIENT_FLAGS: &[u8] = b"tenon-client-flags";
+const MEMBER_DEADLINES: &[u8] = b"tenon-member-deadlines";
+
+/// Writes what there is beside a value.
+pub(super) fn write_extras(writer: &mut Writer<'_>, value: ValueRef<'_>, client_flags: u32) {
+    if client_flags != 0 {
+        writer.byte(AUXILIARY);
+        writer.string(CLIENT_FLAGS);
+        writer.int_string(client_flags.into());
+    }
+    // A hash's are part of its form.
+    if let ValueRef::Object(object @ (Object::Set(_) | Object::Zset(_))) = value
+        && let Some(deadlines) = object.deadlines()
+    {
+        writer.byte(AUXILIARY);
+        writer.string(MEMBER_DEADLINES);
+        writer.string(&written(deadlines));
+    }
+}
+
+fn written(deadlines: &MemberDeadlines) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, Compression::Off);
+    writer.length(deadlines.len() as u64);
+    deadlines.for_each(|member, deadline_ms| {
+        writer.string(member);
+        writer.raw(&deadline_ms.to_le_bytes());
+    });
+    bytes
+}
+
+/// Reads what stands behind a value up to the end, gives the value what is its own, and tells the clients' flags.
+pub(super) fn read_extras(reader: &mut Reader<'_>, value: &mut Value) -> Result<u32, DecodeError> {
+    const WRONG: DecodeError = DecodeError::malformed("something unknown follows the value");
+    let mut client_flags = 0;
+    while reader.left() > 0 {
+        if reader.byte()? != AUXILIARY {
+            return Err(WRONG);
+        }
+        let name = reader.string()?.into_owned();
+        match &*name {
+            CLIENT_FLAGS => {
+                let flags = parse_i64(&reader.string()?).and_then(|flags| u32::try_from(flags).ok());
+                client_flags = flags.ok_or(DecodeError::malformed("the client flags are no number"))?;
+            }
+            MEMBER_DEADLINES => read_deadlines(&reader.string()?, value)?,
+            _ => return Err(WRONG),
+        }
+    }
+    Ok(client_flags)
+}
+
+fn read_deadlines(mut bytes: &[u8], value: &mut Value) -> Result<(), DecodeError> {
+    // Nothing in it is compressed.
+    let mut reader = Reader::new(&mut bytes, 0);
+    let mut member = Vec::new();
+    for _ in 0..reader.count(1 + size_of::<u64>() as u64)? {
+        member.clear();
+        member.extend_from_slice(&reader.string()?);
+        let deadline_ms = reader.word()?;
+        match value {
+            Value::Set(set) => set_deadline(set, &member, deadline_ms)?,
+            Value::Zset(zset) => set_deadline(zset, &member, deadline_ms)?,
+            Value::String(_) | Value::List(_) | Value::Hash(_) | Value::Stream(_) => {
+                return Err(DecodeError::malformed("deadlines of members follow a value that has none"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! Values in Redis's dump format, as payloads of DUMP and RESTORE and files of SAVE have them: an index.
+
+mod build;
+mod decode;
+mod encode;
+mod error;
+mod extras;
+mod intset;
+mod kind;
+mod listpack;
+mod payload;
+mod stream;
+mod value;
+mod ziplist;
+mod zipmap;
+
+pub use decode::{Limits, Origin, Scene, read_value};
+pub use encode::{kind_of, write_value};
+pub use error::DecodeError;
+pub use payload::{LoadError, Loaded, dump, load};
+pub use value::Value;

@@ -1,0 +1,62 @@
+//! Payloads as DUMP gives them and RESTORE takes them: one value, version and checksum. Knows no key.
+//!
+//! ```text
+//! +------+-------+------------------+---------+----------+
+//! | kind | value | auxiliary fields | version | CRC-64   |    Redis takes no notice of what stands between a value and
+//! | 1 B  |       | of our own       | 2 B     | 8 B      |    the version
+//! +------+-------+------------------+---------+----------+
+//! ```
+
+use super::extras::{read_extras, write_extras};
+use super::{DecodeError, Limits, Origin, Scene, Value, kind_of, read_value, write_value};
+use tenon_store::entry::ValueRef;
+use tenon_wire::rdb::{self, Compression, Reader, Writer};
+
+/// What a payload holds.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The value.
+    pub value: Value,
+    /// The flags that memcached's clients keep with an item; 0 without any.
+    pub client_flags: u32,
+}
+
+/// Why a payload cannot be loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// Its version is not known, or it has changed since its checksum was made.
+    Footer,
+    /// The value in it is none.
+    Value(DecodeError),
+}
+
+impl From<DecodeError> for LoadError {
+    fn from(error: DecodeError) -> LoadError {
+        LoadError::Value(error)
+    }
+}
+
+/// The payload of a value.
+pub fn dump(value: ValueRef<'_>, client_flags: u32) -> Vec<u8> {
+    let mut payload = Vec::new();
+    let mut writer = Writer::new(&mut payload, Compression::On);
+    writer.byte(kind_of(value));
+    write_value(&mut writer, value);
+    write_extras(&mut writer, value, client_flags);
+    rdb::seal(&mut payload);
+    payload
+}
+
+/// What is in a payload; compressed strings in it may come to `expansion_max` bytes in all.
+///
+/// # Errors
+/// When it is none.
+pub fn load(payload: &[u8], limits: Limits, expansion_max: usize) -> Result<Loaded, LoadError> {
+    let (mut body, version) = rdb::unseal(payload).ok_or(LoadError::Footer)?;
+    let origin = if version >= rdb::VALKEY_VERSION { Origin::Valkey } else { Origin::Redis };
+    let mut reader = Reader::new(&mut body, expansion_max);
+    let kind = reader.byte().map_err(DecodeError::Read)?;
+    let mut value = read_value(kind, &mut reader, &Scene { limits, origin })?;
+    let client_flags = read_extras(&mut reader, &mut value)?;
+    Ok(Loaded { value, client_flags })
+}

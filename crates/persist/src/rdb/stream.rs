@@ -1,0 +1,296 @@
+//! Streams: their entries in listpacks, their groups behind them. Nothing that is read is believed.
+//!
+//! ```text
+//!   how many blocks; each: 16 bytes of its first id (big endian) as a string, a listpack as a string
+//!   how many entries; the last id
+//!   since Redis 7.0: the first id; the highest deleted id; how many entries were ever added
+//!   how many groups; each: name, last id, since 7.0 how many entries it has read,
+//!       how many entries are pending; each: 16 bytes of its id, 8 bytes of milliseconds, how often it was delivered
+//!       how many consumers; each: name, 8 bytes of when it was seen, since 7.2 as many of when it was active,
+//!           how many entries are pending; each: 16 bytes of its id
+//!
+//!   listpack:  live, deleted, how many names, name, ..., 0      behind them for each entry
+//!              flags, ms, seq                                   behind those of the block's first id
+//!              the block's fields: value, ...
+//!              others: how many, field, value, ...
+//!              how many elements the entry has without this one
+//!
+//!   ids elsewhere are two lengths; what is not known of a group is the highest number
+//! ```
+
+use super::listpack::{self, Elements};
+use super::{DecodeError, kind};
+use std::collections::BTreeMap;
+use tenon_ds::packed::{IntText, Item};
+use tenon_store::types::Stream;
+use tenon_store::types::stream::{Block, Group, Pending, StreamId, StreamState};
+use tenon_wire::rdb::{ReadError, Reader, Writer};
+
+const DELETED: i64 = 1;
+const SAME_FIELDS: i64 = 2;
+/// Elements of an entry beside fields and values: flags and both parts of the id.
+const ENTRY_ELEMENTS: i64 = 3;
+/// What stands for a count that is not known, and for a time that never was.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Writes a stream as `STREAM_LISTPACKS_2`, the form of Redis 7.0.
+pub(super) fn write(writer: &mut Writer<'_>, stream: &Stream) {
+    writer.length(stream.block_count() as u64);
+    for block in stream.blocks() {
+        writer.string(&id_bytes(block.first()));
+        writer.string(&written(block));
+    }
+    let StreamState { last_id, max_deleted_id, entries_added } = stream.state();
+    writer.length(stream.len());
+    write_id(writer, last_id);
+    write_id(writer, stream.first().map_or(StreamId::MIN, |entry| entry.id()));
+    write_id(writer, max_deleted_id);
+    writer.length(entries_added);
+    writer.length(stream.groups().len() as u64);
+    for (name, group) in stream.groups() {
+        writer.string(name);
+        write_id(writer, group.last_id());
+        writer.length(group.entries_read().unwrap_or(UNKNOWN));
+        writer.length(group.pending_len() as u64);
+        for (id, pending) in group.pending_in(StreamId::MIN..=StreamId::MAX) {
+            writer.raw(&id_bytes(id));
+            writer.raw(&pending.delivered_ms.to_le_bytes());
+            writer.length(pending.deliveries);
+        }
+        writer.length(group.consumers().len() as u64);
+        for consumer in group.consumers() {
+            writer.string(consumer.name());
+            writer.raw(&consumer.seen_ms.to_le_bytes());
+            writer.length(consumer.pending().len() as u64);
+            consumer.pending().iter().for_each(|id| writer.raw(&id_bytes(*id)));
+        }
+    }
+}
+
+fn id_bytes(id: StreamId) -> [u8; 16] {
+    (u128::from(id.ms) << 64 | u128::from(id.seq)).to_be_bytes()
+}
+
+fn id_of(bytes: [u8; 16]) -> StreamId {
+    let id = u128::from_be_bytes(bytes);
+    StreamId::new((id >> 64) as u64, id as u64)
+}
+
+fn write_id(writer: &mut Writer<'_>, id: StreamId) {
+    writer.length(id.ms);
+    writer.length(id.seq);
+}
+
+/// The listpack of a block. Deleted entries are left out: nobody asks for them any more.
+fn written(block: &Block) -> Vec<u8> {
+    let mut listpack = listpack::Builder::default();
+    let names = block.names();
+    let count = names.len() as i64;
+    [block.live() as i64, 0, count].into_iter().for_each(|number| listpack.push(Item::Int(number)));
+    names.for_each(|name| listpack.push(name));
+    listpack.push(Item::Int(0));
+    let first = block.first();
+    for entry in block.entries() {
+        let is_same = entry.has_block_names();
+        let id = entry.id();
+        listpack.push(Item::Int(if is_same { SAME_FIELDS } else { 0 }));
+        listpack.push(Item::Int(id.ms.wrapping_sub(first.ms) as i64));
+        listpack.push(Item::Int(id.seq.wrapping_sub(first.seq) as i64));
+        let fields = entry.fields();
+        let count = fields.len() as i64;
+        if !is_same {
+            listpack.push(Item::Int(count));
+        }
+        for (field, value) in fields {
+            if !is_same {
+                listpack.push(field);
+            }
+            listpack.push(value);
+        }
+        listpack.push(Item::Int(ENTRY_ELEMENTS + if is_same { count } else { 1 + 2 * count }));
+    }
+    listpack.finish()
+}
+
+/// Reads a stream of one of the three forms.
+pub(super) fn read(kind: u8, reader: &mut Reader<'_>) -> Result<Stream, DecodeError> {
+    let mut stream = Stream::default();
+    let mut last_added = None;
+    for _ in 0..reader.count(2)? {
+        let first = match <[u8; 16]>::try_from(&*reader.string()?) {
+            Ok(bytes) => id_of(bytes),
+            Err(_) => return Err(DecodeError::malformed("a stream's block has no id")),
+        };
+        if last_added.is_some_and(|last| first <= last) {
+            return Err(DecodeError::malformed("a stream's blocks are not in order"));
+        }
+        last_added = Some(read_block(first, &reader.string()?, &mut stream)?);
+    }
+    let len = reader.length()?;
+    let last_id = read_id(reader)?;
+    let has_counters = kind != kind::STREAM_LISTPACKS;
+    let mut state = StreamState { last_id, max_deleted_id: StreamId::MIN, entries_added: len };
+    if has_counters {
+        // The first id is that of the first entry.
+        read_id(reader)?;
+        state.max_deleted_id = read_id(reader)?;
+        state.entries_added = reader.length()?;
+    }
+    if len != stream.len() {
+        return Err(DecodeError::malformed("a stream has not as many entries as it says"));
+    }
+    if stream.last().is_some_and(|entry| entry.id() > last_id) {
+        return Err(DecodeError::malformed("a stream's last id is not its last"));
+    }
+    stream.set_state(state);
+    for _ in 0..reader.count(3)? {
+        let name = reader.string()?.into_owned();
+        let group = read_group(kind, reader)?;
+        if !stream.add_group(&name, group) {
+            return Err(DecodeError::malformed("a stream has a group twice"));
+        }
+    }
+    Ok(stream)
+}
+
+fn read_id(reader: &mut Reader<'_>) -> Result<StreamId, ReadError> {
+    Ok(StreamId::new(reader.length()?, reader.length()?))
+}
+
+fn read_raw_id(reader: &mut Reader<'_>) -> Result<StreamId, ReadError> {
+    Ok(id_of(reader.raw(16)?.try_into().expect("so many bytes were asked for")))
+}
+
+/// Reads the elements of a block's listpack.
+struct BlockReader<'a>(Elements<'a>);
+
+impl<'a> BlockReader<'a> {
+    fn element(&mut self) -> Result<Item<'a>, DecodeError> {
+        self.0.next().unwrap_or(Err(DecodeError::malformed("a stream's block ends early")))
+    }
+
+    fn number(&mut self) -> Result<i64, DecodeError> {
+        match self.element()? {
+            Item::Int(number) => Ok(number),
+            Item::Bytes(_) => Err(DecodeError::malformed("a stream's block has a text in a number's place")),
+        }
+    }
+
+    fn count(&mut self) -> Result<u32, DecodeError> {
+        u32::try_from(self.number()?).map_err(|_| DecodeError::malformed("a stream's block has a wrong count"))
+    }
+}
+
+/// Elements as texts, one after another.
+#[derive(Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    fn push(&mut self, item: Item<'_>) {
+        self.bytes.extend_from_slice(item.as_bytes(&mut IntText::new()));
+        self.ends.push(self.bytes.len());
+    }
+
+    fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        (0..self.ends.len()).map(|index| {
+            let start = if index == 0 { 0 } else { self.ends[index - 1] };
+            &self.bytes[start..self.ends[index]]
+        })
+    }
+}
+
+/// Adds a block's entries to a stream; gives the highest id, deleted or not.
+fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<StreamId, DecodeError> {
+    const WRONG_ID: DecodeError = DecodeError::malformed("a stream's entries are not in order");
+    let mut reader = BlockReader(Elements::new(listpack)?);
+    let (live, deleted) = (reader.count()?, reader.count()?);
+    let (mut names, mut fields, mut values) = (Texts::default(), Texts::default(), Texts::default());
+    for _ in 0..reader.count()? {
+        names.push(reader.element()?);
+    }
+    if reader.number()? != 0 {
+        return Err(DecodeError::malformed("a stream's block has a wrong beginning"));
+    }
+    stream.begin_block(first, names.iter());
+    let mut last: Option<StreamId> = None;
+    let mut seen = [0u32; 2];
+    while seen[0] < live || seen[1] < deleted {
+        let flags = reader.number()?;
+        let ms = first.ms.checked_add_signed(reader.number()?).ok_or(WRONG_ID)?;
+        let id = StreamId::new(ms, first.seq.wrapping_add_signed(reader.number()?));
+        if id < first || last.is_some_and(|last| id <= last) {
+            return Err(WRONG_ID);
+        }
+        last = Some(id);
+        values.clear();
+        let is_same = flags & SAME_FIELDS != 0;
+        let elements = if is_same {
+            for _ in 0..names.ends.len() {
+                values.push(reader.element()?);
+            }
+            ENTRY_ELEMENTS + names.ends.len() as i64
+        } else {
+            fields.clear();
+            let count = reader.count()?;
+            for _ in 0..count {
+                fields.push(reader.element()?);
+                values.push(reader.element()?);
+            }
+            ENTRY_ELEMENTS + 1 + 2 * i64::from(count)
+        };
+        if reader.number()? != elements {
+            return Err(DecodeError::malformed("a stream's entry has not as many elements as it says"));
+        }
+        let is_deleted = flags & DELETED != 0;
+        seen[usize::from(is_deleted)] += 1;
+        let own = if is_same { &names } else { &fields };
+        stream.restore_entry(id, own.iter().zip(values.iter()), is_deleted);
+    }
+    let is_right = seen == [live, deleted] && live > 0 && reader.0.next().is_none();
+    last.filter(|_| is_right).ok_or(DecodeError::malformed("a stream's block has not as many entries as it says"))
+}
+
+fn read_group(kind: u8, reader: &mut Reader<'_>) -> Result<Group, DecodeError> {
+    let last_id = read_id(reader)?;
+    let entries_read = match kind {
+        kind::STREAM_LISTPACKS => None,
+        _ => Some(reader.length()?).filter(|read| *read != UNKNOWN),
+    };
+    let mut group = Group::new(last_id, entries_read);
+    let mut unowned = BTreeMap::new();
+    for _ in 0..reader.count(16 + 8 + 1)? {
+        let id = read_raw_id(reader)?;
+        let delivered_ms = reader.word()?;
+        if unowned.insert(id, (delivered_ms, reader.length()?)).is_some() {
+            return Err(DecodeError::malformed("a group has a pending entry twice"));
+        }
+    }
+    for _ in 0..reader.count(1 + 8 + 1)? {
+        let name = reader.string()?.into_owned();
+        let seen_ms = reader.word()?;
+        let active_ms = match kind {
+            kind::STREAM_LISTPACKS_3 => Some(reader.word()?).filter(|ms| *ms != UNKNOWN),
+            _ => Some(seen_ms),
+        };
+        let Some(consumer) = group.add_consumer(&name, seen_ms, active_ms) else {
+            return Err(DecodeError::malformed("a group has a consumer twice"));
+        };
+        for _ in 0..reader.count(16)? {
+            let id = read_raw_id(reader)?;
+            // Each has one owner, and nobody owns what the group does not know.
+            let Some((delivered_ms, deliveries)) = unowned.remove(&id) else {
+                return Err(DecodeError::malformed("a consumer has a pending entry that is not to be had"));
+            };
+            group.assign(id, Pending { delivered_ms, deliveries, consumer });
+        }
+    }
+    if unowned.is_empty() { Ok(group) } else { Err(DecodeError::malformed("a group has a pending entry of nobody")) }
+}

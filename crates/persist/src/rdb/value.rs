@@ -1,0 +1,52 @@
+//! A value on its way from a payload or a file into the store. Knows no form of writing.
+
+use tenon_store::entry::NewValue;
+use tenon_store::types::{Collection, Hash, List, PACKED_INLINE_MAX, Set, Stream, Zset};
+use tenon_wire::resp::number::parse_i64;
+
+/// Longest text that is stored as an integer, in bytes: the sign and 19 digits.
+const INT_LEN_MAX: usize = 20;
+
+/// A value that was read; collections have elements.
+#[derive(Debug)]
+pub enum Value {
+    /// A string.
+    String(Vec<u8>),
+    /// A list.
+    List(List),
+    /// A hash.
+    Hash(Hash),
+    /// A set.
+    Set(Set),
+    /// A sorted set.
+    Zset(Zset),
+    /// A stream, the only one that may have no elements.
+    Stream(Stream),
+}
+
+impl Value {
+    /// Hands the value to `put` as it is to be stored: numbers and small collections lie in the entry.
+    pub fn store<R>(self, put: impl FnOnce(NewValue<'_>) -> R) -> R {
+        match self {
+            Value::String(text) => match parse_i64(&text).filter(|_| text.len() <= INT_LEN_MAX) {
+                Some(int) => put(NewValue::Int(int)),
+                None => put(NewValue::Bytes(&text)),
+            },
+            Value::List(list) => store_collection(list, put),
+            Value::Hash(hash) => store_collection(hash, put),
+            Value::Set(set) => store_collection(set, put),
+            Value::Zset(zset) => store_collection(zset, put),
+            Value::Stream(stream) => store_collection(stream, put),
+        }
+    }
+}
+
+fn store_collection<T: Collection, R>(collection: T, put: impl FnOnce(NewValue<'_>) -> R) -> R {
+    if let Some((form, bytes)) = collection.packed()
+        && bytes.len() <= PACKED_INLINE_MAX
+    {
+        put(NewValue::Packed(form, bytes))
+    } else {
+        put(NewValue::Object(Box::new(collection.into_object())))
+    }
+}

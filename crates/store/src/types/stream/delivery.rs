@@ -1,0 +1,117 @@
+//! Giving a stream's entries to the consumers of a group. Knows no command.
+
+use super::block::Entry;
+use super::group::{ConsumerNumber, Pending};
+use super::id::StreamId;
+use super::value::Stream;
+
+/// Whether a delivered entry waits to be acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledgement {
+    /// It does.
+    Expected,
+    /// It counts as acknowledged.
+    Given,
+}
+
+/// How an entry that was delivered before is taken over by another consumer.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// By whom.
+    pub consumer: ConsumerNumber,
+    /// For how long nothing must have happened to it, in milliseconds.
+    pub idle_ms_min: u64,
+    /// When it counts as delivered, in milliseconds since the UNIX epoch.
+    pub delivered_ms: u64,
+    /// How often it counts as delivered; without it, once more than before where `is_delivery`.
+    pub deliveries: Option<u64>,
+    /// Whether the entry itself is given to the consumer.
+    pub is_delivery: bool,
+    /// Whether an entry is taken that was not delivered to anybody.
+    pub is_forced: bool,
+}
+
+/// What became of an entry that was to be taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// It is the consumer's.
+    Yes,
+    /// It was delivered to nobody, or not long enough ago.
+    No,
+    /// It was deleted meanwhile, and waits no more.
+    Gone,
+}
+
+impl Stream {
+    /// Gives a consumer the entries that come next, at most `most`; gives how many there were. Each is handed to `visit`.
+    pub fn deliver(
+        &mut self,
+        group: &[u8],
+        consumer: ConsumerNumber,
+        most: usize,
+        now_ms: u64,
+        acknowledgement: Acknowledgement,
+        mut visit: impl FnMut(Entry<'_>),
+    ) -> usize {
+        let counters = self.counters();
+        let Some(group) = self.groups.get_mut(group) else { return 0 };
+        let Some(from) = group.last_id.next() else { return 0 };
+        let mut count = 0;
+        for entry in self.entries.range(from, StreamId::MAX).take(most) {
+            let id = entry.id();
+            group.entries_read = counters.read_up_to(id, group.last_id, group.entries_read);
+            group.last_id = id;
+            visit(entry);
+            if acknowledgement == Acknowledgement::Expected {
+                group.assign(id, Pending { delivered_ms: now_ms, deliveries: 1, consumer });
+            }
+            count += 1;
+        }
+        if count > 0 && acknowledgement == Acknowledgement::Expected {
+            group.consumer_mut(consumer).active_ms = Some(now_ms);
+        }
+        count
+    }
+
+    /// Gives a consumer the entries once more that it was given, from an id on, at most `most`; gives how many there
+    /// were. Each is handed to `visit`, without the entry if it was deleted.
+    pub fn deliver_again(
+        &mut self,
+        group: &[u8],
+        consumer: ConsumerNumber,
+        from: StreamId,
+        most: usize,
+        now_ms: u64,
+        mut visit: impl FnMut(StreamId, Option<Entry<'_>>),
+    ) -> usize {
+        let Some(group) = self.groups.get_mut(group) else { return 0 };
+        let entries = &self.entries;
+        group.each_pending_of(consumer, from, most, |id, pending| {
+            let entry = entries.get(id);
+            if entry.is_some() {
+                pending.delivered_ms = now_ms;
+                pending.deliveries += 1;
+            }
+            visit(id, entry);
+        })
+    }
+
+    /// Lets a consumer take over an entry that was given to another one, or to itself.
+    pub fn claim(&mut self, group: &[u8], id: StreamId, claim: &Claim, now_ms: u64) -> Claimed {
+        let Some(group) = self.groups.get_mut(group) else { return Claimed::No };
+        if self.entries.get(id).is_none() {
+            return if group.acknowledge(id) { Claimed::Gone } else { Claimed::No };
+        }
+        let before = match group.pending(id) {
+            Some(pending) if pending.idle_ms(now_ms) < claim.idle_ms_min => return Claimed::No,
+            Some(pending) => pending.deliveries,
+            // Made as if it had been delivered once.
+            None if claim.is_forced => 1,
+            None => return Claimed::No,
+        };
+        let deliveries = claim.deliveries.unwrap_or(before.saturating_add(claim.is_delivery.into()));
+        group.assign(id, Pending { delivered_ms: claim.delivered_ms, deliveries, consumer: claim.consumer });
+        group.consumer_mut(claim.consumer).active_ms = Some(now_ms);
+        Claimed::Yes
+    }
+}

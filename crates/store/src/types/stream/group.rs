@@ -1,0 +1,245 @@
+//! A consumer group: who has been given which entries and has not acknowledged them. Knows the entries' ids only.
+
+use super::id::StreamId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+/// A consumer's number in its group, given out once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConsumerNumber(u64);
+
+/// An entry that was delivered and is not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// When it was delivered last, in milliseconds since the UNIX epoch.
+    pub delivered_ms: u64,
+    /// How often it was delivered.
+    pub deliveries: u64,
+    /// To whom.
+    pub consumer: ConsumerNumber,
+}
+
+impl Pending {
+    /// For how long nothing has happened to it, in milliseconds.
+    pub fn idle_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.delivered_ms)
+    }
+}
+
+/// One of those who share a group's entries.
+#[derive(Clone, Debug)]
+pub struct Consumer {
+    name: Box<[u8]>,
+    /// When it asked for entries last, in milliseconds since the UNIX epoch.
+    pub seen_ms: u64,
+    /// When it was given an entry last.
+    pub active_ms: Option<u64>,
+    pending: BTreeSet<StreamId>,
+}
+
+impl Consumer {
+    /// Its name.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// The ids of the entries that it was given and has not acknowledged.
+    pub fn pending(&self) -> &BTreeSet<StreamId> {
+        &self.pending
+    }
+
+    /// How many allocations there are to free, about.
+    pub fn allocations(&self) -> usize {
+        self.pending.len() / NODE_LEN + 2
+    }
+}
+
+/// A consumer group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub(super) last_id: StreamId,
+    /// How many of all entries ever added it has read, as far as that is known.
+    pub(super) entries_read: Option<u64>,
+    pending: BTreeMap<StreamId, Pending>,
+    consumers: BTreeMap<ConsumerNumber, Consumer>,
+    names: BTreeMap<Box<[u8]>, ConsumerNumber>,
+    next_number: u64,
+}
+
+/// The range if it is not empty: the standard library's trees do not take one that ends before it begins.
+fn in_order(ids: RangeInclusive<StreamId>) -> impl Iterator<Item = RangeInclusive<StreamId>> {
+    Some(ids).filter(|ids| !ids.is_empty()).into_iter()
+}
+
+/// About how many elements lie in a node of the standard library's trees.
+const NODE_LEN: usize = 8;
+
+impl Group {
+    /// A group without consumers whose first entry will be the one behind `last_id`.
+    pub fn new(last_id: StreamId, entries_read: Option<u64>) -> Group {
+        Group {
+            last_id,
+            entries_read,
+            pending: BTreeMap::new(),
+            consumers: BTreeMap::new(),
+            names: BTreeMap::new(),
+            next_number: 0,
+        }
+    }
+
+    /// The id of the last entry that was delivered to any consumer.
+    pub fn last_id(&self) -> StreamId {
+        self.last_id
+    }
+
+    /// How many of all entries ever added it has read, as far as that is known.
+    pub fn entries_read(&self) -> Option<u64> {
+        self.entries_read
+    }
+
+    /// Goes on behind another entry.
+    pub fn set_position(&mut self, last_id: StreamId, entries_read: Option<u64>) {
+        self.last_id = last_id;
+        self.entries_read = entries_read;
+    }
+
+    /// Notes that entries up to this id were delivered, if they were not.
+    pub fn raise_last_id(&mut self, id: StreamId) -> bool {
+        let is_raised = id > self.last_id;
+        self.last_id = self.last_id.max(id);
+        is_raised
+    }
+
+    /// The consumers, in the order of their names.
+    pub fn consumers(&self) -> impl ExactSizeIterator<Item = &Consumer> {
+        self.names.values().map(|number| &self.consumers[number])
+    }
+
+    /// The number of the consumer with this name.
+    pub fn number_of(&self, name: &[u8]) -> Option<ConsumerNumber> {
+        self.names.get(name).copied()
+    }
+
+    /// The consumer with this number, which the group has.
+    pub fn consumer(&self, number: ConsumerNumber) -> &Consumer {
+        &self.consumers[&number]
+    }
+
+    pub(super) fn consumer_mut(&mut self, number: ConsumerNumber) -> &mut Consumer {
+        self.consumers.get_mut(&number).expect("the group has the consumer")
+    }
+
+    /// Adds a consumer that was last seen, and perhaps given something, at these times; `None` when there is one with
+    /// this name.
+    pub fn add_consumer(&mut self, name: &[u8], seen_ms: u64, active_ms: Option<u64>) -> Option<ConsumerNumber> {
+        if self.names.contains_key(name) {
+            return None;
+        }
+        let number = ConsumerNumber(self.next_number);
+        self.next_number += 1;
+        let consumer = Consumer { name: name.into(), seen_ms, active_ms, pending: BTreeSet::new() };
+        self.consumers.insert(number, consumer);
+        self.names.insert(name.into(), number);
+        Some(number)
+    }
+
+    /// The consumer with this name, made if there is none, noted as seen now; tells whether it was made.
+    pub fn see_consumer(&mut self, name: &[u8], now_ms: u64) -> (ConsumerNumber, bool) {
+        match self.number_of(name) {
+            Some(number) => {
+                self.consumer_mut(number).seen_ms = now_ms;
+                (number, false)
+            }
+            None => (self.add_consumer(name, now_ms, None).expect("the name is free"), true),
+        }
+    }
+
+    /// Takes a consumer out, and what it was given and has not acknowledged.
+    pub fn remove_consumer(&mut self, name: &[u8]) -> Option<Consumer> {
+        let number = self.names.remove(name)?;
+        let consumer = self.consumers.remove(&number).expect("who has a name is there");
+        for id in &consumer.pending {
+            self.pending.remove(id);
+        }
+        Some(consumer)
+    }
+
+    /// How many entries were delivered and are not acknowledged.
+    pub fn pending_len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The lowest and the highest id of those entries.
+    pub fn pending_bounds(&self) -> Option<(StreamId, StreamId)> {
+        Some((*self.pending.first_key_value()?.0, *self.pending.last_key_value()?.0))
+    }
+
+    /// What is known of such an entry.
+    pub fn pending(&self, id: StreamId) -> Option<Pending> {
+        self.pending.get(&id).copied()
+    }
+
+    /// Such entries, in order.
+    pub fn pending_in(&self, ids: RangeInclusive<StreamId>) -> impl Iterator<Item = (StreamId, Pending)> {
+        in_order(ids).flat_map(|ids| self.pending.range(ids)).map(|(id, pending)| (*id, *pending))
+    }
+
+    /// Such entries of one consumer, in order.
+    pub fn pending_of(
+        &self,
+        number: ConsumerNumber,
+        ids: RangeInclusive<StreamId>,
+    ) -> impl Iterator<Item = (StreamId, Pending)> {
+        let consumer = self.consumer(number);
+        in_order(ids).flat_map(|ids| consumer.pending.range(ids)).map(|id| (*id, self.pending[id]))
+    }
+
+    /// Calls `visit` with such entries of one consumer from an id on, at most `most`, in order; gives how many.
+    pub(super) fn each_pending_of(
+        &mut self,
+        number: ConsumerNumber,
+        from: StreamId,
+        most: usize,
+        mut visit: impl FnMut(StreamId, &mut Pending),
+    ) -> usize {
+        let ids = self.consumers[&number].pending.range(from..).take(most);
+        ids.map(|id| visit(*id, self.pending.get_mut(id).expect("a consumer's entry is its group's"))).count()
+    }
+
+    /// Notes a delivery: it is the entry's only owner from now on.
+    pub fn assign(&mut self, id: StreamId, pending: Pending) {
+        let before = self.pending.insert(id, pending);
+        if before.is_some_and(|before| before.consumer == pending.consumer) {
+            return;
+        }
+        if let Some(before) = before {
+            self.consumer_mut(before.consumer).pending.remove(&id);
+        }
+        self.consumer_mut(pending.consumer).pending.insert(id);
+    }
+
+    /// Notes that an entry is done with; tells whether it was delivered and not acknowledged before.
+    pub fn acknowledge(&mut self, id: StreamId) -> bool {
+        let Some(pending) = self.pending.remove(&id) else { return false };
+        self.consumer_mut(pending.consumer).pending.remove(&id);
+        true
+    }
+
+    /// Whether the group will be given the entry, or has been and did not acknowledge it.
+    pub(super) fn needs(&self, id: StreamId) -> bool {
+        id > self.last_id || self.pending.contains_key(&id)
+    }
+
+    /// How many allocations there are to free, about.
+    pub fn allocations(&self) -> usize {
+        self.pending.len() * 2 / NODE_LEN + self.consumers.len() * 3 + 1
+    }
+
+    /// Bytes of memory beside the group itself, about: trees have room for more than they hold.
+    pub(super) fn memory(&self) -> usize {
+        let pending = size_of::<(StreamId, Pending)>() + size_of::<StreamId>();
+        let consumer = size_of::<(ConsumerNumber, Consumer)>() + size_of::<(Box<[u8]>, ConsumerNumber)>();
+        let names: usize = self.names.keys().map(|name| name.len() * 2).sum();
+        (self.pending.len() * pending + self.consumers.len() * consumer) * 4 / 3 + names
+    }
+}

@@ -1,0 +1,19 @@
+//! Streams: an index.
+
+mod block;
+mod counters;
+mod delivery;
+mod entries;
+mod group;
+mod id;
+mod limits;
+mod value;
+mod varint;
+
+pub use block::{Block, Entry};
+pub use delivery::{Acknowledgement, Claim, Claimed};
+pub use entries::{Keep, Reach, TakenBlocks, Trim};
+pub use group::{Consumer, ConsumerNumber, Group, Pending};
+pub use id::StreamId;
+pub use limits::StreamLimits;
+pub use value::{Deletion, References, Stream, StreamState};

@@ -1,0 +1,189 @@
+//! A collection whose members may expire: its elements in whatever form its type has, and beside them the deadlines of
+//! those that have one. Knows no particular type, and no clock: the time is passed in.
+//!
+//! Without a deadline there is one word more than the elements. With one the collection is an object, however small it
+//! is: what lies in the entry of its key has nothing beside it.
+
+use super::{Collection, MemberDeadlines, Object, PackedKind, ValueType};
+use tenon_ds::packed::{IntText, Item};
+
+/// The elements of a collection whose members may expire.
+pub trait MemberForm: Default + 'static {
+    /// Which type it is.
+    const VALUE_TYPE: ValueType;
+
+    /// What reading needs; it borrows from the entry or the object.
+    type View<'a>: Copy;
+
+    /// The elements, for reading.
+    fn view(&self) -> Self::View<'_>;
+
+    /// How many members there are.
+    fn len(view: Self::View<'_>) -> usize;
+
+    /// Whether the member is there; its bytes need not be canonical.
+    fn has(view: Self::View<'_>, member: &[u8]) -> bool;
+
+    /// Takes a member out; tells whether it was there.
+    fn take(&mut self, member: &[u8]) -> bool;
+
+    /// The elements in these packed bytes, for reading; `None` when they are of another type.
+    fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<Self::View<'_>>;
+
+    /// The elements in these packed bytes, to be changed; `None` when they are of another type.
+    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Self>;
+
+    /// The packed bytes, while the elements are packed.
+    fn packed(&self) -> Option<(PackedKind, &[u8])>;
+
+    /// The packed bytes' allocation, to be used again; `None` when there is none.
+    fn into_packed_bytes(self) -> Option<Vec<u8>>;
+
+    /// The collection that an object is, if it is of this type.
+    fn of_object(object: &Object) -> Option<&WithDeadlines<Self>>;
+
+    /// The collection that an object is, to be changed where it is.
+    fn of_object_mut(object: &mut Object) -> Option<&mut WithDeadlines<Self>>;
+
+    /// The object for a collection.
+    fn into_object(collection: WithDeadlines<Self>) -> Object;
+
+    /// Bytes of memory beside this itself.
+    fn memory(&self) -> usize;
+}
+
+/// A collection of elements in this form, and when they expire.
+#[derive(Clone, Debug, Default)]
+pub struct WithDeadlines<F> {
+    pub(super) form: F,
+    /// Never empty. Only members that are there have a deadline.
+    deadlines: Option<Box<MemberDeadlines>>,
+}
+
+impl<F: MemberForm> Collection for WithDeadlines<F> {
+    const VALUE_TYPE: ValueType = F::VALUE_TYPE;
+
+    type View<'a> = F::View<'a>;
+
+    fn view(&self) -> F::View<'_> {
+        self.form.view()
+    }
+
+    fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<F::View<'_>> {
+        F::view_packed(form, bytes)
+    }
+
+    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Self> {
+        F::from_packed(form, bytes).map(WithDeadlines::from)
+    }
+
+    fn packed(&self) -> Option<(PackedKind, &[u8])> {
+        if self.deadlines.is_some() { None } else { self.form.packed() }
+    }
+
+    fn into_packed_bytes(self) -> Option<Vec<u8>> {
+        self.form.into_packed_bytes()
+    }
+
+    fn of_object(object: &Object) -> Option<&Self> {
+        F::of_object(object)
+    }
+
+    fn of_object_mut(object: &mut Object) -> Option<&mut Self> {
+        F::of_object_mut(object)
+    }
+
+    fn into_object(self) -> Object {
+        F::into_object(self)
+    }
+
+    fn is_empty(&self) -> bool {
+        F::len(self.form.view()) == 0
+    }
+
+    fn deadlines(&self) -> Option<&MemberDeadlines> {
+        self.deadlines.as_deref()
+    }
+}
+
+impl<F> From<F> for WithDeadlines<F> {
+    fn from(form: F) -> WithDeadlines<F> {
+        WithDeadlines { form, deadlines: None }
+    }
+}
+
+impl<F: MemberForm> WithDeadlines<F> {
+    /// Whether the member is there; its bytes need not be canonical.
+    pub fn has(&self, member: &[u8]) -> bool {
+        F::has(self.form.view(), member)
+    }
+
+    /// The deadline of a member in milliseconds since the UNIX epoch.
+    pub fn deadline_ms(&self, member: &[u8]) -> Option<u64> {
+        self.deadlines.as_ref()?.of(member)
+    }
+
+    /// Gives a member a deadline.
+    ///
+    /// # Panics
+    /// When it is not there, or the deadline is later than any can be.
+    pub fn set_deadline(&mut self, member: &[u8], deadline_ms: u64) {
+        assert!(self.has(member), "only what is there expires");
+        self.deadlines.get_or_insert_default().set(member, deadline_ms);
+    }
+
+    /// Takes a member's deadline away; tells whether it had one.
+    pub fn persist(&mut self, member: &[u8]) -> bool {
+        let Some(deadlines) = &mut self.deadlines else { return false };
+        let had = deadlines.remove(member);
+        self.deadlines.take_if(|deadlines| deadlines.is_empty());
+        had
+    }
+
+    /// Takes a member out with its deadline; tells whether it was there.
+    pub fn take(&mut self, member: &[u8]) -> bool {
+        self.persist(member);
+        self.form.take(member)
+    }
+
+    /// Calls `remove` with the elements and with what it is to call for each member that it takes out.
+    pub(super) fn removing<R>(&mut self, remove: impl FnOnce(&mut F, &mut dyn FnMut(Item<'_>)) -> R) -> R {
+        let WithDeadlines { form, deadlines } = self;
+        let result = remove(form, &mut |member| {
+            if let Some(deadlines) = deadlines {
+                deadlines.remove(member.as_bytes(&mut IntText::new()));
+            }
+        });
+        deadlines.take_if(|deadlines| deadlines.is_empty());
+        result
+    }
+
+    /// Whether any member has a deadline.
+    pub(super) fn has_deadlines(&self) -> bool {
+        self.deadlines.is_some()
+    }
+
+    /// Takes out members whose deadlines are past, the first ones first and at most so many; tells how many there were.
+    pub fn take_past(&mut self, now_ms: u64, at_most: usize) -> usize {
+        let Some(deadlines) = &mut self.deadlines else { return 0 };
+        let form = &mut self.form;
+        let count = deadlines.take_past(now_ms, at_most, |member| {
+            let was_there = form.take(member);
+            debug_assert!(was_there, "only what is there has a deadline");
+        });
+        self.deadlines.take_if(|deadlines| deadlines.is_empty());
+        count
+    }
+
+    /// Whether the deadlines of all members are past.
+    pub fn is_past(&self, now_ms: u64) -> bool {
+        self.deadlines.as_ref().is_some_and(|deadlines| {
+            deadlines.len() == F::len(self.form.view()) && deadlines.past(now_ms) == deadlines.len()
+        })
+    }
+
+    /// Bytes of memory beside the collection itself.
+    pub fn memory(&self) -> usize {
+        self.form.memory() + self.deadlines.as_ref().map_or(0, |deadlines| deadlines.memory())
+    }
+}
