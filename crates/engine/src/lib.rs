@@ -39,6 +39,7 @@ pub mod notify;
 pub mod onlookers;
 pub mod outbox;
 pub mod pause;
+pub mod prefixes;
 pub mod pubsub;
 pub mod random;
 pub mod rates;
