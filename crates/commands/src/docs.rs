@@ -49,7 +49,7 @@ pub fn docs() -> String {
             subcommands.into_iter().for_each(|subcommand| row(&mut page, subcommand));
         }
     }
-    page.push_str("\n## Memcached\n\nIn the classic text protocol.\n\n| verb | what it does |\n| --- | --- |\n");
+    page.push_str("\n## Memcached\n\nIn the text protocol.\n\n| verb | what it does |\n| --- | --- |\n");
     for verb in VERBS {
         let form = format!("{} {}", verb.name, verb.syntax);
         let _ = writeln!(page, "| `{}` | {} |", escaped(form.trim_end()), escaped(verb.summary));

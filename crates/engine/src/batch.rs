@@ -7,6 +7,7 @@ use crate::errors::CmdError;
 use crate::table::Resolved;
 use tenon_store::hash::KeyHash;
 use tenon_wire::memcache::Step;
+use tenon_wire::memcache::binary::BinaryStep;
 use tenon_wire::{ArgSpans, Span};
 
 /// The lists that batches are parsed into, kept by the worker so that they are allocated once.
@@ -18,6 +19,8 @@ pub struct BatchScratch {
     pub calls: Vec<Call>,
     /// A memcached client's requests.
     pub requests: Vec<TextStep>,
+    /// The same in the binary protocol.
+    pub binary: Vec<BinaryStep>,
     /// The hashes of those requests' keys, in order.
     pub hashes: Vec<KeyHash>,
 }
@@ -37,6 +40,7 @@ impl BatchScratch {
     pub fn clear(&mut self) {
         self.calls.clear();
         self.requests.clear();
+        self.binary.clear();
         self.hashes.clear();
         self.args.clear();
         let most = self.args.spans.capacity().max(self.args.scratch.capacity()).max(self.hashes.capacity());

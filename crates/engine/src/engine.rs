@@ -14,6 +14,7 @@ use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
 use crate::onlookers::Onlookers;
 use crate::pause::Pause;
+use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
@@ -126,6 +127,8 @@ pub struct Engine {
     pub worker_stats: Vec<Arc<WorkerStats>>,
     /// When everything is to be flushed.
     pub flush_schedule: FlushSchedule,
+    /// What memcached's clients ask for, by prefixes of keys.
+    pub prefixes: Prefixes,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
@@ -184,6 +187,7 @@ impl Engine {
             errors: Mutex::default(),
             worker_stats,
             flush_schedule: FlushSchedule::default(),
+            prefixes: Prefixes::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
@@ -374,6 +378,7 @@ impl Engine {
         self.forgotten_changes.store(self.changes(), Ordering::Relaxed);
         self.worker_stats.iter().for_each(|stats| stats.reset());
         self.errors.lock().clear();
+        self.prefixes.reset();
         self.rates.reset();
         self.acl.log.reset_counts();
         self.refused_connections.store(0, Ordering::Relaxed);

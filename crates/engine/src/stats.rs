@@ -60,6 +60,8 @@ counters! {
         changes,
         /// Keys removed because their time had come.
         expired,
+        /// Of those, keys that a client was about to use.
+        expired_in_use,
         /// Members removed because their time had come.
         expired_members,
         /// Milliseconds that removed keys and members were overdue, summed.
@@ -102,6 +104,8 @@ counters! {
         mc_touch,
         /// memcached: touch and gat requests whose key was there.
         mc_touch_hits,
+        /// memcached: meta commands.
+        mc_meta,
         /// memcached: flush_all requests.
         mc_flush,
         /// memcached: incr requests whose key was there.

@@ -1,16 +1,22 @@
-//! A memcached client's connection: bytes to requests of the text protocol, and their answers. Knows no socket, and of
+//! A memcached client's connection: bytes to requests of either protocol, and their answers. Knows no socket, and of
 //! the verbs only which handler runs which request.
 //!
 //! Clients live in database 0. `requirepass` and users are the other front end's: memcached's text protocol has no
 //! place for them, so who may reach this port may use it.
 
+mod binary;
+mod keys;
+mod meta;
+
+use self::keys::{Keys, bytes_of};
 use crate::Flow;
 use crate::memcache_watch::Watch;
 use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tenon_commands::memcache::admin::{self, DATABASE};
+use tenon_commands::memcache::admin;
+use tenon_commands::memcache::crawler::{self, Crawl, Dump};
 use tenon_commands::memcache::get::{self, Reading};
 use tenon_commands::memcache::store::{self, Data, Item};
 use tenon_commands::memcache::{Answer, arith, delete, stats, touch};
@@ -18,11 +24,11 @@ use tenon_engine::Engine;
 use tenon_engine::args::BigArg;
 use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::clients::Client;
-use tenon_engine::context::KeyCx;
 use tenon_engine::pause::PauseMode;
-use tenon_engine::store::hash::KeyHash;
 use tenon_engine::store::types::Rope;
-use tenon_engine::wire::memcache::{Fatal, Limits, Refusal, Request, RequestError, Step, StoreVerb, TextDecoder};
+use tenon_engine::wire::memcache::TextDecoder;
+use tenon_engine::wire::memcache::binary::{BinaryDecoder, REQUEST_MAGIC};
+use tenon_engine::wire::memcache::{Fatal, Limits, MetaWords, Refusal, Request, RequestError, Step, StoreVerb};
 use tenon_engine::wire::{OutBuf, Place, Span};
 use tenon_engine::worker::Worker;
 
@@ -38,12 +44,16 @@ const BIG_MIN: usize = 64 * 1024;
 pub struct MemcacheConnection {
     client: Arc<Client>,
     decoder: TextDecoder,
+    /// In the binary protocol, which the first byte chooses: the decoder that is used instead.
+    binary: Option<BinaryDecoder>,
     /// The bytes of requests that are not complete or could not run yet.
     pending: Vec<u8>,
     /// The data block that is being read, and how many of its bytes are missing.
     filling: Option<(Rope, usize)>,
     /// The data block of the request at the start of `pending`, when it was taken out of the stream.
     big: Option<BigArg>,
+    /// The list of items that is being written.
+    dump: Option<Dump>,
     /// How many keys of the read at the start of `pending` are answered: its client was to take those answers first.
     answered: usize,
 }
@@ -84,6 +94,8 @@ enum Ran {
     Wholly,
     /// It is a read of which so many keys are answered; the client has much unsent output.
     Partly(usize),
+    /// It is answered as far as there is room: the list of items goes on when the client has read.
+    Dumping,
     /// It ends the connection.
     Closing,
 }
@@ -106,9 +118,11 @@ impl MemcacheConnection {
         MemcacheConnection {
             client,
             decoder: TextDecoder::new(),
+            binary: None,
             pending: Vec::new(),
             filling: None,
             big: None,
+            dump: None,
             answered: 0,
         }
     }
@@ -121,6 +135,10 @@ impl MemcacheConnection {
     /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.received(input.len() as u64);
+        let client = &self.client;
+        if input.first() == Some(&REQUEST_MAGIC) && client.received_bytes.load(Ordering::Relaxed) == 0 {
+            self.binary = Some(BinaryDecoder::new());
+        }
         let before = out.len();
         worker.serve(&self.client);
         let mut scratch = worker.take_scratch();
@@ -147,6 +165,10 @@ impl MemcacheConnection {
         if self.client.paused.load(Ordering::Relaxed) {
             self.client.paused.store(false, Ordering::Relaxed);
         }
+        if self.dump.is_some() && !self.go_on_with_dump(engine, worker, out) {
+            self.pending.extend_from_slice(input);
+            return Flow::Drain;
+        }
         if let Some((rope, missing)) = &mut self.filling {
             let (now, rest) = input.split_at(input.len().min(*missing));
             rope.append(now);
@@ -157,7 +179,10 @@ impl MemcacheConnection {
             }
             let (rope, _) = self.filling.take().expect("it was just there");
             self.big = Some(BigArg::new(rope));
-            self.decoder.big_taken();
+            match &mut self.binary {
+                Some(decoder) => decoder.big_taken(),
+                None => self.decoder.big_taken(),
+            }
         }
         if self.pending.is_empty() {
             let progress = self.run_buffer(engine, worker, scratch, input, out);
@@ -199,6 +224,9 @@ impl MemcacheConnection {
         buf: &[u8],
         out: &mut OutBuf,
     ) -> Progress {
+        if self.binary.is_some() {
+            return self.run_binary(engine, worker, scratch, buf, out);
+        }
         let mut at = 0;
         loop {
             let mut start = Start { at, decoder: self.decoder.clone() };
@@ -248,8 +276,7 @@ impl MemcacheConnection {
         at: &mut usize,
         start: &mut Start,
     ) -> Result<Parsed, Fatal> {
-        let limits =
-            Limits { value_max: engine.config.max_value_size() as usize, big_min: BIG_MIN, ..Limits::default() };
+        let limits = limits(engine);
         while scratch.requests.len() < BATCH_MAX && scratch.hashes.len() < BATCH_MAX {
             if *at == buf.len() {
                 return Ok(Parsed::Incomplete);
@@ -257,7 +284,7 @@ impl MemcacheConnection {
             let args_from = scratch.args.spans.len();
             let step = self.decoder.next(buf, *at, &mut scratch.args, &limits)?;
             let mut note = |key: Span| {
-                let hash = engine.shards.hash(bytes_of(key, buf));
+                let hash = engine.shards.hash(bytes_of(key, buf, &scratch.args.scratch));
                 engine.shards.prefetch(hash);
                 scratch.hashes.push(hash);
             };
@@ -268,6 +295,7 @@ impl MemcacheConnection {
                     | Request::Arithmetic { key, .. }
                     | Request::Delete { key, .. }
                     | Request::Touch { key, .. } => note(key),
+                    Request::Meta { .. } | Request::MetaDebug => note(scratch.args.spans[args_from]),
                     _ => {}
                 },
                 Step::Refused { refusal, .. } => refusal.stale_key.into_iter().for_each(note),
@@ -301,7 +329,8 @@ impl MemcacheConnection {
         mut at: usize,
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
-        let mut keys = Keys { engine, hashes: &scratch.hashes, next: 0, loaded: 0 };
+        let mut keys = Keys::new(engine, &scratch.hashes);
+        let decoded = &scratch.args.scratch;
         let mut args_from = 0;
         let mut ran = 0;
         let mut stopped = Stopped::No;
@@ -323,15 +352,27 @@ impl MemcacheConnection {
             let outcome = match request.step {
                 Step::Request { request, .. } => {
                     let watch = Watch::begin(engine, worker, out);
-                    let ran = self.run(engine, worker, request, args, &mut keys, buf, out);
+                    let ran = match request {
+                        Request::Meta { verb, data, .. } => {
+                            let words = MetaWords::new(args, buf, decoded);
+                            meta::run(engine, worker, verb, words, self.data(data, buf), &mut keys, out);
+                            Ran::Wholly
+                        }
+                        Request::MetaDebug => {
+                            meta::debug(worker, MetaWords::new(args, buf, decoded), &mut keys, out);
+                            Ran::Wholly
+                        }
+                        Request::LruCrawler => self.crawl(engine, worker, &words_of(args, buf), out),
+                        _ => self.run(engine, worker, request, args, &mut keys, buf, out),
+                    };
                     if let Some(watch) = watch {
                         let text = &buf[begins_at..at];
-                        watch.end(engine, worker, &self.client, &request, args, buf, text, out);
+                        watch.end(engine, worker, &self.client, &request, args, buf, decoded, text, out);
                     }
                     ran
                 }
                 Step::Refused { refusal, .. } => {
-                    refuse(worker, refusal, &mut keys, buf, out);
+                    refuse(worker, refusal, &mut keys, buf, decoded, out);
                     Ran::Wholly
                 }
                 Step::Skip { .. } | Step::Incomplete | Step::Big { .. } => unreachable!("none of these is kept"),
@@ -341,6 +382,11 @@ impl MemcacheConnection {
                 Ran::Wholly => ran += 1,
                 Ran::Partly(answered) => {
                     self.answered = answered;
+                    stopped = Stopped::Output;
+                    break;
+                }
+                Ran::Dumping => {
+                    ran += 1;
                     stopped = Stopped::Output;
                     break;
                 }
@@ -355,11 +401,17 @@ impl MemcacheConnection {
                 break;
             }
         }
+        self.note_ran(worker, ran);
+        (ran, stopped)
+    }
+
+    /// Counts the requests of a batch.
+    #[inline]
+    fn note_ran(&self, worker: &Worker, ran: usize) {
         worker.stats.all.commands.add(ran as u64);
         let client = &self.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         client.commands.store(client.commands.load(Ordering::Relaxed) + ran as u64, Ordering::Relaxed);
-        (ran, stopped)
     }
 
     /// Runs one request, or what is left of it.
@@ -378,16 +430,22 @@ impl MemcacheConnection {
         let (answer, noreply) = match request {
             Request::Get { verb, exptime, last } => {
                 let reading = Reading::of(verb, exptime);
-                let (before, behind) = (keys.next, keys.next + args.len());
+                let (before, behind) = (keys.passed(), keys.passed() + args.len());
                 keys.skip_to(before + self.answered);
                 let mut failed = None;
+                let counts_prefixes = engine.prefixes.is_on();
                 for &key in &args[self.answered..] {
                     if out.len() > OUTPUT_PAUSE {
-                        return Ran::Partly(keys.next - before);
+                        return Ran::Partly(keys.passed() - before);
                     }
-                    if let Err(answer) = keys.visit(worker, bytes_of(key, buf), |cx| get::get(cx, reading, out)) {
-                        failed = Some(answer);
-                        break;
+                    let key = bytes_of(key, buf, &[]);
+                    match keys.visit(worker, key, |cx| get::get(cx, reading, out)) {
+                        Ok(is_hit) if counts_prefixes => count_get(engine, key, is_hit),
+                        Ok(_) => {}
+                        Err(answer) => {
+                            failed = Some(answer);
+                            break;
+                        }
                     }
                 }
                 keys.skip_to(behind);
@@ -402,11 +460,11 @@ impl MemcacheConnection {
                 }
             }
             Request::Store { verb, key, flags, exptime, data, noreply } => {
-                let data = match data.resolve(buf, &[]) {
-                    Place::Bytes(bytes) => Data::Bytes(bytes),
-                    Place::Big(_) => Data::Big(self.big.as_ref().expect("the data block was taken out of the stream")),
-                };
-                let key = bytes_of(key, buf);
+                let data = self.data(data, buf);
+                let key = bytes_of(key, buf, &[]);
+                if engine.prefixes.is_on() {
+                    engine.prefixes.count(key, |counts| counts.sets += 1);
+                }
                 if engine.make_room(worker) {
                     (keys.visit(worker, key, |cx| store::store(cx, verb, Item { flags, exptime, data })), noreply)
                 } else {
@@ -420,17 +478,23 @@ impl MemcacheConnection {
                 }
             }
             Request::Arithmetic { verb, key, delta, noreply } => {
-                let key = bytes_of(key, buf);
+                let key = bytes_of(key, buf, &[]);
                 if engine.make_room(worker) {
                     (keys.visit(worker, key, |cx| arith::arithmetic(cx, verb, delta)), noreply)
                 } else {
-                    keys.skip_to(keys.next + 1);
+                    keys.skip_to(keys.passed() + 1);
                     (Answer::OutOfMemory, noreply)
                 }
             }
-            Request::Delete { key, noreply } => (keys.visit(worker, bytes_of(key, buf), delete::delete), noreply),
+            Request::Delete { key, noreply } => {
+                let key = bytes_of(key, buf, &[]);
+                if engine.prefixes.is_on() {
+                    engine.prefixes.count(key, |counts| counts.deletes += 1);
+                }
+                (keys.visit(worker, key, delete::delete), noreply)
+            }
             Request::Touch { key, exptime, noreply } => {
-                (keys.visit(worker, bytes_of(key, buf), |cx| touch::touch(cx, exptime)), noreply)
+                (keys.visit(worker, bytes_of(key, buf, &[]), |cx| touch::touch(cx, exptime)), noreply)
             }
             Request::FlushAll { exptime, noreply } => (admin::flush_all(engine, worker, exptime), noreply),
             Request::Verbosity { level, noreply } => (admin::verbosity(engine, level), noreply),
@@ -443,11 +507,18 @@ impl MemcacheConnection {
                 return Ran::Wholly;
             }
             Request::Stats => {
-                let kind = args.first().map(|&word| bytes_of(word, buf));
-                stats::stats(engine, worker, &self.client, kind, out.tail());
+                stats::stats(engine, worker, &self.client, &words_of(args, buf), out.tail());
+                return Ran::Wholly;
+            }
+            Request::MetaNoop => {
+                worker.stats.all.mc_meta.add(1);
+                out.tail().extend_from_slice(b"MN\r\n");
                 return Ran::Wholly;
             }
             Request::Quit => return Ran::Closing,
+            Request::Lru => (crawler::lru(&words_of(args, buf)), false),
+            Request::Slabs => (crawler::slabs(&words_of(args, buf)), false),
+            Request::Meta { .. } | Request::MetaDebug | Request::LruCrawler => unreachable!("these run elsewhere"),
         };
         if answer.is_error() {
             worker.stats.all.errors.add(1);
@@ -456,6 +527,42 @@ impl MemcacheConnection {
             answer.write(out.tail());
         }
         Ran::Wholly
+    }
+
+    /// Does what the words behind `lru_crawler` say.
+    fn crawl(&mut self, engine: &Engine, worker: &mut Worker, words: &[&[u8]], out: &mut OutBuf) -> Ran {
+        match crawler::crawl(words) {
+            Crawl::Answer(answer) => answer.write(out.tail()),
+            Crawl::Dump(dump) => {
+                self.dump = Some(dump);
+                if !self.go_on_with_dump(engine, worker, out) {
+                    return Ran::Dumping;
+                }
+            }
+        }
+        Ran::Wholly
+    }
+
+    /// Writes as much of the list of items as there is room for; tells whether that was the rest.
+    fn go_on_with_dump(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> bool {
+        while let Some(dump) = &mut self.dump {
+            if out.len() > OUTPUT_PAUSE {
+                return false;
+            }
+            if dump.step(engine, worker, out.tail()) {
+                self.dump = None;
+            }
+        }
+        true
+    }
+
+    /// The data block of a request.
+    #[inline]
+    fn data<'a>(&'a self, data: Span, buf: &'a [u8]) -> Data<'a> {
+        match data.resolve(buf, &[]) {
+            Place::Bytes(bytes) => Data::Bytes(bytes),
+            Place::Big(_) => Data::Big(self.big.as_ref().expect("the data block was taken out of the stream")),
+        }
     }
 
     /// Ends a stream that cannot be followed any further.
@@ -480,57 +587,33 @@ impl MemcacheConnection {
     }
 }
 
-/// The keys of a batch, visited in order. The memory of the next `BATCH_MAX` is loaded before the first of them is.
-struct Keys<'a> {
-    engine: &'a Engine,
-    hashes: &'a [KeyHash],
-    /// The next key to visit.
-    next: usize,
-    /// Keys before this one are loaded.
-    loaded: usize,
+/// The words behind a verb.
+fn words_of<'a>(args: &[Span], buf: &'a [u8]) -> Vec<&'a [u8]> {
+    args.iter().map(|&word| bytes_of(word, buf, &[])).collect()
 }
 
-impl Keys<'_> {
-    /// Visits the next key.
-    #[inline]
-    fn visit<R>(&mut self, worker: &mut Worker, key: &[u8], visit: impl FnOnce(&mut KeyCx<'_>) -> R) -> R {
-        if self.next == self.loaded {
-            self.load();
-        }
-        let hash = self.hashes[self.next];
-        self.next += 1;
-        self.engine.with_key(worker, DATABASE, hash, key, visit)
-    }
+/// Counts a read by the prefix of its key.
+fn count_get(engine: &Engine, key: &[u8], is_hit: bool) {
+    engine.prefixes.count(key, |counts| {
+        counts.gets += 1;
+        counts.hits += u64::from(is_hit);
+    });
+}
 
-    /// Leaves the keys before this one out.
-    #[inline]
-    fn skip_to(&mut self, next: usize) {
-        self.next = next;
-        self.loaded = self.loaded.max(next);
-    }
-
-    #[inline]
-    fn load(&mut self) {
-        let until = self.hashes.len().min(self.next + BATCH_MAX);
-        // A single key is looked for at once.
-        if until - self.next > 1 {
-            for &hash in &self.hashes[self.next..until] {
-                self.engine.shards.prefetch_entry(DATABASE, hash);
-            }
-        }
-        self.loaded = until;
-    }
+/// How much a client may ask for.
+fn limits(engine: &Engine) -> Limits {
+    Limits { value_max: engine.config.max_value_size() as usize, big_min: BIG_MIN, ..Limits::default() }
 }
 
 /// Answers a request that was refused as it was read.
 #[cold]
-fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8], out: &mut OutBuf) {
+fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8], decoded: &[u8], out: &mut OutBuf) {
     worker.stats.all.errors.add(1);
     if refusal.error == RequestError::TooLarge {
         worker.stats.all.mc_too_large.add(1);
     }
     if let Some(key) = refusal.stale_key {
-        keys.visit(worker, bytes_of(key, buf), delete::drop_stale);
+        keys.visit(worker, bytes_of(key, buf, decoded), delete::drop_stale);
     }
     if !refusal.noreply {
         out.tail().extend_from_slice(refusal.error.text().as_bytes());
@@ -545,6 +628,7 @@ fn waits(mode: PauseMode, step: &Step) -> bool {
         (PauseMode::All, _) => true,
         (PauseMode::Write, Step::Request { request, .. }) => match request {
             Request::Get { exptime, .. } => exptime.is_some(),
+            Request::Meta { writes, .. } => *writes,
             Request::Store { .. }
             | Request::Arithmetic { .. }
             | Request::Delete { .. }
@@ -562,14 +646,5 @@ fn end_of(step: &Step) -> usize {
     match step {
         Step::Request { end, .. } | Step::Refused { end, .. } | Step::Skip { end } => *end,
         Step::Incomplete | Step::Big { .. } => unreachable!("a batch holds whole requests"),
-    }
-}
-
-/// A key or word, which is always in the buffer.
-#[inline]
-fn bytes_of(span: Span, buf: &[u8]) -> &[u8] {
-    match span.resolve(buf, &[]) {
-        Place::Bytes(bytes) => bytes,
-        Place::Big(_) => unreachable!("only data blocks are taken out of the stream"),
     }
 }

@@ -18,7 +18,8 @@ impl Watch {
         engine.onlookers.are_there().then(|| Watch(engine.measure(worker, out.len())))
     }
 
-    /// Shows a request that has run. `text` is what the client sent, `list` the spans of a read's keys in `buf`.
+    /// Shows a request that has run. `text` is what the client sent, `list` the spans of a read's keys in `buf`,
+    /// or in `decoded` where they had to be decoded.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "all that a request is")]
     pub fn end(
@@ -29,16 +30,20 @@ impl Watch {
         request: &Request,
         list: &[Span],
         buf: &[u8],
+        decoded: &[u8],
         text: &[u8],
         out: &OutBuf,
     ) {
         if let Some(measured) = self.0 {
             let keys: Vec<&[u8]> = match request {
-                Request::Get { .. } => list.iter().filter_map(|&span| in_buffer(span, buf)).collect(),
+                Request::Get { .. } => list.iter().filter_map(|&span| in_buffer(span, buf, decoded)).collect(),
+                Request::Meta { .. } | Request::MetaDebug => {
+                    list.first().and_then(|&span| in_buffer(span, buf, decoded)).into_iter().collect()
+                }
                 Request::Store { key, .. }
                 | Request::Arithmetic { key, .. }
                 | Request::Delete { key, .. }
-                | Request::Touch { key, .. } => in_buffer(*key, buf).into_iter().collect(),
+                | Request::Touch { key, .. } => in_buffer(*key, buf, decoded).into_iter().collect(),
                 _ => Vec::new(),
             };
             engine.note_cost(worker, &measured, keys.into_iter(), text.len() as u64, out.len());
@@ -47,8 +52,8 @@ impl Watch {
     }
 }
 
-fn in_buffer(span: Span, buf: &[u8]) -> Option<&[u8]> {
-    match span.resolve(buf, &[]) {
+fn in_buffer<'a>(span: Span, buf: &'a [u8], decoded: &'a [u8]) -> Option<&'a [u8]> {
+    match span.resolve(buf, decoded) {
         Place::Bytes(bytes) => Some(bytes),
         Place::Big(_) => None,
     }

@@ -87,6 +87,14 @@ impl AccessClock {
         self.seconds.wrapping_sub(access) & CLOCK_MASK
     }
 
+    /// Seconds since the last access as far as is known: where frequencies are kept, in steps of a minute.
+    pub fn seconds_since(&self, access: u32) -> u32 {
+        match self.noting {
+            Noting::Clock => self.idle_seconds(access),
+            Noting::Frequency { .. } => u32::from(self.minutes.wrapping_sub((access >> 8) as u16)) * 60,
+        }
+    }
+
     /// The bits of a key that was last accessed `seconds` ago (RESTORE's IDLETIME).
     pub fn idle_since(&self, seconds: u32) -> u32 {
         self.seconds.wrapping_sub(seconds) & CLOCK_MASK
@@ -108,6 +116,7 @@ mod tests {
         let after = AccessClock::new(Noting::Clock, (u64::from(CLOCK_MASK) + 11) * 1_000);
         assert_eq!(after.idle_seconds(before.created()), 11);
         assert_eq!(after.idle_seconds(after.idle_since(30)), 30);
+        assert_eq!(after.seconds_since(before.created()), 11);
     }
 
     #[test]
@@ -131,6 +140,7 @@ mod tests {
         let later = AccessClock::new(noting, 1_000_000 + 100 * 60_000);
         assert_eq!(later.frequency(access), clock.frequency(access) - 100);
         assert_eq!(later.frequency(clock.created()), 0);
+        assert_eq!(later.seconds_since(clock.created()), 6_000);
     }
 
     #[test]

@@ -14,12 +14,16 @@
 
 mod content;
 mod header;
+mod marks;
 mod shape;
+#[cfg(test)]
+mod tests;
 
 use crate::keyspace::is_past;
 use crate::types::Object;
 pub use content::{Meta, NewValue, ValueRef};
 use header::{HEADER, Header, Kind, NO_CAS, NO_DEADLINE, field};
+pub use marks::Marks;
 use shape::Shape;
 use std::fmt;
 use std::marker::PhantomData;
@@ -59,7 +63,7 @@ impl Entry {
         };
         let shape = Shape::of(key.len(), &value, meta);
         let entry = Entry(slab::alloc(shape.size()));
-        let header = shape.header(meta.access);
+        let header = shape.header(meta.access).with_marks(meta.marks);
         // SAFETY: the block has the shape's size, which is where these fields, the key and the value end.
         unsafe {
             entry.0.cast::<Header>().write_unaligned(header);
@@ -300,6 +304,12 @@ impl<'a> EntryRef<'a> {
         self.header().access()
     }
 
+    /// What memcached's meta commands note of the value.
+    #[inline]
+    pub fn marks(self) -> Marks {
+        self.header().marks()
+    }
+
     /// Whether Redis would call the encoding of this short string raw, whatever its length.
     pub fn is_raw(self) -> bool {
         self.header().has(field::RAW)
@@ -307,7 +317,8 @@ impl<'a> EntryRef<'a> {
 
     /// All that is beside key and value.
     pub fn meta(self) -> Meta {
-        Meta { deadline_ms: self.deadline_ms(), cas: self.cas(), flags: self.flags(), access: self.access() }
+        let (deadline_ms, cas, flags) = (self.deadline_ms(), self.cas(), self.flags());
+        Meta { deadline_ms, cas, flags, access: self.access(), marks: self.marks() }
     }
 
     /// Bytes that the entry asked for, a value's own object not counted.
@@ -321,6 +332,11 @@ impl<'a> EntryRef<'a> {
     pub fn is_draining(self) -> bool {
         // SAFETY: the entry's block was allocated with this size.
         unsafe { slab::is_draining(self.0, self.size()) }
+    }
+
+    /// The number of the slab's class that the entry is in (`slab::class_number`).
+    pub fn size_class(self) -> usize {
+        slab::class_number(self.size())
     }
 
     /// Bytes of memory that the entry and its object take.
@@ -356,6 +372,22 @@ impl<'a> EntryMut<'a> {
     #[inline]
     pub fn set_access(&mut self, access: u32) {
         self.set_header(self.view().header().with_access(access));
+    }
+
+    /// Sets the access clock or frequency, and marks the item as fetched.
+    #[inline]
+    pub fn fetched(&mut self, access: u32) {
+        let header = self.view().header();
+        let fetched = header.fetched(access);
+        // The clock counts seconds: most reads of a busy key find both set, and leave its cache line clean.
+        if header != fetched {
+            self.set_header(fetched);
+        }
+    }
+
+    /// Sets what memcached's meta commands note of the value.
+    pub fn set_marks(&mut self, marks: Marks) {
+        self.set_header(self.view().header().with_marks(marks));
     }
 
     /// Notes that the short string was changed since it was set. The next value that is set takes the note away.
@@ -412,7 +444,7 @@ impl<'a> EntryMut<'a> {
         let fits = self.has_room_for(meta);
         if fits {
             self.write_meta(meta);
-            self.set_access(meta.access);
+            self.set_header(self.view().header().with_access(meta.access).with_marks(meta.marks));
         }
         fits
     }
@@ -454,7 +486,7 @@ impl<'a> EntryMut<'a> {
         let header = self.view().header();
         let fits = header.is_plain() && bytes.len() == header.plain_value_len();
         if fits {
-            self.set_header(header.with_access(access));
+            self.set_header(header.with_access(access).with_marks(Marks::NONE));
             // SAFETY: without fields the value lies behind header and key, and it is as long as the new one, which is
             // not part of the entry: that is borrowed exclusively.
             unsafe {
@@ -479,7 +511,7 @@ impl<'a> EntryMut<'a> {
     /// Writes value and `meta` where they are when they fit the entry's block; gives the value back when not.
     pub fn try_overwrite<'v>(&mut self, value: NewValue<'v>, meta: &Meta) -> Result<(), NewValue<'v>> {
         if let NewValue::Bytes(bytes) = value
-            && (meta.deadline_ms, meta.cas, meta.flags) == (None, None, 0)
+            && (meta.deadline_ms, meta.cas, meta.flags, meta.marks) == (None, None, 0, Marks::NONE)
             && self.try_write_over(bytes, meta.access)
         {
             return Ok(());
@@ -501,7 +533,7 @@ impl<'a> EntryMut<'a> {
             self.set_header(header.with_value_len(bytes.len()));
         }
         self.write_meta(meta);
-        self.set_access(meta.access);
+        self.set_header(self.view().header().with_access(meta.access).with_marks(meta.marks));
         let old = (header.kind() == Kind::Object).then(|| self.view().object_address());
         // SAFETY: the value's place holds a value of this kind; a block of the same class has room for the new
         // length. The old object has no other owner once its address is overwritten.
@@ -528,111 +560,5 @@ impl<'a> EntryMut<'a> {
                 NewValue::Object(object) => place.cast::<*mut Object>().write_unaligned(Box::into_raw(object)),
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn metas() -> Vec<Meta> {
-        let mut metas = Vec::new();
-        for deadline_ms in [None, Some(0), Some(1_700_000_000_000)] {
-            for cas in [None, Some(7)] {
-                for flags in [0, u32::MAX] {
-                    metas.push(Meta { deadline_ms, cas, flags, access: 0xab_cdef });
-                }
-            }
-        }
-        metas
-    }
-
-    #[test]
-    fn gives_back_what_was_put_in() {
-        for meta in metas() {
-            for key_len in [0, 1, 16, 255, 256, 70_000] {
-                let key = vec![b'k'; key_len];
-                for value_len in [0, 8, 100, INLINE_LEN_MAX] {
-                    let value = vec![b'v'; value_len];
-                    let entry = Entry::new(&key, NewValue::Bytes(&value), &meta);
-                    assert_eq!(entry.view().key(), key);
-                    assert!(matches!(entry.view().value(), ValueRef::Bytes(v) if v == value));
-                    assert_eq!(entry.view().meta(), meta);
-                }
-                let entry = Entry::new(&key, NewValue::Int(i64::MIN), &meta);
-                assert!(matches!(entry.view().value(), ValueRef::Int(i64::MIN)));
-                let long = vec![b'v'; INLINE_LEN_MAX + 1];
-                let entry = Entry::new(&key, NewValue::Bytes(&long), &meta);
-                assert!(matches!(entry.view().value(), ValueRef::Object(_)));
-                assert_eq!(entry.view().meta(), meta);
-                assert!(entry.into_object().is_some());
-            }
-        }
-    }
-
-    #[test]
-    fn overwrites_in_place_only_what_fits() {
-        for meta in metas() {
-            let step = if cfg!(miri) { 7 } else { 1 };
-            for before in (0..40).step_by(step) {
-                for after in (0..40).step_by(step) {
-                    let mut entry = Entry::new(b"key", NewValue::Bytes(&vec![b'a'; before]), &meta);
-                    let size = entry.view().memory();
-                    let raw = entry.0;
-                    let mut view = EntryMut(raw, PhantomData);
-                    let value = vec![b'b'; after];
-                    let done = view.try_overwrite(NewValue::Bytes(&value), &meta).is_ok();
-                    assert_eq!(entry.view().memory(), size);
-                    if done {
-                        assert!(matches!(entry.view().value(), ValueRef::Bytes(v) if v == value));
-                        assert_eq!(entry.view().meta(), meta);
-                    } else {
-                        entry = Entry::new(b"key", NewValue::Bytes(&value), &meta);
-                        assert_ne!(entry.view().memory(), size, "{before} to {after} bytes would have fitted");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn writes_over_only_what_has_the_same_shape() {
-        for meta in metas() {
-            for key_len in [0, 16, 255, 256] {
-                let key = vec![b'k'; key_len];
-                for (before, after) in [(0, 0), (8, 8), (8, 9), (9, 8), (INLINE_LEN_MAX, INLINE_LEN_MAX)] {
-                    let entry = Entry::new(&key, NewValue::Bytes(&vec![b'a'; before]), &meta);
-                    let value = vec![b'b'; after];
-                    let done = EntryMut(entry.0, PhantomData).try_write_over(&value, 5);
-                    let plain = meta.deadline_ms.is_none() && meta.cas.is_none() && meta.flags == 0 && key_len < 256;
-                    assert_eq!(done, plain && before == after);
-                    let expected = if done { value } else { vec![b'a'; before] };
-                    assert!(matches!(entry.view().value(), ValueRef::Bytes(v) if v == expected));
-                    assert_eq!(entry.view().access(), if done { 5 } else { meta.access });
-                    assert_eq!(entry.view().key(), key);
-                }
-            }
-        }
-        for number in [NewValue::Int(1), NewValue::Object(Box::new(Object::string(b"12345678")))] {
-            let entry = Entry::new(b"k", number, &Meta::default());
-            assert!(!EntryMut(entry.0, PhantomData).try_write_over(b"12345678", 5));
-        }
-    }
-
-    #[test]
-    fn a_deadline_comes_and_goes_in_place() {
-        let mut meta = Meta { deadline_ms: Some(5), ..Meta::default() };
-        let entry = Entry::new(b"key", NewValue::Int(1), &meta);
-        let mut view = EntryMut(entry.0, PhantomData);
-        meta.deadline_ms = None;
-        assert!(view.try_set_meta(&meta));
-        assert_eq!(view.view().deadline_ms(), None);
-        meta.deadline_ms = Some(9);
-        assert!(view.try_set_meta(&meta));
-        assert_eq!(view.view().deadline_ms(), Some(9));
-        meta.flags = 1;
-        assert!(!view.try_set_meta(&meta));
-        view.set_int(3);
-        assert!(matches!(view.view().value(), ValueRef::Int(3)));
     }
 }

@@ -1,7 +1,7 @@
 //! The keyspace against a plain map: random writes, deadlines, removals, scans and the passing of time.
 
 use std::collections::BTreeMap;
-use tenon_store::entry::{Meta, NewValue, ValueRef};
+use tenon_store::entry::{Marks, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHasher;
 use tenon_store::keyspace::{Expired, Keyspace, TICK_MS, is_past};
 use tenon_store::types::Object;
@@ -38,6 +38,7 @@ fn meta(random: &mut Random, now_ms: u64) -> Meta {
         cas: (random.below(4) == 0).then(|| 1 + random.below(100)),
         flags: if random.below(4) == 0 { random.below(1 << 32) as u32 } else { 0 },
         access: random.below(1 << 24) as u32,
+        marks: if random.below(4) == 0 { Marks::STALE.or(Marks::FETCHED) } else { Marks::NONE },
     }
 }
 

@@ -32,6 +32,16 @@ fn resp_value() {
 }
 
 #[test]
+fn memcache_binary() {
+    replay("memcache_binary", checks::memcache_binary);
+}
+
+#[test]
+fn memcache_meta() {
+    replay("memcache_meta", checks::memcache_meta);
+}
+
+#[test]
 fn memcache_text() {
     replay("memcache_text", checks::memcache_text);
 }

@@ -76,6 +76,7 @@ fn memcache_line() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(String::new()),
         1 => (245..255usize).prop_map(|len| "k".repeat(len)),
         1 => Just("1\r".to_owned()),
+        1 => prop::sample::select(vec!["b", "Zm9v", "MS", "T30", "C1", "v", "F!", "Oo", "k"]).prop_map(str::to_owned),
     ];
     let verb = prop::sample::select(vec![
         "get",
@@ -97,6 +98,13 @@ fn memcache_line() -> impl Strategy<Value = Vec<u8>> {
         "quit",
         "shutdown",
         "cache_memlimit",
+        "mg",
+        "ms",
+        "ms k",
+        "md",
+        "ma",
+        "me",
+        "mn",
         "",
         "x",
     ]);

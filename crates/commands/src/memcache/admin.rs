@@ -10,9 +10,8 @@ use tenon_engine::worker::Worker;
 /// The database that memcached's clients live in.
 pub const DATABASE: usize = 0;
 
-/// What clients that look at the version are told: the last memcached without the meta commands, which Tenon does not
-/// have yet, and what it really is.
-pub(super) const VERSION_TEXT: &str = concat!("1.5.22-tenon-", env!("CARGO_PKG_VERSION"));
+/// What clients that look at the version are told: the memcached that the transcripts agree with, and what it really is.
+pub const VERSION_TEXT: &str = concat!("1.6.18-tenon-", env!("CARGO_PKG_VERSION"));
 
 /// Empties the store.
 pub static FLUSH_ALL: TextCommand = TextCommand {

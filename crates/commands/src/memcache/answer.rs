@@ -31,6 +31,8 @@ pub enum Answer {
     OutOfMemoryStoring,
     /// The same for a counter.
     OutOfMemory,
+    /// The same for a counter that is to be made.
+    OutOfMemoryCounting,
     /// The key holds another type than a string.
     WrongType,
     /// A memory limit that is too small to mean megabytes.
@@ -43,6 +45,20 @@ pub enum Answer {
     ShutdownDisabled,
     /// `stats cachedump` is switched off.
     CachedumpDisabled,
+    /// Words that have not the form of their verb.
+    BadFormat,
+    /// No size class.
+    BadClass,
+    /// Memory does not move between size classes by itself.
+    ReassignDisabled,
+    /// Queues that together would be more than memcached lets them be.
+    TooMuchHotAndWarm,
+    /// A factor for queues that is not above 0.
+    NoAgeFactor,
+    /// A crawler that would sleep for longer than a second.
+    SleepTooLong,
+    /// `stats detail` with another word than those it knows.
+    DetailUsage,
     /// No such statistics.
     Unknown,
 }
@@ -64,12 +80,20 @@ impl Answer {
             Answer::TooLarge => "SERVER_ERROR object too large for cache",
             Answer::OutOfMemoryStoring => "SERVER_ERROR out of memory storing object",
             Answer::OutOfMemory => "SERVER_ERROR out of memory",
+            Answer::OutOfMemoryCounting => "SERVER_ERROR Out of memory allocating new item",
             Answer::WrongType => "SERVER_ERROR the key holds a value of another type than string",
             Answer::LimitTooSmall => "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m",
             Answer::LimitInBytes => "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes",
             Answer::LimitOutOfBounds => "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust",
             Answer::ShutdownDisabled => "ERROR: shutdown not enabled",
             Answer::CachedumpDisabled => "CLIENT_ERROR stats cachedump not allowed",
+            Answer::BadFormat => "CLIENT_ERROR bad command line format",
+            Answer::BadClass => "BADCLASS invalid class id",
+            Answer::ReassignDisabled => "CLIENT_ERROR slab reassignment disabled",
+            Answer::TooMuchHotAndWarm => "ERROR hot and warm pcts must not exceed 80",
+            Answer::NoAgeFactor => "ERROR hot/warm age factors must be greater than 0",
+            Answer::SleepTooLong => "CLIENT_ERROR sleep must be one second or less",
+            Answer::DetailUsage => "CLIENT_ERROR usage: stats detail on|off|dump",
             Answer::Unknown => "ERROR",
         })
     }

@@ -28,35 +28,38 @@ pub static DECR: TextCommand = TextCommand {
 /// Changes a counter.
 pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answer {
     let Some(slot) = cx.find_for_write() else {
-        let counters = &cx.worker().stats.all;
-        match verb {
-            ArithmeticVerb::Incr => counters.mc_incr_misses.add(1),
-            ArithmeticVerb::Decr => counters.mc_decr_misses.add(1),
-        }
+        count_miss(cx, verb);
         return Answer::NotFound;
     };
     let (number, len) = match number_of(cx, slot) {
         Ok(found) => found,
         Err(answer) => return answer,
     };
-    let counters = &cx.worker().stats.all;
-    let number = match verb {
-        ArithmeticVerb::Incr => {
-            counters.mc_incr_hits.add(1);
-            number.wrapping_add(delta)
-        }
-        ArithmeticVerb::Decr => {
-            counters.mc_decr_hits.add(1);
-            number.saturating_sub(delta)
-        }
-    };
+    count_hit(cx, verb);
+    let number = counted(verb, number, delta);
     put(cx, slot, number, len);
     cx.notify(EventClass::STRING, "incrby");
     Answer::Number(number)
 }
 
+pub(super) fn count_hit(cx: &mut KeyCx<'_>, verb: ArithmeticVerb) {
+    let counters = &cx.worker().stats.all;
+    match verb {
+        ArithmeticVerb::Incr => counters.mc_incr_hits.add(1),
+        ArithmeticVerb::Decr => counters.mc_decr_hits.add(1),
+    }
+}
+
+pub(super) fn count_miss(cx: &mut KeyCx<'_>, verb: ArithmeticVerb) {
+    let counters = &cx.worker().stats.all;
+    match verb {
+        ArithmeticVerb::Incr => counters.mc_incr_misses.add(1),
+        ArithmeticVerb::Decr => counters.mc_decr_misses.add(1),
+    }
+}
+
 /// The number that an item is, and the length of its text.
-fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answer> {
+pub(super) fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answer> {
     let parsed = |text: &[u8]| Some((parse_counter(text)?, text.len()));
     let found = match cx.string(slot).map_err(|_| Answer::WrongType)? {
         ValueRef::Int(int) => u64::try_from(int).ok().map(|number| (number, decimal_len(number))),
@@ -68,8 +71,16 @@ fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answer> {
     found.ok_or(Answer::NonNumeric)
 }
 
+/// A counter's next number.
+pub(super) fn counted(verb: ArithmeticVerb, number: u64, delta: u64) -> u64 {
+    match verb {
+        ArithmeticVerb::Incr => number.wrapping_add(delta),
+        ArithmeticVerb::Decr => number.saturating_sub(delta),
+    }
+}
+
 /// Writes a number where a text of `len` bytes is. As in memcached a text never becomes shorter: blanks fill it up.
-fn put(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
+pub(super) fn put(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     let mut digits = itoa::Buffer::new();
     let text = digits.format(number).as_bytes();
     if text.len() >= len {

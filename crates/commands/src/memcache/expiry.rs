@@ -32,6 +32,22 @@ impl Expiry {
     }
 }
 
+impl Expiry {
+    /// Of an item with this deadline, in milliseconds since the UNIX epoch.
+    pub fn of_deadline(deadline_ms: Option<u64>) -> Expiry {
+        deadline_ms.map_or(Expiry::Never, Expiry::At)
+    }
+
+    /// Seconds that are left at `now_ms`, begun ones counted; `None` when there is no end.
+    pub fn seconds_left(self, now_ms: u64) -> Option<u64> {
+        match self {
+            Expiry::Never => None,
+            Expiry::At(ms) => Some(ms.saturating_sub(now_ms).div_ceil(1_000)),
+            Expiry::Over => Some(0),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,9 @@
 //! get, gets, gat, gats: reading items, and setting their expiry on the way.
 
 use super::answer::Answer;
+use super::expiry::Expiry;
 use super::touch::set_expiry;
-use super::value::shared_pieces;
+use super::value::write_data;
 use super::verb::TextCommand;
 use tenon_engine::context::KeyCx;
 use tenon_engine::store::entry::ValueRef;
@@ -59,12 +60,12 @@ impl Reading {
     }
 }
 
-/// Writes the item of one key, or nothing when it is not there.
+/// Writes the item of one key, or nothing when it is not there; tells whether it is.
 ///
 /// # Errors
 /// When the key holds another type; then the whole request ends with that answer.
 #[inline]
-pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<(), Answer> {
+pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<bool, Answer> {
     let slot = cx.find_for_read();
     let counters = &cx.worker().stats.all;
     // As memcached counts: a read that sets the expiry is a touch.
@@ -73,15 +74,15 @@ pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<(),
         Some(_) => (&counters.mc_touch, &counters.mc_touch_hits),
     };
     all.add(1);
-    let Some(slot) = slot else { return Ok(()) };
+    let Some(slot) = slot else { return Ok(false) };
     hits.add(1);
     let cas = if reading.shows_cas { Some(cx.cas_token(slot)) } else { None };
     let value = cx.string(slot).map_err(|_| Answer::WrongType)?;
     write_item(out, cx.key, cx.entry(slot).flags(), cas, value);
     if let Some(exptime) = reading.exptime {
-        set_expiry(cx, slot, exptime);
+        set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// `VALUE <key> <flags> <bytes> [<cas>]`, and the data; a long string goes out by reference.
@@ -91,10 +92,9 @@ fn write_item(out: &mut OutBuf, key: &[u8], flags: u32, cas: Option<u64>, value:
     match value {
         ValueRef::Bytes(bytes) => write_short(out.tail(), key, flags, cas, bytes),
         ValueRef::Int(int) => write_short(out.tail(), key, flags, cas, digits.format(int).as_bytes()),
-        ValueRef::Object(object) => {
+        ValueRef::Object(_) => {
             write_head(out.tail(), key, flags, cas, string::len(value));
-            shared_pieces(object).for_each(|piece| out.push_shared(piece));
-            out.tail().extend_from_slice(b"\r\n");
+            write_data(out, value);
         }
         ValueRef::Packed(..) => string::no_string(),
     }

@@ -4,9 +4,12 @@
 pub mod admin;
 pub mod answer;
 pub mod arith;
+pub mod binary;
+pub mod crawler;
 pub mod delete;
 pub mod expiry;
 pub mod get;
+pub mod meta;
 pub mod stats;
 pub mod store;
 pub mod touch;
@@ -36,12 +39,22 @@ pub static VERBS: &[&TextCommand] = &[
     // Items.
     &touch::TOUCH,
     &delete::DELETE,
+    // The same, told by flags.
+    &meta::get::MG,
+    &meta::set::MS,
+    &meta::delete::MD,
+    &meta::arith::MA,
+    &meta::debug::ME,
+    &meta::debug::MN,
     // The server.
     &admin::FLUSH_ALL,
     &admin::VERSION,
     &admin::VERBOSITY,
     &stats::STATS,
     &admin::CACHE_MEMLIMIT,
+    &crawler::LRU_CRAWLER,
+    &crawler::LRU,
+    &crawler::SLABS,
     &admin::SHUTDOWN,
     &admin::QUIT,
 ];

@@ -8,7 +8,7 @@ use super::verb::TextCommand;
 use tenon_engine::context::{Deadline, KeyCx};
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
-use tenon_engine::store::entry::INLINE_LEN_MAX;
+use tenon_engine::store::entry::{INLINE_LEN_MAX, Marks};
 use tenon_engine::store::types::Rope;
 use tenon_engine::string::{self, Text};
 use tenon_engine::wire::memcache::StoreVerb;
@@ -99,20 +99,35 @@ pub fn store(cx: &mut KeyCx<'_>, verb: StoreVerb, item: Item<'_>) -> Answer {
 
 #[inline]
 fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, item: Item<'_>) -> Answer {
-    let deadline = match Expiry::of(item.exptime, cx.now_ms()) {
+    let expiry = Expiry::of(item.exptime, cx.now_ms());
+    put_with(cx, slot, item.data, expiry, item.flags, None);
+    Answer::Stored
+}
+
+/// Stores an item, whether there is one or not; gives where it is, if it has not expired already.
+#[inline]
+pub(super) fn put_with(
+    cx: &mut KeyCx<'_>,
+    slot: Option<Slot>,
+    data: Data<'_>,
+    expiry: Expiry,
+    flags: u32,
+    cas: Option<u64>,
+) -> Option<Slot> {
+    let deadline = match expiry {
         Expiry::Never => Deadline::Clear,
         Expiry::At(ms) => Deadline::At(ms),
         Expiry::Over => {
             remove(cx);
-            return Answer::Stored;
+            return None;
         }
     };
-    cx.store(slot, item.data.take().into_value(), deadline, item.flags, None);
+    let slot = cx.store_in_slot(slot, data.take().into_value(), deadline, flags, cas);
     cx.notify(EventClass::STRING, "set");
     if matches!(deadline, Deadline::At(_)) {
         cx.notify(EventClass::GENERIC, "expire");
     }
-    Answer::Stored
+    Some(slot)
 }
 
 fn compare_and_store(cx: &mut KeyCx<'_>, slot: Option<Slot>, token: u64, item: Item<'_>) -> Answer {
@@ -140,17 +155,21 @@ fn may_grow(cx: &KeyCx<'_>, slot: Slot, more: usize) -> bool {
     (len + more) as u64 <= cx.engine().config.max_value_size()
 }
 
-fn append(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
+/// Adds data behind an item's.
+pub(super) fn append(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
     if !may_grow(cx, slot, data.len()) {
         cx.worker().stats.all.mc_too_large.add(1);
         return Answer::TooLarge;
     }
     cx.append(slot, data.take());
+    // The data is as good as new: nobody need replace it.
+    cx.set_marks(slot, Marks::NONE);
     cx.notify(EventClass::STRING, "append");
     Answer::Stored
 }
 
-fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
+/// Adds data before an item's.
+pub(super) fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
     if !may_grow(cx, slot, data.len()) {
         cx.worker().stats.all.mc_too_large.add(1);
         return Answer::TooLarge;

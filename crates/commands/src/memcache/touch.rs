@@ -18,20 +18,21 @@ pub static TOUCH: TextCommand = TextCommand {
 
 /// Sets when the item expires, as the client gave it.
 pub fn touch(cx: &mut KeyCx<'_>, exptime: i64) -> Answer {
-    let slot = cx.find_for_write();
+    let slot = cx.find();
     cx.worker().stats.all.mc_touch.add(1);
     let Some(slot) = slot else { return Answer::NotFound };
     if cx.string(slot).is_err() {
         return Answer::WrongType;
     }
     cx.worker().stats.all.mc_touch_hits.add(1);
-    set_expiry(cx, slot, exptime);
+    cx.note_read(slot);
+    set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
     Answer::Touched
 }
 
-/// Sets when the item in a slot expires, as the client gave it.
-pub(super) fn set_expiry(cx: &mut KeyCx<'_>, slot: Slot, exptime: i64) {
-    match Expiry::of(exptime, cx.now_ms()) {
+/// Sets when the item in a slot expires.
+pub(super) fn set_expiry(cx: &mut KeyCx<'_>, slot: Slot, expiry: Expiry) {
+    match expiry {
         Expiry::Never => {
             let was_to_expire = cx.entry(slot).deadline_ms().is_some();
             cx.set_deadline(slot, None);

@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use tenon_engine::args::BigArg;
+use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::Object;
 use tenon_engine::string::{Text, no_string};
+use tenon_engine::wire::OutBuf;
 
 /// Data that a client has sent.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +35,26 @@ impl<'a> Data<'a> {
     }
 }
 
+/// Writes the data of an item and CR LF behind it.
+#[inline]
+pub(super) fn write_data(out: &mut OutBuf, value: ValueRef<'_>) {
+    write_value(out, value);
+    out.tail().extend_from_slice(b"\r\n");
+}
+
+/// Writes the data of an item; a long string goes out by reference.
+#[inline]
+pub(super) fn write_value(out: &mut OutBuf, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Bytes(bytes) => out.tail().extend_from_slice(bytes),
+        ValueRef::Int(int) => out.tail().extend_from_slice(itoa::Buffer::new().format(int).as_bytes()),
+        ValueRef::Object(object) => shared_pieces(object).for_each(|piece| out.push_shared(piece)),
+        ValueRef::Packed(..) => no_string(),
+    }
+}
+
 /// The pieces of a long string that go out by reference.
-pub(super) fn shared_pieces(object: &Object) -> impl Iterator<Item = Bytes> + '_ {
+fn shared_pieces(object: &Object) -> impl Iterator<Item = Bytes> + '_ {
     let (whole, rope) = match object {
         Object::Shared(bytes) => (Some(bytes.clone()), None),
         Object::Rope(rope) => (None, Some(rope)),

@@ -24,10 +24,10 @@ pub(super) const fn coarse_size(blocks: usize) -> usize {
 
 /// The class of a block of `size` bytes, `1..=SLAB_MAX`.
 #[inline]
-pub(super) fn class_of(size: usize) -> usize {
+pub(super) const fn class_of(size: usize) -> usize {
     debug_assert!(0 < size && size <= SLAB_MAX);
     if size <= FINE_MAX {
-        (size.max(BLOCK_MIN) - 1) / FINE_STEP
+        (if size < BLOCK_MIN { BLOCK_MIN } else { size } - 1) / FINE_STEP
     } else {
         // As many blocks as fit when each has `size` bytes; all of them rounded to eight still fit.
         let blocks = SPAN_BYTES / size.next_multiple_of(8);
@@ -51,6 +51,16 @@ pub fn rounded(size: usize) -> usize {
     }
 }
 
+/// Bytes of a block of the class with this number.
+pub fn class_bytes(number: usize) -> usize {
+    class_size(number - 1)
+}
+
+/// The number of the class that a block of `size` bytes is in, counted from 1; 0 for those that are in none.
+pub const fn class_number(size: usize) -> usize {
+    if size <= SLAB_MAX { class_of(size) + 1 } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +76,7 @@ mod tests {
             assert!(!size.is_multiple_of(8) || room.is_multiple_of(8), "{size} wants to be aligned to eight");
             assert_eq!(class_of(room), class, "{size} and its rounded size {room} differ in class");
             assert_eq!(rounded(size), room);
+            assert_eq!(class_bytes(class_number(size)), room);
             assert!(size <= BLOCK_MIN || class_size(class - 1) < size, "{size} would fit a smaller class");
             assert!(room <= FINE_MAX || room - size <= room / COARSE_BLOCKS_MIN);
         }

@@ -99,7 +99,7 @@ impl Heap {
                 let head = if draining { self.draining.get() } else { self.bin(span) };
                 unlink(head, span);
                 self.waste.set(self.waste.get() - ((*span).bump as usize - first_block(span)));
-                retire_span(NonNull::new_unchecked(span));
+                retire_span(NonNull::new_unchecked(span), (*span).class as usize);
             }
         }
     }
@@ -154,7 +154,7 @@ impl Heap {
             if !span.is_null() {
                 return span;
             }
-            let span = fresh_span().as_ptr();
+            let span = fresh_span(class).as_ptr();
             span.write(Span {
                 heap: self,
                 free: ptr::null_mut(),

@@ -31,5 +31,7 @@ mod span;
 mod spare;
 
 pub use block::{alloc, collect, free};
-pub use classes::{SLAB_MAX, rounded};
+pub use classes::{SLAB_MAX, class_bytes, class_number, rounded};
 pub use drain::{is_draining, may_be_draining, start_draining, stop_draining, waste};
+pub use span::SPAN_BYTES;
+pub use spare::{class_spans, spans};

@@ -4,7 +4,8 @@ use super::heap::Heap;
 use std::ptr;
 use std::sync::atomic::AtomicBool;
 
-pub(super) const SPAN_BYTES: usize = 256 * 1024;
+/// Bytes of a span.
+pub const SPAN_BYTES: usize = 256 * 1024;
 pub(super) const CHUNK_BYTES: usize = 4 * 1024 * 1024;
 pub(super) const HEADER_BYTES: usize = 64;
 pub(super) const SPANS_PER_CHUNK: usize = CHUNK_BYTES / SPAN_BYTES;

@@ -1,8 +1,11 @@
-//! Spans that belong to nobody: where heaps get theirs from and where empty ones go. Knows no classes.
+//! Spans that belong to nobody: where heaps get theirs from and where empty ones go. Of classes it knows only
+//! how many spans each has.
 
+use super::classes::CLASSES;
 use super::span::{CHUNK_BYTES, HEADER_BYTES, SPAN_BYTES, SPANS_PER_CHUNK, Span, first_block, start_of};
 use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 static SPARE_SPANS: Mutex<SpareSpans> = Mutex::new(SpareSpans { ready: None, without_pages: Vec::new() });
@@ -21,8 +24,22 @@ fn spare_spans() -> MutexGuard<'static, SpareSpans> {
 // SAFETY: spare spans belong to nobody; the mutex hands each to one taker.
 unsafe impl Send for SpareSpans {}
 
-/// A span that belongs to nobody, from the spare ones or from a new chunk.
-pub(super) fn fresh_span() -> NonNull<Span> {
+/// How many spans are in use, by class. They come and go rarely enough for all threads to count together.
+static SPANS: [AtomicUsize; CLASSES] = [const { AtomicUsize::new(0) }; CLASSES];
+
+/// How many spans the class with this number has, in all threads.
+pub fn class_spans(number: usize) -> usize {
+    SPANS[number - 1].load(Ordering::Relaxed)
+}
+
+/// How many spans there are in use.
+pub fn spans() -> usize {
+    SPANS.iter().map(|spans| spans.load(Ordering::Relaxed)).sum()
+}
+
+/// A span that belongs to nobody, for blocks of this class: one of the spare ones, or of a new chunk.
+pub(super) fn fresh_span(class: usize) -> NonNull<Span> {
+    SPANS[class].fetch_add(1, Ordering::Relaxed);
     let mut spare = spare_spans();
     if let Some(span) = spare.ready.take().or_else(|| spare.without_pages.pop()) {
         return span;
@@ -39,8 +56,9 @@ pub(super) fn fresh_span() -> NonNull<Span> {
     chunk.cast()
 }
 
-/// Gives an empty span back for reuse by any heap and class.
-pub(super) fn retire_span(span: NonNull<Span>) {
+/// Gives an empty span of this class back for reuse by any heap and class.
+pub(super) fn retire_span(span: NonNull<Span>, class: usize) {
+    SPANS[class].fetch_sub(1, Ordering::Relaxed);
     // Of two empty spans the pages of one go, outside the lock, as the system takes a while over it.
     let further = spare_spans().ready.replace(span);
     if let Some(further) = further {

@@ -9,6 +9,7 @@ use super::help::help;
 use super::live::Config;
 use super::loader::{Loader, Origin};
 use super::machine::Machine;
+use super::memcached;
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -22,7 +23,8 @@ pub enum Invocation {
 }
 
 /// Reads the command line: `[FILE | -] [--name value ...] ... [-]`, without the program's name. Flags come after the
-/// file and override it, wherever a lone `-` (the standard input, as a file) stands.
+/// file and override it, wherever a lone `-` (the standard input, as a file) stands. Behind the word `memcached` stand
+/// memcached's options instead.
 pub fn parse(
     args: impl IntoIterator<Item = OsString>,
     machine: Machine,
@@ -39,6 +41,9 @@ pub fn parse(
         }
     }
     let first = words.first().map_or("", String::as_str);
+    if first == MEMCACHED {
+        return as_memcached(Loader::new(machine), &words[1..]);
+    }
     if let Some(at) = words.iter().position(|word| word == "--help").or((first == "-h").then_some(0)) {
         let topic = words.get(at + 1).map(String::as_str);
         return help(topic).map(Invocation::Help).map_err(fail);
@@ -87,6 +92,27 @@ pub fn parse(
             }
             None => flag_of(&mut loader, flag, values)?,
         }
+    }
+    Ok(Invocation::Run(Box::new(loader.finish()?)))
+}
+
+/// The first word of a command line that is memcached's.
+const MEMCACHED: &str = "memcached";
+
+/// A server in the place of memcached, by its command line.
+fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadError> {
+    let asked = memcached::read(args).map_err(|problem| LoadError { origin: Origin::CommandLine, problem })?;
+    if asked.help {
+        return Ok(Invocation::Help(memcached::help()));
+    }
+    if asked.version {
+        return Ok(Invocation::Version);
+    }
+    for (name, words) in &asked.settings {
+        loader.apply(name, words, &Origin::CommandLine)?;
+    }
+    for (name, text) in asked.idle {
+        loader.warn(name, text);
     }
     Ok(Invocation::Run(Box::new(loader.finish()?)))
 }

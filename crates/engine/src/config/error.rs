@@ -154,6 +154,13 @@ pub enum LoadProblem {
     NotUtf8,
     /// A word on the command line that belongs to no flag.
     StrayArgument(String),
+    /// An option of memcached's command line that is not understood.
+    MemcachedOption {
+        /// The option as it was given.
+        option: String,
+        /// Why not.
+        text: &'static str,
+    },
     /// Files that include each other, or too deep a nesting.
     IncludeTooDeep,
     /// A file that cannot be read.
@@ -185,6 +192,7 @@ impl Display for LoadError {
             LoadProblem::StrayArgument(word) => {
                 write!(f, "unexpected argument '{word}': the file comes first, then --name value ...")
             }
+            LoadProblem::MemcachedOption { option, text } => write!(f, "'{option}': {text}"),
             LoadProblem::IncludeTooDeep => f.write_str("files are included too deep; does one include itself?"),
             LoadProblem::Read { path, error } => write!(f, "can't read '{}': {error}", path.display()),
         }

@@ -57,6 +57,7 @@ fn overview() -> String {
 Tenon: one in-memory data server in place of Redis and Memcached, on one keyspace.
 
 Usage: tenon [FILE] [--SETTING VALUE ...]...
+       tenon memcached [OPTION]... in the place of memcached, with its options
        tenon -                     read the configuration from the standard input
        tenon --help all            show every setting
        tenon --help SETTING        show one setting

@@ -104,6 +104,11 @@ impl Loader {
         }
     }
 
+    /// Notes something to log.
+    pub(super) fn warn(&mut self, name: &'static str, text: &'static str) {
+        self.warnings.push(Warning { origin: Origin::CommandLine, name, text });
+    }
+
     /// Obeys one directive: a name in any case, and the words after it.
     pub fn apply(&mut self, name: &str, words: &[String], origin: &Origin) -> Result<(), LoadError> {
         let fail = |problem| Err(LoadError { origin: origin.clone(), problem });

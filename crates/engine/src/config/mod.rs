@@ -10,6 +10,7 @@ mod help;
 mod live;
 mod loader;
 mod machine;
+mod memcached;
 mod packing;
 mod rewrite;
 mod setting;

@@ -7,7 +7,7 @@ use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
 use tenon_store::Slot;
-use tenon_store::entry::{Entry, EntryMut, EntryRef, Meta, NewValue, ValueRef};
+use tenon_store::entry::{Entry, EntryMut, EntryRef, Marks, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::{Expired, Keyspace, is_past};
 use tenon_store::types::Object;
@@ -21,6 +21,15 @@ pub enum Deadline {
     Clear,
     /// The key expires then, in milliseconds since the UNIX epoch.
     At(u64),
+}
+
+/// How a key is used.
+#[derive(Clone, Copy)]
+enum Access {
+    /// Its value is given to a client.
+    Read,
+    /// It is changed.
+    Write,
 }
 
 /// One key, its shard locked, at one instant.
@@ -137,6 +146,7 @@ impl<'a> KeyCx<'a> {
         let keyspace = shard.database_mut(database);
         let mut is_left = false;
         if is_key_due {
+            worker.stats.all.expired_in_use.add(1);
             let expired = Expired::Key(keyspace.remove(slot));
             engine.has_expired(worker, watched.as_deref(), database, now_ms, expired);
         } else {
@@ -163,20 +173,40 @@ impl<'a> KeyCx<'a> {
     /// Where the key is, noted as an access; hits and misses are not counted (for commands that write).
     #[inline]
     pub fn find_for_write(&mut self) -> Option<Slot> {
-        self.find_touched()
+        self.find_touched(Access::Write)
     }
 
     /// Where the key is, noted as an access and counted as a hit or a miss.
     #[inline(always)]
     pub fn find_for_read(&mut self) -> Option<Slot> {
-        let slot = self.find_touched();
+        let slot = self.find_touched(Access::Read);
         self.looked_up(slot);
         slot
     }
 
+    /// Where the key is, counted as a hit or a miss: for who has to see when the last access was before
+    /// [`KeyCx::note_read`] notes this one.
+    pub fn find_unnoted(&mut self) -> Option<Slot> {
+        let slot = self.find();
+        self.looked_up(slot);
+        slot
+    }
+
+    /// Notes that the value in a slot is read.
+    pub fn note_read(&mut self, slot: Slot) {
+        if self.touches {
+            let clock = self.worker.clock.access;
+            let mut access = clock.created();
+            if clock.notes_frequency() {
+                access = clock.touched(self.entry(slot).access(), self.worker.random());
+            }
+            self.entry_mut(slot).fetched(access);
+        }
+    }
+
     /// Where the key is, noted as an access.
     #[inline(always)]
-    fn find_touched(&mut self) -> Option<Slot> {
+    fn find_touched(&mut self, kind: Access) -> Option<Slot> {
         let (mut slot, mut entry) =
             self.state.shard.used_database_mut(self.database)?.find_entry_mut(self.hash, self.key)?;
         if is_past(entry.view().due_ms(), self.worker.clock.now_ms) {
@@ -185,12 +215,15 @@ impl<'a> KeyCx<'a> {
         }
         if self.touches {
             let clock = self.worker.clock.access;
+            let mut access = clock.created();
             if clock.notes_frequency() {
-                let access = clock.touched(entry.view().access(), self.worker.random());
-                entry.set_access(access);
-            } else if entry.view().access() != clock.created() {
+                access = clock.touched(entry.view().access(), self.worker.random());
+            }
+            match kind {
+                Access::Read => entry.fetched(access),
                 // The clock counts seconds: most accesses of a busy key find it set.
-                entry.set_access(clock.created());
+                Access::Write if entry.view().access() == access => {}
+                Access::Write => entry.set_access(access),
             }
         }
         Some(slot)
@@ -299,7 +332,20 @@ impl<'a> KeyCx<'a> {
     }
 
     /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.
+    #[inline]
     pub fn store(&mut self, slot: Option<Slot>, value: NewValue<'_>, deadline: Deadline, flags: u32, cas: Option<u64>) {
+        self.store_in_slot(slot, value, deadline, flags, cas);
+    }
+
+    /// Stores a value as [`KeyCx::store`] does, and gives the slot that it is in.
+    pub fn store_in_slot(
+        &mut self,
+        slot: Option<Slot>,
+        value: NewValue<'_>,
+        deadline: Deadline,
+        flags: u32,
+        cas: Option<u64>,
+    ) -> Slot {
         let now_ms = self.now_ms();
         let (hash, key) = (self.hash, self.key);
         let old_due_ms = slot.and_then(|slot| self.entry(slot).due_ms());
@@ -316,14 +362,15 @@ impl<'a> KeyCx<'a> {
         let slot = match slot {
             Some(slot) => {
                 let access = self.writing().unwrap_or(self.entry(slot).access());
-                let meta = Meta { deadline_ms, cas, flags, access };
+                let meta = Meta { deadline_ms, cas, flags, access, marks: Marks::NONE };
                 if let Some(replaced) = self.keyspace_mut().overwrite(slot, value, &meta, now_ms) {
                     self.worker.discard(replaced);
                 }
                 slot
             }
             None => {
-                let meta = Meta { deadline_ms, cas, flags, access: self.worker.clock.access.created() };
+                let access = self.worker.clock.access.created();
+                let meta = Meta { deadline_ms, cas, flags, access, marks: Marks::NONE };
                 let slot = self.keyspace_mut().insert(hash, key, value, &meta, now_ms);
                 self.notify(EventClass::NEW, "new");
                 slot
@@ -334,6 +381,7 @@ impl<'a> KeyCx<'a> {
             self.note_new_size();
         }
         self.changed();
+        slot
     }
 
     /// Notes the key if the value that was just stored is large.
@@ -352,9 +400,8 @@ impl<'a> KeyCx<'a> {
             let displaced = self.keyspace_mut().remove(slot);
             self.worker.discard(displaced);
         }
-        self.store(None, value, deadline, meta.flags, None);
-        let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
-        self.entry_mut(slot.expect("it was just stored")).set_access(meta.access);
+        let slot = self.store_in_slot(None, value, deadline, meta.flags, None);
+        self.entry_mut(slot).set_access(meta.access);
     }
 
     /// Gives the key another value in place of an equal one of the same type: deadline and flags stay, a CAS token is
@@ -443,9 +490,19 @@ impl<'a> KeyCx<'a> {
             return token;
         }
         let token = self.engine.next_cas();
+        self.set_cas(slot, token);
+        token
+    }
+
+    /// Gives the item in a slot this CAS token.
+    pub fn set_cas(&mut self, slot: Slot, token: u64) {
         let meta = Meta { cas: Some(token), ..self.entry(slot).meta() };
         self.set_meta(slot, &meta);
-        token
+    }
+
+    /// Sets what memcached's meta commands note of the value in a slot, and nothing else.
+    pub fn set_marks(&mut self, slot: Slot, marks: Marks) {
+        self.entry_mut(slot).set_marks(marks);
     }
 
     /// Sees to it that what is due of the key in a slot is found in time, where that was another time before.

@@ -1,5 +1,6 @@
 //! What an entry holds, before it is made and as it is read. Knows no bytes.
 
+use super::Marks;
 use crate::types::{MemberDeadlines, Object, PackedKind};
 
 /// What is to be stored.
@@ -39,6 +40,8 @@ pub struct Meta {
     pub flags: u32,
     /// The access clock or frequency of the eviction policy, 24 bits.
     pub access: u32,
+    /// What memcached's meta commands note of the value; a value that is set has none.
+    pub marks: Marks,
 }
 
 impl NewValue<'_> {

@@ -1,7 +1,7 @@
 //! The first word of an entry: what kind of value it has, which fields follow, and the lengths that fit. Knows no
 //! memory.
 
-use super::INLINE_LEN_MAX;
+use super::{INLINE_LEN_MAX, Marks};
 use crate::types::PackedKind;
 
 /// Bytes of the header itself.
@@ -20,6 +20,13 @@ pub(super) mod field {
     /// No field follows: a short string that was changed since it was set, or made by anything but SET.
     pub const RAW: u8 = 128;
 }
+
+/// The bits of the first byte that tell the kind; those above are [`super::Marks`].
+const KIND: u64 = 0x1f;
+/// The marks of an item, in the first byte.
+const MARKS: u64 = 0xe0;
+/// The kind and the fields: nothing of them for a plain entry, whatever its marks.
+const SHAPE: u64 = 0xff00 | KIND;
 
 /// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
 pub(super) const NO_DEADLINE: u64 = u64::MAX;
@@ -76,7 +83,7 @@ impl From<PackedKind> for Kind {
 }
 
 /// The header's word, taken apart and put together by shifts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header(u64);
 
 impl Header {
@@ -94,7 +101,7 @@ impl Header {
 
     #[inline]
     pub(super) fn kind(self) -> Kind {
-        match self.0 as u8 {
+        match self.0 & KIND {
             0 => Kind::Inline,
             1 => Kind::Int,
             2 => Kind::Object,
@@ -151,7 +158,7 @@ impl Header {
     /// Whether this is the header of a short string with nothing beside key and value: what most entries are.
     #[inline]
     pub(super) fn is_plain(self) -> bool {
-        self.0 as u16 == Kind::Inline as u16
+        self.0 & SHAPE == Kind::Inline as u64
     }
 
     /// The length of the value where the header is plain.
@@ -165,6 +172,23 @@ impl Header {
     #[inline]
     pub(super) fn with_access(self, access: u32) -> Header {
         Header(self.0 & !(0xff_ffff << 24) | u64::from(access & 0xff_ffff) << 24)
+    }
+
+    #[inline]
+    pub(super) fn marks(self) -> Marks {
+        Marks::from_bits((self.0 & MARKS) as u8)
+    }
+
+    /// The same with these marks and no others.
+    #[inline]
+    pub(super) fn with_marks(self, marks: Marks) -> Header {
+        Header(self.0 & !MARKS | u64::from(marks.bits()))
+    }
+
+    /// The same with other bits for the access, marked as fetched.
+    #[inline]
+    pub(super) fn fetched(self, access: u32) -> Header {
+        Header(self.with_access(access).0 | u64::from(Marks::FETCHED.bits()))
     }
 
     /// The same with the length of a new value, which is as it was set.

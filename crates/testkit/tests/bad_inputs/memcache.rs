@@ -136,6 +136,68 @@ fn lines_and_protocols_that_lead_nowhere() {
 }
 
 #[test]
+fn flags_of_meta_commands() {
+    let mut trial = Trial::new();
+    let duplicate = "CLIENT_ERROR duplicate flag\r\n";
+    let no_flags = "CLIENT_ERROR invalid or duplicate flag\r\n";
+    let no_number = "CLIENT_ERROR bad token in command line format\r\n";
+    let long = "k".repeat(251);
+    for verb in ["mg", "md", "ma"] {
+        let words = |own| if verb == "mg" { own } else { no_flags };
+        trial.in_step(format!("{verb}\r\n"), "ERROR\r\n");
+        trial.in_step(format!("{verb} \r\n"), "ERROR\r\n");
+        trial.in_step(format!("{verb} {long}\r\n"), BAD_FORMAT);
+        trial.in_step(format!("{verb} nosuch O{}\r\n", "o".repeat(32)), "CLIENT_ERROR opaque token too long\r\n");
+        trial.in_step(format!("{verb} nosuch !\r\n"), words("CLIENT_ERROR invalid flag\r\n"));
+        trial.in_step(format!("{verb} nosuch \u{e9}\r\n"), words(duplicate));
+        for flag in "bcfhklOqstuvITNRFCMJDPL".chars() {
+            // The first of them may be refused before the second is looked at.
+            trial.in_step(format!("{verb} Zm9v {flag}1 {flag}1\r\n"), words(duplicate));
+        }
+        // The last flag lacks its argument, or has one that is none.
+        for (flag, own) in [
+            ("T", no_number),
+            ("N", no_number),
+            ("R", no_number),
+            ("C", no_number),
+            ("F", BAD_FORMAT),
+            ("D", "CLIENT_ERROR invalid numeric delta value\r\n"),
+            ("J", "CLIENT_ERROR invalid numeric initial value\r\n"),
+            ("M", "CLIENT_ERROR incorrect length for M token\r\n"),
+        ] {
+            for argument in ["", "xx", "99999999999999999999"] {
+                trial.in_step(format!("{verb} nosuch {flag}{argument}\r\n"), words(own));
+            }
+        }
+        for key in ["!!!!", "Zm9", "Z===", "="] {
+            trial.in_step(format!("{verb} {key} b\r\n"), words("CLIENT_ERROR error decoding key\r\n"));
+        }
+        let many = (0..40).map(|number| format!(" O{number}")).collect::<String>();
+        let too_many = if verb == "mg" { "flags are too long" } else { "flags too long" };
+        trial.in_step(format!("{verb} nosuch{many}\r\n"), format!("CLIENT_ERROR options {too_many}\r\n"));
+    }
+    // Of a write the data is passed over where its length is known, and is a request of its own where not.
+    for flags in ["!", "s s", "T", "Tx", "MX", "MSS", "b", "Fx", "C"] {
+        let answer = match flags {
+            "!" => "CLIENT_ERROR invalid flag\r\n",
+            "s s" => duplicate,
+            "T" | "Tx" | "C" => no_number,
+            "MX" => "CLIENT_ERROR invalid mode for ms M token\r\n",
+            "MSS" => "CLIENT_ERROR incorrect length for M token\r\n",
+            "b" => "CLIENT_ERROR error decoding key\r\n",
+            _ => BAD_FORMAT,
+        };
+        trial.in_step(format!("ms new 6 {flags}\r\nmd new\r\n"), answer);
+    }
+    for len in ["", "x", "-1", "1x", "2147483647", "99999999999999999999"] {
+        trial.in_step(format!("ms new {len}\r\nmn\r\n"), format!("{BAD_FORMAT}MN\r\n"));
+    }
+    trial.in_step(format!("ms {long} 2\r\nmn\r\n"), format!("{BAD_FORMAT}MN\r\n"));
+    trial.in_step("ms new 3 q\r\nabcdef\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n");
+    trial.end();
+}
+
+#[test]
 fn counters_wrap_at_the_top_and_stop_at_the_bottom() {
     let server = tenon(&[]);
     let memcached = oracle(Dialect::Memcache, &[]);

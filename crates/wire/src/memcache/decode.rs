@@ -2,9 +2,10 @@
 
 use super::error::{Fatal, Refusal, RequestError};
 use super::line::{KEY_MAX, Line, Store, Tokens, get_verb, parse_line};
+use super::meta::{MetaFlags, MetaWords};
 use super::number::parse_i64;
 use super::plain::{set_line, whole_get};
-use super::request::{GetVerb, Request, StoreVerb};
+use super::request::{GetVerb, MetaVerb, Request, StoreVerb};
 use crate::span::{ArgSpans, Span};
 use memchr::memchr;
 
@@ -74,6 +75,8 @@ enum State {
     Keys { verb: GetVerb, exptime: Option<i64>, any: bool },
     /// A data block that starts so many bytes behind the request's start, where the key's span counts from.
     Data { store: Store, at: usize, taken: bool },
+    /// The same for `ms`, whose line is read again when its data is there.
+    MetaData { len: usize, at: usize, taken: bool },
     /// The rest of a refused line.
     RestOfLine,
     /// So many bytes of a refused data block and its CR LF.
@@ -141,6 +144,7 @@ impl TextDecoder {
             }
             State::Line { scanned } => self.read_line(buf, start, scanned, args, limits),
             State::Data { store, at, taken } => Ok(self.read_data(buf, start, store, at, taken, limits)),
+            State::MetaData { len, at, taken } => self.go_on_with_meta(buf, start, len, at, taken, args, limits),
             State::Keys { verb, exptime, any } => Ok(self.read_keys(buf, start, verb, exptime, any, args)),
             State::RestOfLine => Ok(self.skip_line(buf, start)),
             State::RestOfData { len } => Ok(self.skip_data(buf, start, len)),
@@ -152,7 +156,8 @@ impl TextDecoder {
     /// # Panics
     /// When none was asked for.
     pub fn big_taken(&mut self) {
-        let State::Data { taken: taken @ false, .. } = &mut self.state else {
+        let (State::Data { taken: taken @ false, .. } | State::MetaData { taken: taken @ false, .. }) = &mut self.state
+        else {
             panic!("no data block was asked for");
         };
         *taken = true;
@@ -179,7 +184,8 @@ impl TextDecoder {
         let found = scanned + found;
         self.state = State::Line { scanned: 0 };
         let end = start + found + 1;
-        match parse_line(without_cr(&line[..found]), start, &mut args.spans, limits.value_max)? {
+        let first = args.spans.len();
+        match parse_line(without_cr(&line[..found]), start, args, limits.value_max)? {
             Line::Request(request) => Ok(Step::Request { request, end }),
             Line::Store(store) if store.len <= limits.value_max => {
                 let store = Store { key: store.key.back_by(start), ..store };
@@ -191,6 +197,7 @@ impl TextDecoder {
                 self.state = State::RestOfData { len: store.len + 2 };
                 Ok(Step::Refused { refusal, end })
             }
+            Line::MetaSet { len } => Ok(self.begin_meta_data(buf, start, len, end - start, first, args, limits)),
             Line::Refused { error, noreply } => {
                 Ok(Step::Refused { refusal: Refusal { error, noreply, stale_key: None }, end })
             }
@@ -221,6 +228,103 @@ impl TextDecoder {
         let data = if taken { Span::big(0) } else { Span::bytes(data_start, len) };
         let key = key.shifted(start);
         Step::Request { request: Request::Store { verb, key, flags, exptime, data, noreply }, end }
+    }
+
+    /// The data block of an `ms`, `len` bytes long, which starts `at` bytes behind the request's `start`. Its key and flags
+    /// are the arguments from `first` on.
+    #[expect(clippy::too_many_arguments, reason = "where the line is, where the data is, and what they mean")]
+    fn begin_meta_data(
+        &mut self,
+        buf: &[u8],
+        start: usize,
+        len: usize,
+        at: usize,
+        first: usize,
+        args: &mut ArgSpans,
+        limits: &Limits,
+    ) -> Step {
+        if len <= limits.value_max && buf.len() - start - at >= len + 2 {
+            return self.end_meta_data(buf, start + at, len, Span::bytes(start + at, len), first, args);
+        }
+        // What will be refused is not awaited.
+        let words = MetaWords::new(&args.spans[first..], buf, &args.scratch);
+        let key = args.spans[first];
+        let refusal = match MetaFlags::parse(MetaVerb::Set, words) {
+            Err(error) => Some(Refusal { error, noreply: false, stale_key: None }),
+            Ok(_) if len > limits.value_max => {
+                Some(Refusal { error: RequestError::TooLarge, noreply: false, stale_key: Some(key) })
+            }
+            Ok(_) => None,
+        };
+        args.spans.truncate(first);
+        match refusal {
+            Some(refusal) => {
+                self.state = State::RestOfData { len: len + 2 };
+                Step::Refused { refusal, end: start + at }
+            }
+            None => self.await_meta_data(buf, start, len, at, false, limits),
+        }
+    }
+
+    /// The data block of an `ms` that was not there before.
+    #[expect(clippy::too_many_arguments, reason = "where the line is, where the data is, and what they mean")]
+    fn go_on_with_meta(
+        &mut self,
+        buf: &[u8],
+        start: usize,
+        len: usize,
+        at: usize,
+        taken: bool,
+        args: &mut ArgSpans,
+        limits: &Limits,
+    ) -> Result<Step, Fatal> {
+        let (data, beside) = if taken { (Span::big(0), 0) } else { (Span::bytes(start + at, len), len) };
+        if buf.len() - start - at < beside + 2 {
+            return Ok(self.await_meta_data(buf, start, len, at, taken, limits));
+        }
+        let first = args.spans.len();
+        parse_line(without_cr(&buf[start..start + at - 1]), start, args, limits.value_max)?;
+        Ok(self.end_meta_data(buf, start + at, beside, data, first, args))
+    }
+
+    fn await_meta_data(
+        &mut self,
+        buf: &[u8],
+        start: usize,
+        len: usize,
+        at: usize,
+        taken: bool,
+        limits: &Limits,
+    ) -> Step {
+        self.state = State::MetaData { len, at, taken };
+        if !taken && buf.len() - start - at < len && len >= limits.big_min {
+            Step::Big { len, at: start + at }
+        } else {
+            Step::Incomplete
+        }
+    }
+
+    /// An `ms` whose data is there, `len` bytes from `data_start` on and CR LF.
+    fn end_meta_data(
+        &mut self,
+        buf: &[u8],
+        data_start: usize,
+        len: usize,
+        data: Span,
+        first: usize,
+        args: &mut ArgSpans,
+    ) -> Step {
+        self.state = State::Line { scanned: 0 };
+        let end = data_start + len + 2;
+        if &buf[end - 2..end] == b"\r\n" {
+            Step::Request { request: Request::Meta { verb: MetaVerb::Set, data, writes: true }, end }
+        } else {
+            // Memcached looks at the flags before it has the data.
+            let words = MetaWords::new(&args.spans[first..], buf, &args.scratch);
+            let error = MetaFlags::parse(MetaVerb::Set, words).err().unwrap_or(RequestError::BadDataChunk);
+            args.spans.truncate(first);
+            refused(error, end)
+        }
     }
 
     /// A line of which the first `seen` bytes hold no line end: only a read may be so long.

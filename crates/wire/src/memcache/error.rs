@@ -19,6 +19,32 @@ pub enum RequestError {
     InvalidExptime,
     /// `delete` with something behind its key that it does not know.
     DeleteUsage,
+    /// A meta command with more flags than memcached takes.
+    TooManyFlags,
+    /// The same, as `mg` says it.
+    TooManyGetFlags,
+    /// A flag that was there before.
+    DuplicateFlag,
+    /// A flag that no meta command knows.
+    UnknownFlag,
+    /// Whatever is wrong with the flags of `md` and `ma`.
+    BadFlags,
+    /// A key that is said to be base64 and is not.
+    BadEncodedKey,
+    /// A flag whose argument is no number.
+    BadFlagArgument,
+    /// A mode that is no single character.
+    BadModeLength,
+    /// No mode of `ms`.
+    UnknownSetMode,
+    /// No mode of `ma`.
+    UnknownArithmeticMode,
+    /// The first value of a counter is no number.
+    InvalidInitial,
+    /// The amount of `ma` is no number.
+    InvalidMetaDelta,
+    /// More to be given back than memcached keeps.
+    OpaqueTooLong,
 }
 
 impl RequestError {
@@ -32,6 +58,19 @@ impl RequestError {
             RequestError::InvalidDelta => "CLIENT_ERROR invalid numeric delta argument",
             RequestError::InvalidExptime => "CLIENT_ERROR invalid exptime argument",
             RequestError::DeleteUsage => "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",
+            RequestError::TooManyFlags => "CLIENT_ERROR options flags too long",
+            RequestError::TooManyGetFlags => "CLIENT_ERROR options flags are too long",
+            RequestError::DuplicateFlag => "CLIENT_ERROR duplicate flag",
+            RequestError::UnknownFlag => "CLIENT_ERROR invalid flag",
+            RequestError::BadFlags => "CLIENT_ERROR invalid or duplicate flag",
+            RequestError::BadEncodedKey => "CLIENT_ERROR error decoding key",
+            RequestError::BadFlagArgument => "CLIENT_ERROR bad token in command line format",
+            RequestError::BadModeLength => "CLIENT_ERROR incorrect length for M token",
+            RequestError::UnknownSetMode => "CLIENT_ERROR invalid mode for ms M token",
+            RequestError::UnknownArithmeticMode => "CLIENT_ERROR invalid mode for ma M token",
+            RequestError::InvalidInitial => "CLIENT_ERROR invalid numeric initial value",
+            RequestError::InvalidMetaDelta => "CLIENT_ERROR invalid numeric delta value",
+            RequestError::OpaqueTooLong => "CLIENT_ERROR opaque token too long",
         }
     }
 }

@@ -1,9 +1,10 @@
 //! One line of memcached's text protocol into a request, or into what is awaited behind it. Knows no stream.
 
 use super::error::{Fatal, RequestError};
+use super::meta::push_words;
 use super::number::{parse_i64, parse_u32, parse_u64};
-use super::request::{ArithmeticVerb, GetVerb, Request, StoreVerb};
-use crate::span::Span;
+use super::request::{ArithmeticVerb, GetVerb, MetaVerb, Request, StoreVerb};
+use crate::span::{ArgSpans, Span};
 
 /// Longest key in bytes.
 pub(super) const KEY_MAX: usize = 250;
@@ -18,6 +19,8 @@ pub(super) enum Line {
     Request(Request),
     /// A data block follows.
     Store(Store),
+    /// A data block of so many bytes follows; key and flags of the `ms` are appended.
+    MetaSet { len: usize },
     /// It is refused, and nothing follows.
     Refused { error: RequestError, noreply: bool },
 }
@@ -106,10 +109,15 @@ impl GetVerb {
     }
 }
 
-/// Parses `line`, which lies at `start` of the input buffer and has no line end. Keys of reads are appended to `spans`.
-pub(super) fn parse_line(line: &[u8], start: usize, spans: &mut Vec<Span>, value_max: usize) -> Result<Line, Fatal> {
+/// Parses `line`, which lies at `start` of the input buffer and has no line end. Keys of reads, and keys and flags of
+/// meta commands, are appended to `args`.
+pub(super) fn parse_line(line: &[u8], start: usize, args: &mut ArgSpans, value_max: usize) -> Result<Line, Fatal> {
     let mut tokens = Tokens::new(line);
     let Some((_, verb)) = tokens.next() else { return Ok(refused(RequestError::Unknown)) };
+    if let &[b'm', letter] = verb {
+        return Ok(parse_meta(letter, tokens, start, args, value_max));
+    }
+    let spans = &mut args.spans;
     if let Some(verb) = get_verb(verb) {
         return Ok(parse_get(verb, tokens, start, spans));
     }
@@ -132,6 +140,9 @@ pub(super) fn parse_line(line: &[u8], start: usize, spans: &mut Vec<Span>, value
         b"quit" => Ok(Line::Request(Request::Quit)),
         b"stats" => Ok(line.free_form(Request::Stats, spans)),
         b"shutdown" => Ok(line.free_form(Request::Shutdown, spans)),
+        b"lru_crawler" => Ok(line.free_form(Request::LruCrawler, spans)),
+        b"lru" => Ok(line.free_form(Request::Lru, spans)),
+        b"slabs" => Ok(line.free_form(Request::Slabs, spans)),
         _ if line.last.unwrap_or(verb).starts_with(b"HTTP/") => Err(Fatal::Http),
         _ => Ok(refused(RequestError::Unknown)),
     }
@@ -163,6 +174,56 @@ fn parse_get(verb: GetVerb, mut tokens: Tokens, start: usize, spans: &mut Vec<Sp
         return refused(RequestError::Unknown);
     }
     Line::Request(Request::Get { verb, exptime, last: true })
+}
+
+/// A meta command, by the second letter of its name.
+fn parse_meta(letter: u8, tokens: Tokens, start: usize, args: &mut ArgSpans, value_max: usize) -> Line {
+    let verb = match letter {
+        b'g' => MetaVerb::Get,
+        b's' => return parse_meta_set(tokens, start, args, value_max),
+        b'd' => MetaVerb::Delete,
+        b'a' => MetaVerb::Arithmetic,
+        b'e' => return parse_meta_debug(tokens, start, args),
+        b'n' => return Line::Request(Request::MetaNoop),
+        _ => return refused(RequestError::Unknown),
+    };
+    match push_words(verb, tokens, start, args) {
+        Ok(writes) => Line::Request(Request::Meta { verb, data: Span::bytes(start, 0), writes }),
+        Err(error) => refused(error),
+    }
+}
+
+fn parse_meta_set(mut tokens: Tokens, start: usize, args: &mut ArgSpans, value_max: usize) -> Line {
+    let Some(key) = tokens.next() else { return refused(RequestError::Unknown) };
+    let Some((_, len)) = tokens.next() else { return refused(RequestError::BadFormat) };
+    let before = args.spans.len();
+    if let Err(error) = push_words(MetaVerb::Set, std::iter::once(key).chain(tokens), start, args) {
+        return refused(error);
+    }
+    match parse_i64(len).and_then(|len| data_len(len, value_max)) {
+        Some(len) => Line::MetaSet { len },
+        None => {
+            args.spans.truncate(before);
+            refused(RequestError::BadFormat)
+        }
+    }
+}
+
+fn parse_meta_debug(tokens: Tokens, start: usize, args: &mut ArgSpans) -> Line {
+    let before = args.spans.len();
+    // What stands behind a first flag is not looked at.
+    match push_words(MetaVerb::Get, tokens.take(2), start, args) {
+        Ok(_) => Line::Request(Request::MetaDebug),
+        Err(_) => {
+            args.spans.truncate(before);
+            refused(RequestError::BadFormat)
+        }
+    }
+}
+
+/// The length of a data block that a line tells, if it is one.
+fn data_len(len: i64, value_max: usize) -> Option<usize> {
+    usize::try_from(len).ok().filter(|&known| len <= DATA_LEN_MAX || known <= value_max)
 }
 
 /// Most arguments that a verb of fixed form has: `cas` with `noreply`.
@@ -239,7 +300,7 @@ impl<'a> Arguments<'a> {
                 flags: self.parsed(1, parse_u32)?,
                 exptime: self.parsed(2, parse_i64)?,
                 noreply,
-                len: usize::try_from(len).ok().filter(|&known| len <= DATA_LEN_MAX || known <= value_max)?,
+                len: data_len(len, value_max)?,
             })
         };
         fields().map_or(Line::Refused { error: RequestError::BadFormat, noreply }, Line::Store)

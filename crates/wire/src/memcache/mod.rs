@@ -1,12 +1,16 @@
-//! Memcached's classic text protocol: an index. The meta commands and the binary protocol get files beside these.
+//! Memcached's protocols: text, with classic and meta commands, and binary: an index.
 
+pub mod base64;
+pub mod binary;
 pub mod decode;
 pub mod error;
 mod line;
-mod number;
+pub mod meta;
+pub mod number;
 mod plain;
 pub mod request;
 
 pub use decode::{Limits, Step, TextDecoder};
 pub use error::{Fatal, Refusal, RequestError};
-pub use request::{ArithmeticVerb, GetVerb, Request, StoreVerb};
+pub use meta::{MetaFlags, MetaWords};
+pub use request::{ArithmeticVerb, GetVerb, MetaVerb, Request, StoreVerb};

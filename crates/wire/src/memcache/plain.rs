@@ -92,6 +92,7 @@ mod tests {
     use super::super::line::{Line, parse_line};
     use super::super::request::{GetVerb, Request};
     use super::*;
+    use crate::span::ArgSpans;
     use proptest::prelude::*;
 
     proptest! {
@@ -115,7 +116,7 @@ mod tests {
             let line = format!("{} {}", if set { "set" } else { "get" }, words.join(" "));
             let input = format!("##{line}\r\nrest");
             let mut plain = Vec::new();
-            let mut careful = Vec::new();
+            let mut careful = ArgSpans::new();
             let expected = parse_line(line.as_bytes(), 2, &mut careful, 1 << 30).unwrap();
             if let Some(end) = whole_get(input.as_bytes(), 2, &mut plain, line_max) {
                 prop_assert_eq!(end, line.len() + 4);
@@ -124,7 +125,7 @@ mod tests {
                 let got = Request::Get { verb: GetVerb::Get, exptime: None, last: true };
                 let Line::Request(expected) = expected else { panic!("{line:?} is no get: {expected:?}") };
                 prop_assert_eq!(got, expected);
-                prop_assert_eq!(&plain, &careful);
+                prop_assert_eq!(&plain, &careful.spans);
             } else {
                 prop_assert!(plain.is_empty());
             }

@@ -41,6 +41,19 @@ pub enum ArithmeticVerb {
     Decr,
 }
 
+/// Which of the meta commands on a key it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetaVerb {
+    /// Reads (`mg`).
+    Get,
+    /// Writes (`ms`).
+    Set,
+    /// Removes, or marks as stale (`md`).
+    Delete,
+    /// Counts (`ma`).
+    Arithmetic,
+}
+
 /// A request. `noreply`: the client wants no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -96,6 +109,20 @@ pub enum Request {
         /// No answer is wanted.
         noreply: bool,
     },
+    /// A meta command on a key. The key and its flags are the arguments that the step appended.
+    Meta {
+        /// Which one.
+        verb: MetaVerb,
+        /// The data block of `ms`, without CR LF.
+        data: Span,
+        /// Whether it may change data.
+        writes: bool,
+    },
+    /// Shows what is known of an item beside its value (`me`). The key, and what stands behind it, are the arguments
+    /// that the step appended.
+    MetaDebug,
+    /// Is answered, so that the client knows that all before it is (`mn`).
+    MetaNoop,
     /// Invalidates all items.
     FlushAll {
         /// When, as the client gave it; nothing for now.
@@ -123,6 +150,12 @@ pub enum Request {
     },
     /// Ends the server. How is told by the arguments that the step appended, perhaps none.
     Shutdown,
+    /// Asks for the keys, or for what memcached's crawler does. Which is told by the arguments that the step appended.
+    LruCrawler,
+    /// Tunes memcached's queues. How is told by the arguments that the step appended.
+    Lru,
+    /// Moves memory between memcached's size classes. How is told by the arguments that the step appended.
+    Slabs,
     /// Ends the connection.
     Quit,
 }

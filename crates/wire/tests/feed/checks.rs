@@ -1,9 +1,9 @@
 //! What must hold for any bytes at all: the fuzz targets, and the replay of their seeds on a stable compiler.
 #![allow(dead_code, missing_docs)]
 
-use super::connection::{memcache_events, resp_events};
+use super::connection::{binary_events, memcache_events, resp_events};
 use tenon_wire::resp::{Value, ValueDecoder, ValueLimits};
-use tenon_wire::{memcache, resp};
+use tenon_wire::{ArgSpans, memcache, resp};
 
 /// Cuts `input` into pieces of each of a few sizes.
 fn cuttings(input: &[u8]) -> impl Iterator<Item = Vec<&[u8]>> {
@@ -33,6 +33,41 @@ pub fn resp_value(input: &[u8]) {
     if let Ok(Some((value, len))) = whole {
         let again = Value::decode(&input[..len]);
         assert_eq!(format!("{again:?}"), format!("{:?}", Ok::<_, ()>(Some((value, len)))));
+    }
+}
+
+/// Flags of meta commands are read or refused, whatever they are, and keys decode to what encodes to the same.
+pub fn memcache_meta(input: &[u8]) {
+    use memcache::{MetaFlags, MetaVerb, MetaWords, Request, Step, TextDecoder, base64};
+    let limits = memcache::Limits::default();
+    for verb in ["mg ", "ms ", "md ", "ma ", "me "] {
+        let line = input.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let buf = [verb.as_bytes(), line, b"\n\r\n"].concat();
+        let mut args = ArgSpans::new();
+        let step = TextDecoder::new().next(&buf, 0, &mut args, &limits);
+        let Ok(Step::Request { request: Request::Meta { verb, .. }, .. }) = step else { continue };
+        let words = MetaWords::new(&args.spans, &buf, &args.scratch);
+        if let Ok(flags) = MetaFlags::parse(verb, words) {
+            assert!(
+                verb == MetaVerb::Get
+                    || flags.mode.is_none_or(|mode| verb == MetaVerb::Delete || b"EAPRSI+D-".contains(&mode))
+            );
+        }
+        if words.is_key_encoded() {
+            let (mut text, mut key) = (Vec::new(), Vec::new());
+            base64::encode(words.key(), &mut text);
+            assert!(base64::decode(&text, &mut key));
+            assert_eq!(key, words.key());
+        }
+    }
+}
+
+/// Requests of the binary protocol are the same however they arrive.
+pub fn memcache_binary(input: &[u8]) {
+    let limits = memcache::Limits { value_max: 60, line_max: 300, big_min: 20 };
+    let whole = binary_events(&[input], &limits);
+    for pieces in cuttings(input) {
+        assert_eq!(binary_events(&pieces, &limits), whole);
     }
 }
 

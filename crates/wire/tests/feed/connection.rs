@@ -151,13 +151,22 @@ pub fn memcache_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<Memca
                 args.spans[first..].iter().map(|span| connection.bytes(*span, &buf, &args.scratch)).collect();
             let end = match step {
                 Ok(Step::Request { request, end }) => {
-                    memcache_request(&mut events, request, list, |span| connection.bytes(span, &buf, &[]));
+                    let words = &args.spans[first..];
+                    match request {
+                        // Whoever runs it refuses it as the decoder does when its data is not there yet.
+                        memcache::Request::Meta { verb: verb @ memcache::MetaVerb::Set, .. }
+                            if let Err(error) = meta_flags(verb, words, &buf, &args.scratch) =>
+                        {
+                            events.push(MemcacheEvent::Refused(error, false, None));
+                        }
+                        _ => memcache_request(&mut events, request, list, |span| connection.bytes(span, &buf, &[])),
+                    }
                     connection.bigs.clear();
                     end
                 }
                 Ok(Step::Refused { refusal, end }) => {
                     assert!(list.is_empty());
-                    let key = refusal.stale_key.map(|span| connection.bytes(span, &buf, &[]));
+                    let key = refusal.stale_key.map(|span| connection.bytes(span, &buf, &args.scratch));
                     events.push(MemcacheEvent::Refused(refusal.error, refusal.noreply, key));
                     connection.bigs.clear();
                     end
@@ -194,6 +203,85 @@ pub fn memcache_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<Memca
     events
 }
 
+/// Feeds the pieces to a decoder of memcached's binary protocol; gives each step without its places, and its bytes.
+pub fn binary_events(pieces: &[&[u8]], limits: &memcache::Limits) -> Vec<(String, Vec<Vec<u8>>)> {
+    use memcache::binary::{BinaryCommand::*, BinaryDecoder, BinaryStep};
+    let mut decoder = BinaryDecoder::new();
+    let mut connection = Connection::default();
+    let mut events = Vec::new();
+    for mut piece in pieces.iter().copied() {
+        if connection.big_missing > 0 {
+            let (whole, rest) = connection.fetch(piece);
+            if !whole {
+                continue;
+            }
+            decoder.big_taken();
+            piece = rest;
+        }
+        let mut buf = std::mem::take(&mut connection.kept);
+        buf.extend(piece);
+        let mut start = 0;
+        while start < buf.len() {
+            let bytes = |span| connection.bytes(span, &buf, &[]);
+            match decoder.next(&buf, start, limits) {
+                BinaryStep::Request { head, command, end } => {
+                    let (name, parts) = match command {
+                        Get { key, with_key, exptime } => (format!("get {with_key} {exptime:?}"), vec![bytes(key)]),
+                        Touch { key, exptime } => (format!("touch {exptime}"), vec![bytes(key)]),
+                        Store { verb, key, flags, exptime, data } => {
+                            (format!("{verb:?} {flags} {exptime}"), vec![bytes(key), bytes(data)])
+                        }
+                        Arithmetic { verb, key, delta, initial } => {
+                            (format!("{verb:?} {delta} {initial:?}"), vec![bytes(key)])
+                        }
+                        Delete { key } => ("delete".to_owned(), vec![bytes(key)]),
+                        Stat { group } => ("stat".to_owned(), vec![bytes(group)]),
+                        other => (format!("{other:?}"), Vec::new()),
+                    };
+                    events.push((format!("{head:?} {name}"), parts));
+                    connection.bigs.clear();
+                    assert!(end > start && end <= buf.len());
+                    start = end;
+                }
+                BinaryStep::Refused { head, status, stale_key, closes, end } => {
+                    let parts = stale_key.map(bytes).into_iter().collect();
+                    events.push((format!("{head:?} {status:?}, closes {closes}"), parts));
+                    if closes {
+                        return events;
+                    }
+                    start = end;
+                }
+                BinaryStep::Skip { end } => {
+                    assert!(end > start);
+                    start = end;
+                }
+                BinaryStep::Incomplete => break,
+                BinaryStep::Big { len, at } => {
+                    assert!(len >= limits.big_min);
+                    connection.begin_big(len, &buf[at..]);
+                    buf.truncate(at);
+                    break;
+                }
+                BinaryStep::NoRequest => {
+                    events.push(("no request".to_owned(), Vec::new()));
+                    return events;
+                }
+            }
+        }
+        connection.kept = buf.split_off(start);
+    }
+    events
+}
+
+fn meta_flags(
+    verb: memcache::MetaVerb,
+    words: &[Span],
+    buf: &[u8],
+    scratch: &[u8],
+) -> Result<memcache::MetaFlags, memcache::RequestError> {
+    memcache::MetaFlags::parse(verb, memcache::MetaWords::new(words, buf, scratch))
+}
+
 fn memcache_request(
     events: &mut Vec<MemcacheEvent>,
     request: memcache::Request,
@@ -220,6 +308,10 @@ fn memcache_request(
         Delete { key, noreply } => MemcacheEvent::Request(format!("Delete noreply {noreply}"), vec![bytes(key)]),
         Touch { key, exptime, noreply } => {
             MemcacheEvent::Request(format!("Touch exptime {exptime} noreply {noreply}"), vec![bytes(key)])
+        }
+        Meta { verb, data, writes } => {
+            let verb = format!("meta {verb:?}{}", if writes { " writes" } else { "" });
+            MemcacheEvent::Request(verb, [list, vec![bytes(data)]].concat())
         }
         other => MemcacheEvent::Request(format!("{other:?}"), list),
     };

@@ -117,7 +117,7 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
         return Ok(Effect::when(was_there));
     }
     let access = options.used.access(cx.worker().clock.access);
-    let meta = Meta { deadline_ms, cas: None, flags: client_flags, access };
+    let meta = Meta { deadline_ms, flags: client_flags, access, ..Meta::default() };
     value.store(|value| cx.store_moved(value, &meta));
     cx.notify(EventClass::GENERIC, "restore");
     reply.ok();

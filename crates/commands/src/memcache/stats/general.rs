@@ -1,0 +1,91 @@
+//! stats without a word behind it: what most tools read. Knows no other group.
+
+use super::super::admin::VERSION_TEXT;
+use super::lines::Lines;
+use std::sync::atomic::Ordering;
+use tenon_engine::Engine;
+use tenon_engine::ds::memory;
+use tenon_engine::info::CpuTimes;
+use tenon_engine::stats::{Counter, Counters};
+use tenon_engine::store::keyspace::Keyspace;
+use tenon_engine::worker::Worker;
+
+/// Keys of all databases, and the bytes that tables and expiry indexes take.
+fn keys_and_overhead(engine: &Engine, worker: &mut Worker) -> (usize, usize) {
+    let (mut keys, mut overhead) = (0, 0);
+    for index in 0..engine.shards.count() {
+        let state = engine.lock_serving(worker, index);
+        for database in 0..state.shard.databases() {
+            let keyspace = state.shard.database(database);
+            keys += keyspace.map_or(0, Keyspace::len);
+            overhead += keyspace.map_or(0, Keyspace::overhead);
+        }
+    }
+    (keys, overhead)
+}
+
+/// The figures of the whole server.
+pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_>) {
+    let sum = |counter: fn(&Counters) -> &Counter| engine.sum(|stats| counter(&stats.all).get());
+    let difference = |all, part| sum(all).saturating_sub(sum(part));
+    let config = &engine.config;
+    let (keys, overhead) = keys_and_overhead(engine, worker);
+    lines.stat("pid", std::process::id());
+    lines.stat("uptime", engine.started.elapsed().as_secs());
+    lines.stat("time", worker.clock.now_ms / 1_000);
+    lines.stat("version", VERSION_TEXT);
+    lines.stat("pointer_size", usize::BITS);
+    let times = CpuTimes::of_process();
+    lines.stat("rusage_user", format_args!("{:.6}", times.user));
+    lines.stat("rusage_system", format_args!("{:.6}", times.system));
+    lines.stat("max_connections", config.maxclients());
+    lines.stat("curr_connections", engine.clients.count());
+    lines.stat("total_connections", sum(|all| &all.connections));
+    lines.stat("rejected_connections", engine.refused_connections.load(Ordering::Relaxed));
+    lines.stat("connection_structures", engine.clients.count());
+    lines.stat("cmd_get", sum(|all| &all.mc_get));
+    lines.stat("cmd_set", sum(|all| &all.mc_set));
+    lines.stat("cmd_flush", sum(|all| &all.mc_flush));
+    lines.stat("cmd_touch", sum(|all| &all.mc_touch));
+    lines.stat("cmd_meta", sum(|all| &all.mc_meta));
+    lines.stat("get_hits", sum(|all| &all.mc_get_hits));
+    lines.stat("get_misses", difference(|all| &all.mc_get, |all| &all.mc_get_hits));
+    lines.stat("get_expired", sum(|all| &all.expired_in_use));
+    lines.stat("delete_misses", sum(|all| &all.mc_delete_misses));
+    lines.stat("delete_hits", sum(|all| &all.mc_delete_hits));
+    lines.stat("incr_misses", sum(|all| &all.mc_incr_misses));
+    lines.stat("incr_hits", sum(|all| &all.mc_incr_hits));
+    lines.stat("decr_misses", sum(|all| &all.mc_decr_misses));
+    lines.stat("decr_hits", sum(|all| &all.mc_decr_hits));
+    lines.stat("cas_misses", sum(|all| &all.mc_cas_misses));
+    lines.stat("cas_hits", sum(|all| &all.mc_cas_hits));
+    lines.stat("cas_badval", sum(|all| &all.mc_cas_badval));
+    lines.stat("touch_hits", sum(|all| &all.mc_touch_hits));
+    lines.stat("touch_misses", difference(|all| &all.mc_touch, |all| &all.mc_touch_hits));
+    lines.stat("store_too_large", sum(|all| &all.mc_too_large));
+    lines.stat("store_no_memory", sum(|all| &all.mc_no_memory));
+    lines.stat("auth_cmds", 0);
+    lines.stat("auth_errors", 0);
+    lines.stat("bytes_read", sum(|all| &all.input_bytes));
+    lines.stat("bytes_written", sum(|all| &all.output_bytes));
+    lines.stat("limit_maxbytes", config.maxmemory());
+    lines.stat("accepting_conns", 1);
+    // A client is turned away when there are too many, none waits for another to leave.
+    lines.stat("listen_disabled_num", 0);
+    lines.stat("time_in_listen_disabled_us", 0);
+    lines.stat("threads", engine.workers());
+    lines.stat("conn_yields", 0);
+    lines.stat("hash_bytes", overhead);
+    // A table grows in one pass over its own words, and no page moves from one size to another while it is used.
+    lines.stat("hash_is_expanding", 0);
+    lines.stat("slab_reassign_running", 0);
+    lines.stat("slabs_moved", 0);
+    lines.stat("lru_crawler_running", 0);
+    lines.stat("lru_crawler_starts", 0);
+    lines.stat("malloc_fails", 0);
+    lines.stat("bytes", memory::used());
+    lines.stat("curr_items", keys);
+    lines.stat("total_items", sum(|all| &all.mc_stored));
+    lines.stat("evictions", sum(|all| &all.evicted));
+    lines.stat("reclaimed", sum(|all| &all.expired));
+}

@@ -1,0 +1,10 @@
+//! stats: what other tools read, by group: an index.
+
+mod classes;
+mod detail;
+mod general;
+mod lines;
+mod settings;
+pub mod show;
+
+pub use show::{STATS, binary_stats, stats};

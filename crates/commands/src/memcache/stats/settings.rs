@@ -1,0 +1,72 @@
+//! stats settings, stats conns: what the server is told to do, and who is connected. Changes nothing.
+
+use super::lines::Lines;
+use std::sync::atomic::Ordering;
+use tenon_engine::Engine;
+use tenon_engine::clients::{Client, Dialect};
+use tenon_engine::config::{LogLevel, Policy};
+use tenon_engine::prefixes::DELIMITER;
+use tenon_engine::worker::Worker;
+
+/// The settings, by memcached's names for them.
+pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
+    let config = &engine.config;
+    let yes_no = |yes: bool| if yes { "yes" } else { "no" };
+    let socket = config.memcached_unixsocket();
+    lines.stat("maxbytes", config.maxmemory());
+    lines.stat("maxconns", config.maxclients());
+    lines.stat("tcpport", config.memcached_port());
+    lines.stat("udpport", 0);
+    lines.stat("inter", config.bind().join(","));
+    // The levels of `verbosity`; fewer lines than 0 has have none of their own.
+    lines.stat(
+        "verbosity",
+        match config.loglevel() {
+            LogLevel::Debug => 2,
+            LogLevel::Verbose => 1,
+            _ => 0,
+        },
+    );
+    lines.stat("evictions", if config.maxmemory_policy() == Policy::NoEviction { "off" } else { "on" });
+    lines.stat("domain_socket", if socket.is_empty() { "NULL" } else { &socket });
+    lines.stat("shutdown_command", yes_no(false));
+    lines.stat("num_threads", engine.workers());
+    lines.stat("stat_key_prefix", char::from(DELIMITER));
+    lines.stat("detail_enabled", yes_no(engine.prefixes.is_on()));
+    lines.stat("cas_enabled", yes_no(true));
+    lines.stat("tcp_backlog", config.tcp_backlog());
+    lines.stat("binding_protocol", "auto-negotiate");
+    lines.stat("auth_enabled_sasl", yes_no(false));
+    lines.stat("auth_enabled_ascii", yes_no(false));
+    lines.stat("item_size_max", config.max_value_size());
+    // What has expired is found without looking for it, and what is evicted without a queue for each class.
+    for name in ["slab_reassign", "lru_crawler", "lru_maintainer_thread", "lru_segmented", "temp_lru"] {
+        lines.stat(name, yes_no(false));
+    }
+    lines.stat("slab_automove", 0);
+    lines.stat("flush_enabled", yes_no(true));
+    lines.stat("dump_enabled", yes_no(false));
+    lines.stat("hash_algorithm", "rapidhash");
+    lines.stat("idle_timeout", config.timeout());
+    lines.stat("track_sizes", yes_no(false));
+    lines.stat("ssl_enabled", yes_no(false));
+}
+
+/// The connections of memcached's clients, by the numbers of their sockets.
+pub(super) fn connections(engine: &Engine, worker: &Worker, asking: &Client, lines: &mut Lines<'_>) {
+    for client in engine.clients.list().iter().filter(|client| client.info.dialect == Dialect::Memcached) {
+        let info = &client.info;
+        let kind = if info.unix { "unix" } else { "tcp" };
+        let idle_ms = worker.clock.now_ms.saturating_sub(client.active_ms.load(Ordering::Relaxed));
+        // The path of a UNIX socket stands where CLIENT LIST has a port, too.
+        let shown = |address: &'_ str| match address.strip_suffix(":0") {
+            Some(path) if info.unix => format!("{kind}:{path}"),
+            _ => format!("{kind}:{address}"),
+        };
+        lines.stat(format_args!("{}:addr", info.fd), shown(&info.remote));
+        lines.stat(format_args!("{}:listen_addr", info.fd), shown(&info.local));
+        let state = if client.id == asking.id { "conn_parse_cmd" } else { "conn_read" };
+        lines.stat(format_args!("{}:state", info.fd), state);
+        lines.stat(format_args!("{}:secs_since_last_cmd", info.fd), idle_ms / 1_000);
+    }
+}

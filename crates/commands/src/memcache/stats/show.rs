@@ -1,0 +1,87 @@
+//! stats: which group a client asks for. Knows no statistic.
+
+use super::super::answer::Answer;
+use super::super::verb::TextCommand;
+use super::classes::{items, slabs};
+use super::detail::{detail, dump};
+use super::general::general;
+use super::lines::Lines;
+use super::settings::{connections, settings};
+use tenon_engine::Engine;
+use tenon_engine::clients::Client;
+use tenon_engine::wire::memcache::binary::BinaryHead;
+use tenon_engine::worker::Worker;
+
+/// Shows statistics.
+pub static STATS: TextCommand = TextCommand {
+    name: "stats",
+    family: "admin",
+    syntax: "[settings | items | slabs | sizes | conns | detail on|off|dump | extstore | reset]",
+    summary: "Returns statistics of the server, of both protocols together where memcached has no other.",
+};
+
+/// Writes the statistics of the group that the words behind `stats` name. `client` is who asks.
+pub fn stats(engine: &Engine, worker: &mut Worker, client: &Client, words: &[&[u8]], out: &mut Vec<u8>) {
+    match words {
+        [b"reset", ..] => {
+            engine.reset_stats();
+            Answer::Reset.write(out);
+        }
+        [b"detail", behind @ ..] => detail(engine, behind.first().copied(), out),
+        [b"cachedump", ..] => Answer::CachedumpDisabled.write(out),
+        _ => {
+            let mut lines = Lines::new(out, None);
+            if group(engine, worker, client, words.first().copied().unwrap_or_default(), &mut lines) {
+                lines.end();
+            } else {
+                Answer::Unknown.write(out);
+            }
+        }
+    }
+}
+
+/// Writes the statistics of a group as answers to a request of the binary protocol; tells whether there is such a group.
+pub fn binary_stats(
+    engine: &Engine,
+    worker: &mut Worker,
+    client: &Client,
+    head: &BinaryHead,
+    name: &[u8],
+    out: &mut Vec<u8>,
+) -> bool {
+    let mut lines = Lines::new(out, Some(head));
+    if name.starts_with(b"reset") {
+        engine.reset_stats();
+    } else if let Some(word) = name.strip_prefix(b"detail") {
+        match word {
+            b" dump" => {
+                let mut counted = Vec::new();
+                dump(engine, &mut counted);
+                lines.stat("detailed", String::from_utf8_lossy(&counted));
+            }
+            b" on" => engine.prefixes.set_on(true),
+            b" off" => engine.prefixes.set_on(false),
+            _ => return false,
+        }
+    } else if !group(engine, worker, client, name, &mut lines) {
+        return false;
+    }
+    lines.end();
+    true
+}
+
+/// Writes the statistics of a group; tells whether there is such a group.
+fn group(engine: &Engine, worker: &mut Worker, client: &Client, name: &[u8], lines: &mut Lines<'_>) -> bool {
+    match name {
+        b"" => general(engine, worker, lines),
+        b"settings" => settings(engine, lines),
+        b"slabs" => slabs(engine, worker, lines),
+        b"items" => items(engine, worker, lines),
+        b"sizes" => lines.stat("sizes_status", "disabled"),
+        b"conns" => connections(engine, worker, client, lines),
+        // There is no storage but memory.
+        b"extstore" => {}
+        _ => return false,
+    }
+    true
+}

@@ -1,0 +1,318 @@
+//! A memcached client that speaks the binary protocol: its bytes to requests, and their answers. Knows no socket, and of
+//! the requests only which handler runs which.
+
+use super::keys::{Keys, bytes_of};
+use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits};
+use crate::Flow;
+use std::sync::atomic::Ordering;
+use tenon_commands::memcache::binary::{self, BinaryItem, Refused};
+use tenon_commands::memcache::{admin, delete, stats};
+use tenon_engine::Engine;
+use tenon_engine::batch::BatchScratch;
+use tenon_engine::pause::PauseMode;
+use tenon_engine::wire::OutBuf;
+use tenon_engine::wire::memcache::binary::{
+    BinaryCommand, BinaryDecoder, BinaryHead, BinaryStep, BinaryStore, Status, write_status,
+};
+use tenon_engine::worker::Worker;
+
+/// Why parsing ended.
+enum Parsed {
+    /// The batch is full, or what comes next depends on what runs now.
+    Full,
+    /// The next request is not complete.
+    Incomplete,
+    /// The next request continues with data at this position, of this length.
+    Big { at: usize, len: usize },
+    /// What comes next is no request.
+    NoRequest,
+}
+
+impl MemcacheConnection {
+    /// Runs all complete requests of `buf`, batch by batch.
+    pub(super) fn run_binary(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &mut BatchScratch,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Progress {
+        let mut at = 0;
+        loop {
+            let mut start = at;
+            let before = (at, self.binary.clone());
+            let parsed = self.parse_binary(engine, scratch, buf, &mut at, &mut start);
+            if !scratch.binary.is_empty() {
+                let (ran, flow) = self.run_binary_batch(engine, worker, scratch, buf, out);
+                if ran > 0 {
+                    // Only the first request of a batch can have data beside the buffer.
+                    self.big = None;
+                }
+                match flow {
+                    None => {}
+                    Some(flow @ (Flow::CloseAfterFlush | Flow::Close)) => return Progress::Ended(flow),
+                    Some(flow) => {
+                        // What was parsed beyond is parsed again then.
+                        let from = if ran == 0 { start } else { end_of(&scratch.binary[ran - 1]) };
+                        // Only a batch that has not begun may begin with data that was taken out of the stream.
+                        self.binary = if from == before.0 { before.1 } else { Some(BinaryDecoder::new()) };
+                        return Progress::Stopped { from, flow };
+                    }
+                }
+            }
+            match parsed {
+                Parsed::Full => scratch.clear(),
+                Parsed::Incomplete => return Progress::Incomplete { from: at },
+                Parsed::Big { at: data, len } => return Progress::Big { from: at, at: data, len },
+                Parsed::NoRequest => return Progress::Ended(Flow::CloseAfterFlush),
+            }
+        }
+    }
+
+    /// Parses up to a batch of requests from `buf[*at..]` on; `*at` is then the start of the first one not parsed, and
+    /// `start` where the first one of the batch begins.
+    fn parse_binary(
+        &mut self,
+        engine: &Engine,
+        scratch: &mut BatchScratch,
+        buf: &[u8],
+        at: &mut usize,
+        start: &mut usize,
+    ) -> Parsed {
+        let limits = limits(engine);
+        let decoder = self.binary.as_mut().expect("the connection is one of the binary protocol");
+        while scratch.binary.len() < BATCH_MAX {
+            if *at == buf.len() {
+                return Parsed::Incomplete;
+            }
+            let step = decoder.next(buf, *at, &limits);
+            let key = match step {
+                BinaryStep::Request { command, .. } => key_of(&command),
+                BinaryStep::Refused { stale_key, .. } => stale_key,
+                BinaryStep::Skip { end } => {
+                    *at = end;
+                    if scratch.binary.is_empty() {
+                        *start = end;
+                    }
+                    continue;
+                }
+                BinaryStep::Incomplete => return Parsed::Incomplete,
+                BinaryStep::Big { len, at } => return Parsed::Big { at, len },
+                BinaryStep::NoRequest => return Parsed::NoRequest,
+            };
+            if let Some(key) = key {
+                let hash = engine.shards.hash(bytes_of(key, buf, &[]));
+                engine.shards.prefetch(hash);
+                scratch.hashes.push(hash);
+            }
+            *at = end_of(&step);
+            scratch.binary.push(step);
+            if decoder.is_inside_request() || matches!(step, BinaryStep::Refused { closes: true, .. }) {
+                // A batch can stop only where a request ends.
+                break;
+            }
+        }
+        Parsed::Full
+    }
+
+    /// Runs requests in order. Gives how many ran, and what is to happen if that is not to go on.
+    fn run_binary_batch(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &BatchScratch,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> (usize, Option<Flow>) {
+        let mut keys = Keys::new(engine, &scratch.hashes);
+        let mut ran = 0;
+        let mut flow = None;
+        let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
+        for step in &scratch.binary {
+            if out.len() > OUTPUT_PAUSE {
+                flow = Some(Flow::Drain);
+                break;
+            }
+            if pause.is_some_and(|mode| waits(mode, step)) && engine.pause.wait(self.client.info.key) {
+                self.client.paused.store(true, Ordering::Relaxed);
+                flow = Some(Flow::Park);
+                break;
+            }
+            ran += 1;
+            match step {
+                BinaryStep::Request { head, command, .. } => {
+                    if *command == BinaryCommand::Quit {
+                        binary::write_done(head, 0, out);
+                        flow = Some(Flow::CloseAfterFlush);
+                        break;
+                    }
+                    if let Err(refused) = self.run_one(engine, worker, head, *command, &mut keys, buf, out) {
+                        worker.stats.all.errors.add(1);
+                        refused.write(head, out);
+                    }
+                }
+                BinaryStep::Refused { head, status, stale_key, closes, .. } => {
+                    worker.stats.all.errors.add(1);
+                    if *status == Status::TooLarge {
+                        worker.stats.all.mc_too_large.add(1);
+                    }
+                    if let Some(key) = stale_key {
+                        keys.visit(worker, bytes_of(*key, buf, &[]), delete::drop_stale);
+                    }
+                    Refused::from(*status).write(head, out);
+                    if *closes {
+                        flow = Some(Flow::CloseAfterFlush);
+                        break;
+                    }
+                }
+                _ => unreachable!("a batch holds whole requests"),
+            }
+            if self.client.killed.load(Ordering::Relaxed) {
+                flow = Some(Flow::CloseAfterFlush);
+                break;
+            }
+        }
+        self.note_ran(worker, ran);
+        (ran, flow)
+    }
+
+    /// Runs one request, and counts it by the prefix of its key where that is wanted.
+    #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
+    fn run_one(
+        &self,
+        engine: &Engine,
+        worker: &mut Worker,
+        head: &BinaryHead,
+        command: BinaryCommand,
+        keys: &mut Keys<'_>,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Result<(), Refused> {
+        let hits = |worker: &Worker| worker.stats.all.mc_get_hits.get() + worker.stats.all.mc_touch_hits.get();
+        if engine.prefixes.is_on()
+            && let Some(key) = key_of(&command)
+        {
+            let before = hits(worker);
+            let key = bytes_of(key, buf, &[]);
+            let result = self.run_uncounted(engine, worker, head, command, keys, buf, out);
+            match command {
+                BinaryCommand::Get { .. } | BinaryCommand::Touch { .. } => {
+                    count_get(engine, key, hits(worker) > before);
+                }
+                BinaryCommand::Store { .. } => engine.prefixes.count(key, |counts| counts.sets += 1),
+                BinaryCommand::Delete { .. } => engine.prefixes.count(key, |counts| counts.deletes += 1),
+                _ => {}
+            }
+            return result;
+        }
+        self.run_uncounted(engine, worker, head, command, keys, buf, out)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
+    fn run_uncounted(
+        &self,
+        engine: &Engine,
+        worker: &mut Worker,
+        head: &BinaryHead,
+        command: BinaryCommand,
+        keys: &mut Keys<'_>,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Result<(), Refused> {
+        match command {
+            BinaryCommand::Get { key, with_key, exptime } => {
+                keys.visit(worker, bytes_of(key, buf, &[]), |cx| binary::get(cx, head, with_key, exptime, out))
+            }
+            BinaryCommand::Touch { key, exptime } => {
+                keys.visit(worker, bytes_of(key, buf, &[]), |cx| binary::touch(cx, head, exptime, out))
+            }
+            BinaryCommand::Store { verb, key, flags, exptime, data } => {
+                let item = BinaryItem { flags, exptime, data: self.data(data, buf) };
+                let key = bytes_of(key, buf, &[]);
+                if engine.make_room(worker) {
+                    return keys.visit(worker, key, |cx| binary::store(cx, head, verb, item, out));
+                }
+                worker.stats.all.mc_no_memory.add(1);
+                keys.visit(worker, key, |cx| {
+                    if verb == BinaryStore::Set {
+                        delete::drop_stale(cx);
+                    }
+                });
+                Err(Refused::NO_MEMORY_STORING)
+            }
+            BinaryCommand::Arithmetic { verb, key, delta, initial } => {
+                if engine.make_room(worker) {
+                    return keys.visit(worker, bytes_of(key, buf, &[]), |cx| {
+                        binary::arithmetic(cx, head, verb, delta, initial, out)
+                    });
+                }
+                keys.skip_to(keys.passed() + 1);
+                Err(Refused::NO_MEMORY_COUNTING)
+            }
+            BinaryCommand::Delete { key } => {
+                keys.visit(worker, bytes_of(key, buf, &[]), |cx| binary::delete(cx, head, out))
+            }
+            BinaryCommand::Flush { exptime } => {
+                admin::flush_all(engine, worker, exptime.map(i64::from));
+                binary::write_done(head, 0, out);
+                Ok(())
+            }
+            BinaryCommand::Noop => {
+                binary::write_done(head, 0, out);
+                Ok(())
+            }
+            BinaryCommand::Version => {
+                write_status(out.tail(), head, Status::Done, 0, admin::VERSION_TEXT);
+                Ok(())
+            }
+            BinaryCommand::Stat { group } => {
+                if stats::binary_stats(engine, worker, &self.client, head, bytes_of(group, buf, &[]), out.tail()) {
+                    Ok(())
+                } else {
+                    Err(Status::NotFound.into())
+                }
+            }
+            BinaryCommand::Quit => unreachable!("it ends the batch"),
+        }
+    }
+}
+
+/// The key that a request is about, if it is about one.
+fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
+    match *command {
+        BinaryCommand::Get { key, .. }
+        | BinaryCommand::Touch { key, .. }
+        | BinaryCommand::Store { key, .. }
+        | BinaryCommand::Arithmetic { key, .. }
+        | BinaryCommand::Delete { key } => Some(key),
+        BinaryCommand::Flush { .. }
+        | BinaryCommand::Noop
+        | BinaryCommand::Version
+        | BinaryCommand::Quit
+        | BinaryCommand::Stat { .. } => None,
+    }
+}
+
+/// Whether a request waits for the end of a pause.
+fn waits(mode: PauseMode, step: &BinaryStep) -> bool {
+    match (mode, step) {
+        (_, BinaryStep::Request { command: BinaryCommand::Quit, .. }) => false,
+        (PauseMode::All, _) => true,
+        (PauseMode::Write, BinaryStep::Request { command, .. }) => match command {
+            BinaryCommand::Get { exptime, .. } => exptime.is_some(),
+            BinaryCommand::Flush { .. } => true,
+            command => key_of(command).is_some(),
+        },
+        (PauseMode::Write, BinaryStep::Refused { stale_key, .. }) => stale_key.is_some(),
+        (PauseMode::Write, _) => false,
+    }
+}
+
+/// Where a request that is kept in a batch ends.
+fn end_of(step: &BinaryStep) -> usize {
+    match step {
+        BinaryStep::Request { end, .. } | BinaryStep::Refused { end, .. } => *end,
+        _ => unreachable!("a batch holds whole requests"),
+    }
+}

@@ -1,0 +1,580 @@
+//! Requests of memcached's binary protocol out of a client's bytes, and the headers of their answers
+//! (<https://github.com/memcached/memcached/wiki/BinaryProtocolRevamped>). Knows no store.
+//!
+//! ```text
+//!  0       1        2             4         5      6       8         12      16    24
+//! +-------+--------+-------------+---------+------+-------+---------+-------+-----+--------+-----+------+
+//! | magic | opcode | key length  | extras  | type | zero, | body    | opaque| CAS | extras | key | data |
+//! |       |        |             | length  |      | status| length  |       |     |        |     |      |
+//! +-------+--------+-------------+---------+------+-------+---------+-------+-----+--------+-----+------+
+//! ```
+
+use super::decode::Limits;
+use super::line::KEY_MAX;
+use super::request::ArithmeticVerb;
+use crate::span::Span;
+
+/// The first byte of every request. No line of the text protocol begins with it.
+pub const REQUEST_MAGIC: u8 = 0x80;
+const RESPONSE_MAGIC: u8 = 0x81;
+/// Bytes of a header.
+const HEADER: usize = 24;
+/// The expiry of a counter that is not to be made.
+const NOT_TO_BE_MADE: u32 = u32::MAX;
+
+/// What an answer says of its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Status {
+    /// It is done.
+    Done = 0,
+    /// There is no such item.
+    NotFound = 1,
+    /// There is such an item, or it has changed since its CAS token was given out.
+    Exists = 2,
+    /// The data is longer than the server takes.
+    TooLarge = 3,
+    /// The request has not the form of its kind.
+    Invalid = 4,
+    /// There is nothing to add to.
+    NotStored = 5,
+    /// A counter's value is no number.
+    NonNumeric = 6,
+    /// There is no such kind of request.
+    Unknown = 0x81,
+    /// Memory is used up, and nothing can be evicted.
+    OutOfMemory = 0x82,
+}
+
+impl Status {
+    /// What memcached 1.6 says of it, where it says nothing more special.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Status::Done => "",
+            Status::NotFound => "Not found",
+            Status::Exists => "Data exists for key.",
+            Status::TooLarge => "Too large.",
+            Status::Invalid => "Invalid arguments",
+            Status::NotStored => "Not stored.",
+            Status::NonNumeric => "Non-numeric server-side value for incr or decr",
+            Status::Unknown => "Unknown command",
+            Status::OutOfMemory => "Out of memory",
+        }
+    }
+}
+
+/// Which of the writes it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryStore {
+    /// Whether there is an item or not.
+    Set,
+    /// Only when there is none.
+    Add,
+    /// Only when there is one.
+    Replace,
+    /// Behind the data that is there.
+    Append,
+    /// Before the data that is there.
+    Prepend,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryCommand {
+    /// The item.
+    Get {
+        /// Up to 250 bytes.
+        key: Span,
+        /// Whether the answer has the key.
+        with_key: bool,
+        /// The new expiry, as the client gave it.
+        exptime: Option<u32>,
+    },
+    /// A new expiry.
+    Touch {
+        /// Up to 250 bytes.
+        key: Span,
+        /// As the client gave it.
+        exptime: u32,
+    },
+    /// A write.
+    Store {
+        /// Which of the writes.
+        verb: BinaryStore,
+        /// Up to 250 bytes.
+        key: Span,
+        /// The client's own.
+        flags: u32,
+        /// As the client gave it.
+        exptime: u32,
+        /// The data.
+        data: Span,
+    },
+    /// Counting.
+    Arithmetic {
+        /// Which way.
+        verb: ArithmeticVerb,
+        /// Up to 250 bytes.
+        key: Span,
+        /// By how much.
+        delta: u64,
+        /// Where a counter begins that is not there, and its expiry, if it is to be made.
+        initial: Option<(u64, u32)>,
+    },
+    /// The item's removal.
+    Delete {
+        /// Up to 250 bytes.
+        key: Span,
+    },
+    /// That all items go.
+    Flush {
+        /// When, as the client gave it; nothing for now.
+        exptime: Option<u32>,
+    },
+    /// Nothing but an answer.
+    Noop,
+    /// The server's version.
+    Version,
+    /// The connection's end.
+    Quit,
+    /// Statistics.
+    Stat {
+        /// Which ones; empty for the general ones.
+        group: Span,
+    },
+}
+
+/// What all requests have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BinaryHead {
+    /// The kind, as the client said it.
+    pub opcode: u8,
+    /// Only what cannot be expected is to be answered.
+    pub quiet: bool,
+    /// To be given back.
+    pub opaque: u32,
+    /// The token that the item must have; 0 for any.
+    pub cas: u64,
+}
+
+/// What the decoder made of the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryStep {
+    /// A request is complete, the next one starts at `end`.
+    Request {
+        /// What all requests have.
+        head: BinaryHead,
+        /// What it asks for.
+        command: BinaryCommand,
+        /// Position behind it.
+        end: usize,
+    },
+    /// A request is refused: to be answered, then on from `end`.
+    Refused {
+        /// What all requests have.
+        head: BinaryHead,
+        /// Why.
+        status: Status,
+        /// The item under this key must go: a set that failed may not leave the old value behind, as in memcached.
+        stale_key: Option<Span>,
+        /// Whether the connection is to be closed then, as nobody knows where the next request would begin.
+        closes: bool,
+        /// Position behind what was read of it.
+        end: usize,
+    },
+    /// Nothing to run and nothing to answer up to `end`: the rest of something refused.
+    Skip {
+        /// Position behind it.
+        end: usize,
+    },
+    /// The request is not complete. Keep everything from its start, and call again with at least one byte more.
+    Incomplete,
+    /// The next `len` bytes of the stream, from position `at` of the buffer, are the data: big argument 0.
+    ///
+    /// The caller takes them out of the stream, keeps what lies before `at` from the request's start, and calls
+    /// [`BinaryDecoder::big_taken`].
+    Big {
+        /// Length of the data in bytes, of which fewer are in the buffer.
+        len: usize,
+        /// Position of its first byte.
+        at: usize,
+    },
+    /// No request begins with such a byte: the connection is to be closed.
+    NoRequest,
+}
+
+/// What the next bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// A request; with `taken` the caller holds its data.
+    Request { taken: bool },
+    /// So many bytes of a refused request.
+    Rest { len: usize },
+}
+
+/// Reads requests one after another.
+#[derive(Clone, Debug)]
+pub struct BinaryDecoder {
+    state: State,
+}
+
+impl Default for BinaryDecoder {
+    fn default() -> BinaryDecoder {
+        BinaryDecoder::new()
+    }
+}
+
+impl BinaryDecoder {
+    /// A decoder at the start of a stream.
+    pub const fn new() -> BinaryDecoder {
+        BinaryDecoder { state: State::Request { taken: false } }
+    }
+
+    /// Whether part of a request was read and its rest is awaited.
+    pub fn is_inside_request(&self) -> bool {
+        self.state != State::Request { taken: false }
+    }
+
+    /// Tells that the caller holds the data that was asked for.
+    pub fn big_taken(&mut self) {
+        self.state = State::Request { taken: true };
+    }
+
+    /// Reads one request from `buf[start..]`; spans count from the start of `buf`.
+    ///
+    /// After [`BinaryStep::Incomplete`] and [`BinaryStep::Big`] the next call must begin with the same request's bytes:
+    /// they may have moved, `start` says where to.
+    pub fn next(&mut self, buf: &[u8], start: usize, limits: &Limits) -> BinaryStep {
+        let input = &buf[start..];
+        let taken = match self.state {
+            State::Request { taken } => taken,
+            State::Rest { len } => return self.skip(buf, start, len),
+        };
+        if input.first().is_some_and(|&magic| magic != REQUEST_MAGIC) {
+            return BinaryStep::NoRequest;
+        }
+        let Some(header) = input.first_chunk::<HEADER>() else { return BinaryStep::Incomplete };
+        let frame = Frame::of(header);
+        let key_at = HEADER + frame.extras_len;
+        // Memcached looks at nothing before extras and key are there.
+        let Some(front) = input.get(..key_at + frame.key_len) else { return BinaryStep::Incomplete };
+        let refused =
+            |status, end| BinaryStep::Refused { head: frame.head, status, stale_key: None, closes: true, end };
+        let Some(data_len) = frame.body_len.checked_sub(frame.extras_len + frame.key_len) else {
+            return refused(Status::Unknown, start + front.len());
+        };
+        if frame.key_len > KEY_MAX {
+            return refused(Status::Invalid, start + front.len());
+        }
+        let key = Span::bytes(start + key_at, frame.key_len);
+        let at = start + front.len();
+        let (head, command) = match frame.command(&front[HEADER..key_at], key, data_len) {
+            Ok(found) => found,
+            // Of a kind that nobody knows at least the length is known.
+            Err(Status::Unknown) => return self.refuse(frame.head, Status::Unknown, None, data_len, at),
+            Err(status) => return refused(status, at),
+        };
+        let BinaryCommand::Store { verb, flags, exptime, .. } = command else {
+            return BinaryStep::Request { head, command, end: at };
+        };
+        if data_len > limits.value_max {
+            let stale_key = (verb == BinaryStore::Set).then_some(key);
+            return self.refuse(head, Status::TooLarge, stale_key, data_len, at);
+        }
+        let (data, len) = if taken { (Span::big(0), 0) } else { (Span::bytes(at, data_len), data_len) };
+        if buf.len() - at < len {
+            return if len >= limits.big_min { BinaryStep::Big { len, at } } else { BinaryStep::Incomplete };
+        }
+        self.state = State::Request { taken: false };
+        let command = BinaryCommand::Store { verb, key, flags, exptime, data };
+        BinaryStep::Request { head, command, end: at + len }
+    }
+
+    /// Refuses a request of whose body `rest` bytes follow `at`.
+    fn refuse(
+        &mut self,
+        head: BinaryHead,
+        status: Status,
+        stale_key: Option<Span>,
+        rest: usize,
+        at: usize,
+    ) -> BinaryStep {
+        if rest > 0 {
+            self.state = State::Rest { len: rest };
+        }
+        BinaryStep::Refused { head, status, stale_key, closes: false, end: at }
+    }
+
+    fn skip(&mut self, buf: &[u8], start: usize, len: usize) -> BinaryStep {
+        let skipped = len.min(buf.len() - start);
+        if skipped == 0 {
+            return BinaryStep::Incomplete;
+        }
+        self.state = if skipped == len { State::Request { taken: false } } else { State::Rest { len: len - skipped } };
+        BinaryStep::Skip { end: start + skipped }
+    }
+}
+
+/// A request's header, taken apart.
+struct Frame {
+    head: BinaryHead,
+    key_len: usize,
+    extras_len: usize,
+    body_len: usize,
+}
+
+/// Number `index` of some bytes that are big-endian numbers of four bytes.
+fn word(bytes: &[u8], index: usize) -> u32 {
+    let (words, _) = bytes.as_chunks::<4>();
+    u32::from_be_bytes(words[index])
+}
+
+/// The same of two such numbers, which are one.
+fn double_word(bytes: &[u8], index: usize) -> u64 {
+    u64::from(word(bytes, index)) << 32 | u64::from(word(bytes, index + 1))
+}
+
+impl Frame {
+    fn of(header: &[u8; HEADER]) -> Frame {
+        Frame {
+            head: BinaryHead { opcode: header[1], quiet: false, opaque: word(header, 3), cas: double_word(header, 4) },
+            key_len: usize::from(u16::from_be_bytes([header[2], header[3]])),
+            extras_len: usize::from(header[4]),
+            body_len: word(header, 2) as usize,
+        }
+    }
+
+    /// What the request asks for, whether it is a quiet one, and its data left out.
+    fn command(&self, extras: &[u8], key: Span, data_len: usize) -> Result<(BinaryHead, BinaryCommand), Status> {
+        let opcode = self.head.opcode;
+        let has = |extras_len, has_key| {
+            let fits = self.extras_len == extras_len && (self.key_len > 0) == has_key;
+            if fits { Ok(()) } else { Err(Status::Invalid) }
+        };
+        let mut has_data = false;
+        let exptime_only = || has(4, true).map(|()| word(extras, 0));
+        let (quiet, command) = match opcode {
+            0x00 | 0x09 | 0x0c | 0x0d => {
+                has(0, true)?;
+                let with_key = matches!(opcode, 0x0c | 0x0d);
+                (matches!(opcode, 0x09 | 0x0d), BinaryCommand::Get { key, with_key, exptime: None })
+            }
+            0x1d | 0x1e | 0x23 | 0x24 => {
+                let exptime = Some(exptime_only()?);
+                let with_key = matches!(opcode, 0x23 | 0x24);
+                (matches!(opcode, 0x1e | 0x24), BinaryCommand::Get { key, with_key, exptime })
+            }
+            0x1c => (false, BinaryCommand::Touch { key, exptime: exptime_only()? }),
+            0x01..=0x03 | 0x11..=0x13 => {
+                has(8, true)?;
+                has_data = true;
+                let verb = match opcode & 0x0f {
+                    1 => BinaryStore::Set,
+                    2 => BinaryStore::Add,
+                    _ => BinaryStore::Replace,
+                };
+                let (flags, exptime) = (word(extras, 0), word(extras, 1));
+                (opcode > 0x10, BinaryCommand::Store { verb, key, flags, exptime, data: Span::bytes(0, 0) })
+            }
+            0x0e | 0x0f | 0x19 | 0x1a => {
+                has(0, true)?;
+                has_data = true;
+                let verb = if matches!(opcode, 0x0e | 0x19) { BinaryStore::Append } else { BinaryStore::Prepend };
+                (opcode > 0x10, BinaryCommand::Store { verb, key, flags: 0, exptime: 0, data: Span::bytes(0, 0) })
+            }
+            0x05 | 0x06 | 0x15 | 0x16 => {
+                has(20, true)?;
+                let verb = if opcode & 0x0f == 5 { ArithmeticVerb::Incr } else { ArithmeticVerb::Decr };
+                let exptime = word(extras, 4);
+                let initial = (exptime != NOT_TO_BE_MADE).then(|| (double_word(extras, 2), exptime));
+                (opcode > 0x10, BinaryCommand::Arithmetic { verb, key, delta: double_word(extras, 0), initial })
+            }
+            0x04 | 0x14 => {
+                has(0, true)?;
+                (opcode == 0x14, BinaryCommand::Delete { key })
+            }
+            0x08 | 0x18 => {
+                let exptime = if self.extras_len == 0 { None } else { Some(()) };
+                has(if exptime.is_some() { 4 } else { 0 }, false)?;
+                (opcode == 0x18, BinaryCommand::Flush { exptime: exptime.map(|()| word(extras, 0)) })
+            }
+            0x07 | 0x0a | 0x0b | 0x17 => {
+                has(0, false)?;
+                let command = match opcode {
+                    0x0a => BinaryCommand::Noop,
+                    0x0b => BinaryCommand::Version,
+                    _ => BinaryCommand::Quit,
+                };
+                (opcode == 0x17, command)
+            }
+            0x10 => {
+                has(0, self.key_len > 0)?;
+                (false, BinaryCommand::Stat { group: key })
+            }
+            _ => return Err(Status::Unknown),
+        };
+        if data_len > 0 && !has_data {
+            return Err(Status::Invalid);
+        }
+        Ok((BinaryHead { quiet, ..self.head }, command))
+    }
+}
+
+/// What stands between an answer's header and its data.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnswerFront<'a> {
+    /// Extras.
+    pub extras: &'a [u8],
+    /// The key.
+    pub key: &'a [u8],
+}
+
+/// Writes the header of an answer, extras and key; `data_len` bytes of data are to follow.
+pub fn write_head(
+    out: &mut Vec<u8>,
+    head: &BinaryHead,
+    status: Status,
+    cas: u64,
+    front: AnswerFront<'_>,
+    data_len: usize,
+) {
+    let key_len = u16::try_from(front.key.len()).expect("a key has at most 250 bytes, and so have names of statistics");
+    let extras_len = u8::try_from(front.extras.len()).expect("extras are at most eight bytes");
+    let body_len = front.extras.len() + front.key.len() + data_len;
+    let body_len = u32::try_from(body_len).expect("a value is shorter than 4 GiB");
+    out.reserve(HEADER + front.extras.len() + front.key.len());
+    out.extend_from_slice(&[RESPONSE_MAGIC, head.opcode]);
+    out.extend_from_slice(&key_len.to_be_bytes());
+    out.extend_from_slice(&[extras_len, 0]);
+    out.extend_from_slice(&(status as u16).to_be_bytes());
+    out.extend_from_slice(&body_len.to_be_bytes());
+    out.extend_from_slice(&head.opaque.to_be_bytes());
+    out.extend_from_slice(&cas.to_be_bytes());
+    out.extend_from_slice(front.extras);
+    out.extend_from_slice(front.key);
+}
+
+/// Writes an answer without data, or with what there is to say of an error.
+pub fn write_status(out: &mut Vec<u8>, head: &BinaryHead, status: Status, cas: u64, text: &str) {
+    write_head(out, head, status, cas, AnswerFront::default(), text.len());
+    out.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of a request.
+    fn packet(opcode: u8, extras: &[u8], key: &[u8], data: &[u8], opaque: u32, cas: u64) -> Vec<u8> {
+        let mut out = vec![REQUEST_MAGIC, opcode];
+        out.extend((key.len() as u16).to_be_bytes());
+        out.extend([extras.len() as u8, 0, 0, 0]);
+        out.extend(((extras.len() + key.len() + data.len()) as u32).to_be_bytes());
+        out.extend(opaque.to_be_bytes());
+        out.extend(cas.to_be_bytes());
+        [&out, extras, key, data].concat()
+    }
+
+    fn next(bytes: &[u8]) -> BinaryStep {
+        let limits = Limits { value_max: 100, big_min: 20, ..Limits::default() };
+        BinaryDecoder::new().next(bytes, 0, &limits)
+    }
+
+    #[test]
+    fn reads_every_kind() {
+        let extras = [&7u64.to_be_bytes()[..], &9u64.to_be_bytes(), &30u32.to_be_bytes()].concat();
+        let never = [&extras[..16], &u32::MAX.to_be_bytes()].concat();
+        let key = Span::bytes(44, 1);
+        let counting = |initial| BinaryCommand::Arithmetic { verb: ArithmeticVerb::Decr, key, delta: 7, initial };
+        for (opcode, extras, is_quiet, expected) in
+            [(6, &extras, false, counting(Some((9, 30)))), (0x16, &never, true, counting(None))]
+        {
+            let bytes = packet(opcode, extras, b"k", b"", 5, 6);
+            let BinaryStep::Request { head, command, end } = next(&bytes) else { panic!("{opcode}") };
+            assert_eq!((head, end), (BinaryHead { opcode, quiet: is_quiet, opaque: 5, cas: 6 }, bytes.len()));
+            assert_eq!(command, expected);
+        }
+        type Kind<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8]);
+        let kinds: &[Kind<'_>] = &[
+            (&[0x00, 0x09, 0x0c, 0x0d, 0x04, 0x14], b"", b"k", b""),
+            (&[0x01, 0x02, 0x03, 0x11, 0x12, 0x13], b"12345678", b"k", b"data"),
+            (&[0x0e, 0x0f, 0x19, 0x1a], b"", b"k", b"data"),
+            (&[0x1c, 0x1d, 0x1e, 0x23, 0x24], b"1234", b"k", b""),
+            (&[0x08, 0x18], b"1234", b"", b""),
+            (&[0x07, 0x08, 0x0a, 0x0b, 0x10, 0x17, 0x18], b"", b"", b""),
+            (&[0x10], b"", b"items", b""),
+        ];
+        for &(opcodes, extras, key, data) in kinds {
+            for &opcode in opcodes {
+                let bytes = packet(opcode, extras, key, data, 1, 2);
+                let step = next(&bytes);
+                let is_whole = |step| matches!(step, BinaryStep::Request { end, .. } if end == bytes.len());
+                assert!(is_whole(step), "{opcode:#x}: {step:?}");
+                for len in 0..bytes.len() {
+                    assert_eq!(next(&bytes[..len]), BinaryStep::Incomplete, "{opcode:#x} of {len} bytes");
+                }
+                // Whatever has not the form of its kind ends the connection.
+                let longer = packet(opcode, &[extras, b"!"].concat(), key, data, 1, 2);
+                let step = next(&longer);
+                let is_refused = matches!(step, BinaryStep::Refused { status: Status::Invalid, closes: true, .. });
+                assert!(is_refused, "{opcode:#x}: {step:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_refused_leaves_the_stream_in_step() {
+        let limits = Limits { value_max: 10, big_min: 20, ..Limits::default() };
+        for (bytes, status, key) in [
+            (packet(1, b"12345678", b"k", &[0; 11], 1, 2), Status::TooLarge, Some(Span::bytes(32, 1))),
+            (packet(2, b"12345678", b"k", &[0; 11], 1, 2), Status::TooLarge, None),
+            (packet(0x1b, b"1234", b"", b"", 1, 2), Status::Unknown, None),
+            (packet(0x99, b"1234", b"key", b"data", 1, 2), Status::Unknown, None),
+        ] {
+            let mut decoder = BinaryDecoder::new();
+            let BinaryStep::Refused { status: got, stale_key, closes: false, end, .. } =
+                decoder.next(&bytes, 0, &limits)
+            else {
+                panic!("{bytes:?} is not refused");
+            };
+            assert_eq!((got, stale_key), (status, key));
+            let mut at = end;
+            while at < bytes.len() {
+                // In pieces of up to three bytes.
+                let BinaryStep::Skip { end } = decoder.next(&bytes[..bytes.len().min(at + 3)], at, &limits) else {
+                    panic!("the rest of {bytes:?} is not skipped");
+                };
+                at = end;
+            }
+            assert!(!decoder.is_inside_request());
+        }
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_end_the_connection() {
+        let mut short = packet(0, b"", b"key", b"", 1, 2);
+        short[11] = 2;
+        assert!(matches!(next(&short), BinaryStep::Refused { status: Status::Unknown, closes: true, .. }));
+        let long = packet(0, b"", &[b'k'; 251], b"", 1, 2);
+        assert!(matches!(next(&long), BinaryStep::Refused { status: Status::Invalid, closes: true, .. }));
+        let mut huge = packet(0x0e, b"", b"k", b"", 1, 2);
+        huge[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert!(matches!(next(&huge), BinaryStep::Refused { status: Status::TooLarge, closes: false, .. }));
+        assert_eq!(next(b"\x81"), BinaryStep::NoRequest);
+        assert_eq!(next(b"get k"), BinaryStep::NoRequest);
+    }
+
+    #[test]
+    fn long_data_is_left_to_the_caller() {
+        let bytes = packet(1, b"12345678", b"k", &[b'd'; 30], 1, 2);
+        let limits = Limits { big_min: 20, ..Limits::default() };
+        let mut decoder = BinaryDecoder::new();
+        assert_eq!(decoder.next(&bytes[..40], 0, &limits), BinaryStep::Big { len: 30, at: 33 });
+        decoder.big_taken();
+        let step = decoder.next(&bytes[..33], 0, &limits);
+        let BinaryStep::Request { command: BinaryCommand::Store { data, .. }, end: 33, .. } = step else {
+            panic!("{step:?}");
+        };
+        assert!(data.is_big() && !decoder.is_inside_request());
+    }
+}
