@@ -13,7 +13,8 @@ pub struct Clock {
     pub now_ns: u64,
     /// The same instant for noting accesses.
     pub access: AccessClock,
-    /// What the system's clock said, in milliseconds, when the monotonic one said `anchor_ns`.
+    /// A millisecond of the system's clock; the monotonic one said `anchor_ns` when it began. So the two change to the
+    /// next millisecond together: a client that has just read the system's clock never finds this one behind it.
     anchor_ms: u64,
     anchor_ns: u64,
 }
@@ -21,9 +22,14 @@ pub struct Clock {
 impl Clock {
     /// The present, by both clocks.
     pub fn read(noting: Noting) -> Clock {
-        let (now_ms, now_ns) = (now_us() / 1_000, monotonic_ns());
+        Clock::at(now_us(), monotonic_ns(), noting)
+    }
+
+    /// What the two clocks said at the same time.
+    fn at(now_us: u64, now_ns: u64, noting: Noting) -> Clock {
+        let now_ms = now_us / 1_000;
         let access = AccessClock::new(noting, now_ms);
-        Clock { now_ms, now_ns, access, anchor_ms: now_ms, anchor_ns: now_ns }
+        Clock { now_ms, now_ns, access, anchor_ms: now_ms, anchor_ns: now_ns.saturating_sub(now_us % 1_000 * 1_000) }
     }
 
     /// Moves on to the present by the monotonic clock alone. Whoever ticks reads both now and then, so a change of the
@@ -31,11 +37,17 @@ impl Clock {
     #[inline]
     pub(crate) fn advance(&mut self, noting: Noting) {
         self.now_ns = monotonic_ns();
-        let now_ms = self.anchor_ms + (self.now_ns - self.anchor_ns) / 1_000_000;
+        let now_ms = self.ms_at(self.now_ns);
         if now_ms != self.now_ms || !self.access.notes(noting) {
             self.now_ms = now_ms;
             self.access = AccessClock::new(noting, now_ms);
         }
+    }
+
+    /// The system's milliseconds when the monotonic clock says `now_ns`.
+    #[inline]
+    fn ms_at(&self, now_ns: u64) -> u64 {
+        self.anchor_ms + (now_ns - self.anchor_ns) / 1_000_000
     }
 }
 
@@ -56,6 +68,16 @@ pub fn now_us() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn milliseconds_change_with_those_of_the_system_clock() {
+        let clock = Clock::at(5_000_999, 70_000_000, Noting::Clock);
+        let after_us = |us: u64| clock.ms_at(70_000_000 + us * 1_000);
+        assert_eq!(
+            (clock.now_ms, after_us(0), after_us(1), after_us(1_000), after_us(1_001)),
+            (5_000, 5_000, 5_001, 5_001, 5_002)
+        );
+    }
 
     #[test]
     fn advancing_follows_the_system_clock() {

@@ -3,17 +3,14 @@
 use crate::acl::Context;
 use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
-use crate::blocking::Outcome;
 use crate::clock::monotonic_ns;
 use crate::command::{Command, Flags, Run};
-use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx, Turn};
+use crate::context::KeyCx;
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
-use crate::locking::OnBusy;
 use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
-use crate::shards::Locked;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
@@ -102,6 +99,10 @@ impl Engine {
         let timed_alone = (0..TIMED_ALONE_US).contains(&self.config.slowlog_log_slower_than());
         if session.client.paused.load(Ordering::Relaxed) {
             session.client.paused.store(false, Ordering::Relaxed);
+        }
+        // What others have sent before these commands came stands before their replies.
+        if session.client.outbox.is_waiting() {
+            session.client.outbox.take(out);
         }
         let mut ran = 0;
         let mut args_from = 0;
@@ -221,6 +222,9 @@ impl Engine {
         worker.serve(&session.client);
         let started = Instant::now();
         session.client.paused.store(false, Ordering::Relaxed);
+        if session.client.outbox.is_waiting() {
+            session.client.outbox.take(out);
+        }
         if session.client.killed.load(Ordering::Relaxed) {
             session.closing = true;
             return Stopped::Closing;
@@ -572,90 +576,6 @@ impl Engine {
             return Ok(Gate::Wait);
         }
         Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })
-    }
-
-    /// Runs one command that has passed its gate, locking what it needs.
-    pub(crate) fn run_one(
-        &self,
-        worker: &mut Worker,
-        session: &mut Session,
-        resolved: Resolved,
-        args: &Args<'_>,
-        reply: &mut Reply<'_>,
-    ) -> Result<(), CmdError> {
-        match resolved.command.run {
-            Run::Key(_) => {
-                let hash = self.shards.hash(args.get(usize::from(resolved.key)));
-                let mut held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
-                self.run_held(worker, session, resolved, args, &mut held, reply)
-            }
-            Run::Keys(_) => {
-                let indexes = self.shards_of(resolved.command, args);
-                let mut held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
-                self.run_held(worker, session, resolved, args, &mut held, reply)
-            }
-            Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
-            Run::Following { .. } => self.run_following(worker, session, resolved, args, reply),
-            Run::Session(run) | Run::Alone(run, _) => {
-                run(&mut SessionCx { engine: self, worker, session }, args, reply)
-            }
-            Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: None }, args, reply),
-            Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
-        }
-    }
-
-    /// Runs one command whose shards are all held.
-    pub(crate) fn run_held(
-        &self,
-        worker: &mut Worker,
-        session: &mut Session,
-        resolved: Resolved,
-        args: &Args<'_>,
-        held: &mut dyn Locked,
-        reply: &mut Reply<'_>,
-    ) -> Result<(), CmdError> {
-        let (database, touches) = (session.database, session.touches);
-        // In a pause data stays as it is, also what is past its deadline. What writes in spite of it, such as a
-        // transaction that began it, goes on removing: it may put a new key in the old one's place.
-        worker.keeps_expired = self.pause.is_active() && !resolved.command.flags.any(Flags::WRITE);
-        let result = match resolved.command.run {
-            Run::Key(run) => {
-                let key = args.get(usize::from(resolved.key));
-                let hash = self.shards.hash(key);
-                let state = held.shard(self.shards.index(hash));
-                let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches };
-                run(&mut cx, args, reply).map(|_effect| ())
-            }
-            Run::Keys(run) => {
-                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
-                run(&mut cx, args, reply).map(|_effect| ())
-            }
-            Run::Blocking(run) => {
-                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
-                run(&mut cx, args, reply).map(|outcome| {
-                    if let Outcome::Wait(wait) = outcome {
-                        wait.refuse(reply);
-                    }
-                })
-            }
-            Run::Following { run, .. } => {
-                run(&mut self.following(worker, session, resolved, args, held), args, reply).map(|_effect| ())
-            }
-            Run::Session(run) | Run::Alone(run, _) => {
-                run(&mut SessionCx { engine: self, worker, session }, args, reply)
-            }
-            Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: Some(held) }, args, reply),
-            Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
-        };
-        worker.keeps_expired = false;
-        // While the shards are held: no change goes between what was read and the note of it.
-        self.note_read(session, resolved.command, args);
-        result
-    }
-
-    /// The shards of a command's keys.
-    pub(crate) fn shards_of(&self, command: &Command, args: &Args<'_>) -> Vec<usize> {
-        command.keys.indexes(args).map(|at| self.shards.index(self.shards.hash(args.get(at)))).collect()
     }
 
     /// Writes an error and counts it; `failed` is the command that ran and failed.

@@ -2,8 +2,8 @@
 
 mod host;
 
-use host::Host;
-use tenon_engine::clients::Dialect;
+use host::{Host, take};
+use tenon_engine::clients::{Dialect, Message};
 
 /// How often a command was counted as run, and how often as refused.
 fn counted(host: &Host, name: &str) -> (u64, u64) {
@@ -46,4 +46,16 @@ fn the_slow_log_shows_no_password_that_was_queued() {
     let lines: Vec<String> =
         log.iter().rev().map(|slow| String::from_utf8_lossy(&slow.args.join(&b' ')).into_owned()).collect();
     assert_eq!(lines, ["AUTH (redacted)", "MULTI", "AUTH (redacted)", "SET k v"]);
+}
+
+#[test]
+fn what_others_have_sent_stands_before_the_next_reply() {
+    let mut host = Host::new();
+    let (mut tracker, mut writer) = (host.connect(Dialect::Resp), host.connect(Dialect::Resp));
+    host.says(&mut tracker, "HELLO 3\r\nCLIENT TRACKING on\r\nSET k 1\r\nGET k\r\n");
+    assert_eq!(host.says(&mut writer, "SET k 2\r\n"), "+OK\r\n");
+    // The letter that tells the tracker's worker of its message has not come yet.
+    assert_eq!(host.says(&mut tracker, "PING\r\n"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n+PONG\r\n");
+    host.tell(&mut tracker, Message::Output);
+    assert!(take(&mut tracker.out).is_empty());
 }

@@ -158,7 +158,8 @@ impl Engine {
         let Some(id) = tracker.redirect else {
             return self.deliver(&tracker.client, &mut messages.push);
         };
-        match self.clients.get(id) {
+        // Who is to be closed is gone, though its worker may not have come to it.
+        match self.clients.get(id).filter(|target| !target.killed.load(Ordering::Acquire)) {
             Some(target) if listens(&target) => self.deliver(&target, &mut messages.channel),
             Some(target) => self.deliver(&target, &mut messages.push),
             None => {

@@ -9,6 +9,7 @@
 //! ```
 
 use super::DecodeError;
+use super::elements::{self, Expected};
 use tenon_ds::listpack;
 use tenon_ds::packed::Item;
 
@@ -60,8 +61,7 @@ impl Builder {
 pub(super) struct Elements<'a> {
     /// What lies before the end's byte and is not read yet.
     left: &'a [u8],
-    /// How many elements are still to come, if that is said.
-    count_left: Option<u16>,
+    expected: Expected,
 }
 
 impl<'a> Elements<'a> {
@@ -76,7 +76,7 @@ impl<'a> Elements<'a> {
         let Some((&END, left)) = elements.split_last() else {
             return Err(DecodeError::malformed("a listpack has no end"));
         };
-        Ok(Elements { left, count_left: (count != COUNT_UNKNOWN).then_some(count) })
+        Ok(Elements { left, expected: Expected((count != COUNT_UNKNOWN).then_some(count)) })
     }
 
     fn read(&mut self) -> Option<Item<'a>> {
@@ -94,26 +94,19 @@ impl<'a> Elements<'a> {
 /// Bytes of the head and payload that the bytes begin with, and what they are.
 fn element(bytes: &[u8]) -> Option<(usize, Item<'_>)> {
     let head = *bytes.first()?;
-    let string = |start: usize, len: usize| Some((start + len, Item::of(bytes.get(start..start + len)?)));
-    let int = |width: usize| {
-        let payload = bytes.get(1..1 + width)?;
-        let mut wide = [if payload[width - 1] & 0x80 == 0 { 0 } else { 0xFF }; 8];
-        wide[..width].copy_from_slice(payload);
-        Some((1 + width, Item::Int(i64::from_le_bytes(wide))))
-    };
     match head {
         0..0x80 => Some((1, Item::Int(head.into()))),
-        0x80..0xC0 => string(1, (head & 0x3F).into()),
+        0x80..0xC0 => elements::string(bytes, 1, (head & 0x3F).into()),
         0xC0..0xE0 => {
             let unsigned = i64::from(head & 0x1F) << 8 | i64::from(*bytes.get(1)?);
             Some((2, Item::Int(if unsigned < 1 << 12 { unsigned } else { unsigned - (1 << 13) })))
         }
-        0xE0..0xF0 => string(2, usize::from(head & 0x0F) << 8 | usize::from(*bytes.get(1)?)),
-        0xF0 => string(5, u32::from_le_bytes(*bytes.get(1..)?.first_chunk()?) as usize),
-        0xF1 => int(2),
-        0xF2 => int(3),
-        0xF3 => int(4),
-        0xF4 => int(8),
+        0xE0..0xF0 => elements::string(bytes, 2, usize::from(head & 0x0F) << 8 | usize::from(*bytes.get(1)?)),
+        0xF0 => elements::string(bytes, 5, u32::from_le_bytes(*bytes.get(1..)?.first_chunk()?) as usize),
+        0xF1 => elements::int(bytes, 2),
+        0xF2 => elements::int(bytes, 3),
+        0xF3 => elements::int(bytes, 4),
+        0xF4 => elements::int(bytes, 8),
         _ => None,
     }
 }
@@ -122,15 +115,8 @@ impl<'a> Iterator for Elements<'a> {
     type Item = Result<Item<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match (self.left.is_empty(), self.count_left) {
-            (true, None | Some(0)) => return None,
-            (true, Some(_)) | (false, Some(0)) => {
-                return Some(Err(DecodeError::malformed("a listpack has not as many elements as it says")));
-            }
-            (false, _) => {}
-        }
-        self.count_left = self.count_left.map(|count| count - 1);
-        Some(self.read().ok_or(DecodeError::malformed("a listpack has a wrong element")))
+        let is_there = self.expected.next(self.left)?;
+        Some(is_there.and_then(|()| self.read().ok_or(DecodeError::malformed("a listpack has a wrong element"))))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod build;
 mod decode;
+mod elements;
 mod encode;
 mod error;
 mod extras;

@@ -145,7 +145,7 @@ pub(super) fn read(kind: u8, reader: &mut Reader<'_>) -> Result<Stream, DecodeEr
     stream.set_state(state);
     for _ in 0..reader.count(3)? {
         let name = reader.string()?.into_owned();
-        let group = read_group(kind, reader)?;
+        let group = read_group(kind, reader, |last_id| stream.added_up_to(last_id))?;
         if !stream.add_group(&name, group) {
             return Err(DecodeError::malformed("a stream has a group twice"));
         }
@@ -258,10 +258,15 @@ fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<S
     last.filter(|_| is_right).ok_or(DecodeError::malformed("a stream's block has not as many entries as it says"))
 }
 
-fn read_group(kind: u8, reader: &mut Reader<'_>) -> Result<Group, DecodeError> {
+/// Reads a group. What the oldest form does not say, how many entries it has read, is told by `added_up_to`.
+fn read_group(
+    kind: u8,
+    reader: &mut Reader<'_>,
+    added_up_to: impl Fn(StreamId) -> Option<u64>,
+) -> Result<Group, DecodeError> {
     let last_id = read_id(reader)?;
     let entries_read = match kind {
-        kind::STREAM_LISTPACKS => None,
+        kind::STREAM_LISTPACKS => added_up_to(last_id),
         _ => Some(reader.length()?).filter(|read| *read != UNKNOWN),
     };
     let mut group = Group::new(last_id, entries_read);

@@ -17,6 +17,7 @@
 //! ```
 
 use super::DecodeError;
+use super::elements::{self, Expected};
 use tenon_ds::packed::Item;
 
 const HEADER: usize = 10;
@@ -32,7 +33,7 @@ pub(super) struct Entries<'a> {
     /// Bytes of the entry before.
     previous: usize,
     tail: usize,
-    count_left: Option<u16>,
+    expected: Expected,
 }
 
 impl<'a> Entries<'a> {
@@ -54,7 +55,7 @@ impl<'a> Entries<'a> {
             at: HEADER,
             previous: 0,
             tail: u32::from_le_bytes(*tail) as usize,
-            count_left: (count != COUNT_UNKNOWN).then_some(count),
+            expected: Expected((count != COUNT_UNKNOWN).then_some(count)),
         })
     }
 
@@ -80,22 +81,15 @@ impl<'a> Entries<'a> {
 /// Bytes of the encoding and payload that the bytes begin with, and what they are.
 fn payload(bytes: &[u8]) -> Option<(usize, Item<'_>)> {
     let head = *bytes.first()?;
-    let string = |start: usize, len: usize| Some((start + len, Item::of(bytes.get(start..start + len)?)));
-    let int = |width: usize| {
-        let payload = bytes.get(1..1 + width)?;
-        let mut wide = [if payload[width - 1] & 0x80 == 0 { 0 } else { 0xFF }; 8];
-        wide[..width].copy_from_slice(payload);
-        Some((1 + width, Item::Int(i64::from_le_bytes(wide))))
-    };
     match head {
-        0..0x40 => string(1, head.into()),
-        0x40..0x80 => string(2, usize::from(head & 0x3F) << 8 | usize::from(*bytes.get(1)?)),
-        0x80..0xC0 => string(5, u32::from_be_bytes(*bytes.get(1..)?.first_chunk()?) as usize),
-        0xC0 => int(2),
-        0xD0 => int(4),
-        0xE0 => int(8),
-        0xF0 => int(3),
-        0xFE => int(1),
+        0..0x40 => elements::string(bytes, 1, head.into()),
+        0x40..0x80 => elements::string(bytes, 2, usize::from(head & 0x3F) << 8 | usize::from(*bytes.get(1)?)),
+        0x80..0xC0 => elements::string(bytes, 5, u32::from_be_bytes(*bytes.get(1..)?.first_chunk()?) as usize),
+        0xC0 => elements::int(bytes, 2),
+        0xD0 => elements::int(bytes, 4),
+        0xE0 => elements::int(bytes, 8),
+        0xF0 => elements::int(bytes, 3),
+        0xFE => elements::int(bytes, 1),
         0xF1..=0xFD => Some((1, Item::Int(i64::from(head & 0x0F) - 1))),
         _ => None,
     }
@@ -105,15 +99,8 @@ impl<'a> Iterator for Entries<'a> {
     type Item = Result<Item<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match (self.at >= self.bytes.len(), self.count_left) {
-            (true, None | Some(0)) => return None,
-            (true, Some(_)) | (false, Some(0)) => {
-                return Some(Err(DecodeError::malformed("a ziplist has not as many entries as it says")));
-            }
-            (false, _) => {}
-        }
-        self.count_left = self.count_left.map(|count| count - 1);
-        Some(self.read().ok_or(DecodeError::malformed("a ziplist has a wrong entry")))
+        let is_there = self.expected.next(&self.bytes[self.at..])?;
+        Some(is_there.and_then(|()| self.read().ok_or(DecodeError::malformed("a ziplist has a wrong entry"))))
     }
 }
 

@@ -8,6 +8,7 @@
 //! ```
 
 use super::DecodeError;
+use super::elements::Expected;
 use tenon_ds::packed::Item;
 
 const COUNT_UNKNOWN_FROM: u8 = 254;
@@ -17,7 +18,8 @@ const END: u8 = 0xFF;
 /// Fields and values in turn, each of which may turn out to be wrong.
 pub(super) struct Strings<'a> {
     left: &'a [u8],
-    pairs_left: Option<u8>,
+    /// Pairs.
+    expected: Expected,
     /// Whether the next is a value.
     is_value: bool,
 }
@@ -29,7 +31,7 @@ impl<'a> Strings<'a> {
         let Some((&END, left)) = rest.split_last() else {
             return Err(DecodeError::malformed("a zipmap has no end"));
         };
-        Ok(Strings { left, pairs_left: (count < COUNT_UNKNOWN_FROM).then_some(count), is_value: false })
+        Ok(Strings { left, expected: Expected((count < COUNT_UNKNOWN_FROM).then_some(count.into())), is_value: false })
     }
 
     fn read(&mut self) -> Option<Item<'a>> {
@@ -56,16 +58,8 @@ impl<'a> Iterator for Strings<'a> {
     type Item = Result<Item<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if !self.is_value {
-            match (self.left.is_empty(), self.pairs_left) {
-                (true, None | Some(0)) => return None,
-                (true, Some(_)) | (false, Some(0)) => {
-                    return Some(Err(DecodeError::malformed("a zipmap has not as many fields as it says")));
-                }
-                (false, _) => self.pairs_left = self.pairs_left.map(|pairs| pairs - 1),
-            }
-        }
-        Some(self.read().ok_or(DecodeError::malformed("a zipmap has a wrong string")))
+        let is_there = if self.is_value { Ok(()) } else { self.expected.next(self.left)? };
+        Some(is_there.and_then(|()| self.read().ok_or(DecodeError::malformed("a zipmap has a wrong string"))))
     }
 }
 

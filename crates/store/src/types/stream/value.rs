@@ -219,6 +219,11 @@ impl Stream {
         self.counters().lag(group.last_id, group.entries_read)
     }
 
+    /// How many entries were ever added up to this id; `None` when that cannot be told.
+    pub fn added_up_to(&self, id: StreamId) -> Option<u64> {
+        self.counters().added_up_to(id)
+    }
+
     /// The groups, in the order of their names.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = (&[u8], &Group)> {
         self.groups.iter().map(|(name, group)| (&**name, group))
