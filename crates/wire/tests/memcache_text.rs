@@ -214,11 +214,15 @@ fn administration() {
     check("quit\r\nquit x\r\n", "Quit\nQuit");
     check("stats\r\nstats detail on\r\n", "Stats\nStats [detail] [on]");
     check("shutdown\r\nshutdown graceful\r\n", "Shutdown\nShutdown [graceful]");
+    check(
+        "slabs automove 1\r\nlru tune\r\nlru_crawler crawl all\r\n",
+        "Slabs [automove] [1]\nLru [tune]\nLruCrawler [crawl] [all]",
+    );
 }
 
 #[test]
 fn what_is_no_request() {
-    for line in ["", " ", "\r", "x", "GET k", "Get k", "mx", "slabs x", "xx HTTP", "\u{80}"] {
+    for line in ["", " ", "\r", "x", "GET k", "Get k", "mx", "slab x", "xx HTTP", "\u{80}"] {
         check(format!("{line}\r\nversion\n"), "ERROR\nVersion");
     }
     for line in ["POST / HTTP/1.1", "GET / HTTP/1.1", "HTTP/1.1", "xx HTTP/"] {
