@@ -101,13 +101,13 @@ mod tests {
     fn the_worst_go_first() {
         let access = |access| Meta { access, ..Meta::default() };
         let left = evict_half(Policy::AllKeysLru, Noting::Clock, access);
-        assert!(left.len() as u32 == KEYS / 2 && mean(&left) > KEYS * 7 / 10, "{}", mean(&left));
+        assert!(left.len() as u32 == KEYS / 2 && mean(&left) > KEYS * 2 / 3, "{}", mean(&left));
         let frequency = Noting::Frequency { log_factor: 10, decay_minutes: 0 };
         let left = evict_half(Policy::AllKeysLfu, frequency, |n| access(n / 4));
-        assert!(left.len() as u32 == KEYS / 2 && mean(&left) > KEYS * 7 / 10, "{}", mean(&left));
+        assert!(left.len() as u32 == KEYS / 2 && mean(&left) > KEYS * 2 / 3, "{}", mean(&left));
         let deadline = |n: u32| Meta { deadline_ms: Some(1 << 40 | u64::from(n)), ..Meta::default() };
         let left = evict_half(Policy::VolatileTtl, Noting::Clock, deadline);
-        assert!(left.len() as u32 == KEYS / 2 && mean(&left) > KEYS * 7 / 10, "{}", mean(&left));
+        assert!(left.len() as u32 == KEYS / 2 && mean(&left) > KEYS * 2 / 3, "{}", mean(&left));
     }
 
     #[test]
