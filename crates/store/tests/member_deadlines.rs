@@ -183,7 +183,7 @@ const ZSETS: Ways<tenon_store::types::ZsetForm> = Ways {
 
 #[test]
 fn collections_with_deadlines_behave_like_maps() {
-    let rounds = if cfg!(miri) { 200 } else { 20_000 };
+    let rounds = if cfg!(miri) { 40 } else { 20_000 };
     for (seed, members) in [(1, 3), (2, 12), (3, 60), (4, 1_500)] {
         play(seed, members, rounds, &HASHES);
         play(seed, members, rounds, &COUNTERS);
