@@ -9,6 +9,7 @@ use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, Value
 use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
 use crate::hotkeys::HotKeys;
+use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
@@ -132,6 +133,8 @@ pub struct Engine {
     pub flush_schedule: FlushSchedule,
     /// What memcached's clients ask for, by prefixes of keys.
     pub prefixes: Prefixes,
+    /// Who takes the records of writes.
+    pub(crate) journal: Attachment,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
@@ -192,6 +195,7 @@ impl Engine {
             worker_stats,
             flush_schedule: FlushSchedule::default(),
             prefixes: Prefixes::default(),
+            journal: Attachment::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
@@ -271,6 +275,7 @@ impl Engine {
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
+        self.follow_journal(worker);
         worker.client = 0;
         let next = if self.housekeeping.load(Ordering::Relaxed) { self.keep_house(worker) } else { PAUSED_TICK };
         worker.sweep();

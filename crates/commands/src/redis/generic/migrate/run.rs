@@ -119,6 +119,7 @@ impl Round {
                 Some(now) if now.is_as(&sent) => {
                     cx.delete();
                     cx.notify(EventClass::GENERIC, "del");
+                    let _appended = cx.log_deleted();
                     None
                 }
                 Some(now) => Some(now),
