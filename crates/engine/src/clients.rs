@@ -37,6 +37,8 @@ pub enum Message {
     RightsChanged,
     /// Something lies in the client's outbox.
     Output,
+    /// For a worker: what it holds may leave.
+    Wake,
 }
 
 /// Which protocol a client speaks.

@@ -8,6 +8,7 @@ use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
+use crate::held::HeldReplies;
 use crate::hotkeys::HotKeys;
 use crate::journal::Attachment;
 use crate::large::LargeKeys;
@@ -80,6 +81,8 @@ pub struct Engine {
     pub pause: Pause,
     /// Why writes are refused.
     pub(crate) refusals: Refusals,
+    /// Who holds replies until the log is on disk.
+    pub(crate) held_replies: HeldReplies,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
@@ -175,6 +178,7 @@ impl Engine {
             pubsub: PubSub::default(),
             pause: Pause::default(),
             refusals: Refusals::default(),
+            held_replies: HeldReplies::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),

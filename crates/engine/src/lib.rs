@@ -24,6 +24,7 @@ mod expire;
 pub mod flush;
 pub mod flush_schedule;
 mod following;
+pub mod held;
 pub mod hotkeys;
 pub mod info;
 pub mod journal;

@@ -349,6 +349,12 @@ impl Engine {
             out.append(reply);
         }
         drop(state);
+        // What it was given, whoever served it has put into the log: the reply waits for that.
+        let journaled = session.client.journaled.swap(0, Ordering::Acquire);
+        if journaled > worker.journaled {
+            worker.journaled = journaled;
+            self.follow_journal(worker);
+        }
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         session.client.count_commands(1);
         *session.client.waiter.lock() = None;
