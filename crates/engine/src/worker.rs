@@ -45,6 +45,10 @@ pub struct Worker {
     pub(crate) keeps_expired: bool,
     /// Keys that have changed and that somebody waits for, to be served when no shard is locked.
     pub(crate) ready: VecDeque<ReadyKey>,
+    /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
+    pub(crate) has_handed_over: bool,
+    /// Whether the command that was to run waits until a snapshot has written a large value.
+    pub(crate) waits_for_snapshot: bool,
     random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
@@ -73,6 +77,8 @@ impl Worker {
             packed_scratch: Vec::new(),
             keeps_expired: false,
             ready: VecDeque::new(),
+            has_handed_over: false,
+            waits_for_snapshot: false,
             random: Random::new(seed),
             client: 0,
             broadcasts: Vec::new(),
