@@ -24,6 +24,7 @@ use crate::refusals::Refusals;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
+use crate::snapshot::Snapshots;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
 use crate::tracking::Tracking;
@@ -134,6 +135,8 @@ pub struct Engine {
     pub worker_stats: Vec<Arc<WorkerStats>>,
     /// When everything is to be flushed.
     pub flush_schedule: FlushSchedule,
+    /// The snapshot that is under way.
+    pub snapshots: Snapshots,
     /// What memcached's clients ask for, by prefixes of keys.
     pub prefixes: Prefixes,
     /// Who takes the records of writes.
@@ -200,6 +203,7 @@ impl Engine {
             errors: Mutex::default(),
             worker_stats,
             flush_schedule: FlushSchedule::default(),
+            snapshots: Snapshots::default(),
             prefixes: Prefixes::default(),
             journal: Attachment::default(),
             shutdown: OnceLock::new(),
@@ -258,6 +262,7 @@ impl Engine {
     #[inline]
     pub fn batch_ended(&self, worker: &mut Worker) {
         self.broadcast_changes(worker);
+        self.wait_for_scanner(worker);
         if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }

@@ -54,6 +54,7 @@ pub mod scripting;
 pub mod session;
 pub mod shards;
 pub mod slowlog;
+pub mod snapshot;
 pub mod stats;
 pub mod stray;
 pub mod string;

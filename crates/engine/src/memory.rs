@@ -124,7 +124,8 @@ impl Engine {
         }
         let started = Instant::now();
         let mut evicted = 0;
-        while memory::used() > limit
+        // What waits to be written to disk is freed without that.
+        while memory::used() > limit.saturating_add(self.snapshots.queued())
             && (evicted % EVICTIONS_UNTIMED != 0 || evicted == 0 || started.elapsed() < EVICTING_MAX)
             && self.evict_one(worker, &how)
         {
@@ -188,7 +189,7 @@ impl Engine {
             let key = entry.view().key();
             self.key_changed(worker, self.shards.hash(key), key);
         }
-        worker.discard(entry);
+        self.discard_removed(worker, database, entry);
         true
     }
 }

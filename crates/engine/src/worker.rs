@@ -57,6 +57,10 @@ pub struct Worker {
     pub journaled: u64,
     /// Whether a log is read back: what it says is done whatever the time is, and nothing expires by itself.
     pub(crate) is_replaying: bool,
+    /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
+    pub(crate) has_handed_over: bool,
+    /// Whether the command that was to run waits until a snapshot has written a large value.
+    pub(crate) waits_for_snapshot: bool,
     random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
@@ -90,6 +94,8 @@ impl Worker {
             journal: KnownJournal::default(),
             journaled: 0,
             is_replaying: false,
+            has_handed_over: false,
+            waits_for_snapshot: false,
             random: Random::new(seed),
             client: 0,
             broadcasts: Vec::new(),
