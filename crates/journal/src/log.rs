@@ -227,6 +227,9 @@ impl Drop for Log {
 
 impl std::fmt::Debug for Log {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Log").field("statistics", &self.statistics()).finish_non_exhaustive()
+        f.debug_struct("Log")
+            .field("statistics", &self.statistics())
+            .field("durable", &self.durable())
+            .finish_non_exhaustive()
     }
 }

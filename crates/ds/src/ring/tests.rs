@@ -166,7 +166,7 @@ proptest! {
 #[test]
 fn threads_append_at_once() {
     const PRODUCERS: u8 = 4;
-    const RECORDS: u32 = if cfg!(miri) { 30 } else { 20_000 };
+    const RECORDS: u32 = if cfg!(miri) { 6 } else { 20_000 };
     let (ring, mut consumer) = ring(64, 8, 0);
     std::thread::scope(|scope| {
         for producer in 0..PRODUCERS {

@@ -158,7 +158,7 @@ impl Content {
 
 impl State {
     fn change_name(&mut self, removed: Option<&Path>, added: Option<(&Path, Inode)>) {
-        let path = removed.or(added.map(|(path, _)| path)).expect("one of them is there");
+        let path = added.map(|(path, _)| path).or(removed).expect("one of them is there");
         let change = Change {
             directory: path.parent().unwrap_or(Path::new("")).to_owned(),
             removed: removed.map(Path::to_owned),
@@ -214,13 +214,8 @@ impl Files for Memory {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.change()?;
         let inode = *state.names.get(from).ok_or(io::ErrorKind::NotFound)?;
-        if from.parent() == to.parent() {
-            state.change_name(Some(from), Some((to, inode)));
-        } else {
-            // Across directories it may be in both after a crash.
-            state.change_name(None, Some((to, inode)));
-            state.change_name(Some(from), None);
-        }
+        // One step, wherever they lie: no file system has a file in neither place, or in both.
+        state.change_name(Some(from), Some((to, inode)));
         Ok(())
     }
 

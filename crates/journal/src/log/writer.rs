@@ -41,6 +41,8 @@ pub(super) struct Writer {
     /// Not to be tried before.
     retry: Option<(Instant, Duration)>,
     commits: GroupCommit,
+    /// How far everything was filled when it was last looked what to write.
+    seen: u64,
 }
 
 impl Writer {
@@ -58,6 +60,7 @@ impl Writer {
             slow_sync_noted: false,
             retry: None,
             commits: GroupCommit::default(),
+            seen: sync_asked,
         }
     }
 
@@ -115,6 +118,7 @@ impl Writer {
     fn writable(&mut self) -> u64 {
         self.shared.bring_back();
         let complete = self.consumer.look();
+        self.seen = complete;
         let consumed = self.consumer.consumed();
         let too_long = complete - consumed >= self.shared.ring.capacity() / 4;
         let end = self.consumer.whole_records().or(too_long.then_some(complete)).unwrap_or(consumed);
@@ -352,12 +356,12 @@ impl Writer {
             rest => rest,
         });
         let at_most = retry.into_iter().chain(sync).min().unwrap_or(FOREVER);
-        let complete = self.consumer.look();
         if retry.is_some() {
             // New records do not make the disk better.
             self.consumer.wait(u64::MAX - 1, at_most);
         } else {
-            self.consumer.wait(complete, at_most);
+            // What was filled behind the last look has not been tried yet.
+            self.consumer.wait(self.seen, at_most);
         }
     }
 }
