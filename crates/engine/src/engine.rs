@@ -141,6 +141,8 @@ pub struct Engine {
     pub prefixes: Prefixes,
     /// Who takes the records of writes.
     pub(crate) journal: Attachment,
+    /// The append-only file.
+    pub(crate) aof: Aof,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
@@ -206,6 +208,7 @@ impl Engine {
             snapshots: Snapshots::default(),
             prefixes: Prefixes::default(),
             journal: Attachment::default(),
+            aof: Aof::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
@@ -332,6 +335,7 @@ impl Engine {
             self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
+            self.rewrite_aof_if_due(worker.clock.now_ms / 1_000);
         }
         if self.evict_ahead(worker) { Duration::ZERO } else { next }
     }

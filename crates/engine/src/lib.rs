@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+pub mod aof;
 pub mod args;
 mod atomic_file;
 pub mod auth;

@@ -24,6 +24,7 @@ pub mod memory;
 mod memory_doctor;
 mod memory_largest;
 pub mod monitor;
+pub mod rewrite;
 pub mod role;
 pub mod shutdown;
 pub mod slowlog;
