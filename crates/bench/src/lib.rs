@@ -2,5 +2,12 @@
 //! and what the kernel says about their processes.
 #![forbid(unsafe_code)]
 
+pub mod dialects;
 pub mod generators;
+pub mod key;
 pub mod latency;
+pub mod load;
+pub mod machine;
+pub mod target;
+pub mod values;
+pub mod workloads;
