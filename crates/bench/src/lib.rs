@@ -8,6 +8,7 @@ pub mod key;
 pub mod latency;
 pub mod load;
 pub mod machine;
+pub mod peers;
 pub mod target;
 pub mod values;
 pub mod workloads;
