@@ -19,7 +19,7 @@ const VALUE_LEN: usize = 32;
 
 fn spec(mix: Mix, keys: Keys) -> Spec {
     let (values, lengths) = (Values::new(4 << 20), Lengths::fixed(VALUE_LEN));
-    Spec { mix, keys, values, lengths, expire_s: 0, keys_a_get: 1, misses: Misses::Fail, seed: 1 }
+    Spec { mix, keys, first: 0, values, lengths, expire_s: 0, keys_a_get: 1, misses: Misses::Fail, seed: 1 }
 }
 
 fn chosen() -> Keys {

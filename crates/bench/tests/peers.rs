@@ -49,6 +49,7 @@ fn exercise<D: Dialect>(dialect: D, target: &Target) {
         let spec = |mix, keys| Spec {
             mix,
             keys,
+            first: 0,
             values: Values::new(lengths.max),
             lengths,
             expire_s: 86_400,

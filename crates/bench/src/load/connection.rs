@@ -116,6 +116,7 @@ impl<P> Connection<P> {
                     done(Done { kind, operations, since_ns: first.since_ns });
                     self.pending.pop_front();
                 }
+                Reply::Partly { len } => at += len,
                 Reply::Continued { len } => {
                     at += len;
                     // Its next reply comes behind those of all that has been sent meanwhile.

@@ -34,6 +34,11 @@ pub enum Reply {
         /// How many operations it counts as: a request for several keys is several.
         operations: u64,
     },
+    /// A reply of so many bytes; the next one belongs to the operation as well.
+    Partly {
+        /// Bytes of the reply.
+        len: usize,
+    },
     /// A reply of so many bytes, after which the operation's next request has been appended.
     Continued {
         /// Bytes of the reply.

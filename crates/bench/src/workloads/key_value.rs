@@ -65,6 +65,8 @@ pub struct Spec {
     pub mix: Mix,
     /// The keys.
     pub keys: Keys,
+    /// What is added to each key's number, for keys that none of another load is.
+    pub first: u64,
     /// What the values hold.
     pub values: Values,
     /// How long they are.
@@ -147,14 +149,15 @@ impl<D: Dialect> KeyValue<D> {
 
     #[inline]
     fn next_key(&mut self) -> Option<u64> {
-        match &mut self.spec.keys {
+        let number = match &mut self.spec.keys {
             Keys::Chosen(chooser) => Some(chooser.next(&mut self.random)),
             Keys::Each { next, end } => {
                 let key = *next;
                 *next += 1;
                 (key < *end).then_some(key)
             }
-        }
+        };
+        number.map(|number| self.spec.first + number)
     }
 
     fn begin_many(&mut self, first: u64, out: &mut Vec<u8>) -> Pending {
