@@ -18,6 +18,7 @@ use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::saving::Saving;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
@@ -31,7 +32,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tenon_persist::rdb::Limits;
 use tenon_store::access::Noting;
@@ -130,6 +131,10 @@ pub struct Engine {
     pub flush_schedule: FlushSchedule,
     /// The snapshot that is under way.
     pub snapshots: Snapshots,
+    /// The data in a file.
+    pub saving: Saving,
+    /// This engine, once it is shared.
+    shared: OnceLock<Weak<Engine>>,
     /// What memcached's clients ask for, by prefixes of keys.
     pub prefixes: Prefixes,
     shutdown: OnceLock<ShutdownHook>,
@@ -191,12 +196,24 @@ impl Engine {
             worker_stats,
             flush_schedule: FlushSchedule::default(),
             snapshots: Snapshots::default(),
+            saving: Saving::new(now_us() / 1_000_000),
+            shared: OnceLock::new(),
             prefixes: Prefixes::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
             seed,
         }
+    }
+
+    /// Lets threads of its own share the engine; without, what they would do is done while its caller waits.
+    pub fn share(self: &Arc<Self>) {
+        self.shared.get_or_init(|| Arc::downgrade(self));
+    }
+
+    /// The engine for another thread, if it is shared.
+    pub(crate) fn shared(&self) -> Option<Arc<Engine>> {
+        self.shared.get()?.upgrade()
     }
 
     /// How many workers there are.
@@ -295,6 +312,7 @@ impl Engine {
         self.compact_tick(worker);
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.save_if_due(worker);
             self.end_hot_keys_if_due(worker.clock.now_ms);
             self.weed_large_keys(worker);
             self.forget_surplus();
@@ -348,6 +366,7 @@ impl Engine {
             match setting.id {
                 SettingId::requirepass => self.apply_requirepass(),
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
+                SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
                 _ => {}
             }
         }

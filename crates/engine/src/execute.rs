@@ -411,7 +411,7 @@ impl Engine {
         let mut state = self.lock_or_busy(self.shards.index(hash))?;
         if state.shard.is_unfinished()
             && command.flags.any(CHANGES)
-            && !self.hand_over_or_wait(worker, &mut state, hash, key, session.client.info.key)
+            && !self.hand_over_or_wait(worker, &mut state, session.database, hash, key, session.client.info.key)
         {
             return Err(CmdError::Later);
         }
@@ -580,6 +580,9 @@ impl Engine {
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
+        if self.pause.is_refusing() && self.is_refused_unsaved(session, resolved) {
+            return Err(CmdError::NotPersisted);
+        }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
         }
@@ -598,6 +601,17 @@ impl Engine {
             return Ok(Gate::Wait);
         }
         Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })
+    }
+
+    /// Whether a command is refused because the data could not be saved: it writes, or is the PING that asks for the
+    /// server's health.
+    fn is_refused_unsaved(&self, session: &Session, resolved: Resolved) -> bool {
+        let queued = session.transaction.as_ref().filter(|_| resolved.command.name == "EXEC");
+        let writes = |resolved: Resolved| resolved.command.flags.any(Flags::WRITE);
+        let may_write = writes(resolved)
+            || resolved.command.name == "PING"
+            || queued.is_some_and(|transaction| transaction.queue.iter().any(|(queued, _)| writes(*queued)));
+        may_write && self.refuses_unsaved()
     }
 
     /// Writes an error and counts it; `failed` is the command that ran and failed.

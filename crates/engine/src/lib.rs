@@ -45,6 +45,7 @@ pub mod random;
 pub mod rates;
 pub mod reaper;
 mod run_one;
+pub mod saving;
 pub mod scripting;
 pub mod session;
 pub mod shards;

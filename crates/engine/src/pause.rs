@@ -5,9 +5,10 @@ use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bit of a pause, and what each busy script adds.
+/// The bit of a pause, that of writes being refused, and what each busy script adds.
 const PAUSED: u32 = 1;
-const BUSY: u32 = 2;
+const REFUSING: u32 = 2;
+const BUSY: u32 = 4;
 
 /// Which commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,8 @@ struct State {
 /// The pause.
 #[derive(Debug, Default)]
 pub struct Pause {
-    /// What every batch looks at: `PAUSED` while there may be a pause, and a busy script's worth for each of those.
+    /// What every batch looks at: `PAUSED` while there may be a pause, `REFUSING` while writes are refused, and a busy
+    /// script's worth for each of those.
     holds_up: AtomicU32,
     state: Mutex<State>,
 }
@@ -48,7 +50,21 @@ impl Pause {
 
     /// Whether a script is busy.
     pub(crate) fn is_busy(&self) -> bool {
-        self.holds_up.load(Ordering::Relaxed) & !PAUSED != 0
+        self.holds_up.load(Ordering::Relaxed) >= BUSY
+    }
+
+    /// Notes whether commands that write are refused.
+    pub(crate) fn note_refusing(&self, is_refusing: bool) {
+        if is_refusing {
+            self.holds_up.fetch_or(REFUSING, Ordering::AcqRel);
+        } else {
+            self.holds_up.fetch_and(!REFUSING, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether commands that write may be refused.
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.holds_up.load(Ordering::Relaxed) & REFUSING != 0
     }
 
     /// Notes that one more script is busy.

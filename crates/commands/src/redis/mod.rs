@@ -106,9 +106,11 @@ pub static ALL: &[&Command] = &[
     &server::memory::MEMORY,
     &server::monitor::MONITOR,
     &server::role::ROLE,
+    &server::save::BGSAVE,
+    &server::save::LASTSAVE,
+    &server::save::SAVE,
     &server::shutdown::SHUTDOWN,
     &server::slowlog::SLOWLOG,
-    &server::time::LASTSAVE,
     &server::time::TIME,
     // Lists.
     &list::blocking::BLMOVE,

@@ -25,6 +25,7 @@ mod memory_doctor;
 mod memory_largest;
 pub mod monitor;
 pub mod role;
+pub mod save;
 pub mod shutdown;
 pub mod slowlog;
 mod sparkline;
