@@ -18,6 +18,7 @@ use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::refusals::Refusals;
 use crate::saving::Saving;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
@@ -78,6 +79,8 @@ pub struct Engine {
     pub acl: Acl,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Why writes are refused.
+    pub(crate) refusals: Refusals,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
@@ -133,14 +136,14 @@ pub struct Engine {
     pub snapshots: Snapshots,
     /// The data in a file.
     pub saving: Saving,
-    /// This engine, once it is shared.
-    shared: OnceLock<Weak<Engine>>,
     /// What memcached's clients ask for, by prefixes of keys.
     pub prefixes: Prefixes,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
     seed: u64,
+    /// Itself, for threads that it starts.
+    shared: OnceLock<Weak<Engine>>,
 }
 
 impl Engine {
@@ -176,6 +179,7 @@ impl Engine {
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            refusals: Refusals::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
@@ -197,23 +201,28 @@ impl Engine {
             flush_schedule: FlushSchedule::default(),
             snapshots: Snapshots::default(),
             saving: Saving::new(now_us() / 1_000_000),
-            shared: OnceLock::new(),
             prefixes: Prefixes::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
             seed,
+            shared: OnceLock::new(),
         }
     }
 
-    /// Lets threads of its own share the engine; without, what they would do is done while its caller waits.
-    pub fn share(self: &Arc<Self>) {
-        self.shared.get_or_init(|| Arc::downgrade(self));
+    /// The engine, for several threads. What goes on in the background, such as writing a snapshot, can be started only
+    /// in one that was shared by this.
+    pub fn share(self) -> Arc<Engine> {
+        Arc::new_cyclic(|own| {
+            // It is the first to say so: nobody else can.
+            let _ = self.shared.set(Weak::clone(own));
+            self
+        })
     }
 
-    /// The engine for another thread, if it is shared.
-    pub(crate) fn shared(&self) -> Option<Arc<Engine>> {
-        self.shared.get()?.upgrade()
+    /// The engine, for a thread of its own; `None` if it was not shared, or ends.
+    pub fn shared(&self) -> Option<Arc<Engine>> {
+        self.shared.get().and_then(Weak::upgrade)
     }
 
     /// How many workers there are.

@@ -54,8 +54,6 @@ pub enum CmdError {
     OnlyListens(String),
     /// The command is to run again later: nobody is told.
     Later,
-    /// The data could not be saved, and nothing is to change until it can.
-    NotPersisted,
     /// Any other; the code is part of the text.
     Text(Cow<'static, str>),
 }
@@ -113,12 +111,6 @@ impl fmt::Display for CmdError {
                     "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
                      allowed in this context"
                 );
-            }
-            CmdError::NotPersisted => {
-                "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. \
-                 Commands that may modify the data set are disabled, because this instance is configured to report \
-                 errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the \
-                 Redis logs for details about the RDB error."
             }
             CmdError::Later => "ERR the key is being written to disk, try again",
             CmdError::Text(text) => text,

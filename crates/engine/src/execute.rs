@@ -580,8 +580,12 @@ impl Engine {
         if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
-        if self.pause.is_refusing() && self.is_refused_unsaved(session, resolved) {
-            return Err(CmdError::NotPersisted);
+        // As in Redis PING is refused as well: health checks are to see it.
+        if self.pause.refuses_writes()
+            && (flags.any(Flags::WRITE) || self.writes_when_run(session, resolved) || resolved.command.name == "PING")
+            && let Some(error) = self.refusal()
+        {
+            return Err(error);
         }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
@@ -601,17 +605,6 @@ impl Engine {
             return Ok(Gate::Wait);
         }
         Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })
-    }
-
-    /// Whether a command is refused because the data could not be saved: it writes, or is the PING that asks for the
-    /// server's health.
-    fn is_refused_unsaved(&self, session: &Session, resolved: Resolved) -> bool {
-        let queued = session.transaction.as_ref().filter(|_| resolved.command.name == "EXEC");
-        let writes = |resolved: Resolved| resolved.command.flags.any(Flags::WRITE);
-        let may_write = writes(resolved)
-            || resolved.command.name == "PING"
-            || queued.is_some_and(|transaction| transaction.queue.iter().any(|(queued, _)| writes(*queued)));
-        may_write && self.refuses_unsaved()
     }
 
     /// Writes an error and counts it; `failed` is the command that ran and failed.

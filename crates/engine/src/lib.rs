@@ -44,6 +44,7 @@ pub mod pubsub;
 pub mod random;
 pub mod rates;
 pub mod reaper;
+pub mod refusals;
 mod run_one;
 pub mod saving;
 pub mod scripting;

@@ -233,14 +233,11 @@ impl Engine {
         }
     }
 
-    /// Whether commands that write are refused because the last save in the background has failed.
-    pub(crate) fn refuses_unsaved(&self) -> bool {
-        self.saving.has_failed() && self.config.stop_writes_on_bgsave_error() && !self.config.save().is_empty()
-    }
-
-    /// Has commands looked at one by one while those that write may be refused.
+    /// Refuses writes, or no longer: as long as the last save in the background has failed, where the settings want that.
     pub(crate) fn follow_saving(&self) {
-        self.pause.note_refusing(self.refuses_unsaved());
+        let has_failed = self.saving.has_failed();
+        let stops = self.config.stop_writes_on_bgsave_error() && !self.config.save().is_empty();
+        self.refuse_writes_for_snapshot(has_failed && stops);
     }
 
     /// Whether the end of the process saves.
