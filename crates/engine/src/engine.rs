@@ -1,6 +1,7 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
 use crate::acl::Acl;
+use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
@@ -21,6 +22,7 @@ use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
 use crate::refusals::Refusals;
+use crate::saving::Saving;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
@@ -137,6 +139,8 @@ pub struct Engine {
     pub flush_schedule: FlushSchedule,
     /// The snapshot that is under way.
     pub snapshots: Snapshots,
+    /// The data in a file.
+    pub saving: Saving,
     /// What memcached's clients ask for, by prefixes of keys.
     pub prefixes: Prefixes,
     /// Who takes the records of writes.
@@ -206,6 +210,7 @@ impl Engine {
             worker_stats,
             flush_schedule: FlushSchedule::default(),
             snapshots: Snapshots::default(),
+            saving: Saving::new(now_us() / 1_000_000),
             prefixes: Prefixes::default(),
             journal: Attachment::default(),
             aof: Aof::default(),
@@ -329,6 +334,7 @@ impl Engine {
         self.compact_tick(worker);
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.save_if_due(worker);
             self.end_hot_keys_if_due(worker.clock.now_ms);
             self.weed_large_keys(worker);
             self.forget_surplus();
@@ -383,6 +389,7 @@ impl Engine {
             match setting.id {
                 SettingId::requirepass => self.apply_requirepass(),
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
+                SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
                 _ => {}
             }
         }

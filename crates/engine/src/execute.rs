@@ -414,7 +414,7 @@ impl Engine {
         let mut state = self.lock_or_busy(self.shards.index(hash))?;
         if state.shard.is_unfinished()
             && command.flags.any(CHANGES)
-            && !self.hand_over_or_wait(worker, &mut state, hash, key, session.client.info.key)
+            && !self.hand_over_or_wait(worker, &mut state, session.database, hash, key, session.client.info.key)
         {
             worker.record.forget_prepared();
             return Err(CmdError::Later);

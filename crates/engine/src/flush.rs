@@ -78,6 +78,9 @@ impl ServerCx<'_> {
         });
         self.worker.stats.all.changes.add(keys as u64);
         self.engine.all_changed();
+        if databases == Emptied::All {
+            self.engine.all_is_flushed();
+        }
         if taken.is_empty() {
             return;
         }

@@ -51,6 +51,7 @@ mod record;
 pub mod refusals;
 pub mod replay;
 mod run_one;
+pub mod saving;
 pub mod scripting;
 pub mod session;
 pub mod shards;

@@ -107,9 +107,11 @@ pub static ALL: &[&Command] = &[
     &server::monitor::MONITOR,
     &server::rewrite::BGREWRITEAOF,
     &server::role::ROLE,
+    &server::save::BGSAVE,
+    &server::save::LASTSAVE,
+    &server::save::SAVE,
     &server::shutdown::SHUTDOWN,
     &server::slowlog::SLOWLOG,
-    &server::time::LASTSAVE,
     &server::time::TIME,
     // Lists.
     &list::blocking::BLMOVE,

@@ -94,7 +94,6 @@ impl Engine {
         }
         self.aof.wanted.store(false, Ordering::Relaxed);
         let run = move || {
-            crate::snapshot::lower_priority();
             let started = Instant::now();
             let result = work(&engine);
             engine.has_rewritten(started, result);

@@ -60,7 +60,7 @@ impl Engine {
     ) -> Result<(), CmdError> {
         let mut held = self.lock_several(worker, self.shards_of(resolved.command, args), OnBusy::Refuse)?;
         let (database, touches) = (session.database, session.touches);
-        self.hand_over_keys(worker, resolved, args, &mut held);
+        self.hand_over_keys(worker, database, resolved, args, &mut held);
         let mut cx = KeysCx { engine: self, worker, held: &mut held, database, touches, turn: Turn::BehindOthers };
         let outcome = run(&mut cx, args, reply);
         self.log_outcome(worker, database, &outcome, args);
@@ -231,7 +231,7 @@ impl Engine {
         }
         let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
         let (database, touches) = (waiter.database, waiter.touches);
-        self.hand_over_keys(worker, waiter.resolved, args, held);
+        self.hand_over_keys(worker, database, waiter.resolved, args, held);
         run(&mut KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) }, args, reply)
     }
 

@@ -267,8 +267,24 @@ settings! {
 
     /// When to save to disk: seconds and changes, in pairs; empty for never.
     save: Vec<SavePoint> {
-        name: "save", kind: Kind::SavePoints, group: Group::Persistence,
-        support: Support::Only { values: &[""], reason: "Tenon keeps its data in memory alone; say save \"\"" }
+        name: "save", kind: Kind::SavePoints, group: Group::Persistence
+    }
+    /// Whether the data is saved when the server ends, also without save points.
+    save_on_exit: bool { name: "save-on-exit", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence }
+    /// Whether commands that write are refused after a save in the background has failed, as long as there are save
+    /// points.
+    stop_writes_on_bgsave_error: bool {
+        name: "stop-writes-on-bgsave-error", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
+    }
+    /// Whether strings in files are compressed.
+    rdbcompression: bool { name: "rdbcompression", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence }
+    /// Whether files end with a checksum.
+    rdbchecksum: bool {
+        name: "rdbchecksum", kind: Kind::Bool, initial: Is("yes"), at: At::Start, group: Group::Persistence
+    }
+    /// Whether a file is brought to the disk every 4 MiB while it is written.
+    rdb_save_incremental_fsync: bool {
+        name: "rdb-save-incremental-fsync", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
     }
     /// Whether every write is logged to disk.
     appendonly: bool {
@@ -317,7 +333,7 @@ settings! {
     /// Name of the snapshot file in dir.
     dbfilename: Arc<str> {
         name: "dbfilename", kind: Kind::FileName, initial: Is("dump.rdb"), guard: Guard::Protected,
-        group: Group::Persistence, support: Support::NoEffect("Tenon saves no snapshots yet.")
+        group: Group::Persistence
     }
 
     /// Fields up to which a hash is packed.

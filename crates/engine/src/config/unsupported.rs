@@ -43,7 +43,8 @@ const REPLICATION: &str = "Tenon has no replication";
 const CLUSTER: &str = "Tenon has no cluster mode";
 const TLS: &str = "Tenon has no TLS";
 const AOF: &str = "Tenon writes the base of its append-only file as a snapshot, and always tidies up";
-const RDB: &str = "Tenon has no snapshots on disk";
+const SYNC_FILES: &str = "Tenon has no replication, for which Redis writes such files";
+const PAYLOADS: &str = "Tenon believes nothing of what it loads, and checks all of it";
 const SYSLOG: &str = "Tenon logs to its standard output or a file";
 const DEFRAG: &str = "Tenon has no active defragmentation";
 const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
@@ -117,12 +118,8 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("tls-ciphersuites", "", TLS),
     fixed("aof-use-rdb-preamble", "yes", AOF),
     fixed("aof-disable-auto-gc", "no", AOF),
-    fixed("stop-writes-on-bgsave-error", "yes", RDB),
-    fixed("rdbcompression", "yes", RDB),
-    fixed("rdbchecksum", "yes", RDB),
-    fixed("rdb-del-sync-files", "no", RDB),
-    fixed("rdb-save-incremental-fsync", "yes", RDB),
-    fixed("sanitize-dump-payload", "no", RDB),
+    fixed("rdb-del-sync-files", "no", SYNC_FILES),
+    fixed("sanitize-dump-payload", "no", PAYLOADS),
     fixed("enable-module-command", "no", "Tenon has no modules"),
     fixed("syslog-enabled", "no", SYSLOG),
     fixed("syslog-ident", "redis", SYSLOG),

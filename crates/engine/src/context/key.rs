@@ -60,7 +60,7 @@ impl Engine {
     ) -> R {
         let mut state = self.lock_serving(worker, self.shards.index(hash));
         if state.shard.is_unfinished() {
-            self.hand_over_string(worker, &mut state, hash, key);
+            self.hand_over_string(worker, &mut state, database, hash, key);
         }
         let result = visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true });
         self.commit(worker);
@@ -109,12 +109,14 @@ impl<'a> KeyCx<'a> {
     /// Hands the key over to a snapshot that has not written it yet, as it is about to change. Commands need not do that:
     /// it is done for the keys that they name.
     pub fn hand_over(&mut self) {
-        self.engine.hand_over(self.worker, self.state, self.hash, self.key);
+        if self.state.shard.is_unfinished() {
+            self.engine.hand_over(self.worker, self.state, self.database, self.hash, self.key);
+        }
     }
 
     /// The same key in another database; it lies in the same shard.
     pub fn in_database(&mut self, database: usize) -> KeyCx<'_> {
-        KeyCx {
+        let mut other = KeyCx {
             engine: self.engine,
             worker: self.worker,
             state: self.state,
@@ -122,7 +124,10 @@ impl<'a> KeyCx<'a> {
             hash: self.hash,
             key: self.key,
             touches: self.touches,
-        }
+        };
+        // Only what is in the session's database was handed over before the command.
+        other.hand_over();
+        other
     }
 
     #[inline(always)]

@@ -31,14 +31,15 @@ impl Engine {
         &self,
         worker: &mut Worker,
         state: &mut ShardState,
+        database: usize,
         hash: KeyHash,
         key: &[u8],
         client: ConnectionKey,
     ) -> bool {
-        if self.wait_for_large(worker, state, hash, key, client) {
+        if self.wait_for_large(worker, state, database, hash, key, client) {
             return false;
         }
-        self.hand_over(worker, state, hash, key);
+        self.hand_over(worker, state, database, hash, key);
         true
     }
 
@@ -48,6 +49,7 @@ impl Engine {
         &self,
         worker: &mut Worker,
         state: &ShardState,
+        database: usize,
         hash: KeyHash,
         key: &[u8],
         client: ConnectionKey,
@@ -57,18 +59,15 @@ impl Engine {
             return false;
         }
         let Some(snapshot) = self.snapshots.current() else { return false };
-        let shard = self.shards.index(hash);
-        for database in 0..state.shard.databases() {
-            let Some(keyspace) = state.shard.database(database) else { continue };
-            let Some((slot, entry)) = keyspace.find_entry(hash, key) else { continue };
-            if keyspace.is_lacking(slot) && is_large(entry.value()) {
-                let wanted = Wanted { shard, database: snapshot.original(database), key: key.into(), client };
-                snapshot.wanted.lock().push(wanted);
-                worker.waits_for_snapshot = true;
-                return true;
-            }
+        let Some(keyspace) = state.shard.database(database) else { return false };
+        let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return false };
+        let waits = keyspace.is_lacking(slot) && is_large(entry.value());
+        if waits {
+            let (shard, database) = (self.shards.index(hash), snapshot.original(database));
+            snapshot.wanted.lock().push(Wanted { shard, database, key: key.into(), client });
+            worker.waits_for_snapshot = true;
         }
-        false
+        waits
     }
 
     /// Has a session wait that is about to run a command which may change a large value that is not written yet; tells
@@ -93,7 +92,7 @@ impl Engine {
                     let hash = self.shards.hash(key);
                     let state = self.lock_or_busy(self.shards.index(hash))?;
                     if state.shard.is_unfinished()
-                        && self.wait_for_large(worker, &state, hash, key, session.client.info.key)
+                        && self.wait_for_large(worker, &state, session.database, hash, key, session.client.info.key)
                     {
                         return Ok(true);
                     }
@@ -119,44 +118,67 @@ impl Engine {
     pub(crate) fn hand_over_keys(
         &self,
         worker: &mut Worker,
+        database: usize,
         resolved: Resolved,
         args: &Args<'_>,
         held: &mut dyn Locked,
     ) {
         if self.snapshots.is_active() && resolved.command.flags.any(CHANGES) {
-            self.hand_over_each(worker, resolved, args, held);
+            self.hand_over_each(worker, database, resolved, args, held);
         }
     }
 
     #[cold]
-    fn hand_over_each(&self, worker: &mut Worker, resolved: Resolved, args: &Args<'_>, held: &mut dyn Locked) {
+    fn hand_over_each(
+        &self,
+        worker: &mut Worker,
+        database: usize,
+        resolved: Resolved,
+        args: &Args<'_>,
+        held: &mut dyn Locked,
+    ) {
         for index in resolved.command.keys.indexes(args) {
             let key = args.get(index);
             let hash = self.shards.hash(key);
             let shard = self.shards.index(hash);
             if held.holds(shard) {
-                self.hand_over(worker, held.shard(shard), hash, key);
+                self.hand_over(worker, held.shard(shard), database, hash, key);
             }
         }
     }
 
-    /// Hands a key over, whatever its value, in all databases: some commands name others than their session's.
+    /// Hands a key over, whatever its value.
     #[cold]
-    pub(crate) fn hand_over(&self, worker: &mut Worker, state: &mut ShardState, hash: KeyHash, key: &[u8]) {
-        self.hand_over_if(worker, state, hash, key, |_| true);
+    pub(crate) fn hand_over(
+        &self,
+        worker: &mut Worker,
+        state: &mut ShardState,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+    ) {
+        self.hand_over_if(worker, state, database, hash, key, |_| true);
     }
 
     /// Hands a key over if it is a string: memcached's verbs change no others.
     #[cold]
     #[inline(never)]
-    pub(crate) fn hand_over_string(&self, worker: &mut Worker, state: &mut ShardState, hash: KeyHash, key: &[u8]) {
-        self.hand_over_if(worker, state, hash, key, |value| ValueType::of(value) == ValueType::String);
+    pub(crate) fn hand_over_string(
+        &self,
+        worker: &mut Worker,
+        state: &mut ShardState,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+    ) {
+        self.hand_over_if(worker, state, database, hash, key, |value| ValueType::of(value) == ValueType::String);
     }
 
     fn hand_over_if(
         &self,
         worker: &mut Worker,
         state: &mut ShardState,
+        database: usize,
         hash: KeyHash,
         key: &[u8],
         is_meant: impl Fn(ValueRef<'_>) -> bool,
@@ -165,14 +187,12 @@ impl Engine {
             return;
         }
         let Some(snapshot) = self.snapshots.current() else { return };
-        for database in 0..state.shard.databases() {
-            let Some(keyspace) = state.shard.used_database_mut(database) else { continue };
-            let Some((slot, entry)) = keyspace.find_entry(hash, key) else { continue };
-            if keyspace.is_lacking(slot) && is_meant(entry.value()) {
-                snapshot.take_over(self.shards.index(hash), snapshot.original(database), entry);
-                keyspace.mark_written(slot);
-                worker.has_handed_over = true;
-            }
+        let Some(keyspace) = state.shard.used_database_mut(database) else { return };
+        let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return };
+        if keyspace.is_lacking(slot) && is_meant(entry.value()) {
+            snapshot.take_over(self.shards.index(hash), snapshot.original(database), entry);
+            keyspace.mark_written(slot);
+            worker.has_handed_over = true;
         }
     }
 

@@ -76,7 +76,9 @@ pub struct Progress {
     pub keys: u64,
     /// Keys there were.
     pub keys_total: u64,
-    /// The most bytes that waited in the queue.
+    /// Bytes that wait in the queue.
+    pub queued: u64,
+    /// The most bytes that did.
     pub queued_peak: u64,
     /// How often somebody waited for room in the queue, and for how long.
     pub stalls: u64,
@@ -139,6 +141,7 @@ impl Snapshot {
         Progress {
             keys: self.keys.load(Ordering::Relaxed),
             keys_total: self.keys_total.load(Ordering::Relaxed),
+            queued: self.queued() as u64,
             queued_peak: self.queued_peak.load(Ordering::Relaxed) as u64,
             stalls: self.stalls.load(Ordering::Relaxed),
             stalled_us: self.stalled_us.load(Ordering::Relaxed),

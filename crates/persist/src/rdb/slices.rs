@@ -14,7 +14,7 @@ use tenon_wire::rdb::Writer;
 /// Elements from which on a collection is large.
 const ELEMENTS_MIN: usize = 1_000;
 /// Nodes of a list and blocks of a stream from which on it is: each has some KiB.
-const NODES_MIN: usize = 16;
+const NODES_MIN: usize = 8;
 /// Elements of one slice at most, and bytes after which it ends.
 const SLICE_ELEMENTS: usize = 512;
 const SLICE_BYTES: usize = 64 * 1024;

@@ -95,7 +95,7 @@ impl Keyspace {
         count: usize,
         mut write: impl FnMut(EntryRef<'_>) -> bool,
     ) -> Option<u16> {
-        let mut written = Vec::with_capacity(count);
+        let mut written = Vec::new();
         let next = self.table.scan(from, count, |slot, entry| {
             if self.lacks(entry) && write(entry) {
                 written.push(slot);

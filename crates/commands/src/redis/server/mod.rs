@@ -26,6 +26,7 @@ mod memory_largest;
 pub mod monitor;
 pub mod rewrite;
 pub mod role;
+pub mod save;
 pub mod shutdown;
 pub mod slowlog;
 mod sparkline;
