@@ -206,7 +206,8 @@ impl Engine {
             }
         };
         let syncs = self.config.aof_rewrite_incremental_fsync();
-        let out = BaseFile { file: Arc::clone(&file), unsynced: 0, sync_bytes: if syncs { SYNC_BYTES } else { u64::MAX } };
+        let out =
+            BaseFile { file: Arc::clone(&file), unsynced: 0, sync_bytes: if syncs { SYNC_BYTES } else { u64::MAX } };
         begun.write_to(self, out)?;
         file.sync()
     }

@@ -267,16 +267,13 @@ impl Engine {
         true
     }
 
-    /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if a busy script may hold the
-    /// shard. Nobody is served in its name any more, and whoever comes does not wait behind it.
+    /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if somebody holds the shard for
+    /// long, a busy script or the very EXEC that has ended the wait. Nobody is served in its name any more, and whoever
+    /// comes does not wait behind it.
     fn leave_queue_soon(&self, leaving: Leaving) {
-        loop {
-            if let Some(mut state) = self.shards.try_lock_for(leaving.shard, SLICE) {
-                return self.leave_queue(&leaving.waiter, &leaving.key, &mut state);
-            }
-            if self.pause.is_busy() {
-                return self.blocking.leaving.lock().push(leaving);
-            }
+        match self.shards.try_lock_for(leaving.shard, SLICE) {
+            Some(mut state) => self.leave_queue(&leaving.waiter, &leaving.key, &mut state),
+            None => self.blocking.leaving.lock().push(leaving),
         }
     }
 

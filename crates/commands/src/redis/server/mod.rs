@@ -7,7 +7,7 @@ mod command_docs;
 mod command_info;
 mod command_keys;
 mod command_standing;
-mod command_syntax;
+pub mod command_syntax;
 mod command_tips;
 pub mod config;
 pub mod debug;
