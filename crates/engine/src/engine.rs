@@ -373,12 +373,11 @@ impl Engine {
         let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
         for (index, Changed { setting, .. }) in changed.iter().enumerate() {
-            let Some(apply) = self.config_hook.get() else { break };
-            if let Err(error) = apply(setting) {
+            if let Err(error) = self.make_hold(setting) {
                 let name = setting.name;
                 self.config.restore(&changed);
                 for applied in &changed[..index] {
-                    if let Err(error) = apply(applied.setting) {
+                    if let Err(error) = self.make_hold(applied.setting) {
                         tracing::error!("{} is not what it was: {error}", applied.setting.name);
                     }
                 }
@@ -390,10 +389,24 @@ impl Engine {
                 SettingId::requirepass => self.apply_requirepass(),
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
                 SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
+                SettingId::appendfsync | SettingId::no_appendfsync_on_rewrite | SettingId::aof_timestamp_enabled => {
+                    self.follow_aof_settings()
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Makes a setting hold that may not be made to.
+    fn make_hold(&self, setting: &'static Setting) -> Result<(), ValueError> {
+        if setting.id == SettingId::appendonly {
+            return self.follow_appendonly().map_err(|why| {
+                tracing::error!("the append-only file cannot begin: {why}");
+                ValueError::CannotLog
+            });
+        }
+        self.config_hook.get().map_or(Ok(()), |apply| apply(setting))
     }
 
     /// Changes of keys since the start.

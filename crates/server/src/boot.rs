@@ -97,6 +97,14 @@ fn serve(config: Config) -> Result<bool, String> {
     }
     tracing::info!("ready to accept connections");
     let well = running.wait();
+    // Nobody writes any more.
+    let well = match engine.close_aof() {
+        Ok(()) => well,
+        Err(error) => {
+            tracing::error!("the end of the append-only file could not be written: {error}");
+            false
+        }
+    };
     tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
     Ok(well)
 }

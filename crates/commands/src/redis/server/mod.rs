@@ -15,6 +15,7 @@ mod debug_protocol;
 mod digest;
 pub mod hotkeys;
 pub mod info;
+mod info_append_only;
 mod info_sections;
 mod key_specs;
 pub mod latency;
