@@ -107,7 +107,9 @@ impl Caller<'_> {
             if argument.is_optional && self.random.below(3) > 0 {
                 continue;
             }
-            let times = if argument.is_multiple { 1 + self.random.below(3) } else { 1 };
+            // As many ids as keys.
+            let is_paired = self.command.name == "XREADGROUP";
+            let times = if argument.is_multiple && !is_paired { 1 + self.random.below(3) } else { 1 };
             if argument.is_multiple
                 && let Some(at) = self.count_at.take()
             {
@@ -167,7 +169,7 @@ impl Caller<'_> {
     fn value(&mut self, kind: Kind, name: &str) -> Vec<u8> {
         let random = &mut *self.random;
         match name {
-            "serialized-value" if self.command.name == "RESTORE" => {
+            "serialized-value" => {
                 let payloads = self.payloads;
                 return if payloads.is_empty() { Vec::new() } else { payloads[random.below(payloads.len())].clone() };
             }
@@ -182,7 +184,7 @@ impl Caller<'_> {
             "function" => return format!("f{}", random.below(3)).into_bytes(),
             "subcommand" => return random.one_of(&["GETREG", "TODENSE", "DECODE"]).into(),
             "min-idle-time" => return b"0".to_vec(),
-            "group" => return random.one_of(&["g", "h"]).into(),
+            "group" => return random.one_of(&["g", "g", "g", "h"]).into(),
             "consumer" => return random.one_of(&["c", "d"]).into(),
             "min" | "max" if kind == Kind::String => {
                 return random.one_of(&["-inf", "+inf", "(1", "2", "[a", "-", "+", "(b"]).into();
@@ -208,11 +210,12 @@ impl Caller<'_> {
             // One stream has few ids, so that those who name some find them.
             let has_few_ids = self.words.iter().take(3).any(|word| word == b"x2");
             return match random.below(8) {
-                1.. if has_few_ids && name != "threshold" && self.command.name != "XREADGROUP" => {
-                    format!("{}-1", 1 + random.below(6)).into_bytes()
+                4.. if has_few_ids && name != "threshold" && self.command.name != "XREADGROUP" => {
+                    format!("{}-1", 1 + random.below(7)).into_bytes()
                 }
                 0 => format!("{}-{}", now_ms(), random.below(2)).into_bytes(),
                 _ if self.command.name == "XADD" && name != "threshold" => b"*".to_vec(),
+                1..4 if self.command.name.starts_with("XGROUP") => b"0".to_vec(),
                 _ if self.command.name == "XREADGROUP" => random.one_of(&[">", ">", "0"]).into(),
                 _ => random.one_of(&ids).into(),
             };
@@ -289,6 +292,25 @@ impl Clients {
         Clients { waker: server.open(Dialect::Redis), links, ids }
     }
 
+    /// Makes what many commands need to find before they change anything, as far as chance has not left it.
+    fn lay_out(&mut self) {
+        const DATA: [&str; 9] = [
+            "HSET h0 a 1 b 2 c 3",
+            "HEXPIRE h0 100 FIELDS 2 a b",
+            "SADD t0 a b c d",
+            "SEXPIRE t0 100 MEMBERS 2 a b",
+            "ZADD z0 1 a 2 b 3 c",
+            "ZEXPIRE z0 100 MEMBERS 2 a b",
+            "XADD x2 7-1 f v",
+            "XGROUP CREATE x2 g 0",
+            "XREADGROUP GROUP g c STREAMS x2 >",
+        ];
+        for line in DATA {
+            let words: Vec<Vec<u8>> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            say(self.waker.as_mut(), &request(&words));
+        }
+    }
+
     /// Ends all waits.
     fn wake(&mut self) {
         for id in self.ids[1..].to_vec() {
@@ -345,7 +367,17 @@ fn play(seed: u64, steps: usize) -> BTreeSet<&'static str> {
     let records = server.records();
     let mut clients = Clients::open(&mut server);
     let reads: Vec<_> = all().filter(|command| READS.contains(&command.name)).collect();
-    let (writes, mut covered, mut payloads) = (writes(), BTreeSet::new(), Vec::new());
+    let (writes, mut covered) = (writes(), BTreeSet::new());
+    // Most of a round is about one family, so that its commands find what others of them have left.
+    let groups: Vec<Group> = writes.iter().map(|command| command.group).fold(Vec::new(), |mut groups, group| {
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+        groups
+    });
+    let group = groups[seed as usize % groups.len()];
+    let focus: Vec<_> = writes.iter().copied().filter(|command| command.group == group).collect();
+    let (mut payloads, mut libraries) = (Vec::new(), Vec::new());
     let mut seen = 0;
     for step in 0..steps {
         let which = random.below(clients.links.len());
@@ -358,7 +390,13 @@ fn play(seed: u64, steps: usize) -> BTreeSet<&'static str> {
             25 => (None, request(&["DISCARD".into()])),
             26..30 => (None, request(&["EVAL".into(), script(&mut random).into(), "0".into()])),
             at => {
-                let among = if at < 50 { &reads } else { &writes };
+                let among = if at < 50 {
+                    &reads
+                } else if at < 150 {
+                    &focus
+                } else {
+                    &writes
+                };
                 let command = among[random.below(among.len())];
                 // Emptying everything all the time would leave nothing to change.
                 if command.flags.any(Flags::WHOLE_KEYSPACE) && random.below(8) > 0
@@ -366,8 +404,8 @@ fn play(seed: u64, steps: usize) -> BTreeSet<&'static str> {
                 {
                     continue;
                 }
-                let caller =
-                    Caller { random: &mut random, command, payloads: &payloads, words: Vec::new(), count_at: None };
+                let payloads = if command.group == Group::Scripting { &libraries } else { &payloads };
+                let caller = Caller { random: &mut random, command, payloads, words: Vec::new(), count_at: None };
                 (Some(command.name), request(&caller.call()))
             }
         };
@@ -383,10 +421,15 @@ fn play(seed: u64, steps: usize) -> BTreeSet<&'static str> {
         if step % 10 == 0 {
             clients.wake();
         }
+        if step % 200 == 0 {
+            clients.lay_out();
+        }
         if step % 25 == 0 {
             let key = format!("{}{}", random.one_of(&["l", "h", "t", "z", "x", "s"]), random.below(3));
             payloads.extend(bulk(&say(clients.waker.as_mut(), &request(&["DUMP".into(), key.into_bytes()]))));
             payloads.truncate(40);
+            libraries.extend(bulk(&say(clients.waker.as_mut(), &request(&["FUNCTION".into(), "DUMP".into()]))));
+            libraries.truncate(5);
         }
     }
     clients.wake();
