@@ -19,6 +19,7 @@ use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::refusals::Refusals;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
@@ -31,7 +32,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tenon_persist::rdb::Limits;
 use tenon_store::access::Noting;
@@ -77,6 +78,8 @@ pub struct Engine {
     pub acl: Acl,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Why writes are refused.
+    pub(crate) refusals: Refusals,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
@@ -136,6 +139,8 @@ pub struct Engine {
     next_cas: AtomicU64,
     workers: usize,
     seed: u64,
+    /// Itself, for threads that it starts.
+    shared: OnceLock<Weak<Engine>>,
 }
 
 impl Engine {
@@ -171,6 +176,7 @@ impl Engine {
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            refusals: Refusals::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
@@ -196,7 +202,23 @@ impl Engine {
             next_cas: AtomicU64::new(0),
             workers,
             seed,
+            shared: OnceLock::new(),
         }
+    }
+
+    /// The engine, for several threads. What goes on in the background, such as writing a snapshot, can be started only
+    /// in one that was shared by this.
+    pub fn share(self) -> Arc<Engine> {
+        Arc::new_cyclic(|own| {
+            // It is the first to say so: nobody else can.
+            let _ = self.shared.set(Weak::clone(own));
+            self
+        })
+    }
+
+    /// The engine, for a thread of its own; `None` if it was not shared, or ends.
+    pub fn shared(&self) -> Option<Arc<Engine>> {
+        self.shared.get().and_then(Weak::upgrade)
     }
 
     /// How many workers there are.

@@ -46,6 +46,7 @@ pub mod random;
 pub mod rates;
 pub mod reaper;
 mod record;
+pub mod refusals;
 pub mod replay;
 mod run_one;
 pub mod scripting;

@@ -1,13 +1,14 @@
-//! CLIENT PAUSE: which commands wait, until when, and who waits; and the one word that says that anything, a pause or a
-//! busy script, holds commands up.
+//! CLIENT PAUSE: which commands wait, until when, and who waits; and the one word that says that anything, a pause, a
+//! busy script or a disk that is full, holds commands up.
 
 use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bit of a pause, and what each busy script adds.
+/// The bit of a pause, that of refused writes, and what each busy script adds.
 const PAUSED: u32 = 1;
-const BUSY: u32 = 2;
+const REFUSING: u32 = 2;
+const BUSY: u32 = 4;
 
 /// Which commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,8 @@ struct State {
 /// The pause.
 #[derive(Debug, Default)]
 pub struct Pause {
-    /// What every batch looks at: `PAUSED` while there may be a pause, and a busy script's worth for each of those.
+    /// What every batch looks at: `PAUSED` while there may be a pause, `REFUSING` while writes are refused, and a busy
+    /// script's worth for each of those.
     holds_up: AtomicU32,
     state: Mutex<State>,
 }
@@ -40,7 +42,7 @@ impl Pause {
         self.holds_up.load(Ordering::Relaxed) & PAUSED != 0
     }
 
-    /// Whether commands must be looked at one by one: there may be a pause, or a script is busy.
+    /// Whether commands must be looked at one by one: there may be a pause, a script is busy, or writes are refused.
     #[inline]
     pub fn holds_up(&self) -> bool {
         self.holds_up.load(Ordering::Relaxed) != 0
@@ -48,7 +50,21 @@ impl Pause {
 
     /// Whether a script is busy.
     pub(crate) fn is_busy(&self) -> bool {
-        self.holds_up.load(Ordering::Relaxed) & !PAUSED != 0
+        self.holds_up.load(Ordering::Relaxed) >= BUSY
+    }
+
+    /// Whether writes are refused.
+    pub(crate) fn refuses_writes(&self) -> bool {
+        self.holds_up.load(Ordering::Relaxed) & REFUSING != 0
+    }
+
+    /// Says whether writes are refused.
+    pub(crate) fn refuse_writes(&self, refuse: bool) {
+        if refuse {
+            self.holds_up.fetch_or(REFUSING, Ordering::AcqRel);
+        } else {
+            self.holds_up.fetch_and(!REFUSING, Ordering::AcqRel);
+        }
     }
 
     /// Notes that one more script is busy.
