@@ -173,6 +173,14 @@ impl InProcess {
         Box::new(InProcessLink { host, index })
     }
 
+    /// All data, key by key: see [`journal::state`].
+    ///
+    /// # Panics
+    /// When no server was prepared.
+    pub fn state(&self) -> BTreeMap<(usize, Vec<u8>), String> {
+        journal::state(&self.host.as_ref().expect("a server was prepared").borrow().engine)
+    }
+
     /// The records that the log has of all that was done.
     ///
     /// # Panics
