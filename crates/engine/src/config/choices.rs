@@ -49,6 +49,22 @@ impl Choice for LogFormat {
     const ALL: &'static [Self] = &[Self::Plain, Self::Json];
 }
 
+/// When what was appended to the log is synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppendFsync {
+    /// Once a second.
+    EverySec,
+    /// Before the reply is sent.
+    Always,
+    /// When the system likes to.
+    No,
+}
+
+impl Choice for AppendFsync {
+    const NAMES: &'static [&'static str] = &["everysec", "always", "no"];
+    const ALL: &'static [Self] = &[Self::EverySec, Self::Always, Self::No];
+}
+
 /// From where something dangerous may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {

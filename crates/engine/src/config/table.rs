@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, Supervisor};
+use super::choices::{Access, AppendFsync, ChannelDefault, Choice, LogFormat, LogLevel, Supervisor};
 use super::live::{Config, Read};
 use super::setting::{
     At, Group, Guard,
@@ -46,6 +46,8 @@ const MB: i64 = 1 << 20;
 
 /// What all of the lazyfree settings come to.
 const LAZYFREE: Support = Support::Moot("Big values are always freed off the hot path.");
+/// Settings of the append-only log, as long as `appendonly` can only be `no`.
+const APPEND_ONLY: Support = Support::NoEffect("Tenon has no append-only log yet.");
 /// For processes that want a supervisor or a daemon.
 const FOREGROUND: &str = "Tenon stays in the foreground; let systemd (Type=simple), a container or nohup run it";
 
@@ -274,6 +276,56 @@ settings! {
     appendonly: bool {
         name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence,
         support: Support::Only { values: &["no"], reason: "Tenon has no append-only file; say appendonly no" }
+    }
+    /// When what was logged is synced: everysec, always (before the reply is sent) or no (when the system likes to).
+    appendfsync: AppendFsync {
+        name: "appendfsync", kind: Kind::Choice(AppendFsync::NAMES), initial: Is("everysec"),
+        group: Group::Persistence, support: APPEND_ONLY
+    }
+    /// Directory of the log's files, in dir.
+    appenddirname: Arc<str> {
+        name: "appenddirname", kind: Kind::PlainName("dirname"), initial: Is("appendonlydir"), at: At::Start,
+        group: Group::Persistence, support: APPEND_ONLY
+    }
+    /// What the names of the log's files begin with.
+    appendfilename: Arc<str> {
+        name: "appendfilename", kind: Kind::PlainName("filename"), initial: Is("appendonly.aof"), at: At::Start,
+        group: Group::Persistence, support: APPEND_ONLY
+    }
+    /// Whether the log is not synced while a snapshot is written.
+    no_appendfsync_on_rewrite: bool {
+        name: "no-appendfsync-on-rewrite", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence,
+        support: APPEND_ONLY
+    }
+    /// Growth in percent since the last rewrite at which the log is rewritten; 0 for never.
+    auto_aof_rewrite_percentage: u32 {
+        name: "auto-aof-rewrite-percentage", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("100"),
+        group: Group::Persistence, support: APPEND_ONLY
+    }
+    /// Bytes up to which the log is not rewritten for its growth.
+    auto_aof_rewrite_min_size: u64 {
+        name: "auto-aof-rewrite-min-size", kind: Kind::Memory { min: 0 }, initial: Is("64mb"),
+        group: Group::Persistence, support: APPEND_ONLY
+    }
+    /// Whether a log whose last record is torn is loaded without it, or refused.
+    aof_load_truncated: bool {
+        name: "aof-load-truncated", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence,
+        support: APPEND_ONLY
+    }
+    /// Whether the log's base is a snapshot, or commands.
+    aof_use_rdb_preamble: bool {
+        name: "aof-use-rdb-preamble", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence,
+        support: APPEND_ONLY
+    }
+    /// Whether the log has the time of its records, to the second.
+    aof_timestamp_enabled: bool {
+        name: "aof-timestamp-enabled", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence,
+        support: APPEND_ONLY
+    }
+    /// Whether the log's base is synced bit by bit while it is written.
+    aof_rewrite_incremental_fsync: bool {
+        name: "aof-rewrite-incremental-fsync", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence,
+        support: APPEND_ONLY
     }
     /// Name of the snapshot file in dir.
     dbfilename: Arc<str> {
