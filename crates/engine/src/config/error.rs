@@ -68,6 +68,15 @@ pub enum ValueError {
     TooManyAddresses,
     /// A path where a mere file name is wanted. Holds the setting's name.
     NotAFileName(&'static str),
+    /// A path where a name is wanted.
+    NotAPlainName {
+        /// The setting's name.
+        setting: &'static str,
+        /// What is named.
+        what: &'static str,
+    },
+    /// No name where one is wanted. Holds the setting's name.
+    EmptyName(&'static str),
     /// A directory that cannot be entered, with the system's reason.
     Directory(String),
     /// Bytes that are not UTF-8.
@@ -107,6 +116,8 @@ impl Display for ValueError {
             Self::InvalidEventClass => f.write_str("Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
             Self::TooManyAddresses => f.write_str("Too many bind addresses specified."),
             Self::NotAFileName(name) => write!(f, "{name} can't be a path, just a filename"),
+            Self::NotAPlainName { setting, what } => write!(f, "{setting} can't be a path, just a {what}"),
+            Self::EmptyName(name) => write!(f, "{name} can't be empty"),
             Self::Directory(reason) => f.write_str(reason),
             Self::NotUtf8 => f.write_str("argument must be UTF-8"),
             Self::NotSupported(reason) => write!(f, "not supported yet: {reason}"),

@@ -99,6 +99,8 @@ pub enum Kind {
     Text,
     /// The name of a file, without its directory.
     FileName,
+    /// What names of files or directories begin with or are: not empty, and without a directory. Holds which.
+    PlainName(&'static str),
     /// An existing directory.
     Directory,
     /// Several words.

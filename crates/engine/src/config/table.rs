@@ -296,12 +296,12 @@ settings! {
     }
     /// What the names of the log's files begin with.
     appendfilename: Arc<str> {
-        name: "appendfilename", kind: Kind::FileName, initial: Is("appendonly.aof"), at: At::Start,
+        name: "appendfilename", kind: Kind::PlainName("filename"), initial: Is("appendonly.aof"), at: At::Start,
         group: Group::Persistence
     }
     /// Directory of the log's files, in dir.
     appenddirname: Arc<str> {
-        name: "appenddirname", kind: Kind::FileName, initial: Is("appendonlydir"), at: At::Start,
+        name: "appenddirname", kind: Kind::PlainName("dirname"), initial: Is("appendonlydir"), at: At::Start,
         group: Group::Persistence
     }
     /// Whether nothing is synced while a snapshot is written: what is logged meanwhile may be lost.
