@@ -11,6 +11,7 @@ use crate::flush_schedule::FlushSchedule;
 use crate::hotkeys::HotKeys;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
+use crate::loading::Loading;
 use crate::monitor::Monitors;
 use crate::onlookers::Onlookers;
 use crate::pause::Pause;
@@ -80,6 +81,8 @@ pub struct Engine {
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
     pub(crate) clients_sized_ms: AtomicU64,
+    /// Data that comes from files.
+    pub loading: Loading,
     /// Clients that wait for keys.
     pub blocking: Blocking,
     /// What commands have done outside of this process.
@@ -168,6 +171,7 @@ impl Engine {
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            loading: Loading::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
@@ -264,11 +268,23 @@ impl Engine {
         self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Has CAS tokens go on from this one at least.
+    pub(crate) fn raise_cas(&self, least: u64) {
+        self.next_cas.fetch_max(least, Ordering::Relaxed);
+    }
+
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
         worker.client = 0;
-        let next = if self.housekeeping.load(Ordering::Relaxed) { self.keep_house(worker) } else { PAUSED_TICK };
+        let next = if self.is_loading() {
+            // Data that is not whole is left as it is.
+            self.load_tick(worker)
+        } else if self.housekeeping.load(Ordering::Relaxed) {
+            self.keep_house(worker)
+        } else {
+            PAUSED_TICK
+        };
         worker.sweep();
         for key in self.pause.end_if_due(worker.clock.now_ms) {
             self.clients.tell(key, Message::Unpause);

@@ -29,6 +29,7 @@ pub mod info;
 pub mod keys;
 pub mod large;
 pub mod latency;
+pub mod loading;
 mod locking;
 pub mod long_double;
 pub mod meanwhile;

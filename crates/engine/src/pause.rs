@@ -1,13 +1,14 @@
 //! CLIENT PAUSE: which commands wait, until when, and who waits; and the one word that says that anything, a pause or a
-//! busy script, holds commands up.
+//! busy script or data that is being loaded, holds commands up.
 
 use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bit of a pause, and what each busy script adds.
+/// The bit of a pause, that of loading, and what each busy script adds.
 const PAUSED: u32 = 1;
-const BUSY: u32 = 2;
+const LOADING: u32 = 2;
+const BUSY: u32 = 4;
 
 /// Which commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,8 @@ struct State {
 /// The pause.
 #[derive(Debug, Default)]
 pub struct Pause {
-    /// What every batch looks at: `PAUSED` while there may be a pause, and a busy script's worth for each of those.
+    /// What every batch looks at: `PAUSED` while there may be a pause, `LOADING` while data is loaded, and a busy
+    /// script's worth for each of those.
     holds_up: AtomicU32,
     state: Mutex<State>,
 }
@@ -40,7 +42,7 @@ impl Pause {
         self.holds_up.load(Ordering::Relaxed) & PAUSED != 0
     }
 
-    /// Whether commands must be looked at one by one: there may be a pause, or a script is busy.
+    /// Whether commands must be looked at one by one: there may be a pause, a script is busy, or data is being loaded.
     #[inline]
     pub fn holds_up(&self) -> bool {
         self.holds_up.load(Ordering::Relaxed) != 0
@@ -48,7 +50,23 @@ impl Pause {
 
     /// Whether a script is busy.
     pub(crate) fn is_busy(&self) -> bool {
-        self.holds_up.load(Ordering::Relaxed) & !PAUSED != 0
+        self.holds_up.load(Ordering::Relaxed) & !(PAUSED | LOADING) != 0
+    }
+
+    /// Whether data is being loaded.
+    #[inline]
+    pub(crate) fn is_loading(&self) -> bool {
+        self.holds_up.load(Ordering::Acquire) & LOADING != 0
+    }
+
+    /// Notes that data is being loaded; tells whether it was not before.
+    pub(crate) fn begin_loading(&self) -> bool {
+        self.holds_up.fetch_or(LOADING, Ordering::AcqRel) & LOADING == 0
+    }
+
+    /// Notes that it no longer is.
+    pub(crate) fn end_loading(&self) {
+        self.holds_up.fetch_and(!LOADING, Ordering::AcqRel);
     }
 
     /// Notes that one more script is busy.

@@ -5,6 +5,7 @@ use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net;
 use crate::open_files::{OpenFiles, raise_for};
 use crate::reconfigure::{Outside, level_of, listens};
+use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
 use crate::signals;
@@ -84,6 +85,9 @@ fn serve(config: Config) -> Result<bool, String> {
     if options.listens.is_empty() {
         return Err("nothing to listen on: both ports are 0 and no UNIX socket is set".to_owned());
     }
+    let found = Found::look(&engine.config)?;
+    // Before the first client can ask for data that is not there yet.
+    let loading = found.as_ref().map(|found| engine.begin_loading(found.bytes()));
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine)), &shutdown).map_err(|e| e.to_string())?;
     outside.listens_through(running.listening().clone());
     let text = banner(&facts(&engine, running.bound()));
@@ -91,6 +95,14 @@ fn serve(config: Config) -> Result<bool, String> {
         say(&text);
     } else {
         text.lines().for_each(|line| tracing::info!("{line}"));
+    }
+    if let (Some(found), Some(loading)) = (found, loading)
+        && let Err(error) = found.load(&engine, &loading, &shutdown)
+    {
+        tracing::error!("{error}");
+        shutdown.request(Duration::ZERO);
+        running.wait();
+        return Err(error);
     }
     tracing::info!("ready to accept connections");
     let well = running.wait();

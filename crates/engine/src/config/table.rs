@@ -278,7 +278,12 @@ settings! {
     /// Name of the snapshot file in dir.
     dbfilename: Arc<str> {
         name: "dbfilename", kind: Kind::FileName, initial: Is("dump.rdb"), guard: Guard::Protected,
-        group: Group::Persistence, support: Support::NoEffect("Tenon saves no snapshots yet.")
+        group: Group::Persistence
+    }
+    /// Whether what belongs to modules, of which Tenon has none, is passed over when a snapshot file is loaded. Otherwise
+    /// such a file is refused.
+    rdb_skip_modules: bool {
+        name: "rdb-skip-modules", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
     }
 
     /// Fields up to which a hash is packed.

@@ -6,6 +6,7 @@ mod elements;
 mod encode;
 mod error;
 mod extras;
+pub mod file;
 mod intset;
 mod kind;
 mod listpack;

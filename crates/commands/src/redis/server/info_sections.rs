@@ -186,7 +186,7 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
     lines(
         text,
         &[
-            ("loading", 0),
+            ("loading", facts.engine.is_loading().into()),
             ("async_loading", 0),
             ("current_cow_peak", 0),
             ("current_cow_size", 0),
@@ -212,8 +212,8 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
         &[
             ("rdb_last_cow_size", 0),
             ("rdb_saves", 0),
-            ("rdb_last_load_keys_expired", 0),
-            ("rdb_last_load_keys_loaded", 0),
+            ("rdb_last_load_keys_expired", facts.engine.loading.keys_expired.load(Ordering::Relaxed)),
+            ("rdb_last_load_keys_loaded", facts.engine.loading.keys_loaded.load(Ordering::Relaxed)),
             ("aof_enabled", 0),
             ("aof_rewrite_in_progress", 0),
             ("aof_rewrite_scheduled", 0),
@@ -225,6 +225,25 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
     line(text, "aof_last_write_status", "ok");
     lines(text, &[("aof_rewrites", 0), ("aof_rewrites_consecutive_failures", 0), ("aof_last_cow_size", 0)]);
     lines(text, &[("module_fork_in_progress", 0), ("module_fork_last_cow_size", 0)]);
+    if facts.engine.is_loading() {
+        loading(facts, text);
+    }
+}
+
+/// How far the data is that is being loaded.
+fn loading(facts: &Facts<'_>, text: &mut String) {
+    let figures = facts.engine.loading.figures();
+    lines(
+        text,
+        &[
+            ("loading_start_time", figures.started_ms / 1_000),
+            ("loading_total_bytes", figures.total_bytes),
+            ("loading_rdb_used_mem", figures.writer_memory),
+            ("loading_loaded_bytes", figures.loaded_bytes),
+        ],
+    );
+    put(text, format_args!("loading_loaded_perc:{:.2}\r\n", figures.percent()));
+    line(text, "loading_eta_seconds", figures.seconds_left(clock::now_us() / 1_000));
 }
 
 /// `# Stats`
