@@ -19,6 +19,7 @@ use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::refusals::Refusals;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
@@ -77,6 +78,8 @@ pub struct Engine {
     pub acl: Acl,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Why writes are refused.
+    pub(crate) refusals: Refusals,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
@@ -172,6 +175,7 @@ impl Engine {
             pubsub: PubSub::default(),
             pause: Pause::default(),
             loading: Loading::default(),
+            refusals: Refusals::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),

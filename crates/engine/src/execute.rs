@@ -560,6 +560,13 @@ impl Engine {
         if (is_queued || flags.any(Flags::DENY_OOM)) && !is_loading && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
+        // As in Redis PING is refused as well: health checks are to see it.
+        if self.pause.refuses_writes()
+            && (flags.any(Flags::WRITE) || self.writes_when_run(session, resolved) || resolved.command.name == "PING")
+            && let Some(error) = self.refusal()
+        {
+            return Err(error);
+        }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
         }

@@ -45,6 +45,7 @@ pub mod pubsub;
 pub mod random;
 pub mod rates;
 pub mod reaper;
+pub mod refusals;
 mod run_one;
 pub mod scripting;
 pub mod session;

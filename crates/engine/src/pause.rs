@@ -1,14 +1,15 @@
-//! CLIENT PAUSE: which commands wait, until when, and who waits; and the one word that says that anything, a pause or a
-//! busy script or data that is being loaded, holds commands up.
+//! CLIENT PAUSE: which commands wait, until when, and who waits; and the one word that says that anything, a pause, a
+//! busy script, a disk that is full or data that is being loaded, holds commands up.
 
 use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bit of a pause, that of loading, and what each busy script adds.
+/// The bits of a pause, of refused writes and of loading, and what each busy script adds.
 const PAUSED: u32 = 1;
-const LOADING: u32 = 2;
-const BUSY: u32 = 4;
+const REFUSING: u32 = 2;
+const LOADING: u32 = 4;
+const BUSY: u32 = 8;
 
 /// Which commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,8 @@ struct State {
 /// The pause.
 #[derive(Debug, Default)]
 pub struct Pause {
-    /// What every batch looks at: `PAUSED` while there may be a pause, `LOADING` while data is loaded, and a busy
-    /// script's worth for each of those.
+    /// What every batch looks at: `PAUSED` while there may be a pause, `REFUSING` while writes are refused, `LOADING` while
+    /// data is loaded, and a busy script's worth for each of those.
     holds_up: AtomicU32,
     state: Mutex<State>,
 }
@@ -42,7 +43,8 @@ impl Pause {
         self.holds_up.load(Ordering::Relaxed) & PAUSED != 0
     }
 
-    /// Whether commands must be looked at one by one: there may be a pause, a script is busy, or data is being loaded.
+    /// Whether commands must be looked at one by one: there may be a pause, a script is busy, writes are refused, or data
+    /// is being loaded.
     #[inline]
     pub fn holds_up(&self) -> bool {
         self.holds_up.load(Ordering::Relaxed) != 0
@@ -50,7 +52,21 @@ impl Pause {
 
     /// Whether a script is busy.
     pub(crate) fn is_busy(&self) -> bool {
-        self.holds_up.load(Ordering::Relaxed) & !(PAUSED | LOADING) != 0
+        self.holds_up.load(Ordering::Relaxed) >= BUSY
+    }
+
+    /// Whether writes are refused.
+    pub(crate) fn refuses_writes(&self) -> bool {
+        self.holds_up.load(Ordering::Relaxed) & REFUSING != 0
+    }
+
+    /// Says whether writes are refused.
+    pub(crate) fn refuse_writes(&self, refuse: bool) {
+        if refuse {
+            self.holds_up.fetch_or(REFUSING, Ordering::AcqRel);
+        } else {
+            self.holds_up.fetch_and(!REFUSING, Ordering::AcqRel);
+        }
     }
 
     /// Whether data is being loaded.

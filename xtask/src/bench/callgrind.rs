@@ -67,7 +67,7 @@ fn total(context: &Context, program: &Program, case: &Case, placement: &Placemen
     let under =
         ["valgrind".to_owned(), "--tool=callgrind".to_owned(), format!("--callgrind-out-file={}", counts.display())];
     let patience = Duration::from_secs(60);
-    let start = Start { threads: 1, cores: &placement.server, under: &under, patience, scratch: &context.scratch };
+    let start = Start { under: &under, patience, ..Start::new(1, &placement.server, &context.scratch) };
     let mut server = program.start(&start)?;
     fill(&server, KEYS, placement)?;
     let load = Load {

@@ -12,7 +12,6 @@ use crate::process;
 use anyhow::{Context as _, Result, bail};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 /// Commands in flight on each connection.
 const PIPELINE: usize = 16;
@@ -189,8 +188,7 @@ fn start_all(context: &Context, placement: &Placement) -> Result<Vec<Server>> {
 }
 
 fn start(context: &Context, program: &Program, placement: &Placement) -> Result<Server> {
-    let patience = Duration::from_secs(10);
-    let start = Start { threads: 1, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
+    let start = Start::new(1, &placement.server, &context.scratch);
     program.start(&start)
 }
 

@@ -29,6 +29,8 @@ pub struct Scale {
     pub keys_memory: u64,
     /// Keys at the end of the growth experiment.
     pub keys_growth: u64,
+    /// Keys that a snapshot is taken of.
+    pub keys_snapshot: u64,
     /// How long one throughput figure is taken.
     pub measured: Duration,
     /// How long one figure of several workers is taken: there are many, and ratios are what they are for.
@@ -48,6 +50,7 @@ impl Scale {
         keys: 1_000_000,
         keys_memory: 1_000_000,
         keys_growth: 8_000_000,
+        keys_snapshot: 5_000_000,
         measured: Duration::from_secs(3),
         measured_workers: Duration::from_secs(1),
         warm_up: Duration::from_millis(500),
@@ -61,6 +64,7 @@ impl Scale {
         keys: 100_000,
         keys_memory: 100_000,
         keys_growth: 1_000_000,
+        keys_snapshot: 500_000,
         measured: Duration::from_millis(300),
         measured_workers: Duration::from_millis(200),
         warm_up: Duration::from_millis(100),

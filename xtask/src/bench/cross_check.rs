@@ -13,7 +13,6 @@ use crate::process;
 use anyhow::{Context as _, Result, bail};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 /// What redis-benchmark measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,8 +39,7 @@ pub fn run(context: &mut Context) -> Result<Table> {
         if cases.is_empty() || !program.family.protocols().contains(&Protocol::Resp) {
             continue;
         }
-        let patience = Duration::from_secs(10);
-        let start = Start { threads: 1, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
+        let start = Start::new(1, &placement.server, &context.scratch);
         let server = program.start(&start)?;
         throughput::fill(&server, context.scale.keys, &placement)?;
         for case in &cases {

@@ -7,7 +7,6 @@ use super::placement::Placement;
 use super::report::{Table, figure, median};
 use super::servers::{Program, Start};
 use anyhow::{Context as _, Result};
-use std::time::Duration;
 
 /// An interval under this part of the median rate is a dip.
 pub const DIP: f64 = 0.85;
@@ -79,8 +78,7 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
 }
 
 fn measured(context: &Context, program: &Program, placement: &Placement) -> Result<Run> {
-    let patience = Duration::from_secs(10);
-    let start = Start { threads: 1, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
+    let start = Start::new(1, &placement.server, &context.scratch);
     let server = program.start(&start)?;
     let protocol = server.first_protocol();
     let load = Load {

@@ -56,6 +56,19 @@ pub fn resident_bytes(pid: u32) -> Result<u64> {
     kilobytes(&text, "VmRSS:").with_context(|| format!("{path} has no VmRSS"))
 }
 
+/// Resident memory of a process in bytes, of shared pages its part.
+pub fn proportional_bytes(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    let rollup = fs::read_to_string(&path).with_context(|| path.clone())?;
+    kilobytes(&rollup, "Pss:").with_context(|| format!("{path} has no Pss"))
+}
+
+/// The processes that a process has made.
+pub fn children(pid: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)

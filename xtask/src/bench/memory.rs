@@ -7,7 +7,6 @@ use super::placement::Placement;
 use super::report::{Table, figure, median};
 use super::servers::{Program, Server, Start};
 use anyhow::{Context as _, Result};
-use std::time::Duration;
 
 const VALUE_LENS: [usize; 4] = [8, 32, 100, 1000];
 
@@ -93,8 +92,7 @@ impl Filled {
         value_len: usize,
         expire: bool,
     ) -> Result<Filled> {
-        let patience = Duration::from_secs(10);
-        let start = Start { threads: 1, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
+        let start = Start::new(1, &placement.server, &context.scratch);
         let server = program.start(&start)?;
         let protocol = server.first_protocol();
         let address = server.address(protocol).context("a server speaks its first protocol")?;

@@ -10,6 +10,7 @@ mod growth;
 mod load;
 mod measure;
 mod memory;
+mod persistence;
 mod placement;
 mod reach;
 mod report;

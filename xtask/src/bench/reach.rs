@@ -5,7 +5,7 @@ use super::growth::DIP;
 use super::load::{Operation, Protocol};
 use super::report::{Table, figure};
 use super::workers::Limit;
-use super::{callgrind, collections, growth, memory, throughput, workers};
+use super::{callgrind, collections, growth, memory, persistence, throughput, workers};
 
 /// Everything that was measured.
 #[derive(Debug, Default)]
@@ -24,6 +24,10 @@ pub struct Results {
     pub collections: Vec<collections::Row>,
     /// Memory of collections.
     pub collections_memory: Vec<collections::MemoryRow>,
+    /// Cost of the log.
+    pub log: Vec<persistence::Row>,
+    /// Cost of a snapshot.
+    pub snapshot: Vec<persistence::SnapshotRow>,
 }
 
 const TENON: &str = "tenon";
@@ -75,6 +79,8 @@ pub fn table(results: &Results) -> Table {
     }));
 
     judged.extend(collections(results));
+    judged.extend(log(results));
+    judged.extend(snapshots(results));
 
     let mut table = Table::new(&["aim", "figure", "wanted", "reached", "note"]);
     for judged in judged {
@@ -112,6 +118,41 @@ fn collections(results: &Results) -> Vec<Judged> {
             at_most: true,
             note: "",
         }));
+    }
+    judged
+}
+
+/// CPU an operation under each policy over that of the others.
+fn log(results: &Results) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    let ours: Vec<&persistence::Row> = results.log.iter().filter(|row| row.server == TENON).collect();
+    for row in ours.iter().filter(|row| row.policy != "none") {
+        let none = ours.iter().find(|none| none.pipeline == row.pipeline && none.policy == "none");
+        judged.extend(none.map(|none| Judged {
+            aim: format!("CPU an operation, appendfsync {} over no log, pipeline {}", row.policy, row.pipeline),
+            figure: row.figures.server_cpu_us / none.figures.server_cpu_us,
+            limit: 1.1,
+            at_most: true,
+            note: "",
+        }));
+    }
+    judged
+}
+
+fn snapshots(results: &Results) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    for ours in results.snapshot.iter().filter(|row| row.server == TENON) {
+        let pipeline = ours.pipeline;
+        let mut judge =
+            |aim: String, figure, limit, at_most| judged.push(Judged { aim, figure, limit, at_most, note: "" });
+        judge(format!("throughput during a save over without, pipeline {pipeline}"), ours.throughput, 0.85, false);
+        judge(format!("p99.9 during a save over without, pipeline {pipeline}"), ours.p999, 2.0, true);
+        judge(format!("memory during a save over before, pipeline {pipeline}"), ours.memory, 1.1, true);
+        let theirs = results.snapshot.iter().find(|row| row.server == REDIS && row.pipeline == pipeline);
+        if let Some(theirs) = theirs {
+            let faster = theirs.load_seconds / ours.load_seconds;
+            judge(format!("load rate over redis-server's, {} keys", figure(ours.keys as f64)), faster, 2.0, false);
+        }
     }
     judged
 }

@@ -5,7 +5,7 @@ use super::measure::Perf;
 use super::placement::{self, Placement};
 use super::reach::{self, Results};
 use super::report::Table;
-use super::{callgrind, collections, cross_check, growth, memory, servers, throughput, workers};
+use super::{callgrind, collections, cross_check, growth, memory, persistence, servers, throughput, workers};
 use crate::process;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
@@ -50,6 +50,10 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     section(&mut report, "Collections and scripts", &collections::table(&results.collections));
     results.collections_memory = collections::run_memory(&mut context)?;
     section(&mut report, "Memory of collections", &collections::memory_table(&results.collections_memory));
+    results.log = persistence::run(&mut context)?;
+    section(&mut report, "The log", &persistence::table(&results.log));
+    results.snapshot = persistence::run_snapshot(&mut context)?;
+    section(&mut report, "A snapshot, and loading it", &persistence::snapshot_table(&results.snapshot));
     section(&mut report, "Reach", &reach::table(&results));
     failures(&mut report, &context.failures);
 

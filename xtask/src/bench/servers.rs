@@ -57,10 +57,19 @@ pub struct Start<'a> {
     pub cores: &'a [usize],
     /// A program with arguments that runs it, such as valgrind; empty for none.
     pub under: &'a [String],
+    /// Further words of its command line.
+    pub settings: &'a [&'a str],
     /// How long it may take until it answers.
     pub patience: Duration,
     /// Where its log goes.
     pub scratch: &'a Path,
+}
+
+impl<'a> Start<'a> {
+    /// So many threads on these cores, by itself and with no settings but those of the measurement; ten seconds to start.
+    pub fn new(threads: usize, cores: &'a [usize], scratch: &'a Path) -> Start<'a> {
+        Start { threads, cores, under: &[], settings: &[], patience: Duration::from_secs(10), scratch }
+    }
 }
 
 /// A running server, ended when dropped.
@@ -116,7 +125,7 @@ fn probe(name: &'static str, family: Family, path: &Path, scratch: &Path) -> Res
     let version = said.split_whitespace().map(|word| word.trim_start_matches("v=").trim_start_matches('v'));
     let version = version.filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).find(|word| word.contains('.'));
     let program = Program { name, family, path: path.to_path_buf(), version: version.unwrap_or("?").to_owned() };
-    let start = Start { threads: 1, cores: &[], under: &[], patience: Duration::from_secs(10), scratch };
+    let start = Start::new(1, &[], scratch);
     program.start(&start)?;
     Ok(program.version)
 }
@@ -138,6 +147,7 @@ impl Program {
         words.extend(start.under.iter().map(Into::into));
         words.push(self.path.clone().into());
         words.extend(self.arguments(start.threads, ports).into_iter().map(Into::into));
+        words.extend(start.settings.iter().map(Into::into));
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(start.scratch).stdin(Stdio::null());
         command.stdout(log_file.try_clone()?).stderr(log_file);

@@ -9,7 +9,6 @@ use super::placement::Placement;
 use super::report::{Table, figure, figure_or_dash, median};
 use super::servers::{Server, Start};
 use anyhow::{Context as _, Result};
-use std::time::Duration;
 
 /// One run's figures, or the medians of several.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,8 +83,7 @@ fn name(case: &Case) -> String {
 fn start_loaded(context: &mut Context, placement: &Placement) -> Result<Vec<Server>> {
     let mut servers = Vec::new();
     for program in &context.programs {
-        let patience = Duration::from_secs(10);
-        let start = Start { threads: 1, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
+        let start = Start::new(1, &placement.server, &context.scratch);
         let server = program.start(&start).with_context(|| program.name)?;
         eprintln!("loading {} keys into {}", context.scale.keys, server.name);
         let loaded = fill(&server, context.scale.keys, placement);

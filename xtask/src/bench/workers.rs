@@ -9,7 +9,6 @@ use super::report::{Table, figure, median};
 use super::servers::{Program, Server, Start};
 use super::throughput::{CLIENT_BUSY_LIMIT, fill};
 use anyhow::{Context as _, Result};
-use std::time::Duration;
 
 const CLIENT_THREADS: usize = 2;
 const WORKERS_MAX: usize = 2;
@@ -64,8 +63,7 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
             continue;
         }
         let start = |threads| -> Result<Server> {
-            let patience = Duration::from_secs(10);
-            let start = Start { threads, cores: &placement.server, under: &[], patience, scratch: &context.scratch };
+            let start = Start::new(threads, &placement.server, &context.scratch);
             let server = program.start(&start).with_context(|| program.name)?;
             fill(&server, context.scale.keys, &placement)?;
             Ok(server)

@@ -147,6 +147,13 @@ impl ScriptHost<'_, '_> {
         if self.rights.read_only && flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
             return Err(CmdError::text("ERR Write commands are not allowed from read-only scripts."));
         }
+        // What it has written already cannot be taken back, so it goes on.
+        if flags.any(Flags::WRITE)
+            && !self.wrote
+            && let Some(error) = self.engine.refusal()
+        {
+            return Err(error);
+        }
         if flags.any(Flags::DENY_OOM) && self.rights.out_of_memory && !self.wrote {
             return Err(CmdError::OutOfMemory);
         }

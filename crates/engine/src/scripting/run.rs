@@ -215,6 +215,9 @@ impl Engine {
         let out_of_memory = !self.make_room(worker);
         let no_writes = flags.any(ScriptFlags::NO_WRITES);
         if !flags.any(ScriptFlags::UNSAID) {
+            if !no_writes && let Some(error) = self.refusal_of_scripts() {
+                return Err(error);
+            }
             if !no_writes && access == Access::ReadOnly {
                 return Err(CmdError::text("ERR Can not execute a script with write flag using *_ro command."));
             }

@@ -1,5 +1,7 @@
 //! What the loop keeps for one connection beside the service's state. Knows no protocol.
 
+use super::held::Held;
+use super::io::Socket;
 use super::service::{CloseReason, ConnectionId};
 use std::time::Instant;
 
@@ -8,6 +10,8 @@ pub(super) struct Connection<C, S> {
     pub(super) socket: S,
     /// Taken out while a call with it runs.
     pub(super) state: Option<C>,
+    /// Replies that wait for the log; they leave behind whatever the socket has not sent.
+    pub(super) held: Held,
     pub(super) id: ConnectionId,
     pub(super) phase: Phase,
     /// When bytes last came or went.
@@ -26,6 +30,14 @@ impl<C, S> Connection<C, S> {
     #[inline]
     pub(super) fn state(&self) -> &C {
         self.state.as_ref().expect("a connection is left alone while a call with it runs")
+    }
+}
+
+impl<C, S: Socket> Connection<C, S> {
+    /// Bytes of output that have not left yet.
+    #[inline]
+    pub(super) fn unsent(&self) -> usize {
+        self.socket.unsent() + self.held.bytes()
     }
 }
 

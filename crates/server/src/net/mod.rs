@@ -3,6 +3,7 @@
 mod acceptor;
 mod connection;
 mod epoll;
+mod held;
 mod inbox;
 mod io;
 mod listener;

@@ -63,6 +63,25 @@ pub trait Service: Send + Sync + 'static {
         let _ = (worker, to, message);
     }
 
+    /// Starts a call for a connection that is not in the middle of another one's.
+    #[inline]
+    fn begin_call(&self, worker: &mut Self::Worker) {
+        let _ = worker;
+    }
+
+    /// Up to which position the log has to be on disk before what the last call has written may be sent; `None` if it
+    /// may be sent now. Whoever keeps the log posts a message to the worker when [`Service::durable`] has risen.
+    #[inline]
+    fn holds(&self, worker: &Self::Worker) -> Option<u64> {
+        let _ = worker;
+        None
+    }
+
+    /// Up to which position the log is on disk.
+    fn durable(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Starts a turn of the loop: `now` holds for all that is delivered until the next one.
     fn begin_turn(&self, worker: &mut Self::Worker, now: Instant) {
         let _ = (worker, now);

@@ -1,6 +1,7 @@
 //! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
 
 use super::connection::{Connection, Phase};
+use super::held::Held;
 use super::inbox::{Accepted, Letter, Mailboxes};
 use super::io::{Event, Io, Received, Socket};
 use super::service::{CloseReason, ConnectionId, Peer, Service};
@@ -46,6 +47,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     /// Connections whose output left at once although they asked to be resumed after it: they go on in the next turn,
     /// so that others have theirs.
     resume_next: Vec<Key>,
+    /// Connections with replies that wait for the log to be on disk.
+    holding: Vec<Key>,
     now: Instant,
     next_tick: Instant,
     next_sweep: Instant,
@@ -76,6 +79,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             postponed_events: Vec::new(),
             postponed_letters: Vec::new(),
             resume_next: Vec::new(),
+            holding: Vec::new(),
             now,
             next_tick: now,
             next_sweep: now + SWEEP_PERIOD / SWEEP_PORTIONS,
@@ -99,6 +103,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             self.deal_with_events(worker);
             self.resume_waiting(worker);
             self.read_mail(worker);
+            self.release_held(worker);
             self.keep_time(worker);
             self.guarded(worker, |service, worker| service.end_turn(worker));
             if self.deadline.is_some() && self.is_shut_down(worker) {
@@ -129,6 +134,9 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         };
         let mut reply = self.reply.take().unwrap_or_default();
         let service = self.service;
+        if !self.in_call {
+            service.begin_call(worker);
+        }
         let mut meanwhile = |worker: &mut S::Worker| self.serve_meanwhile(worker);
         let flow = service.with_meanwhile(&mut meanwhile, || {
             catch_unwind(AssertUnwindSafe(|| call(service, worker, &mut state, &mut reply)))
@@ -231,7 +239,13 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
                 return false;
             }
         }
-        let unsent = connection.socket.unsent();
+        self.has_sent(worker, key)
+    }
+
+    /// Does what is to be done when output has left; `false` if the connection is gone.
+    fn has_sent(&mut self, worker: &mut S::Worker, key: Key) -> bool {
+        let Some(connection) = self.connections.get_mut(key) else { return false };
+        let unsent = connection.unsent();
         if unsent == 0 {
             connection.over_soft_since = None;
         }
@@ -243,6 +257,30 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             _ => {}
         }
         self.connections.get_mut(key).is_some()
+    }
+
+    /// Sends what has waited for the log, as far as that is on disk now.
+    fn release_held(&mut self, worker: &mut S::Worker) {
+        if self.holding.is_empty() {
+            return;
+        }
+        let durable = self.service.durable();
+        for key in std::mem::take(&mut self.holding) {
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            let mut out = connection.held.take(durable);
+            if connection.held.bytes() > 0 {
+                self.holding.push(key);
+            }
+            if out.is_empty() {
+                continue;
+            }
+            if let Err(error) = self.io.send(&mut connection.socket, &mut out) {
+                self.close(worker, key, CloseReason::Failed(error));
+                continue;
+            }
+            connection.active_at = self.now;
+            self.has_sent(worker, key);
+        }
     }
 
     /// Delivers one buffer of input, if the connection may be read.
@@ -262,7 +300,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
                 self.input = input;
             }
             Received::Nothing => {}
-            Received::End if connection.socket.unsent() == 0 => self.close(worker, key, CloseReason::PeerClosed),
+            Received::End if connection.unsent() == 0 => self.close(worker, key, CloseReason::PeerClosed),
             Received::End => connection.phase = Phase::Flushing(CloseReason::PeerClosed),
             Received::Failed(error) => self.close(worker, key, CloseReason::Failed(error)),
         }
@@ -307,15 +345,21 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         if flow == Flow::Close {
             return self.close(worker, key, CloseReason::Service);
         }
-        if !reply.is_empty()
-            && let Err(error) = self.io.send(&mut connection.socket, &mut reply)
-        {
-            return self.close(worker, key, CloseReason::Failed(error));
+        if !reply.is_empty() {
+            let hold_until = self.service.holds(worker);
+            if connection.held.bytes() > 0 || hold_until.is_some() {
+                if connection.held.bytes() == 0 {
+                    self.holding.push(key);
+                }
+                connection.held.put(hold_until.unwrap_or(0), &mut reply);
+            } else if let Err(error) = self.io.send(&mut connection.socket, &mut reply) {
+                return self.close(worker, key, CloseReason::Failed(error));
+            }
         }
         // What the kernel did not take is the socket's now.
         debug_assert!(reply.is_empty(), "sending takes everything");
         self.reply = Some(reply);
-        let unsent = connection.socket.unsent();
+        let unsent = connection.unsent();
         note_unsent(self.service, connection);
         match (connection.phase, flow) {
             (Phase::Flushing(_), _) | (_, Flow::Stay) => {}
@@ -353,7 +397,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     fn check_output_limits(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        let unsent = connection.socket.unsent();
+        let unsent = connection.unsent();
         let limits = self.service.output_limits(connection.state());
         let over = |bytes: usize| bytes != 0 && unsent > bytes;
         let since = over(limits.soft_bytes).then(|| connection.over_soft_since.unwrap_or(self.now));
@@ -437,8 +481,16 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         };
         let phase = Phase::Open;
         let state = Some(state);
-        let connection =
-            Connection { socket, state, id, phase, active_at: self.now, unsent_noted: 0, over_soft_since: None };
+        let connection = Connection {
+            socket,
+            state,
+            held: Held::default(),
+            id,
+            phase,
+            active_at: self.now,
+            unsent_noted: 0,
+            over_soft_since: None,
+        };
         let inserted = self.connections.insert(connection);
         debug_assert_eq!(inserted, key);
     }
@@ -464,7 +516,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             let Some(key) = self.connections.key_at(self.sweep_from) else { continue };
             let Some(connection) = self.connections.get_mut(key) else { continue };
             let silent_for = self.now.saturating_duration_since(connection.active_at);
-            if connection.socket.unsent() > 0 {
+            if connection.unsent() > 0 {
                 self.check_output_limits(worker, key);
             }
             let Some(connection) = self.connections.get_mut(key) else { continue };
@@ -503,8 +555,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             let Some(key) = self.connections.key_at(index) else { continue };
             let Some(connection) = self.connections.get_mut(key) else { continue };
             let done = match connection.phase {
-                Phase::Open => connection.socket.unsent() == 0 && !connection.socket.may_receive(),
-                Phase::Parked => connection.socket.unsent() == 0,
+                Phase::Open => connection.unsent() == 0 && !connection.socket.may_receive(),
+                Phase::Parked => connection.unsent() == 0,
                 Phase::Draining | Phase::Flushing(_) => false,
             };
             if done || too_late {
@@ -519,7 +571,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 /// comparison.
 #[inline]
 fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S::Connection, K>) {
-    let unsent = connection.socket.unsent();
+    let unsent = connection.unsent();
     if unsent != connection.unsent_noted {
         connection.unsent_noted = unsent;
         service.note_unsent(connection.state(), unsent);
@@ -529,13 +581,13 @@ fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S
 /// Whether a connection is not to be read until it has less unsent output.
 #[inline]
 fn has_too_much_unsent<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
-    let unsent = connection.socket.unsent();
+    let unsent = connection.unsent();
     unsent > 0 && unsent > service.unsent_read_max(connection.state())
 }
 
 /// Whether a connection that waits for room in its output has enough to go on: half of what it may have, lest each
 /// packet that leaves call for a few replies.
 fn has_room<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
-    let unsent = connection.socket.unsent();
+    let unsent = connection.unsent();
     unsent == 0 || unsent <= service.unsent_read_max(connection.state()) / 2
 }

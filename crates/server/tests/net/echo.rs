@@ -18,7 +18,7 @@ pub const SOFT_FOR: Duration = Duration::from_secs(2);
 
 /// Answers lines:
 /// `big N` with N bytes by reference, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
-/// `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
+/// `log N` with itself once the log is on disk up to N, `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
 #[derive(Default)]
 pub struct Echo {
     pub max_clients: AtomicUsize,
@@ -28,6 +28,7 @@ pub struct Echo {
     pub keeps_parked: AtomicBool,
     pub produced: AtomicU64,
     pub parked: AtomicUsize,
+    pub durable: AtomicU64,
     pub ticks: AtomicUsize,
     pub worker_messages: AtomicUsize,
     pub lost_messages: AtomicUsize,
@@ -38,7 +39,13 @@ pub struct Echo {
     pub peers: Mutex<Vec<Peer>>,
 }
 
+#[derive(Default)]
+pub struct Worker {
+    holds: Option<u64>,
+}
+
 pub enum Message {
+    Durable,
     Push(Vec<u8>),
     Unpark,
     Kill,
@@ -62,7 +69,7 @@ impl Echo {
         self.connections.lock().unwrap().get(remote).copied()
     }
 
-    fn run(&self, client: &mut Client, out: &mut OutBuf) -> Flow {
+    fn run(&self, worker: &mut Worker, client: &mut Client, out: &mut OutBuf) -> Flow {
         while let Some(end) = client.input.iter().position(|&byte| byte == b'\n') {
             if out.len() > DRAIN_ABOVE {
                 return Flow::Drain;
@@ -87,6 +94,10 @@ impl Echo {
                     out.tail().extend_from_slice(b"bye\n");
                     return Flow::CloseAfterFlush;
                 }
+                [b"log", position] => {
+                    worker.holds = std::str::from_utf8(position).unwrap().parse().ok();
+                    out.tail().extend_from_slice(&line);
+                }
                 [b"cut"] => return Flow::Close,
                 _ => out.tail().extend_from_slice(&line),
             }
@@ -97,12 +108,24 @@ impl Echo {
 }
 
 impl Service for Echo {
-    type Worker = Mailboxes<Message>;
+    type Worker = Worker;
     type Connection = Client;
     type Message = Message;
 
-    fn worker(&self, _index: usize, mail: &Mailboxes<Message>) -> Mailboxes<Message> {
-        mail.clone()
+    fn worker(&self, _index: usize, _mail: &Mailboxes<Message>) -> Worker {
+        Worker::default()
+    }
+
+    fn begin_call(&self, worker: &mut Worker) {
+        worker.holds = None;
+    }
+
+    fn holds(&self, worker: &Worker) -> Option<u64> {
+        worker.holds.filter(|position| *position > self.durable())
+    }
+
+    fn durable(&self) -> u64 {
+        self.durable.load(Ordering::SeqCst)
     }
 
     fn accept(&self, _worker: &mut Self::Worker, peer: Peer) -> Result<Client, Cow<'static, [u8]>> {
@@ -111,15 +134,15 @@ impl Service for Echo {
         Ok(Client { peer, input: Vec::new(), panics_when_closed: false })
     }
 
-    fn on_bytes(&self, _worker: &mut Self::Worker, client: &mut Client, input: &[u8], out: &mut OutBuf) -> Flow {
+    fn on_bytes(&self, worker: &mut Self::Worker, client: &mut Client, input: &[u8], out: &mut OutBuf) -> Flow {
         assert!(out.is_empty(), "another connection's output was left behind");
         client.input.extend_from_slice(input);
-        self.run(client, out)
+        self.run(worker, client, out)
     }
 
-    fn resume(&self, _worker: &mut Self::Worker, client: &mut Client, out: &mut OutBuf) -> Flow {
+    fn resume(&self, worker: &mut Self::Worker, client: &mut Client, out: &mut OutBuf) -> Flow {
         assert!(out.is_empty(), "another connection's output was left behind");
-        self.run(client, out)
+        self.run(worker, client, out)
     }
 
     fn on_message(&self, _worker: &mut Self::Worker, _client: &mut Client, message: Message, out: &mut OutBuf) -> Flow {
@@ -133,6 +156,7 @@ impl Service for Echo {
                 out.tail().extend_from_slice(b"unparked\n");
                 Flow::Continue
             }
+            Message::Durable => unreachable!("it is for workers"),
             Message::Kill => Flow::Close,
             Message::Panic => panic!("asked to by message"),
         }

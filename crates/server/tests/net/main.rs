@@ -3,6 +3,7 @@
 mod closing;
 mod echo;
 mod harness;
+mod holding;
 mod limits;
 mod moving;
 mod signals;

@@ -346,7 +346,8 @@ fn difference(value: &str, tried: Vec<Vec<u8>>, tenon: &mut Raw, redis: &mut Opt
     };
     let nul_in_cursor = cursor.is_some_and(|at| tried[at].contains(&0));
     // A millisecond after it was set the key is gone, on one server sooner than on the other.
-    let ends_at_once = tried.windows(2).any(|pair| pair[0] == b"PX" && pair[1] == b"1");
+    let ends_at_once = tried.windows(2).any(|pair| pair[0] == b"PX" && pair[1] == b"1")
+        || [b"PSETEX".as_slice(), b"PEXPIRE"].contains(&&*tried[0]) && tried[2] == b"1";
     if ends_at_once && ours.0 == theirs.0 {
         return None;
     }

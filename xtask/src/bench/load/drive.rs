@@ -125,6 +125,14 @@ impl Outcome {
         self
     }
 
+    /// This load and a later one as one.
+    pub fn followed_by(mut self, later: Outcome) -> Outcome {
+        let elapsed = self.elapsed + later.elapsed;
+        // Where one ends and the next begins no interval is whole.
+        let intervals = [std::mem::take(&mut self.intervals), later.intervals.clone()].concat();
+        Outcome { elapsed, intervals, ..self.and(later) }
+    }
+
     fn answered(&mut self, operations: u64, latency: Duration, since_start: Duration) {
         self.operations += operations;
         self.elapsed = since_start;
