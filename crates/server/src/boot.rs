@@ -1,6 +1,7 @@
 //! From the command line to a server that runs, and to its end. Knows no protocol.
 
 use crate::banner::{Facts, banner};
+use crate::check;
 use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net;
 use crate::open_files::{OpenFiles, raise_for};
@@ -21,6 +22,12 @@ use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine};
 
 /// Does what the command line says; the exit code is 0 when that was done and 1 when the server could not start.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some((first, rest)) = args.split_first()
+        && first == check::WORD
+    {
+        return check::run(rest);
+    }
     match config::parse(args, Machine::detect(), &mut io::stdin()) {
         Ok(Invocation::Help(text)) => say(&text),
         Ok(Invocation::Version) => say(&format!("Tenon {}\n", env!("CARGO_PKG_VERSION"))),

@@ -3,6 +3,7 @@
 
 pub mod banner;
 pub mod boot;
+mod check;
 pub mod logging;
 pub mod net;
 pub mod open_files;

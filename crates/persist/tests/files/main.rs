@@ -4,7 +4,7 @@ mod sample;
 
 use sample::{File, Found, read, read_from, sample};
 use std::io::{self, Read};
-use tenon_persist::rdb::file::{Cause, Doing, FileError, OnModule};
+use tenon_persist::rdb::file::{Cause, Doing, FileError, Note, OnModule};
 
 /// Gives a byte at a time, as a slow socket may.
 struct Trickle<'a>(&'a [u8]);
@@ -35,8 +35,11 @@ fn everything_in_a_file_is_found() {
     assert_eq!(found.entries["3/last"].flags, 7);
     assert_eq!(found.entries["3/set"].deadlines, [(b"a".to_vec(), 4_102_444_800_000)]);
     assert_eq!(found.entries["3/hash"].deadlines, [(b"f".to_vec(), 4_102_444_800_001)]);
-    assert!(found.notes.iter().any(|note| note.contains("redis-ver")));
-    assert!(found.notes.iter().any(|note| note.contains("Function")));
+    let said = |note: &Note| matches!(note, Note::Auxiliary { name, text } if name == b"redis-ver" && text == b"8.0.6");
+    assert!(found.notes.iter().any(said));
+    assert!(found.notes.iter().any(|note| matches!(note, Note::Function(code) if code.starts_with(b"#!lua"))));
+    // Those that are about a value are none of the file's.
+    assert_eq!(found.notes.iter().filter(|note| matches!(note, Note::Auxiliary { .. })).count(), 3);
     assert!(found.ending.is_checked);
     assert_eq!(found.ending.bytes, sample().len() as u64);
 }
@@ -174,8 +177,8 @@ fn what_belongs_to_modules_is_refused_or_passed_over() {
     assert!(matches!(refused(&bytes).cause, Cause::Module(_)));
     let (found, _) = read_from(&bytes[..], Some(bytes.len() as u64), OnModule::Skip).unwrap();
     assert_eq!(found.keys(), ["0/k"]);
-    assert!(found.notes.iter().any(|note| note.contains("SkippedKey")), "{:?}", found.notes);
-    assert!(found.notes.iter().any(|note| note.contains("SkippedModule")), "{:?}", found.notes);
+    assert!(found.notes.iter().any(|note| matches!(note, Note::SkippedKey { key, .. } if key == b"tree")));
+    assert!(found.notes.iter().any(|note| matches!(note, Note::SkippedModule(_))));
     // The oldest form says nowhere where it ends.
     let mut file = File::begin("REDIS0008");
     file.entry(6, b"tree", number);

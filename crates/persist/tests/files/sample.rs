@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use tenon_persist::rdb::file::{Cut, Cutter, Ending, FileError, OnModule, Options};
+use tenon_persist::rdb::file::{Cut, Cutter, Ending, FileError, Note, OnModule, Options};
 use tenon_persist::rdb::{Limits, Scene};
 use tenon_store::entry::{Entry, Meta, ValueRef};
 use tenon_store::types::{HashLimits, ListLimits, Object, SetLimits, ZsetLimits};
@@ -98,7 +98,7 @@ pub struct Found {
     /// By database and key.
     pub entries: BTreeMap<String, FoundEntry>,
     order: Vec<String>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     pub ending: Ending,
     pub batches: usize,
 }
@@ -136,7 +136,7 @@ pub fn read_from(
             Cut::End(ending) => break ending,
         };
         batches += 1;
-        notes.extend(batch.notes.iter().map(|(_, note)| format!("{note:?}")));
+        notes.extend(batch.notes.iter().map(|(_, note)| note.clone()));
         for span in &batch.entries {
             let key = batch.key(span)?.into_owned();
             let mut found = FoundEntry {

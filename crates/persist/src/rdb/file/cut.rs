@@ -131,7 +131,7 @@ impl<R: Read> Cutter<R> {
     /// The next records, or the end.
     ///
     /// # Errors
-    /// When there is something else. What came before may be used.
+    /// When there is something else; all that stands before it has been given.
     pub fn next_batch(&mut self) -> Result<Cut, FileError> {
         if let Some(ending) = self.ending {
             return Ok(Cut::End(ending));
@@ -142,16 +142,17 @@ impl<R: Read> Cutter<R> {
         while at < BATCH_BYTES && self.ending.is_none() {
             let mut scan = Scan::new(&self.buffer[self.from..], at);
             match read_record(&mut scan, &mut self.place, self.header.origin, &self.options) {
+                // Whatever is wrong with a record, or behind it, waits until those before it have been given.
+                Ok(Record::End) | Err(_) if at > 0 => break,
+                Ok(Record::End) => at = self.end(scan.at())?,
                 Ok(record) => {
                     at = scan.at();
                     match record {
-                        Record::Passed => {}
                         Record::Noted(note) => batch.notes.push((self.offset + at as u64, note)),
                         Record::Entry(entry) => batch.entries.push(entry),
-                        Record::End => at = self.end(at)?,
+                        Record::Passed | Record::End => {}
                     }
                 }
-                Err(Fault { stop: Halt::More(_), .. }) if at > 0 && !self.is_at_end => break,
                 // A record that is longer than the window, or than the file.
                 Err(Fault { stop: Halt::More(needed), doing, key }) => {
                     if !self.grow(needed).map_err(|cause| self.error(at, doing, cause))? {
