@@ -48,12 +48,7 @@ impl Found {
     ///
     /// # Errors
     /// When it is not as it has to be.
-    pub(crate) fn load(
-        self,
-        engine: &Engine,
-        loading: &LoadingGuard<'_>,
-        shutdown: &Shutdown,
-    ) -> Result<bool, String> {
+    pub(crate) fn load(self, engine: &Engine, loading: &LoadingGuard<'_>, shutdown: &Shutdown) -> Result<bool, String> {
         let Found { path, file, bytes } = self;
         let name = path.display();
         tracing::info!("loading '{name}', {bytes} bytes");

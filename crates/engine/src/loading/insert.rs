@@ -3,7 +3,7 @@
 use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::worker::Worker;
-use tenon_persist::rdb::file::{Batch, Cause, EntrySpan, FileError, Usage};
+use tenon_persist::rdb::file::{Batch, Cause, EntrySpan, FileError, Note, Usage};
 use tenon_persist::rdb::{DecodeError, Scene};
 use tenon_store::access::AccessClock;
 use tenon_store::entry::{Meta, NewValue};
@@ -11,6 +11,8 @@ use tenon_store::keyspace::is_past;
 
 /// Keys whose memory is asked for before the first of them is put in.
 const AHEAD: usize = 32;
+/// Keys of a shard for which room is made ahead.
+const RESERVED_MIN: f64 = 16.0;
 /// Keys without a value that the log names.
 const EMPTY_NAMED_MAX: u64 = 10;
 
@@ -40,6 +42,8 @@ pub(super) struct Plan {
     pub(super) on_duplicate: OnDuplicate,
     /// When it began, in milliseconds since the UNIX epoch.
     pub(super) now_ms: u64,
+    /// For how many keys room is made at most before they come.
+    pub(super) count_max: u64,
 }
 
 /// What became of keys.
@@ -64,6 +68,11 @@ impl Counts {
 impl Engine {
     /// Puts a batch's keys into the store.
     pub(super) fn insert_batch(&self, worker: &mut Worker, plan: &Plan, batch: &Batch) -> Result<Counts, FileError> {
+        for (_, note) in &batch.notes {
+            if let Note::Keys { database, count } = *note {
+                self.reserve(database, count.min(plan.count_max));
+            }
+        }
         let mut counts = Counts::default();
         let mut keys = Vec::with_capacity(AHEAD);
         for entries in batch.entries.chunks(AHEAD) {
@@ -106,6 +115,24 @@ impl Engine {
         }
         worker.sweep();
         Ok(counts)
+    }
+}
+
+impl Engine {
+    /// Makes room for so many keys of a database, so that tables need not grow step by step.
+    fn reserve(&self, database: usize, count: u64) {
+        let shards = self.shards.count();
+        let mean = count as f64 / shards as f64;
+        // So that hardly any shard has more: how many it gets is spread as a Poisson distribution is.
+        let each = mean + 3.0 * mean.sqrt();
+        if each < RESERVED_MIN {
+            return;
+        }
+        for index in 0..shards {
+            let mut state = self.shards.lock(index);
+            let keyspace = state.shard.database_mut(database);
+            keyspace.reserve((keyspace.len() as f64 + each) as u32);
+        }
     }
 }
 

@@ -24,6 +24,10 @@ const BATCH_WAIT: Duration = Duration::from_millis(1);
 /// How long the workers may leave batches alone until whoever has cut them puts them in itself.
 const IDLE_MAX: Duration = Duration::from_millis(50);
 
+/// Bytes of a record for which a table's slot is set aside ahead, if the file says that so many keys come. There may be
+/// shorter ones, for which tables grow as ever; a file that lies gets no more than its own length.
+const RECORD_BYTES: u64 = 16;
+
 /// Who puts keys into the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hands {
@@ -106,6 +110,7 @@ impl Engine {
             past: options.past,
             on_duplicate: options.on_duplicate,
             now_ms: worker.clock.now_ms,
+            count_max: options.total_bytes.unwrap_or(0) / RECORD_BYTES,
         }));
         *self.loading.job.lock() = Some(Arc::clone(&job));
         let mut beside = Beside::default();
@@ -169,7 +174,8 @@ impl Engine {
             for (at, note) in &batch.notes {
                 self.take_note(beside, *at, note);
             }
-            if !batch.entries.is_empty()
+            let is_news = |(_, note): &(u64, Note)| matches!(note, Note::Keys { .. });
+            if (!batch.entries.is_empty() || batch.notes.iter().any(is_news))
                 && let Err(batch) = job.offer(batch, patience)
             {
                 job.work_at(&batch, |plan, batch| self.insert_batch(worker, plan, batch));
@@ -183,7 +189,8 @@ impl Engine {
     fn take_note(&self, beside: &mut Beside, at: u64, note: &Note) {
         match note {
             Note::Auxiliary { name, text } => self.take_auxiliary(name, text),
-            Note::Database(_) => {}
+            // Whoever puts keys in looks at their number.
+            Note::Database(_) | Note::Keys { .. } => {}
             Note::Function(code) => beside.libraries.push((at, code.clone())),
             Note::SkippedModule(module) => {
                 beside.of_modules += 1;

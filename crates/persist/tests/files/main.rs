@@ -25,7 +25,10 @@ fn refused(bytes: &[u8]) -> FileError {
 #[test]
 fn everything_in_a_file_is_found() {
     let found = read(&sample()).unwrap();
-    assert_eq!(found.keys(), ["0/plain", "0/int", "0/idle", "0/busy", "0/list", "3/hash", "3/set", "3/stream", "3/last"]);
+    assert_eq!(
+        found.keys(),
+        ["0/plain", "0/int", "0/idle", "0/busy", "0/list", "3/hash", "3/set", "3/stream", "3/last"]
+    );
     assert_eq!(found.entries["0/plain"].text, b"value");
     assert_eq!(found.entries["0/int"].text, b"-70000");
     assert_eq!(found.entries["0/int"].deadline_ms, Some(4_102_444_800_123));
@@ -140,10 +143,7 @@ fn what_is_wrong_is_named() {
     let mut file = File::begin("REDIS0010");
     file.select(4).entry(0, b"first", &[1, b'v']).entry(11, b"bad key", b"\x03abc").entry(0, b"last", &[1, b'v']);
     let error = refused(&file.end());
-    assert_eq!(
-        error.to_string(),
-        "at byte 33, key 'bad key' of database 4: a set of integers has a wrong header"
-    );
+    assert_eq!(error.to_string(), "at byte 33, key 'bad key' of database 4: a set of integers has a wrong header");
     assert_eq!(error.doing, Doing::Value);
 
     let mut file = File::begin("REDIS0010");

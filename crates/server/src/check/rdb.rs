@@ -151,7 +151,7 @@ fn tell(offset: u64, note: &Note, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "[offset {offset}] AUX FIELD {} = '{}'", name.escape_ascii(), text.escape_ascii())
         }
         Note::Database(index) => writeln!(out, "[offset {offset}] Selecting DB ID {index}"),
-        Note::Function(_) => Ok(()),
+        Note::Function(_) | Note::Keys { .. } => Ok(()),
         Note::SkippedModule(name) => writeln!(out, "[offset {offset}] MODULE AUX for: {name}"),
         Note::SkippedKey { key, module } => {
             writeln!(out, "[offset {offset}] MODULE VALUE of key '{}' for: {module}", key.escape_ascii())

@@ -6,6 +6,7 @@ mod side;
 mod values;
 
 use side::{PATIENCE, Side};
+use std::io::Write as _;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::target::Dialect;

@@ -50,6 +50,13 @@ pub enum Note {
     },
     /// Keys of this database follow.
     Database(usize),
+    /// A database has so many keys, as the file says before they come.
+    Keys {
+        /// Which one.
+        database: usize,
+        /// How many.
+        count: u64,
+    },
     /// A function library's text.
     Function(Vec<u8>),
     /// What a module of this name keeps beside the keys was passed over.

@@ -97,12 +97,15 @@ pub(super) fn read_record(
         opcode::SELECT => {
             let index = scan.length().doing(Doing::Length)?;
             let found = usize::try_from(index).ok().filter(|index| *index < options.databases);
-            place.database = found
-                .ok_or(Cause::Database { index, databases: options.databases })
-                .doing(Doing::Length)?;
+            place.database =
+                found.ok_or(Cause::Database { index, databases: options.databases }).doing(Doing::Length)?;
             return Ok(Record::Noted(Note::Database(place.database)));
         }
-        opcode::RESIZE => skip_lengths(scan, 2)?,
+        opcode::RESIZE => {
+            let count = scan.length().doing(Doing::Length)?;
+            skip_lengths(scan, 1)?;
+            return Ok(Record::Noted(Note::Keys { database: place.database, count }));
+        }
         opcode::SLOT_INFO => skip_lengths(scan, 3)?,
         opcode::SLOT_IMPORT => {
             scan.skip_string().doing(Doing::Type)?;
@@ -163,7 +166,8 @@ fn entry(
     let key_at = scan.at();
     scan.skip_string().doing(Doing::Key)?;
     let value_at = scan.at();
-    let record = value(form, scan, origin).map_err(|stop| Fault { stop, doing: Doing::Value, key: Some((key_at, form)) });
+    let record =
+        value(form, scan, origin).map_err(|stop| Fault { stop, doing: Doing::Value, key: Some((key_at, form)) });
     let record = match record? {
         Skipped::Known => Record::Entry(EntrySpan {
             database: place.database as u32,
