@@ -32,7 +32,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tenon_persist::rdb::Limits;
 use tenon_store::access::Noting;
@@ -139,6 +139,8 @@ pub struct Engine {
     next_cas: AtomicU64,
     workers: usize,
     seed: u64,
+    /// Itself, for threads that it starts.
+    shared: OnceLock<Weak<Engine>>,
 }
 
 impl Engine {
@@ -200,7 +202,23 @@ impl Engine {
             next_cas: AtomicU64::new(0),
             workers,
             seed,
+            shared: OnceLock::new(),
         }
+    }
+
+    /// The engine, for several threads. What goes on in the background, such as writing a snapshot, can be started only
+    /// in one that was shared by this.
+    pub fn share(self) -> Arc<Engine> {
+        Arc::new_cyclic(|own| {
+            // It is the first to say so: nobody else can.
+            let _ = self.shared.set(Weak::clone(own));
+            self
+        })
+    }
+
+    /// The engine, for a thread of its own; `None` if it was not shared, or ends.
+    pub fn shared(&self) -> Option<Arc<Engine>> {
+        self.shared.get().and_then(Weak::upgrade)
     }
 
     /// How many workers there are.

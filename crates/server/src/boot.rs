@@ -62,7 +62,7 @@ fn serve(config: Config) -> Result<bool, String> {
     if let OpenFiles::Only { limit, max_clients } = raise_for(config.maxclients() as usize) {
         tracing::warn!("the system allows {limit} open files: only about {max_clients} clients can be connected");
     }
-    let engine = Arc::new(Engine::new(config, tenon_commands::ALL, random_seed()));
+    let engine = Engine::new(config, tenon_commands::ALL, random_seed()).share();
     engine.load_users()?;
     let hook = (shutdown.clone(), Arc::downgrade(&engine));
     engine.set_shutdown(Box::new(move || {

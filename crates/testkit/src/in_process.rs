@@ -52,7 +52,7 @@ fn configuration(settings: &[(&str, &str)]) -> Result<Config, String> {
 
 impl Host {
     fn new(config: Config) -> Host {
-        let engine = Arc::new(Engine::new(config, tenon_commands::ALL, 0x5EED));
+        let engine = Engine::new(config, tenon_commands::ALL, 0x5EED).share();
         let mail: Arc<Mutex<Vec<(ConnectionKey, Message)>>> = Arc::default();
         let outbox = Arc::clone(&mail);
         engine.clients.set_post(Arc::new(move |key, message| {
