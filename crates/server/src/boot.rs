@@ -94,7 +94,7 @@ fn serve(config: Config) -> Result<bool, String> {
     }
     let found = Found::look(&engine.config)?;
     // Before the first client can ask for data that is not there yet.
-    let loading = found.as_ref().map(|found| engine.begin_loading(found.bytes()));
+    let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine)), &shutdown).map_err(|e| e.to_string())?;
     outside.listens_through(running.listening().clone());
     let text = banner(&facts(&engine, running.bound()));
@@ -103,15 +103,23 @@ fn serve(config: Config) -> Result<bool, String> {
     } else {
         text.lines().for_each(|line| tracing::info!("{line}"));
     }
-    if let (Some(found), Some(loading)) = (found, loading)
-        && let Err(error) = found.load(&engine, &loading, &shutdown)
-    {
-        tracing::error!("{error}");
-        shutdown.request(Duration::ZERO);
-        running.wait();
-        return Err(error);
+    // What is not whole is never shown: where loading came to no end, it does not end before the server does.
+    let mut broken_off = None;
+    if let Some((loading, found)) = to_load {
+        match found.load(&engine, &loading, &shutdown) {
+            Ok(true) => {}
+            Ok(false) => broken_off = Some(loading),
+            Err(error) => {
+                tracing::error!("{error}");
+                shutdown.request(Duration::ZERO);
+                running.wait();
+                return Err(error);
+            }
+        }
     }
-    tracing::info!("ready to accept connections");
+    if broken_off.is_none() {
+        tracing::info!("ready to accept connections");
+    }
     let well = running.wait();
     tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
     Ok(well)

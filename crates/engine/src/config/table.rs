@@ -275,7 +275,7 @@ settings! {
         name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence,
         support: Support::Only { values: &["no"], reason: "Tenon has no append-only file; say appendonly no" }
     }
-    /// Name of the snapshot file in dir.
+    /// Name of the snapshot file in dir, which is loaded at the start if it is there.
     dbfilename: Arc<str> {
         name: "dbfilename", kind: Kind::FileName, initial: Is("dump.rdb"), guard: Guard::Protected,
         group: Group::Persistence

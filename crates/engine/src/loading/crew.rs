@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tenon_persist::rdb::file::{Batch, FileError};
 
-/// Batches that wait at most: enough for nobody to wait for the file, and little memory.
+/// Batches that wait at most, and their bytes: enough for nobody to wait for the file, and little memory. One of a long
+/// record may be longer.
 const WAITING_MAX: usize = 16;
+const WAITING_BYTES_MAX: usize = 4 << 20;
 
 /// What went wrong.
 #[derive(Debug)]
@@ -22,10 +24,17 @@ pub(super) enum Failure {
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Batch>,
+    waiting_bytes: usize,
     /// Batches that somebody works at.
     running: usize,
     counts: Counts,
     failure: Option<Failure>,
+}
+
+impl State {
+    fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX || self.waiting_bytes >= WAITING_BYTES_MAX
+    }
 }
 
 /// A file whose keys are put into the store.
@@ -70,12 +79,13 @@ impl Job {
     /// Hands a batch to whoever comes first; gives it back when there was no room for so long.
     pub(super) fn offer(&self, batch: Batch, patience: Duration) -> Result<(), Batch> {
         let mut state = self.state.lock();
-        if state.waiting.len() >= WAITING_MAX && state.failure.is_none() {
+        if state.is_full() && state.failure.is_none() {
             self.changed.wait_for(&mut state, patience);
         }
-        if state.waiting.len() >= WAITING_MAX {
+        if state.is_full() {
             return Err(batch);
         }
+        state.waiting_bytes += batch.len();
         state.waiting.push_back(batch);
         drop(state);
         self.changed.notify_all();
@@ -93,6 +103,7 @@ impl Job {
             self.changed.wait_for(&mut state, patience);
         }
         let Some(batch) = state.waiting.pop_front() else { return false };
+        state.waiting_bytes -= batch.len();
         state.running += 1;
         // What comes behind something wrong is of no use any more.
         let has_failed = state.failure.is_some();
