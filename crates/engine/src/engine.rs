@@ -1,6 +1,7 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
 use crate::acl::Acl;
+use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
@@ -8,7 +9,9 @@ use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
+use crate::held::HeldReplies;
 use crate::hotkeys::HotKeys;
+use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
 use crate::loading::Loading;
@@ -20,9 +23,11 @@ use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
 use crate::refusals::Refusals;
+use crate::saving::Saving;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
+use crate::snapshot::Snapshots;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
 use crate::tracking::Tracking;
@@ -80,6 +85,8 @@ pub struct Engine {
     pub pause: Pause,
     /// Why writes are refused.
     pub(crate) refusals: Refusals,
+    /// Who holds replies until the log is on disk.
+    pub(crate) held_replies: HeldReplies,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
@@ -133,8 +140,16 @@ pub struct Engine {
     pub worker_stats: Vec<Arc<WorkerStats>>,
     /// When everything is to be flushed.
     pub flush_schedule: FlushSchedule,
+    /// The snapshot that is under way.
+    pub snapshots: Snapshots,
+    /// The data in a file.
+    pub saving: Saving,
     /// What memcached's clients ask for, by prefixes of keys.
     pub prefixes: Prefixes,
+    /// Who takes the records of writes.
+    pub(crate) journal: Attachment,
+    /// The append-only file.
+    pub(crate) aof: Aof,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
@@ -178,6 +193,7 @@ impl Engine {
             pause: Pause::default(),
             loading: Loading::default(),
             refusals: Refusals::default(),
+            held_replies: HeldReplies::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
@@ -197,7 +213,11 @@ impl Engine {
             errors: Mutex::default(),
             worker_stats,
             flush_schedule: FlushSchedule::default(),
+            snapshots: Snapshots::default(),
+            saving: Saving::new(now_us() / 1_000_000),
             prefixes: Prefixes::default(),
+            journal: Attachment::default(),
+            aof: Aof::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
@@ -254,6 +274,7 @@ impl Engine {
     #[inline]
     pub fn batch_ended(&self, worker: &mut Worker) {
         self.broadcast_changes(worker);
+        self.wait_for_scanner(worker);
         if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }
@@ -298,6 +319,7 @@ impl Engine {
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
+        self.follow_journal(worker);
         worker.client = 0;
         let next = if self.is_loading() {
             // Data that is not whole is left as it is.
@@ -328,12 +350,14 @@ impl Engine {
         self.compact_tick(worker);
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.save_if_due(worker);
             self.end_hot_keys_if_due(worker.clock.now_ms);
             self.weed_large_keys(worker);
             self.forget_surplus();
             self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
+            self.rewrite_aof_if_due(worker.clock.now_ms / 1_000);
         }
         if self.evict_ahead(worker) { Duration::ZERO } else { next }
     }
@@ -381,6 +405,7 @@ impl Engine {
             match setting.id {
                 SettingId::requirepass => self.apply_requirepass(),
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
+                SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
                 _ => {}
             }
         }

@@ -54,6 +54,8 @@ pub enum CmdError {
     Loading,
     /// A RESP2 client that is subscribed may not run the command of this name in lower case.
     OnlyListens(String),
+    /// The command is to run again later: nobody is told.
+    Later,
     /// Any other; the code is part of the text.
     Text(Cow<'static, str>),
 }
@@ -113,6 +115,7 @@ impl fmt::Display for CmdError {
                      allowed in this context"
                 );
             }
+            CmdError::Later => "ERR the key is being written to disk, try again",
             CmdError::Text(text) => text,
         })
     }

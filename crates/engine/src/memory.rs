@@ -128,7 +128,8 @@ impl Engine {
         }
         let started = Instant::now();
         let mut evicted = 0;
-        while memory::used() > limit
+        // What waits to be written to disk is freed without that.
+        while memory::used() > limit.saturating_add(self.snapshots.queued())
             && (evicted % EVICTIONS_UNTIMED != 0 || evicted == 0 || started.elapsed() < EVICTING_MAX)
             && self.evict_one(worker, &how)
         {
@@ -183,11 +184,16 @@ impl Engine {
             watched.changed(database, entry.view().key(), &mut worker.ready);
         }
         self.notify(database, entry.view().key(), EventClass::EVICTED, "evicted");
+        // Its shard is let go of at once, whatever is under way.
+        self.with_own_record(worker, |worker| {
+            self.log(worker, database, &["DEL".into(), entry.view().key().into()]);
+            self.commit(worker);
+        });
         if self.tracking.is_active() {
             let key = entry.view().key();
             self.key_changed(worker, self.shards.hash(key), key);
         }
-        worker.discard(entry);
+        self.discard_removed(worker, database, entry);
         true
     }
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenon_engine::Engine;
 use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine};
+use tenon_engine::saving::{Ending, OnFailure};
 
 /// Does what the command line says; the exit code is 0 when that was done and 1 when the server could not start.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -74,10 +75,12 @@ fn serve(config: Config) -> Result<bool, String> {
     let outside = Outside::new(&engine, logging.clone());
     let hook = outside.clone();
     engine.set_config_hook(Box::new(move |setting| hook.apply(setting)));
-    let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
+    let (of_engine, of_logging, ends) = (Arc::clone(&engine), logging.clone(), shutdown.clone());
+    let is_ending = Arc::clone(&engine);
     signals::listen(
         shutdown.clone(),
-        move || grace(&of_engine.config),
+        move || end_after_saving(&of_engine, &ends),
+        move || is_ending.is_ending(),
         move || match of_logging.reopen() {
             Ok(()) => tracing::info!("SIGHUP: the log file was opened anew"),
             Err(error) => tracing::warn!("SIGHUP: the log file cannot be opened anew: {error}"),
@@ -123,6 +126,20 @@ fn serve(config: Config) -> Result<bool, String> {
     let well = running.wait();
     tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
     Ok(well)
+}
+
+/// Asks for the end, for a signal; after saving, where that is wanted and works.
+fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown) {
+    let (engine, ends) = (Arc::clone(engine), shutdown.clone());
+    let end = move || {
+        if !engine.saves_at_end(Ending::AsConfigured) || engine.save_at_end(OnFailure::GoOn).is_ok() {
+            ends.request(grace(&engine.config));
+        }
+    };
+    // Saving takes its time: another signal is to be heard meanwhile.
+    if let Err(error) = std::thread::Builder::new().name("end".to_owned()).spawn(end) {
+        tracing::error!("no thread could be started for the end: {error}");
+    }
 }
 
 fn grace(config: &Config) -> Duration {

@@ -4,6 +4,7 @@
 use super::latency::latency_counts;
 use std::fmt::{Arguments, Write};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tenon_engine::acl::Reason;
 use tenon_engine::context::ServerCx;
 use tenon_engine::engine::Engine;
@@ -181,37 +182,45 @@ fn scripts_memory(facts: &Facts<'_>, text: &mut String) {
     both(text, "used_memory_scripts", scripts.overhead());
 }
 
-/// `# Persistence`: nothing is written, so nothing is going on and nothing has failed.
+/// `# Persistence`. What Redis copies on write is here what was handed over to the snapshot: the most of it at one time.
 pub fn persistence(facts: &Facts<'_>, text: &mut String) {
+    let saving = facts.engine.saving.facts(facts.engine.changes());
+    let snapshot = facts.engine.snapshot().map(|snapshot| snapshot.progress());
+    let progress = snapshot.unwrap_or_default();
     lines(
         text,
         &[
             ("loading", facts.engine.is_loading().into()),
             ("async_loading", 0),
-            ("current_cow_peak", 0),
-            ("current_cow_size", 0),
+            ("current_cow_peak", progress.queued_peak),
+            ("current_cow_size", progress.queued),
             ("current_cow_size_age", 0),
         ],
     );
-    line(text, "current_fork_perc", "0.00");
+    let percent =
+        if progress.keys_total == 0 { 0.0 } else { progress.keys as f64 * 100.0 / progress.keys_total as f64 };
+    line(text, "current_fork_perc", format!("{percent:.2}"));
     lines(
         text,
         &[
-            ("current_save_keys_processed", 0),
-            ("current_save_keys_total", 0),
-            ("rdb_changes_since_last_save", facts.engine.changes()),
-            ("rdb_bgsave_in_progress", 0),
-            ("rdb_last_save_time", facts.engine.started_ms / 1_000),
+            ("current_save_keys_processed", progress.keys),
+            ("current_save_keys_total", progress.keys_total),
+            ("rdb_changes_since_last_save", saving.changes),
+            ("rdb_bgsave_in_progress", u64::from(saving.current.is_some())),
+            ("rdb_last_save_time", saving.saved_s),
         ],
     );
-    line(text, "rdb_last_bgsave_status", "ok");
-    line(text, "rdb_last_bgsave_time_sec", -1);
-    line(text, "rdb_current_bgsave_time_sec", -1);
+    let seconds = |duration: Option<Duration>| duration.map_or(-1, |duration| duration.as_secs() as i64);
+    line(text, "rdb_last_bgsave_status", if saving.is_well { "ok" } else { "err" });
+    line(text, "rdb_last_bgsave_time_sec", seconds(saving.took));
+    line(text, "rdb_current_bgsave_time_sec", seconds(saving.current));
     lines(
         text,
         &[
-            ("rdb_last_cow_size", 0),
-            ("rdb_saves", 0),
+            ("rdb_last_cow_size", saving.last.queued_peak),
+            ("rdb_last_stalls", saving.last.stalls),
+            ("rdb_last_stalls_usec", saving.last.stalled_us),
+            ("rdb_saves", saving.tries),
             ("rdb_last_load_keys_expired", facts.engine.loading.keys_expired.load(Ordering::Relaxed)),
             ("rdb_last_load_keys_loaded", facts.engine.loading.keys_loaded.load(Ordering::Relaxed)),
             ("aof_enabled", 0),

@@ -9,8 +9,10 @@ pub(super) mod opcode;
 mod record;
 mod scan;
 mod skip;
+mod write;
 
 pub use batch::{Batch, EntrySpan, Note, Usage};
 pub use cut::{Cut, Cutter, Ending, OnModule, Options};
 pub use error::{At, Cause, Doing, FileError};
 pub use header::Header;
+pub use write::{Access, FileOptions, FileWriter, write_entry, write_slice};
