@@ -14,6 +14,7 @@ use crate::hotkeys::HotKeys;
 use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
+use crate::loading::Loading;
 use crate::monitor::Monitors;
 use crate::onlookers::Onlookers;
 use crate::pause::Pause;
@@ -90,6 +91,8 @@ pub struct Engine {
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
     pub(crate) clients_sized_ms: AtomicU64,
+    /// Data that comes from files.
+    pub loading: Loading,
     /// Clients that wait for keys.
     pub blocking: Blocking,
     /// What commands have done outside of this process.
@@ -188,6 +191,7 @@ impl Engine {
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            loading: Loading::default(),
             refusals: Refusals::default(),
             held_replies: HeldReplies::default(),
             blocking: Blocking::new(workers),
@@ -307,12 +311,24 @@ impl Engine {
         self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Has CAS tokens go on from this one at least.
+    pub(crate) fn raise_cas(&self, least: u64) {
+        self.next_cas.fetch_max(least, Ordering::Relaxed);
+    }
+
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
         self.follow_journal(worker);
         worker.client = 0;
-        let next = if self.housekeeping.load(Ordering::Relaxed) { self.keep_house(worker) } else { PAUSED_TICK };
+        let next = if self.is_loading() {
+            // Data that is not whole is left as it is.
+            self.load_tick(worker)
+        } else if self.housekeeping.load(Ordering::Relaxed) {
+            self.keep_house(worker)
+        } else {
+            PAUSED_TICK
+        };
         worker.sweep();
         for key in self.pause.end_if_due(worker.clock.now_ms) {
             self.clients.tell(key, Message::Unpause);

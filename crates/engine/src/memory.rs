@@ -90,6 +90,10 @@ impl Engine {
 
     #[inline(never)]
     fn look_behind(&self, worker: &mut Worker, limit: usize) {
+        // Data that is not whole is left as it is.
+        if self.is_loading() {
+            return;
+        }
         // Where nothing could be evicted, nothing is looked for until this worker has taken more memory, or a tick has
         // passed.
         let is_stuck = worker.room.stuck_at.is_some_and(|stuck_at| memory::counted_here() <= stuck_at);

@@ -6,6 +6,7 @@
 
 mod binary;
 mod keys;
+mod loading;
 mod meta;
 
 use self::keys::{Keys, bytes_of};
@@ -335,6 +336,7 @@ impl MemcacheConnection {
         let mut ran = 0;
         let mut stopped = Stopped::No;
         let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
+        let is_loading = engine.is_loading();
         for request in &scratch.requests {
             if out.len() > OUTPUT_PAUSE {
                 stopped = Stopped::Output;
@@ -345,6 +347,14 @@ impl MemcacheConnection {
                 self.client.paused.store(true, Ordering::Relaxed);
                 stopped = Stopped::Paused;
                 break;
+            }
+            if is_loading && let Some(refusal) = loading::refusal(&request.step) {
+                refusal.inspect(|answer| answer.write(out.tail()));
+                worker.stats.all.errors.add(1);
+                args_from = request.args_end;
+                at = end_of(&request.step);
+                ran += 1;
+                continue;
             }
             let args = &scratch.args.spans[args_from..request.args_end];
             args_from = request.args_end;

@@ -6,6 +6,7 @@ use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net;
 use crate::open_files::{OpenFiles, raise_for};
 use crate::reconfigure::{Outside, level_of, listens};
+use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
 use crate::signals;
@@ -94,6 +95,9 @@ fn serve(config: Config) -> Result<bool, String> {
     if options.listens.is_empty() {
         return Err("nothing to listen on: both ports are 0 and no UNIX socket is set".to_owned());
     }
+    let found = Found::look(&engine.config)?;
+    // Before the first client can ask for data that is not there yet.
+    let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine)), &shutdown).map_err(|e| e.to_string())?;
     outside.listens_through(running.listening().clone());
     let text = banner(&facts(&engine, running.bound()));
@@ -102,7 +106,23 @@ fn serve(config: Config) -> Result<bool, String> {
     } else {
         text.lines().for_each(|line| tracing::info!("{line}"));
     }
-    tracing::info!("ready to accept connections");
+    // What is not whole is never shown: where loading came to no end, it does not end before the server does.
+    let mut broken_off = None;
+    if let Some((loading, found)) = to_load {
+        match found.load(&engine, &loading, &shutdown) {
+            Ok(true) => {}
+            Ok(false) => broken_off = Some(loading),
+            Err(error) => {
+                tracing::error!("{error}");
+                shutdown.request(Duration::ZERO);
+                running.wait();
+                return Err(error);
+            }
+        }
+    }
+    if broken_off.is_none() {
+        tracing::info!("ready to accept connections");
+    }
     let well = running.wait();
     // Nobody writes any more.
     let well = match engine.close_aof() {

@@ -78,9 +78,17 @@ impl Server {
     /// See [`StartError`].
     pub fn redis(settings: &[(&str, &str)]) -> Result<Server, StartError> {
         let program = find_on_path("redis-server").ok_or_else(|| not_on_path("redis-server"))?;
+        Server::redis_program(&program, settings)
+    }
+
+    /// Starts another version of `redis-server`, or one of its relatives, likewise.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn redis_program(program: &Path, settings: &[(&str, &str)]) -> Result<Server, StartError> {
         Server::start(|ports, folder| {
             let socket = folder.join("redis.sock");
-            let mut command = Command::new(&program);
+            let mut command = Command::new(program);
             command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
             command.args(["--enable-debug-command", "yes"]).arg("--port").arg(ports[0].to_string());
             command.arg("--unixsocket").arg(&socket);

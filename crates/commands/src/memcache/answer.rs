@@ -33,6 +33,8 @@ pub enum Answer {
     OutOfMemory,
     /// The same for a counter that is to be made.
     OutOfMemoryCounting,
+    /// Data is being loaded.
+    Loading,
     /// The key holds another type than a string.
     WrongType,
     /// A memory limit that is too small to mean megabytes.
@@ -81,6 +83,7 @@ impl Answer {
             Answer::OutOfMemoryStoring => "SERVER_ERROR out of memory storing object",
             Answer::OutOfMemory => "SERVER_ERROR out of memory",
             Answer::OutOfMemoryCounting => "SERVER_ERROR Out of memory allocating new item",
+            Answer::Loading => "SERVER_ERROR loading the dataset in memory",
             Answer::WrongType => "SERVER_ERROR the key holds a value of another type than string",
             Answer::LimitTooSmall => "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m",
             Answer::LimitInBytes => "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes",

@@ -36,6 +36,8 @@ impl Refused {
     /// There is no memory for a counter's new value.
     pub const NO_MEMORY_COUNTING: Refused =
         Refused { status: Status::OutOfMemory, text: "Out of memory incrementing value" };
+    /// Data is being loaded.
+    pub const LOADING: Refused = Refused { status: Status::NotNow, text: "loading the dataset in memory" };
     /// The key holds another type than a string.
     const WRONG_TYPE: Refused =
         Refused { status: Status::Invalid, text: "The key holds a value of another type than string" };

@@ -330,10 +330,15 @@ settings! {
     aof_rewrite_incremental_fsync: bool {
         name: "aof-rewrite-incremental-fsync", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
     }
-    /// Name of the snapshot file in dir.
+    /// Name of the snapshot file in dir, which is loaded at the start if it is there.
     dbfilename: Arc<str> {
         name: "dbfilename", kind: Kind::FileName, initial: Is("dump.rdb"), guard: Guard::Protected,
         group: Group::Persistence
+    }
+    /// Whether what belongs to modules, of which Tenon has none, is passed over when a snapshot file is loaded. Otherwise
+    /// such a file is refused.
+    rdb_skip_modules: bool {
+        name: "rdb-skip-modules", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
     }
 
     /// Fields up to which a hash is packed.

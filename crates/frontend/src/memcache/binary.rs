@@ -2,7 +2,7 @@
 //! the requests only which handler runs which.
 
 use super::keys::{Keys, bytes_of};
-use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits};
+use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits, loading};
 use crate::Flow;
 use std::sync::atomic::Ordering;
 use tenon_commands::memcache::binary::{self, BinaryItem, Refused};
@@ -129,6 +129,7 @@ impl MemcacheConnection {
         let mut ran = 0;
         let mut flow = None;
         let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
+        let is_loading = engine.is_loading();
         for step in &scratch.binary {
             if out.len() > OUTPUT_PAUSE {
                 flow = Some(Flow::Drain);
@@ -140,6 +141,14 @@ impl MemcacheConnection {
                 break;
             }
             ran += 1;
+            if is_loading
+                && loading::is_refused(step)
+                && let BinaryStep::Request { head, .. } | BinaryStep::Refused { head, closes: false, .. } = step
+            {
+                worker.stats.all.errors.add(1);
+                Refused::LOADING.write(head, out);
+                continue;
+            }
             match step {
                 BinaryStep::Request { head, command, .. } => {
                     if *command == BinaryCommand::Quit {
@@ -279,7 +288,7 @@ impl MemcacheConnection {
 }
 
 /// The key that a request is about, if it is about one.
-fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
+pub(super) fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
     match *command {
         BinaryCommand::Get { key, .. }
         | BinaryCommand::Touch { key, .. }

@@ -44,6 +44,8 @@ pub enum Status {
     Unknown = 0x81,
     /// Memory is used up, and nothing can be evicted.
     OutOfMemory = 0x82,
+    /// It can be done later.
+    NotNow = 0x86,
 }
 
 impl Status {
@@ -59,6 +61,7 @@ impl Status {
             Status::NonNumeric => "Non-numeric server-side value for incr or decr",
             Status::Unknown => "Unknown command",
             Status::OutOfMemory => "Out of memory",
+            Status::NotNow => "Temporary failure",
         }
     }
 }

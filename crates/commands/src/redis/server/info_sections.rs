@@ -191,7 +191,7 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
     lines(
         text,
         &[
-            ("loading", 0),
+            ("loading", facts.engine.is_loading().into()),
             ("async_loading", 0),
             ("current_cow_peak", progress.queued_peak),
             ("current_cow_size", progress.queued),
@@ -222,12 +222,31 @@ pub fn persistence(facts: &Facts<'_>, text: &mut String) {
             ("rdb_last_stalls", saving.last.stalls),
             ("rdb_last_stalls_usec", saving.last.stalled_us),
             ("rdb_saves", saving.tries),
-            ("rdb_last_load_keys_expired", 0),
-            ("rdb_last_load_keys_loaded", 0),
+            ("rdb_last_load_keys_expired", facts.engine.loading.keys_expired.load(Ordering::Relaxed)),
+            ("rdb_last_load_keys_loaded", facts.engine.loading.keys_loaded.load(Ordering::Relaxed)),
         ],
     );
     append_only(facts.engine, text);
     lines(text, &[("module_fork_in_progress", 0), ("module_fork_last_cow_size", 0)]);
+    if facts.engine.is_loading() {
+        loading(facts, text);
+    }
+}
+
+/// How far the data is that is being loaded.
+fn loading(facts: &Facts<'_>, text: &mut String) {
+    let figures = facts.engine.loading.figures();
+    lines(
+        text,
+        &[
+            ("loading_start_time", figures.started_ms / 1_000),
+            ("loading_total_bytes", figures.total_bytes),
+            ("loading_rdb_used_mem", figures.writer_memory),
+            ("loading_loaded_bytes", figures.loaded_bytes),
+        ],
+    );
+    put(text, format_args!("loading_loaded_perc:{:.2}\r\n", figures.percent()));
+    line(text, "loading_eta_seconds", figures.seconds_left(clock::now_us() / 1_000));
 }
 
 /// `# Stats`

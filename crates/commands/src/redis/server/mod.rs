@@ -12,6 +12,7 @@ mod command_tips;
 pub mod config;
 pub mod debug;
 mod debug_protocol;
+mod debug_reload;
 mod digest;
 pub mod hotkeys;
 pub mod info;
