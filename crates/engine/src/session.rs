@@ -56,6 +56,8 @@ impl Roles {
     pub const MONITOR: Roles = Roles(1 << 1);
     /// What it reads is noted, so that it learns of changes (CLIENT TRACKING).
     pub const TRACKER: Roles = Roles(1 << 2);
+    /// It watches what memcached's clients do (`watch`).
+    pub const WATCHER: Roles = Roles(1 << 3);
 
     /// Whether all of `other` are in the set.
     #[inline]

@@ -74,7 +74,13 @@ impl Connection {
                         Flow::Close
                     }
                 }
-                Connection::Memcache(_) => Flow::Stay,
+                Connection::Memcache(connection) => {
+                    if connection.may_stay(engine) {
+                        Flow::Stay
+                    } else {
+                        Flow::Close
+                    }
+                }
             },
             Message::Unblocked => self.unblocked(engine, worker, out),
             Message::Output => {
@@ -111,6 +117,7 @@ impl Connection {
         match self {
             // Answers that nobody takes are no way to use up memory before AUTH (CVE-2025-21605).
             Connection::Resp(connection) if !connection.session().authenticated => UNSENT_LEAST,
+            Connection::Memcache(connection) if connection.is_stranger() => UNSENT_LEAST,
             Connection::Resp(_) | Connection::Memcache(_) => engine.unsent_max(),
         }
     }

@@ -56,6 +56,7 @@ fn serve(config: Config) -> Result<bool, String> {
     }
     let engine = Arc::new(Engine::new(config, tenon_commands::ALL, random_seed()));
     engine.load_users()?;
+    engine.load_password_file()?;
     let hook = (shutdown.clone(), Arc::downgrade(&engine));
     engine.set_shutdown(Box::new(move || {
         let grace = hook.1.upgrade().map_or(Duration::ZERO, |engine| grace(&engine.config));

@@ -141,7 +141,7 @@ impl Service for Tenon {
     fn idle_timeout(&self, connection: &Connection) -> Option<Duration> {
         // Whoever listens, to channels or to other clients' commands, has nothing to say.
         let roles = connection.client().roles();
-        if roles.has(Roles::SUBSCRIBER) || roles.has(Roles::MONITOR) {
+        if roles.has(Roles::SUBSCRIBER) || roles.has(Roles::MONITOR) || roles.has(Roles::WATCHER) {
             return None;
         }
         match self.engine.config.timeout() {

@@ -161,6 +161,7 @@ impl Target for InProcess {
         let config = configuration(&demand.settings_for(Side::Tenon)).map_err(NotReady::Fail)?;
         let host = Host::new(config);
         host.engine.load_users().map_err(NotReady::Fail)?;
+        host.engine.load_password_file().map_err(NotReady::Fail)?;
         self.host = Some(Rc::new(RefCell::new(host)));
         self.dialect = Some(demand.dialect);
         Ok(())

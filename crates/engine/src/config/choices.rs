@@ -35,6 +35,22 @@ impl Choice for LogLevel {
     const ALL: &'static [Self] = &[Self::Debug, Self::Verbose, Self::Notice, Self::Warning, Self::Nothing];
 }
 
+/// Which of memcached's protocols its clients may speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemcachedProtocol {
+    /// Each connection the one that its first byte chooses.
+    Auto,
+    /// The text protocol, meta commands included.
+    Ascii,
+    /// The binary protocol.
+    Binary,
+}
+
+impl Choice for MemcachedProtocol {
+    const NAMES: &'static [&'static str] = &["auto", "ascii", "binary"];
+    const ALL: &'static [Self] = &[Self::Auto, Self::Ascii, Self::Binary];
+}
+
 /// How a line of the log looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {

@@ -180,6 +180,8 @@ pub enum Group {
     Memory,
     /// The process.
     Server,
+    /// What memcached clients may do.
+    Memcached,
     /// Logs.
     Logging,
     /// Passwords and what clients may do.
@@ -202,6 +204,7 @@ impl Group {
         Self::Clients,
         Self::Server,
         Self::Security,
+        Self::Memcached,
         Self::Logging,
         Self::Observability,
         Self::Persistence,
@@ -216,6 +219,7 @@ impl Group {
             Self::Clients => "Clients",
             Self::Memory => "Memory and eviction",
             Self::Server => "Server",
+            Self::Memcached => "Memcached clients",
             Self::Logging => "Logging",
             Self::Security => "Security",
             Self::Observability => "Observability",

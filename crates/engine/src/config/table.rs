@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, Supervisor};
+use super::choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, MemcachedProtocol, Supervisor};
 use super::live::{Config, Read};
 use super::setting::{
     At, Group, Guard,
@@ -216,6 +216,36 @@ settings! {
     enable_protected_configs: Access {
         name: "enable-protected-configs", kind: Kind::Choice(Access::NAMES), initial: Is("no"), at: At::Start,
         group: Group::Security
+    }
+
+    /// Which protocols memcached clients may speak: auto for the one that their first byte chooses, ascii or binary for
+    /// that one alone.
+    memcached_protocol: MemcachedProtocol {
+        name: "memcached-protocol", kind: Kind::Choice(MemcachedProtocol::NAMES), initial: Is("auto"),
+        group: Group::Memcached
+    }
+    /// Whether memcached clients must say who they are before anything else: in the text protocol by a set of any key
+    /// whose data is a name, a blank and a password, in the binary one by SASL PLAIN. Names and passwords are those of
+    /// memcached-auth-file and of users that have a password and to whom nothing is refused.
+    memcached_auth: bool { name: "memcached-auth", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached }
+    /// File of names and passwords for memcached clients, name:password in each line; empty for none. It is read anew
+    /// when it has changed and somebody comes.
+    memcached_auth_file: Arc<str> { name: "memcached-auth-file", at: At::Start, group: Group::Memcached }
+    /// Whether memcached clients may empty the store by flush_all.
+    memcached_flush_all: bool {
+        name: "memcached-flush-all", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached
+    }
+    /// Whether memcached clients may list the keys by lru_crawler metadump and mgdump.
+    memcached_dump: bool { name: "memcached-dump", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached }
+    /// Whether memcached clients may end the server by shutdown.
+    memcached_shutdown: bool {
+        name: "memcached-shutdown", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached
+    }
+    /// Whether memcached clients may watch what others do.
+    memcached_watch: bool { name: "memcached-watch", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached }
+    /// Bytes that may wait for a memcached client which watches; what does not fit is left out, and it is told how much.
+    memcached_watch_buffer: u64 {
+        name: "memcached-watch-buffer", kind: Kind::Memory { min: 1024 }, initial: Is("256kb"), group: Group::Memcached
     }
 
     /// How much is logged.

@@ -11,6 +11,7 @@ use tenon_engine::Engine;
 use tenon_engine::batch::BatchScratch;
 use tenon_engine::pause::PauseMode;
 use tenon_engine::wire::OutBuf;
+use tenon_engine::wire::memcache::Limits;
 use tenon_engine::wire::memcache::binary::{
     BinaryCommand, BinaryDecoder, BinaryHead, BinaryStep, BinaryStore, Status, write_status,
 };
@@ -81,8 +82,12 @@ impl MemcacheConnection {
         start: &mut usize,
     ) -> Parsed {
         let limits = limits(engine);
+        // What a stranger asks for is not awaited, and what it may ask for depends on each request before.
+        let is_stranger = self.is_stranger();
+        let limits = if is_stranger { Limits { value_max: 0, ..limits } } else { limits };
+        let batch_max = if is_stranger { 1 } else { BATCH_MAX };
         let decoder = self.binary.as_mut().expect("the connection is one of the binary protocol");
-        while scratch.binary.len() < BATCH_MAX {
+        while scratch.binary.len() < batch_max {
             if *at == buf.len() {
                 return Parsed::Incomplete;
             }
@@ -140,6 +145,14 @@ impl MemcacheConnection {
                 break;
             }
             ran += 1;
+            if self.is_stranger()
+                && let Some(head) = asks_for_too_much(step)
+            {
+                worker.stats.all.errors.add(1);
+                Refused::from(Status::AuthError).write(head, out);
+                flow = Some(Flow::CloseAfterFlush);
+                break;
+            }
             match step {
                 BinaryStep::Request { head, command, .. } => {
                     if *command == BinaryCommand::Quit {
@@ -180,7 +193,7 @@ impl MemcacheConnection {
     /// Runs one request, and counts it by the prefix of its key where that is wanted.
     #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
     fn run_one(
-        &self,
+        &mut self,
         engine: &Engine,
         worker: &mut Worker,
         head: &BinaryHead,
@@ -211,7 +224,7 @@ impl MemcacheConnection {
 
     #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
     fn run_uncounted(
-        &self,
+        &mut self,
         engine: &Engine,
         worker: &mut Worker,
         head: &BinaryHead,
@@ -273,6 +286,14 @@ impl MemcacheConnection {
                     Err(Status::NotFound.into())
                 }
             }
+            BinaryCommand::SaslMechanisms => {
+                self.list_mechanisms(head, out);
+                Ok(())
+            }
+            BinaryCommand::Sasl { is_step, mechanism, data } => {
+                let credentials = (bytes_of(mechanism, buf, &[]), bytes_of(data, buf, &[]));
+                self.hear_credentials(engine, worker, head, is_step, credentials, out)
+            }
             BinaryCommand::Quit => unreachable!("it ends the batch"),
         }
     }
@@ -290,7 +311,26 @@ fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
         | BinaryCommand::Noop
         | BinaryCommand::Version
         | BinaryCommand::Quit
+        | BinaryCommand::SaslMechanisms
+        | BinaryCommand::Sasl { .. }
         | BinaryCommand::Stat { .. } => None,
+    }
+}
+
+/// Whether a request is more than who has not said who it is may ask for; gives what its answer needs.
+fn asks_for_too_much(step: &BinaryStep) -> Option<&BinaryHead> {
+    match step {
+        BinaryStep::Request { command, head, .. } => {
+            let is_for_strangers = matches!(
+                command,
+                BinaryCommand::SaslMechanisms | BinaryCommand::Sasl { .. } | BinaryCommand::Version
+            );
+            (!is_for_strangers).then_some(head)
+        }
+        // Lengths that contradict each other are seen first, as in memcached, and so are those of credentials.
+        BinaryStep::Refused { status: Status::Unknown, closes: true, .. } => None,
+        BinaryStep::Refused { head, .. } => (!matches!(head.opcode, 0x0b | 0x20..=0x22)).then_some(head),
+        _ => None,
     }
 }
 

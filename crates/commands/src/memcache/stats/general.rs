@@ -64,8 +64,8 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("touch_misses", difference(|all| &all.mc_touch, |all| &all.mc_touch_hits));
     lines.stat("store_too_large", sum(|all| &all.mc_too_large));
     lines.stat("store_no_memory", sum(|all| &all.mc_no_memory));
-    lines.stat("auth_cmds", 0);
-    lines.stat("auth_errors", 0);
+    lines.stat("auth_cmds", sum(|all| &all.mc_auth));
+    lines.stat("auth_errors", sum(|all| &all.mc_auth_errors));
     lines.stat("bytes_read", sum(|all| &all.input_bytes));
     lines.stat("bytes_written", sum(|all| &all.output_bytes));
     lines.stat("limit_maxbytes", config.maxmemory());
