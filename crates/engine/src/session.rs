@@ -65,6 +65,11 @@ impl Roles {
         self.0 & other.0 == other.0
     }
 
+    /// These and those of `other`.
+    pub const fn with(self, other: Roles) -> Roles {
+        Roles(self.0 | other.0)
+    }
+
     /// The set as a number, to be shared.
     pub const fn bits(self) -> u8 {
         self.0

@@ -127,8 +127,7 @@ impl Engine {
         let now_us = now_us();
         let mut line = Vec::with_capacity(200);
         // Microseconds are not filled up with zeros: memcached's form.
-        write!(line, "ts={}.{} gid={number} ", now_us / 1_000_000, now_us % 1_000_000)
-            .expect("a Vec takes everything");
+        write!(line, "ts={}.{} gid={number} ", now_us / 1_000_000, now_us % 1_000_000).expect("a Vec takes everything");
         write(&mut line);
         line.push(b'\n');
         let line = Bytes::from(line);
@@ -157,6 +156,17 @@ impl Engine {
         self.watchers.sent.fetch_add(1, Ordering::Relaxed);
         if is_first {
             self.clients.tell(client.info.key, Message::Output);
+        }
+    }
+}
+
+/// Writes a key with all but its unreserved bytes escaped (RFC 3986).
+pub fn write_encoded(key: &[u8], out: &mut Vec<u8>) {
+    for &byte in key {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(byte);
+        } else {
+            write!(out, "%{byte:02X}").expect("a Vec takes everything");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! One client's bytes in, bytes out: the two protocols behind one interface. Knows no socket.
 
-use crate::Flow;
 use crate::memcache::MemcacheConnection;
 use crate::resp::RespConnection;
+use crate::{Ending, Flow};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
@@ -123,10 +123,10 @@ impl Connection {
     }
 
     /// Ends the connection.
-    pub fn closed(&mut self, engine: &Engine) {
+    pub fn closed(&mut self, engine: &Engine, ending: Ending) {
         match self {
             Connection::Resp(connection) => connection.closed(engine),
-            Connection::Memcache(connection) => connection.closed(engine),
+            Connection::Memcache(connection) => connection.closed(engine, ending),
         }
     }
 }

@@ -4,14 +4,15 @@
 //! come in may do everything, as memcached's protocols have no rights.
 
 mod binary;
+mod connections;
 mod keys;
 mod login;
 mod meta;
 mod text;
 
 use self::login::Login;
-use crate::Flow;
 use crate::pending;
+use crate::{Ending, Flow};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,6 +55,10 @@ pub struct MemcacheConnection {
     big: Option<BigArg>,
     /// The list of items that is being written.
     dump: Option<Dump>,
+    /// Whether the client is told what others do: what it sends is not read any more.
+    is_watching: bool,
+    /// Whether it has said that it goes.
+    has_quit: bool,
     /// How many keys of the read at the start of `pending` are answered: its client was to take those answers first.
     answered: usize,
 }
@@ -73,6 +78,12 @@ enum Progress {
 impl MemcacheConnection {
     /// A connection at its start.
     pub fn new(engine: &Engine, client: Arc<Client>) -> MemcacheConnection {
+        connections::tell_new(engine, &client);
+        MemcacheConnection::for_datagram(engine, client)
+    }
+
+    /// One for the requests of a datagram, which nobody is told of.
+    pub(crate) fn for_datagram(engine: &Engine, client: Arc<Client>) -> MemcacheConnection {
         let protocol = engine.config.memcached_protocol();
         MemcacheConnection {
             client,
@@ -84,6 +95,8 @@ impl MemcacheConnection {
             filling: None,
             big: None,
             dump: None,
+            is_watching: false,
+            has_quit: false,
             answered: 0,
         }
     }
@@ -99,6 +112,9 @@ impl MemcacheConnection {
         if self.is_new && !input.is_empty() {
             self.is_new = false;
             self.binary = (input[0] == REQUEST_MAGIC).then(BinaryDecoder::new);
+        }
+        if self.is_watching {
+            return Flow::Continue;
         }
         if !self.may_stay(engine) {
             return Flow::Close;
@@ -214,8 +230,13 @@ impl MemcacheConnection {
     }
 
     /// Ends the connection.
-    pub fn closed(&mut self, engine: &Engine) {
+    pub fn closed(&mut self, engine: &Engine, ending: Ending) {
+        if self.is_watching {
+            engine.stop_watching(&self.client);
+        }
         engine.clients.remove(self.client.id);
+        let ending = if self.has_quit && ending == Ending::Error { Ending::Normal } else { ending };
+        connections::tell_closed(engine, &self.client, ending);
     }
 }
 

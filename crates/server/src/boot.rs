@@ -8,6 +8,7 @@ use crate::reconfigure::{Outside, level_of, listens};
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
 use crate::signals;
+use crate::tls::Tls;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
@@ -64,7 +65,9 @@ fn serve(config: Config) -> Result<bool, String> {
     }));
     // `main` chose it.
     engine.allocator.get_or_init(|| "mimalloc");
-    let outside = Outside::new(&engine, logging.clone());
+    let tls = Tls::default();
+    tls.configure(&engine.config)?;
+    let outside = Outside::new(&engine, logging.clone(), tls.clone());
     let hook = outside.clone();
     engine.set_config_hook(Box::new(move |setting| hook.apply(setting)));
     let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
@@ -80,12 +83,13 @@ fn serve(config: Config) -> Result<bool, String> {
     let options = net::Options {
         workers: engine.workers(),
         listens: listens(&engine.config),
+        datagrams: datagrams(&engine.config)?,
         backlog: i32::try_from(engine.config.tcp_backlog()).unwrap_or(i32::MAX),
     };
     if options.listens.is_empty() {
         return Err("nothing to listen on: both ports are 0 and no UNIX socket is set".to_owned());
     }
-    let running = net::serve(&options, Tenon::new(Arc::clone(&engine)), &shutdown).map_err(|e| e.to_string())?;
+    let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|e| e.to_string())?;
     outside.listens_through(running.listening().clone());
     let text = banner(&facts(&engine, running.bound()));
     if engine.config.logfile().is_empty() && engine.config.log_format() == LogFormat::Plain {
@@ -97,6 +101,17 @@ fn serve(config: Config) -> Result<bool, String> {
     let well = running.wait();
     tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
     Ok(well)
+}
+
+/// The UDP port and its addresses, if there is to be one.
+fn datagrams(config: &Config) -> Result<Option<(u16, Vec<net::Bind>)>, String> {
+    match config.memcached_udp_port() {
+        0 => Ok(None),
+        _ if config.memcached_auth() => {
+            Err("memcached-udp-port: UDP has no way to say who one is, as memcached-auth wants".to_owned())
+        }
+        port => Ok(Some((port, config.bind().iter().map(|word| net::Bind::parse(word)).collect()))),
+    }
 }
 
 fn grace(config: &Config) -> Duration {

@@ -10,3 +10,4 @@ mod reconfigure;
 pub mod service;
 pub mod shutdown;
 pub mod signals;
+mod tls;

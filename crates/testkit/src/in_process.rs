@@ -12,7 +12,7 @@ use tenon_engine::clients::{self, ClientInfo, ConnectionKey, Message};
 use tenon_engine::config::{Config, Loader, Machine, Origin};
 use tenon_engine::wire::OutBuf;
 use tenon_engine::worker::Worker;
-use tenon_frontend::{Connection, Flow};
+use tenon_frontend::{Connection, Ending, Flow};
 
 /// Tenon in this process.
 #[derive(Default)]
@@ -120,7 +120,7 @@ impl Host {
                 }
                 Flow::CloseAfterFlush | Flow::Close => {
                     peer.open = false;
-                    return peer.connection.closed(&self.engine);
+                    return peer.connection.closed(&self.engine, Ending::Error);
                 }
             }
         }
@@ -203,7 +203,7 @@ impl Drop for InProcessLink {
         if let Some(mut peer) = host.connections.remove(&self.index)
             && peer.open
         {
-            peer.connection.closed(&host.engine);
+            peer.connection.closed(&host.engine, Ending::Normal);
         }
     }
 }

@@ -141,7 +141,8 @@ impl Engine {
         self.follow_password_file();
         let given = PasswordHash::of(password);
         let known = self.password_file.0.read();
-        let of_file = known.lines.iter().fold(false, |found, line| found | (&*line.name == name && line.admits(&given, form)));
+        let of_file =
+            known.lines.iter().fold(false, |found, line| found | (&*line.name == name && line.admits(&given, form)));
         drop(known);
         let epoch = self.acl.epoch();
         let user = self.acl.find(name).filter(|user| may_come(user) && user.rights().admits(password));
@@ -216,12 +217,10 @@ mod tests {
         assert!(engine.identify(b"default", b"wrong", Whole).is_none());
         let mut identity = engine.identify(b"default", b"secret", Token).unwrap();
         assert!(engine.still_holds(&mut identity) && identity.name() == b"default");
-        engine.acl.default_user().set_rights(Arc::new(
-            super::super::user::initial_rights("", super::super::rights::Scene {
-                table: &engine.commands,
-                channels: engine.config.acl_pubsub_default(),
-            }),
-        ));
+        engine.acl.default_user().set_rights(Arc::new(super::super::user::initial_rights(
+            "",
+            super::super::rights::Scene { table: &engine.commands, channels: engine.config.acl_pubsub_default() },
+        )));
         engine.acl.advance_epoch();
         assert!(!engine.still_holds(&mut identity));
     }

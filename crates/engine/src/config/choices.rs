@@ -51,6 +51,22 @@ impl Choice for MemcachedProtocol {
     const ALL: &'static [Self] = &[Self::Auto, Self::Ascii, Self::Binary];
 }
 
+/// Whether clients must show a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsAuthClients {
+    /// They need none.
+    No,
+    /// They must.
+    Yes,
+    /// They may.
+    Optional,
+}
+
+impl Choice for TlsAuthClients {
+    const NAMES: &'static [&'static str] = &["no", "yes", "optional"];
+    const ALL: &'static [Self] = &[Self::No, Self::Yes, Self::Optional];
+}
+
 /// How a line of the log looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {

@@ -60,6 +60,8 @@ pub enum ValueError {
     InvalidEventClass,
     /// A port that cannot be listened on.
     CannotListen,
+    /// Certificates, keys or ciphers that cannot be used.
+    CannotUseTls,
     /// Addresses that cannot be listened on.
     CannotBind,
     /// More addresses than can be listened on.
@@ -78,6 +80,7 @@ impl Display for ValueError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::CannotListen => f.write_str("Unable to listen on this port. Check server logs."),
+            Self::CannotUseTls => f.write_str("Unable to update TLS configuration. Check server logs."),
             Self::CannotBind => f.write_str("Failed to bind to specified addresses."),
             Self::WrongNumberOfArguments => f.write_str("wrong number of arguments"),
             Self::NotBool => f.write_str("argument must be 'yes' or 'no'"),

@@ -180,6 +180,8 @@ pub enum Group {
     Memory,
     /// The process.
     Server,
+    /// TLS.
+    Tls,
     /// What memcached clients may do.
     Memcached,
     /// Logs.
@@ -204,6 +206,7 @@ impl Group {
         Self::Clients,
         Self::Server,
         Self::Security,
+        Self::Tls,
         Self::Memcached,
         Self::Logging,
         Self::Observability,
@@ -219,6 +222,7 @@ impl Group {
             Self::Clients => "Clients",
             Self::Memory => "Memory and eviction",
             Self::Server => "Server",
+            Self::Tls => "TLS",
             Self::Memcached => "Memcached clients",
             Self::Logging => "Logging",
             Self::Security => "Security",

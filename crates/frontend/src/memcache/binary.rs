@@ -156,6 +156,7 @@ impl MemcacheConnection {
             match step {
                 BinaryStep::Request { head, command, .. } => {
                     if *command == BinaryCommand::Quit {
+                        self.has_quit = true;
                         binary::write_done(head, 0, out);
                         flow = Some(Flow::CloseAfterFlush);
                         break;
@@ -267,7 +268,9 @@ impl MemcacheConnection {
                 keys.visit(worker, bytes_of(key, buf, &[]), |cx| binary::delete(cx, head, out))
             }
             BinaryCommand::Flush { exptime } => {
-                admin::flush_all(engine, worker, exptime.map(i64::from));
+                if admin::flush_all(engine, worker, exptime.map(i64::from)).is_error() {
+                    return Err(Status::AuthError.into());
+                }
                 binary::write_done(head, 0, out);
                 Ok(())
             }
@@ -321,10 +324,8 @@ fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
 fn asks_for_too_much(step: &BinaryStep) -> Option<&BinaryHead> {
     match step {
         BinaryStep::Request { command, head, .. } => {
-            let is_for_strangers = matches!(
-                command,
-                BinaryCommand::SaslMechanisms | BinaryCommand::Sasl { .. } | BinaryCommand::Version
-            );
+            let is_for_strangers =
+                matches!(command, BinaryCommand::SaslMechanisms | BinaryCommand::Sasl { .. } | BinaryCommand::Version);
             (!is_for_strangers).then_some(head)
         }
         // Lengths that contradict each other are seen first, as in memcached, and so are those of credentials.

@@ -10,11 +10,11 @@ use tenon_commands::memcache::admin;
 use tenon_commands::memcache::crawler::{self, Crawl};
 use tenon_commands::memcache::get::{self, Reading};
 use tenon_commands::memcache::store::{self, Item};
-use tenon_commands::memcache::{Answer, arith, delete, stats, touch};
+use tenon_commands::memcache::{Answer, arith, delete, stats, touch, watch};
 use tenon_engine::Engine;
 use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::pause::PauseMode;
-use tenon_engine::wire::memcache::{Fatal, MetaWords, Refusal, Request, RequestError, Step, StoreVerb, TextDecoder};
+use tenon_engine::wire::memcache::{Fatal, MetaWords, Refusal, Request, RequestError, Step, TextDecoder};
 use tenon_engine::wire::{OutBuf, Span};
 use tenon_engine::worker::Worker;
 
@@ -44,6 +44,8 @@ enum Ran {
     Partly(usize),
     /// It is answered as far as there is room: the list of items goes on when the client has read.
     Dumping,
+    /// It ends the connection's time of asking.
+    Watching,
     /// It ends the connection.
     Closing,
 }
@@ -56,6 +58,8 @@ enum Stopped {
     Output,
     /// The next request waits for the end of a CLIENT PAUSE.
     Paused,
+    /// The client is told what others do and asks for nothing any more.
+    Watching,
     /// The connection is to be closed.
     Closing,
 }
@@ -88,6 +92,7 @@ impl MemcacheConnection {
                 let flow = match stopped {
                     Stopped::No => None,
                     Stopped::Closing => return Progress::Ended(Flow::CloseAfterFlush),
+                    Stopped::Watching => return Progress::Ended(Flow::Continue),
                     Stopped::Output => Some(Flow::Drain),
                     Stopped::Paused => Some(Flow::Park),
                 };
@@ -210,6 +215,7 @@ impl MemcacheConnection {
                             meta::debug(worker, MetaWords::new(args, buf, decoded), &mut keys, out);
                             Ran::Wholly
                         }
+                        Request::Watch => self.begin_watching(engine, worker, &words_of(args, buf), out),
                         Request::LruCrawler => self.crawl(engine, worker, &words_of(args, buf), out),
                         _ => self.run(engine, worker, request, args, &mut keys, buf, out),
                     };
@@ -238,6 +244,11 @@ impl MemcacheConnection {
                     stopped = Stopped::Output;
                     break;
                 }
+                Ran::Watching => {
+                    ran += 1;
+                    stopped = Stopped::Watching;
+                    break;
+                }
                 Ran::Closing => {
                     ran += 1;
                     stopped = Stopped::Closing;
@@ -257,7 +268,7 @@ impl MemcacheConnection {
     #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
     #[inline]
     fn run(
-        &self,
+        &mut self,
         engine: &Engine,
         worker: &mut Worker,
         request: Request,
@@ -307,13 +318,7 @@ impl MemcacheConnection {
                 if engine.make_room(worker) {
                     (keys.visit(worker, key, |cx| store::store(cx, verb, Item { flags, exptime, data })), noreply)
                 } else {
-                    worker.stats.all.mc_no_memory.add(1);
-                    keys.visit(worker, key, |cx| {
-                        if verb == StoreVerb::Set {
-                            delete::drop_stale(cx);
-                        }
-                    });
-                    (Answer::OutOfMemoryStoring, noreply)
+                    (keys.visit(worker, key, |cx| store::refuse_for_memory(cx, verb)), noreply)
                 }
             }
             Request::Arithmetic { verb, key, delta, noreply } => {
@@ -340,7 +345,10 @@ impl MemcacheConnection {
             Request::CacheMemlimit { megabytes, noreply } => {
                 (admin::cache_memlimit(engine, worker, megabytes), noreply)
             }
-            Request::Shutdown => (Answer::ShutdownDisabled, false),
+            Request::Shutdown => match admin::shutdown(engine, &words_of(args, buf)) {
+                Ok(()) => return Ran::Closing,
+                Err(answer) => (answer, false),
+            },
             Request::Version => {
                 admin::version(out.tail());
                 return Ran::Wholly;
@@ -354,10 +362,15 @@ impl MemcacheConnection {
                 out.tail().extend_from_slice(b"MN\r\n");
                 return Ran::Wholly;
             }
-            Request::Quit => return Ran::Closing,
+            Request::Quit => {
+                self.has_quit = true;
+                return Ran::Closing;
+            }
             Request::Lru => (crawler::lru(&words_of(args, buf)), false),
             Request::Slabs => (crawler::slabs(&words_of(args, buf)), false),
-            Request::Meta { .. } | Request::MetaDebug | Request::LruCrawler => unreachable!("these run elsewhere"),
+            Request::Meta { .. } | Request::MetaDebug | Request::LruCrawler | Request::Watch => {
+                unreachable!("these run elsewhere")
+            }
         };
         if answer.is_error() {
             worker.stats.all.errors.add(1);
@@ -368,9 +381,29 @@ impl MemcacheConnection {
         Ran::Wholly
     }
 
+    /// Makes the connection one that is told what others do, and no more is read from it.
+    fn begin_watching(&mut self, engine: &Engine, worker: &Worker, words: &[&[u8]], out: &mut OutBuf) -> Ran {
+        // A datagram's client is not there any more when there is something to tell.
+        if engine.clients.get(self.client.id).is_none() {
+            return Ran::Closing;
+        }
+        match watch::watch(engine, &self.client, words, out.is_empty()) {
+            Ok(()) => {
+                self.is_watching = true;
+                out.tail().extend_from_slice(b"OK\r\n");
+                Ran::Watching
+            }
+            Err(answer) => {
+                worker.stats.all.errors.add(1);
+                answer.write(out.tail());
+                Ran::Wholly
+            }
+        }
+    }
+
     /// Does what the words behind `lru_crawler` say.
     fn crawl(&mut self, engine: &Engine, worker: &mut Worker, words: &[&[u8]], out: &mut OutBuf) -> Ran {
-        match crawler::crawl(words) {
+        match crawler::crawl(engine, words) {
             Crawl::Answer(answer) => answer.write(out.tail()),
             Crawl::Dump(dump) => {
                 self.dump = Some(dump);

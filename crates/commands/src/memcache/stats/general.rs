@@ -83,6 +83,13 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("lru_crawler_running", 0);
     lines.stat("lru_crawler_starts", 0);
     lines.stat("malloc_fails", 0);
+    let watchers = engine.watchers.counts();
+    // A line is written when it is told, and never dropped before.
+    lines.stat("log_worker_dropped", 0);
+    lines.stat("log_worker_written", watchers.sent + watchers.skipped);
+    lines.stat("log_watcher_skipped", watchers.skipped);
+    lines.stat("log_watcher_sent", watchers.sent);
+    lines.stat("log_watchers", watchers.watchers);
     lines.stat("bytes", memory::used());
     lines.stat("curr_items", keys);
     lines.stat("total_items", sum(|all| &all.mc_stored));
