@@ -132,7 +132,13 @@ fn tell_stored(cx: &mut KeyCx<'_>, how: Storing, answer: Answer, expiry: Expiry,
     };
     let fd = cx.worker().client_fd();
     let ttl = expiry.seconds_left(cx.now_ms()).unwrap_or(0);
-    let class = cx.find_as_it_is().map_or(0, |slot| cx.entry(slot).size_class());
+    let slot = cx.find_as_it_is();
+    let class = slot.map_or(0, |slot| cx.entry(slot).size_class());
+    // Of what was added to it tells the whole.
+    let size = match (how, answer, slot) {
+        (Storing::Append | Storing::Prepend, Answer::Stored, Some(slot)) => size_of(cx, slot),
+        _ => size,
+    };
     cx.engine().tell_watchers(Watched::MUTATIONS, |line| {
         line.extend_from_slice(b"type=item_store key=");
         write_encoded(cx.key, line);

@@ -1,9 +1,11 @@
 //! The event loop against real sockets on loopback, with a service that echoes lines. Knows no Tenon command.
 
 mod closing;
+mod datagrams;
 mod echo;
 mod harness;
 mod limits;
 mod moving;
 mod signals;
 mod stopping;
+mod tls;
