@@ -64,11 +64,10 @@ fn answers_are_memcacheds() {
     }
     let mut noop = vec![0; 24];
     (noop[0], noop[1]) = (0x80, 0x0a);
-    let requests: [&[u8]; 11] = [
+    let requests: [&[u8]; 10] = [
         b"get none\r\n",
         b"set k 5 0 3\r\nabc\r\n",
         b"get k\r\n",
-        b"get k k none k\r\n",
         b"incr k 1\r\n",
         b"set n 0 0 1\r\n5\r\n",
         b"incr n 2\r\n",
@@ -89,6 +88,9 @@ fn answers_are_memcacheds() {
         }
         assert!(!answers[0].0.is_empty());
     }
+    // memcached 1.6.18 leaves some of the items of such an answer out.
+    let (answer, _) = sides[0].ask(b"get k none k\r\n");
+    assert_eq!(answer, b"VALUE k 5 3\r\nabc\r\nVALUE k 5 3\r\nabc\r\nEND\r\n");
     let (answer, datagrams) = sides[0].ask(b"get big\r\n");
     assert_eq!(answer, format!("VALUE big 0 20000\r\n{value}\r\nEND\r\n").as_bytes());
     assert_eq!(datagrams, answer.len().div_ceil(1392));

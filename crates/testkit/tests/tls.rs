@@ -15,6 +15,10 @@ fn file(name: &str) -> String {
     path.canonicalize().expect("it is there").display().to_string()
 }
 
+fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [base, more].concat()
+}
+
 fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
@@ -53,16 +57,15 @@ fn clients_of_redis_come_in_with_a_certificate() {
     let server = Server::tenon(&settings).expect("tenon starts");
     let (own_cert, own_key) = (file("client.pem"), file("client.key.pem"));
     let base = ["--tls", "-h", "localhost", "-p", &port, "--cacert", &ca];
-    let with = |more: &[&str]| [&base[..], more].concat();
-    let with_own = with(&["--cert", &own_cert, "--key", &own_key, "SET", "k", "v"]);
+    let with_own = with(&base, &["--cert", &own_cert, "--key", &own_key, "SET", "k", "v"]);
     let Some(answer) = told("redis-cli", &with_own, "") else { return };
     assert_eq!(answer, "OK\n");
     // Without one nobody is served, unless the setting changes while the server runs.
-    let answer = told("redis-cli", &with(&["GET", "k"]), "").expect("it is there");
+    let answer = told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there");
     assert!(!answer.contains('v') || answer.contains("rror"), "{answer}");
     for (clients, expected) in [("optional", "v\n"), ("no", "v\n")] {
         assert_eq!(config_set(&server, "tls-auth-clients", clients), Value::Simple(b"OK".to_vec()));
-        assert_eq!(told("redis-cli", &with(&["GET", "k"]), "").expect("it is there"), expected);
+        assert_eq!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there"), expected);
     }
     // What cannot be used changes nothing.
     for (name, value) in [("tls-cert-file", "/nowhere"), ("tls-key-file", &*own_key), ("tls-protocols", "TLSv1.1")] {
@@ -70,9 +73,9 @@ fn clients_of_redis_come_in_with_a_certificate() {
         let error = String::from_utf8_lossy(&error).into_owned();
         assert!(error.ends_with("Unable to update TLS configuration. Check server logs."), "{error}");
     }
-    assert_eq!(told("redis-cli", &with(&["GET", "k"]), "").expect("it is there"), "v\n");
+    assert_eq!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there"), "v\n");
     assert_eq!(config_set(&server, "tls-port", "0"), Value::Simple(b"OK".to_vec()));
-    assert!(told("redis-cli", &with(&["GET", "k"]), "").expect("it is there").contains("Could not connect"));
+    assert!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there").contains("Could not connect"));
 }
 
 #[test]

@@ -324,6 +324,8 @@ impl Asked {
                 Ok(kilobytes @ 1..) => self.set("memcached-watch-buffer", format!("{kilobytes}kb")),
                 _ => return Err(problem(option, "it takes a number of kilobytes")),
             },
+            // Tenon's own: memcached bounds no answer.
+            "udp_amplification_max" => self.set("memcached-udp-amplification-max", value),
             "ssl_chain_cert" => self.set("tls-cert-file", value),
             "ssl_key" => self.set("tls-key-file", value),
             "ssl_ca_cert" => self.set("tls-ca-cert-file", value),
@@ -410,7 +412,10 @@ recently used items go), and no RESP port. Options with a setting of Tenon:
             Listen => "--bind".to_owned(),
             Verbose => "--loglevel verbose, debug".to_owned(),
             Only(values, _) => format!("only {}", values[0]),
-            Extended => "idle_timeout, watcher_logbuf_size, ssl_..., and those that have no effect".to_owned(),
+            Extended => {
+                "idle_timeout, watcher_logbuf_size, ssl_..., udp_amplification_max (Tenon's own), and those without effect"
+                    .to_owned()
+            }
             Protocol => "--memcached-protocol".to_owned(),
             Sasl => "--memcached-auth yes, with the binary protocol and MEMCACHED_SASL_PWDB's file".to_owned(),
             AuthFile => "--memcached-auth yes --memcached-auth-file, with the text protocol".to_owned(),
