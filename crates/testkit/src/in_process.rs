@@ -14,7 +14,7 @@ use tenon_engine::clients::{self, ClientInfo, ConnectionKey, Message};
 use tenon_engine::config::{Config, Loader, Machine, Origin};
 use tenon_engine::wire::OutBuf;
 use tenon_engine::worker::Worker;
-use tenon_frontend::{Connection, Flow};
+use tenon_frontend::{Connection, Ending, Flow};
 
 /// Tenon in this process.
 #[derive(Default)]
@@ -134,7 +134,7 @@ impl Host {
                 }
                 Flow::CloseAfterFlush | Flow::Close => {
                     peer.open = false;
-                    return peer.connection.closed(&self.engine);
+                    return peer.connection.closed(&self.engine, Ending::Error);
                 }
             }
         }
@@ -205,6 +205,7 @@ impl Target for InProcess {
         let own = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let host = Host::new(config, own.collect());
         host.engine.load_users().map_err(NotReady::Fail)?;
+        host.engine.load_password_file().map_err(NotReady::Fail)?;
         self.host = Some(Rc::new(RefCell::new(host)));
         self.dialect = Some(demand.dialect);
         Ok(())
@@ -249,7 +250,7 @@ impl Drop for InProcessLink {
         if let Some(mut peer) = host.connections.remove(&self.index)
             && peer.open
         {
-            peer.connection.closed(&host.engine);
+            peer.connection.closed(&host.engine, Ending::Normal);
         }
     }
 }
