@@ -1,5 +1,6 @@
 //! Tenon without a socket: front ends and engine on the test's own thread. Knows no command.
 
+use crate::server::Folder;
 use crate::target::{Demand, Dialect, Link, NotReady, Received, Side, Target};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ struct Host {
     connections: BTreeMap<u32, Peer>,
     mail: Arc<Mutex<Vec<(ConnectionKey, Message)>>>,
     opened: u32,
+    /// Where it writes files.
+    _folder: Folder,
 }
 
 struct Peer {
@@ -40,8 +43,10 @@ struct Peer {
     held: Vec<u8>,
 }
 
-fn configuration(settings: &[(&str, &str)]) -> Result<Config, String> {
-    let mut loader = Loader::new(Machine::detect());
+fn configuration(settings: &[(&str, &str)], folder: &Folder) -> Result<Config, String> {
+    let machine = Machine::detect();
+    let folder = folder.path.display().to_string();
+    let mut loader = Loader::new(Machine { directory: folder, ..machine });
     let own = [("workers", "1"), ("shards", "64")];
     for (name, value) in own.iter().chain(settings) {
         let words: Vec<String> = value.split(' ').map(str::to_owned).collect();
@@ -51,7 +56,7 @@ fn configuration(settings: &[(&str, &str)]) -> Result<Config, String> {
 }
 
 impl Host {
-    fn new(config: Config) -> Host {
+    fn new(config: Config, folder: Folder) -> Host {
         let engine = Engine::new(config, tenon_commands::ALL, 0x5EED).share();
         let mail: Arc<Mutex<Vec<(ConnectionKey, Message)>>> = Arc::default();
         let outbox = Arc::clone(&mail);
@@ -59,7 +64,7 @@ impl Host {
             outbox.lock().expect("no test panics while it posts").push((key, message));
         }));
         let worker = engine.worker(0);
-        Host { engine, worker, connections: BTreeMap::new(), mail, opened: 0 }
+        Host { engine, worker, connections: BTreeMap::new(), mail, opened: 0, _folder: folder }
     }
 
     fn open(&mut self, dialect: Dialect) -> u32 {
@@ -158,8 +163,9 @@ impl Target for InProcess {
     }
 
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), NotReady> {
-        let config = configuration(&demand.settings_for(Side::Tenon)).map_err(NotReady::Fail)?;
-        let host = Host::new(config);
+        let folder = Folder::new().map_err(|error| NotReady::Fail(error.to_string()))?;
+        let config = configuration(&demand.settings_for(Side::Tenon), &folder).map_err(NotReady::Fail)?;
+        let host = Host::new(config, folder);
         host.engine.load_users().map_err(NotReady::Fail)?;
         self.host = Some(Rc::new(RefCell::new(host)));
         self.dialect = Some(demand.dialect);

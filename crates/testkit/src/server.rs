@@ -268,12 +268,12 @@ fn free_ports() -> io::Result<[u16; 2]> {
 
 /// A folder for one server, deleted when dropped.
 #[derive(Debug)]
-struct Folder {
-    path: PathBuf,
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
 }
 
 impl Folder {
-    fn new() -> io::Result<Folder> {
+    pub(crate) fn new() -> io::Result<Folder> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Short: the path of a UNIX socket may have 107 bytes.
