@@ -320,8 +320,8 @@ impl Clients {
 
     /// Ends all waits.
     fn wake(&mut self) {
-        for id in self.ids[1..].to_vec() {
-            say(self.waker.as_mut(), &request(&["CLIENT".into(), "UNBLOCK".into(), id.into_bytes()]));
+        for id in &self.ids[1..] {
+            say(self.waker.as_mut(), &request(&["CLIENT".into(), "UNBLOCK".into(), id.clone().into_bytes()]));
         }
         self.links.iter_mut().for_each(|link| _ = say(link.as_mut(), b""));
     }
