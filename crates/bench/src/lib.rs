@@ -15,5 +15,6 @@ pub mod report;
 pub mod results;
 pub mod session;
 pub mod target;
+pub mod traces;
 pub mod values;
 pub mod workloads;

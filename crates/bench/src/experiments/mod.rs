@@ -1,10 +1,12 @@
 //! The experiments. Each declares its name, its axes, its figures and plots beside its code.
 
+mod eviction;
 mod experiment;
 mod fragmentation;
 mod latency;
 mod load;
 mod memory;
+mod page;
 mod persistence;
 mod plain;
 mod records;
@@ -16,9 +18,10 @@ mod throughput;
 mod ycsb;
 
 pub use experiment::{Experiment, Figure, Plot, Published, Scale};
+pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 12] = [
+pub static ALL: [&Experiment; 13] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -28,6 +31,7 @@ pub static ALL: [&Experiment; 12] = [
     &memory::MEMORY,
     &ycsb::YCSB,
     &records::RECORDS_EXPERIMENT,
+    &eviction::EVICTION,
     &fragmentation::FRAGMENTATION,
     &persistence::PERSISTENCE,
     &recovery::RECOVERY,
