@@ -10,6 +10,7 @@ pub mod key;
 pub mod latency;
 pub mod load;
 pub mod machine;
+pub mod packed;
 pub mod peers;
 pub mod report;
 pub mod results;

@@ -2,6 +2,7 @@
 
 mod eviction;
 mod experiment;
+mod expiry;
 mod fragmentation;
 mod latency;
 mod load;
@@ -15,13 +16,14 @@ mod scalability;
 mod sizes;
 mod skew;
 mod throughput;
+mod weblog;
 mod ycsb;
 
 pub use experiment::{Experiment, Figure, Plot, Published, Scale};
 pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 13] = [
+pub static ALL: [&Experiment; 15] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -31,8 +33,10 @@ pub static ALL: [&Experiment; 13] = [
     &memory::MEMORY,
     &ycsb::YCSB,
     &records::RECORDS_EXPERIMENT,
+    &weblog::WEBLOG,
     &eviction::EVICTION,
     &fragmentation::FRAGMENTATION,
+    &expiry::EXPIRY,
     &persistence::PERSISTENCE,
     &recovery::RECOVERY,
 ];

@@ -1,60 +1,41 @@
 //! Traces in the forms in which they are published. Knows no server.
 
 use super::trace::{Builder, Trace};
+use crate::packed::contents;
 use anyhow::{Context, Result, bail};
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufRead;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// Bytes of an object where the trace tells none: a disk's block.
 const BLOCK_LEN: u32 = 512;
 
 /// Reads a trace by its name's ending: `.csv` (`time, object, size, ...`), `.lis` (`start count ...`, the ARC paper's) or
-/// `.trace` (big-endian 32-bit keys, cache2k's); behind it there may be `.zst`, `.xz` or `.gz`, for which the program of that
-/// name is called.
+/// `.trace` (big-endian 32-bit keys, cache2k's); behind it there may be `.zst`, `.xz` or
+/// `.gz`.
 ///
 /// # Errors
 /// When the file cannot be read, unpacked or understood.
 pub fn read(path: &Path) -> Result<Trace> {
-    let shown = || path.display().to_string();
-    let name = path.file_name().and_then(|name| name.to_str()).with_context(shown)?;
-    let packed = [(".zst", "zstd"), (".xz", "xz"), (".gz", "gzip")];
-    let Some((name, program)) =
-        packed.into_iter().find_map(|(ending, program)| Some((name.strip_suffix(ending)?, program)))
-    else {
-        let file = std::fs::File::open(path).with_context(shown)?;
-        return parse(name, file).with_context(shown);
-    };
-    let mut command = Command::new(program);
-    command.arg("-dc").arg(path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().with_context(|| format!("{program}, which unpacks {}", path.display()))?;
-    let output = child.stdout.take().context("a pipe")?;
-    let trace = parse(name, output).with_context(shown);
-    if !child.wait()?.success() {
-        bail!("{program} cannot unpack {}", path.display());
-    }
-    trace
+    let (name, bytes) = contents(path)?;
+    parse(&name, &bytes).with_context(|| path.display().to_string())
 }
 
-fn parse(name: &str, input: impl Read) -> Result<Trace> {
-    let mut input = BufReader::new(input);
+fn parse(name: &str, bytes: &[u8]) -> Result<Trace> {
     let mut builder = Builder::default();
     match name.rsplit_once('.').map(|(_, ending)| ending) {
-        Some("csv") => lines(input, |line| {
+        Some("csv") => lines(bytes, |line| {
             let mut fields = line.split(',').map(str::trim);
             let (_time, object, size) = (fields.next()?, fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
             builder.request(object, size);
             Some(())
         })?,
-        Some("lis") => lines(input, |line| {
+        Some("lis") => lines(bytes, |line| {
             let mut fields = line.split_whitespace();
             let (start, count): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
             (start..start.checked_add(count)?).for_each(|block| builder.request(block, BLOCK_LEN));
             Some(())
         })?,
         Some("trace") => {
-            let mut bytes = Vec::new();
-            input.read_to_end(&mut bytes)?;
             if !bytes.len().is_multiple_of(4) {
                 bail!("its length is no multiple of four bytes");
             }
@@ -72,7 +53,7 @@ fn parse(name: &str, input: impl Read) -> Result<Trace> {
     Ok(trace)
 }
 
-fn lines(input: impl BufRead, mut line: impl FnMut(&str) -> Option<()>) -> Result<()> {
+fn lines(input: &[u8], mut line: impl FnMut(&str) -> Option<()>) -> Result<()> {
     for (index, text) in input.lines().enumerate() {
         let text = text?;
         // Heads of tables are comments.

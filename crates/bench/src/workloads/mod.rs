@@ -2,7 +2,9 @@
 
 mod key_value;
 mod replay;
+mod weblog;
 pub mod ycsb;
 
 pub use key_value::{KeyValue, Keys, Misses, Mix, Spec, Tally};
 pub use replay::Replay;
+pub use weblog::{Log, Step, WebLog};
