@@ -1,11 +1,12 @@
-//! Loading a snapshot file again into a server that runs (DEBUG RELOAD). Knows no command.
+//! Loading a snapshot file or the log again into a server that runs (DEBUG RELOAD, DEBUG LOADAOF). Knows no command.
 
-use super::{Hands, LoadError, LoadReport, OnDuplicate, Past, RdbOptions};
+use super::{Hands, LoadError, LoadReport, LogReport, OnDuplicate, Past, RdbOptions};
 use crate::context::ServerCx;
 use crate::flush::{Emptied, Freeing};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
+use tenon_persist::aof::Directory;
 use tenon_persist::rdb::file::{Cause, Doing, FileError};
 
 /// What becomes of the data that is there.
@@ -38,8 +39,7 @@ impl ServerCx<'_> {
         let loading = engine.begin_loading(total_bytes);
         let on_duplicate = match before {
             Before::Flush => {
-                self.empty(Emptied::All, Freeing::Background);
-                engine.function_flush();
+                self.forget_all();
                 // A command that had passed its gate already may put a key there once more.
                 OnDuplicate::Replace
             }
@@ -48,5 +48,30 @@ impl ServerCx<'_> {
         let options = RdbOptions { total_bytes: Some(total_bytes), past: Past::Drop, on_duplicate, hands: Hands::Own };
         let go_on = &mut |_| ControlFlow::Continue(());
         engine.load_rdb(&loading, self.worker, file, &options, go_on).map(|(report, _)| report)
+    }
+
+    /// Loads the log once more. Other clients are told meanwhile that data is being loaded.
+    ///
+    /// # Errors
+    /// As `Engine::load_log`.
+    ///
+    /// # Panics
+    /// As `reload`.
+    pub fn reload_log(&mut self) -> Result<LogReport, LoadError> {
+        assert!(self.held.is_none(), "nobody holds what the workers are to fill");
+        let engine = self.engine;
+        let directory = Directory::open(engine.files(), engine.aof_names()).map_err(LoadError::Open)?;
+        let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
+        let loading = engine.begin_loading(total_bytes);
+        self.forget_all();
+        engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Lets all data and all libraries go, which is nobody's write: what comes in their place is the same.
+    fn forget_all(&mut self) {
+        let was_muted = self.worker.record.mute(true);
+        self.empty(Emptied::All, Freeing::Background);
+        self.engine.function_flush(self.worker);
+        self.worker.record.mute(was_muted);
     }
 }
