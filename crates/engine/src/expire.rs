@@ -5,6 +5,7 @@ use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::watch::Watched;
 use crate::worker::Worker;
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_store::entry::EntryRef;
@@ -58,9 +59,13 @@ impl Engine {
         let mut done = true;
         for database in 0..state.shard.databases() {
             let watched = &state.watched;
-            done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |expired| {
-                self.has_expired(worker, watched.as_deref(), database, now_ms, expired);
-            });
+            let worker = RefCell::new(&mut *worker);
+            done &= state.shard.database_mut(database).expire_due(
+                now_ms,
+                BATCH,
+                |entry| self.hand_over_ahead(&mut worker.borrow_mut(), database, entry),
+                |expired| self.has_expired(&mut worker.borrow_mut(), watched.as_deref(), database, now_ms, expired),
+            );
         }
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
         self.commit(worker);
@@ -101,7 +106,7 @@ impl Engine {
                 self.log(worker, database, &["DEL".into(), key.key().into()]);
                 worker.stats.expired(1, now_ms.saturating_sub(key.deadline_ms().unwrap_or(now_ms)));
                 self.notify(database, key.key(), EventClass::EXPIRED, "expired");
-                worker.discard(entry);
+                self.discard_removed(worker, database, entry);
             }
             Expired::Members { of, count, first_due_ms } => {
                 worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
@@ -113,7 +118,7 @@ impl Engine {
                 self.log(worker, database, &["DEL".into(), of.view().key().into()]);
                 self.notify_members_expired(database, of.view());
                 self.notify(database, of.view().key(), EventClass::GENERIC, "del");
-                worker.discard(of);
+                self.discard_removed(worker, database, of);
             }
         }
     }

@@ -63,7 +63,7 @@ impl ServerCx<'_> {
                 for database in range {
                     if let Some(keyspace) = take(engine, worker, state, database) {
                         keys += keyspace.len();
-                        taken.push(keyspace);
+                        taken.extend(engine.keep_for_snapshot(index, database, keyspace));
                     }
                 }
                 engine.shards.set_due(index, state.shard.next_due_ms());
@@ -78,6 +78,9 @@ impl ServerCx<'_> {
         });
         self.worker.stats.all.changes.add(keys as u64);
         self.engine.all_changed();
+        if databases == Emptied::All {
+            self.engine.all_is_flushed();
+        }
         if taken.is_empty() {
             return;
         }
@@ -110,6 +113,9 @@ impl ServerCx<'_> {
                 engine.log(worker, 0, &["SWAPDB".into(), (a as u64).into(), (b as u64).into()]);
             }
             engine.large.swap(a, b);
+            if let Some(snapshot) = engine.snapshot() {
+                snapshot.swap(a, b);
+            }
         });
     }
 }
@@ -123,7 +129,7 @@ impl Engine {
         held.each(&mut |index, state| {
             if let Some(keyspace) = take(self, worker, state, database) {
                 keys += keyspace.len();
-                taken.push(keyspace);
+                taken.extend(self.keep_for_snapshot(index, database, keyspace));
                 self.shards.set_due(index, state.shard.next_due_ms());
             }
             true

@@ -17,6 +17,17 @@ pub trait Journal: Send + Sync {
     /// Appends one record: whole RESP commands, several of them within MULTI and EXEC. Gives the log's position behind it,
     /// in bytes since the server's start. It may wait for room.
     fn append(&self, record: &[u8]) -> u64;
+
+    /// Whether a reply may be sent to whom a record that ends at `position` is confirmed by it.
+    fn may_answer(&self, position: u64) -> bool {
+        let _ = position;
+        true
+    }
+
+    /// The last position of which `may_answer` says yes, if it says no of any; `u64::MAX` otherwise.
+    fn answerable(&self) -> u64 {
+        u64::MAX
+    }
 }
 
 /// Who takes the records now.
@@ -38,7 +49,7 @@ struct Attached {
 #[derive(Default)]
 pub(crate) struct KnownJournal {
     number: u64,
-    journal: Option<Arc<dyn Journal>>,
+    pub(crate) journal: Option<Arc<dyn Journal>>,
 }
 
 impl Engine {
@@ -58,6 +69,11 @@ impl Engine {
         let mut current = self.journal.current.lock();
         current.journal = None;
         self.journal.number.store(0, Ordering::Release);
+    }
+
+    /// Who takes the records, if anybody does.
+    pub(crate) fn current_journal(&self) -> Option<Arc<dyn Journal>> {
+        self.journal.current.lock().journal.clone()
     }
 
     /// Whether anybody takes records.
@@ -174,5 +190,60 @@ impl Engine {
         debug_assert!(worker.record.is_empty(), "it is appended while its shards are held");
         worker.record = outer;
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+    use std::sync::atomic::AtomicUsize;
+
+    /// A log whose records are on disk up to where it is told that they are.
+    #[derive(Default)]
+    struct Told {
+        end: AtomicU64,
+        durable: AtomicU64,
+    }
+
+    impl Journal for Told {
+        fn append(&self, record: &[u8]) -> u64 {
+            self.end.fetch_add(record.len() as u64, Ordering::Relaxed) + record.len() as u64
+        }
+
+        fn may_answer(&self, position: u64) -> bool {
+            position <= self.answerable()
+        }
+
+        fn answerable(&self) -> u64 {
+            self.durable.load(Ordering::SeqCst)
+        }
+    }
+
+    #[test]
+    fn who_has_written_is_answered_when_it_is_on_disk() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let woken = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&woken);
+        engine.set_wake(Arc::new(move |_| _ = counted.fetch_add(1, Ordering::Relaxed)));
+        let log = Arc::new(Told::default());
+        engine.attach_journal(Arc::<Told>::clone(&log));
+        let mut worker = engine.worker(0);
+        engine.begin_call(&mut worker);
+        assert_eq!(engine.holds_replies(&worker), None);
+        engine.log(&mut worker, 0, &["FLUSHALL".into()]);
+        engine.commit(&mut worker);
+        let position = engine.holds_replies(&worker).expect("it is not on disk");
+        assert_eq!(position, log.end.load(Ordering::Relaxed));
+        log.durable.store(position - 1, Ordering::SeqCst);
+        assert!(engine.durable() < position && engine.holds_replies(&worker).is_some());
+        log.durable.store(position, Ordering::SeqCst);
+        assert_eq!((engine.durable(), engine.holds_replies(&worker)), (position, None));
+        engine.replies_may_leave();
+        engine.replies_may_leave();
+        assert_eq!(woken.load(Ordering::Relaxed), 1, "a worker is woken once for what it holds");
+        engine.begin_call(&mut worker);
+        engine.detach_journal();
+        assert_eq!((engine.durable(), engine.holds_replies(&worker)), (u64::MAX, None));
     }
 }

@@ -71,6 +71,7 @@ impl Engine {
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         let (database, touches) = (session.database, session.touches);
+        self.hand_over_keys(worker, database, resolved, args, held);
         // In a pause data stays as it is, also what is past its deadline. What writes in spite of it, such as a
         // transaction that began it, goes on removing: it may put a new key in the old one's place.
         worker.keeps_expired = self.pause.is_active() && !resolved.command.flags.any(Flags::WRITE);

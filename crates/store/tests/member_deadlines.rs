@@ -320,32 +320,37 @@ impl Keys {
         let (now_ms, model) = (self.now_ms, &mut self.model);
         let (mut calls, mut gone) = (0, Vec::new());
         let budget = 1 + random.below(8) as usize;
-        while !self.keyspace.expire_due(now_ms, budget, |expired| match expired {
-            Expired::Key(entry) => {
-                let key = model.remove(entry.view().key()).expect("only what is there expires");
-                assert!(is_past(key.deadline_ms, now_ms));
-            }
-            Expired::Member(field) => gone.push(field.to_vec()),
-            Expired::Members { of, count, first_due_ms } => {
-                let key = model.get_mut(of.key()).expect("only what is there expires");
-                assert_eq!(next_of(&key.fields), Some(first_due_ms));
-                let ValueRef::Object(Object::Hash(hash)) = of.value() else { unreachable!("all are hashes") };
-                let before = key.fields.len();
-                key.fields.retain(|field, deadline_ms| {
-                    let is_left = hash.has(field);
-                    assert!(is_left || is_past(*deadline_ms, now_ms));
-                    is_left
-                });
-                assert_eq!((before - key.fields.len(), hash.view().len()), (count, key.fields.len()));
-                assert_eq!((gone.len(), gone.iter().any(|field| key.fields.contains_key(field))), (count, false));
-                gone.clear();
-            }
-            Expired::AllMembers { of, count, first_due_ms } => {
-                let key = model.remove(of.view().key()).expect("only what is there expires");
-                assert_eq!((next_of(&key.fields), key.fields.len()), (Some(first_due_ms), count));
-                assert!(key.fields.values().all(|&deadline_ms| is_past(deadline_ms, now_ms)));
-            }
-        }) {
+        while !self.keyspace.expire_due(
+            now_ms,
+            budget,
+            |_| unreachable!("there is no snapshot"),
+            |expired| match expired {
+                Expired::Key(entry) => {
+                    let key = model.remove(entry.view().key()).expect("only what is there expires");
+                    assert!(is_past(key.deadline_ms, now_ms));
+                }
+                Expired::Member(field) => gone.push(field.to_vec()),
+                Expired::Members { of, count, first_due_ms } => {
+                    let key = model.get_mut(of.key()).expect("only what is there expires");
+                    assert_eq!(next_of(&key.fields), Some(first_due_ms));
+                    let ValueRef::Object(Object::Hash(hash)) = of.value() else { unreachable!("all are hashes") };
+                    let before = key.fields.len();
+                    key.fields.retain(|field, deadline_ms| {
+                        let is_left = hash.has(field);
+                        assert!(is_left || is_past(*deadline_ms, now_ms));
+                        is_left
+                    });
+                    assert_eq!((before - key.fields.len(), hash.view().len()), (count, key.fields.len()));
+                    assert_eq!((gone.len(), gone.iter().any(|field| key.fields.contains_key(field))), (count, false));
+                    gone.clear();
+                }
+                Expired::AllMembers { of, count, first_due_ms } => {
+                    let key = model.remove(of.view().key()).expect("only what is there expires");
+                    assert_eq!((next_of(&key.fields), key.fields.len()), (Some(first_due_ms), count));
+                    assert!(key.fields.values().all(|&deadline_ms| is_past(deadline_ms, now_ms)));
+                }
+            },
+        ) {
             calls += 1;
             assert!(calls < 10_000, "it comes to an end");
         }

@@ -60,6 +60,7 @@ impl Engine {
     ) -> Result<(), CmdError> {
         let mut held = self.lock_several(worker, self.shards_of(resolved.command, args), OnBusy::Refuse)?;
         let (database, touches) = (session.database, session.touches);
+        self.hand_over_keys(worker, database, resolved, args, &mut held);
         let mut cx = KeysCx { engine: self, worker, held: &mut held, database, touches, turn: Turn::BehindOthers };
         let outcome = run(&mut cx, args, reply);
         self.log_outcome(worker, database, &outcome, args);
@@ -230,6 +231,7 @@ impl Engine {
         }
         let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
         let (database, touches) = (waiter.database, waiter.touches);
+        self.hand_over_keys(worker, database, waiter.resolved, args, held);
         run(&mut KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) }, args, reply)
     }
 
@@ -346,6 +348,12 @@ impl Engine {
             out.append(reply);
         }
         drop(state);
+        // What it was given, whoever served it has put into the log: the reply waits for that.
+        let journaled = session.client.journaled.swap(0, Ordering::Acquire);
+        if journaled > worker.journaled {
+            worker.journaled = journaled;
+            self.follow_journal(worker);
+        }
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         session.client.count_commands(1);
         *session.client.waiter.lock() = None;

@@ -103,6 +103,12 @@ impl<'a> KeysCx<'a> {
     pub fn key_in<'b>(&'b mut self, database: usize, key: &'b [u8]) -> KeyCx<'b> {
         let hash = self.engine.shards.hash(key);
         let state = self.held.shard(self.engine.shards.index(hash));
-        KeyCx { engine: self.engine, worker: self.worker, state, database, hash, key, touches: self.touches }
+        let (engine, worker, touches) = (self.engine, &mut *self.worker, self.touches);
+        let mut cx = KeyCx { engine, worker, state, database, hash, key, touches };
+        if database != self.database {
+            // Only what is in the session's database was handed over before the command.
+            cx.hand_over();
+        }
+        cx
     }
 }

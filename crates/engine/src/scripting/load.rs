@@ -11,7 +11,7 @@ use crate::record::Word;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tenon_script::{Host, LibraryHead, LogLevel, NoSuchCommand, Stop, Words};
+use tenon_script::{FunctionInfo, Host, LibraryHead, LogLevel, NoSuchCommand, Script, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::Proto;
 
@@ -71,28 +71,49 @@ impl Engine {
         let on_existing = if replace { OnExisting::Replace } else { OnExisting::Refuse };
         self.with_interpreters(cx, |cx, interpreters| {
             let shelf = self.scripts.libraries.shelf();
-            let library = self.read_library(interpreters, code, &shelf, on_existing)?;
-            let name = library.name.clone();
+            let (library, scripts) = self.read_library(interpreters, code, &shelf, on_existing)?;
             self.scripts.libraries.change(|shelf| {
                 if on_existing == OnExisting::Refuse && shelf.has(&library.name) {
                     return Err(already_exists(&library.name));
                 }
-                shelf.add(library)?;
+                shelf.add(Arc::clone(&library))?;
                 self.log_libraries(cx.worker, &["FUNCTION".into(), "LOAD".into(), "REPLACE".into(), code.into()]);
                 Ok(())
             })?;
-            Ok(name)
+            // It is loaded here: who calls it through this worker need not load it again.
+            interpreters.adopt(&library, scripts);
+            Ok(library.name.clone())
         })
     }
 
-    /// Runs a library's code in this worker to see what it registers.
+    /// Runs the code of a library that a file has, and makes its functions known.
+    ///
+    /// # Errors
+    /// As `function_load`.
+    pub(crate) fn add_library(
+        &self,
+        worker: &mut Worker,
+        code: &[u8],
+        on_existing: OnExisting,
+    ) -> Result<(), CmdError> {
+        let mut interpreters = worker.interpreters.take().unwrap_or_default();
+        let shelf = self.scripts.libraries.shelf();
+        let library = self.read_library(&mut interpreters, code, &shelf, on_existing);
+        let (eval, functions) = interpreters.memory();
+        self.scripts.note_memory(worker.index, eval, functions);
+        worker.interpreters = Some(interpreters);
+        let (library, _) = library?;
+        self.scripts.libraries.change(|shelf| shelf.add(library))
+    }
+
+    /// Runs a library's code in this worker: the library, and what it registers here.
     fn read_library(
         &self,
         interpreters: &mut Interpreters,
         code: &[u8],
         shelf: &Shelf,
         on_existing: OnExisting,
-    ) -> Result<Arc<Library>, CmdError> {
+    ) -> Result<(Arc<Library>, Vec<(FunctionInfo, Script)>), CmdError> {
         let text = |text: Vec<u8>| CmdError::new(String::from_utf8_lossy(&text).into_owned());
         let head = LibraryHead::parse(code).map_err(text)?;
         if on_existing == OnExisting::Refuse && shelf.has(&head.name) {
@@ -100,7 +121,8 @@ impl Engine {
         }
         let memory_max = self.config.script_memory_max() as usize;
         let scripts = interpreters.load(code, memory_max, &mut LoadHost::new())?;
-        Ok(Arc::new(Library::new(head.name, code, scripts.into_iter().map(|(info, _)| info))))
+        let library = Library::new(head.name, code, scripts.iter().map(|(info, _)| info.clone()));
+        Ok((Arc::new(library), scripts))
     }
 
     /// Removes a library (FUNCTION DELETE).
@@ -144,7 +166,7 @@ impl Engine {
         self.with_interpreters(cx, |cx, interpreters| {
             let mut restored = Shelf::default();
             for code in &codes {
-                let library = self.read_library(interpreters, code, &restored, OnExisting::Refuse)?;
+                let (library, _) = self.read_library(interpreters, code, &restored, OnExisting::Refuse)?;
                 restored.add(library)?;
             }
             self.scripts.libraries.change(|shelf| {
