@@ -279,3 +279,94 @@ impl Record {
         self.database = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{BigArg, OwnedArgs};
+    use tenon_store::types::Rope;
+    use tenon_wire::Span;
+
+    fn set(record: &mut Record, database: usize) {
+        assert!(record.begin(1, database));
+        record.command(&["SET".into(), "k".into(), 7i64.into()]);
+    }
+
+    const SET: &str = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\n7\r\n";
+
+    fn select(database: usize) -> String {
+        format!("*2\r\n$6\r\nSELECT\r\n$1\r\n{database}\r\n")
+    }
+
+    fn text(record: &mut Record) -> String {
+        let text = String::from_utf8(record.finish().to_vec()).expect("it is text");
+        record.clear();
+        assert!(record.is_empty());
+        text
+    }
+
+    #[test]
+    fn one_command_stands_alone_and_several_are_whole() {
+        let (multi, exec) = (String::from_utf8_lossy(MULTI), String::from_utf8_lossy(EXEC));
+        let mut record = Record::default();
+        set(&mut record, 0);
+        assert_eq!(text(&mut record), SET);
+        set(&mut record, 0);
+        set(&mut record, 0);
+        assert_eq!(text(&mut record), format!("{multi}{SET}{SET}{exec}"));
+        set(&mut record, 3);
+        assert_eq!(text(&mut record), format!("{multi}{}{SET}{}{exec}", select(3), select(0)));
+        // One that ends in database 0 by itself.
+        set(&mut record, 3);
+        set(&mut record, 0);
+        assert_eq!(text(&mut record), format!("{multi}{}{SET}{}{SET}{exec}", select(3), select(0)));
+        assert!(record.begin(1, 0));
+        record.annotate_flags(0);
+        record.annotate_flags(u32::MAX);
+        record.command(&["PING".into()]);
+        assert_eq!(text(&mut record), "#TENON:FLAGS 4294967295\r\n*1\r\n$4\r\nPING\r\n");
+    }
+
+    #[test]
+    fn what_was_put_down_for_another_journal_is_forgotten() {
+        let mut record = Record::default();
+        set(&mut record, 3);
+        assert!(record.begin(2, 0));
+        record.command(&["PING".into()]);
+        assert_eq!(text(&mut record), "*1\r\n$4\r\nPING\r\n");
+        assert!(!record.begin(0, 0), "nobody takes it");
+        record.mute(true);
+        assert!(!record.begin(2, 0), "a log is read back");
+    }
+
+    #[test]
+    fn long_arguments_are_written_before_they_are_taken() {
+        let long = vec![b'x'; 700_000];
+        let bigs = [BigArg::new(Rope::from(&long[..]))];
+        let spans = [Span::bytes(0, 3), Span::bytes(3, 1), Span::big(0)];
+        let args = Args::new(&spans, b"SETk", &[], &bigs);
+        let expected = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$700000\r\n", &long[..], b"\r\n"].concat();
+        for before in [0, 1] {
+            let mut record = Record::default();
+            (0..before).for_each(|_| set(&mut record, 0));
+            record.prepare(&args);
+            assert!(record.begin(1, 0));
+            record.verbatim(&args);
+            record.forget_prepared();
+            let whole = record.finish();
+            assert!(whole.windows(expected.len()).any(|window| window == expected), "{before}");
+            assert_eq!(whole == expected, before == 0);
+        }
+        assert_eq!(bigs[0].take().len(), long.len());
+    }
+
+    #[test]
+    fn a_large_record_s_memory_is_let_go() {
+        let mut record = Record::default();
+        let long = vec![b'x'; 2 * KEPT_MAX];
+        assert!(record.begin(1, 0));
+        record.verbatim(&OwnedArgs::new([&b"SET"[..], b"k", &long]).view());
+        record.clear();
+        assert_eq!(record.bytes.capacity(), 0);
+    }
+}

@@ -190,3 +190,87 @@ impl<'e> Replayer<'e> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Arity, Command, Effect, Flags, Group, Keys};
+    use crate::config::{Config, Machine};
+    use crate::context::Deadline;
+    use tenon_store::entry::NewValue;
+
+    static SET: Command = Command {
+        name: "SET",
+        group: Group::String,
+        syntax: "key value",
+        summary: "",
+        complexity: "",
+        since: "",
+        arity: Arity::Exactly(3),
+        keys: Keys::ONE,
+        flags: Flags::WRITE,
+        run: Run::Key(|cx, args, reply| {
+            if args.get(2) == b"no" {
+                return Err(CmdError::Syntax);
+            }
+            cx.set(NewValue::Bytes(args.get(2)), Deadline::At(1));
+            reply.ok();
+            Ok(Effect::Verbatim)
+        }),
+    };
+
+    fn play(lines: &[&str]) -> (Engine, Vec<Result<(), ReplayError>>, bool) {
+        let engine = Engine::new(Config::new(Machine::detect()), &[&SET], 1);
+        let mut worker = engine.worker(0);
+        let mut replayer = Replayer::new(&engine);
+        let mut results = Vec::new();
+        for line in lines {
+            if line.starts_with('#') {
+                replayer.annotation(line.as_bytes());
+                continue;
+            }
+            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            results.push(replayer.command(&mut worker, &words));
+        }
+        let is_in_multi = replayer.is_in_multi();
+        (engine, results, is_in_multi)
+    }
+
+    /// The value and flags of a key, past its deadline or not.
+    fn found(engine: &Engine, key: &str) -> Option<(Vec<u8>, u32)> {
+        let hash = engine.shards.hash(key.as_bytes());
+        engine.with_key(&mut engine.worker(0), 0, hash, key.as_bytes(), |cx| {
+            let slot = cx.find_as_it_is()?;
+            Some((crate::string::to_vec(cx.entry(slot).value()), cx.entry(slot).flags()))
+        })
+    }
+
+    #[test]
+    fn nothing_expires_while_a_log_is_read_back() {
+        let (engine, results, _) = play(&["SET k v"]);
+        assert_eq!(results, [Ok(())]);
+        assert_eq!(found(&engine, "k"), Some((b"v".to_vec(), 0)));
+    }
+
+    #[test]
+    fn a_transaction_is_done_with_its_end() {
+        let (engine, results, is_in_multi) = play(&["MULTI", "#TENON:FLAGS 5", "SET k v"]);
+        assert_eq!((results, is_in_multi), (vec![Ok(()), Ok(())], true));
+        assert_eq!(found(&engine, "k"), None);
+        let (engine, results, is_in_multi) =
+            play(&["MULTI", "#TENON:FLAGS 5", "#TS:1700000000", "SET k v", "SET l w", "EXEC"]);
+        assert!(results.iter().all(Result::is_ok) && !is_in_multi);
+        assert_eq!(found(&engine, "k"), Some((b"v".to_vec(), 5)));
+        assert_eq!(found(&engine, "l"), Some((b"w".to_vec(), 0)));
+    }
+
+    #[test]
+    fn what_is_no_log_is_refused() {
+        let text = |lines: &[&str]| play(lines).1.pop().expect("there is a line").unwrap_err().to_string();
+        assert_eq!(text(&["EXEC"]), "EXEC without MULTI");
+        assert_eq!(text(&["MULTI", "MULTI"]), "MULTI within MULTI");
+        assert!(text(&["NOTHING"]).starts_with("NOTHING: ERR unknown command"));
+        assert!(text(&["SET k"]).contains("wrong number of arguments"));
+        assert_eq!(text(&["SET k no"]), "SET: ERR syntax error");
+    }
+}

@@ -1,6 +1,7 @@
 //! What the log says of each kind of write, as a table: a command, and the record that it is in the log. Knows no file.
 
 use std::sync::Arc;
+use std::time::Duration;
 use tenon_engine::Engine;
 use tenon_engine::batch::Call;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect};
@@ -9,7 +10,9 @@ use tenon_engine::execute::BatchArgs;
 use tenon_engine::session::Session;
 use tenon_engine::wire::{ArgSpans, OutBuf, Span};
 use tenon_engine::worker::Worker;
+use tenon_testkit::in_process::InProcess;
 use tenon_testkit::journal::{self, Records, keep_records};
+use tenon_testkit::target::{Demand, Dialect as Protocol, Link, Received, Target};
 
 /// The present in all of these tests, in milliseconds since the UNIX epoch.
 const NOW_MS: u64 = 2_000_000_000_000;
@@ -212,7 +215,9 @@ fn collections() {
         LMOVE l m LEFT RIGHT
         BLMOVE l m LEFT RIGHT 0 => LMOVE l m LEFT RIGHT
         BRPOPLPUSH m l 0 => LMOVE m l RIGHT LEFT
+        RPUSH l y z
         LTRIM l 0 0
+        LTRIM l 0 0 => -
         LREM l 0 nothing => -
         SADD s a
         SPOP s => SREM s a
@@ -358,4 +363,114 @@ fn what_is_evicted_is_deleted() {
     let records = server.text();
     let live = journal::state(&server.engine).len();
     assert_eq!(records.lines().filter(|line| line.starts_with("DEL key:")).count(), 50 - live, "{records}");
+}
+
+#[test]
+fn a_client_that_waited_is_told_of_its_record_by_whom_served_it() {
+    let mut server = Server::new();
+    let waiting = server.engine.open_session(server.engine.clients.add(client(Dialect::Resp), NOW_MS));
+    let first = std::mem::replace(&mut server.session, waiting);
+    assert_eq!(server.run("BLPOP l 0"), "");
+    let waiting = std::mem::replace(&mut server.session, first);
+    assert_eq!(server.run("RPUSH l a"), "RPUSH l a\nLPOP l");
+    let journaled = waiting.client.journaled.load(std::sync::atomic::Ordering::Acquire);
+    assert!(journaled > 0);
+    assert_eq!(journaled, server.worker.journaled);
+    assert_eq!(server.session.client.journaled.load(std::sync::atomic::Ordering::Acquire), 0);
+}
+
+#[test]
+fn without_a_journal_nothing_is_kept() {
+    let mut server = Server::new();
+    server.engine.detach_journal();
+    assert!(!server.engine.is_journaling());
+    assert_eq!(server.run("SET k v"), "");
+    let records = keep_records(&server.engine);
+    server.records = records;
+    assert_eq!(server.run("SET k w"), "SET k w");
+}
+
+/// What a client sends, and the records that follow.
+fn send(link: &mut dyn Link, bytes: &[u8], records: &Records) -> Vec<Vec<u8>> {
+    link.send(bytes).expect("the connection stays open");
+    let mut reply = Vec::new();
+    while link.receive(&mut reply, Duration::ZERO).expect("it does not break") == Received::Bytes {}
+    assert!(!reply.starts_with(b"-") && !reply.is_empty(), "{}", reply.escape_ascii());
+    records.take()
+}
+
+#[test]
+fn long_values_are_whole() {
+    let mut server = InProcess::default();
+    server.prepare(&Demand { dialect: Protocol::Redis, settings: &[], fresh: true }).expect("it needs nothing");
+    let records = server.records();
+    let (mut redis, mut memcached) = (server.open(Protocol::Redis), server.open(Protocol::Memcache));
+    // So long that it is taken out of the client's bytes in chunks.
+    let long = vec![b'v'; 1 << 20];
+    let request = |words: &[&[u8]]| {
+        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            bytes.extend_from_slice(word);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes
+    };
+    let cases: [(&[&[u8]], &[&[u8]]); 9] = [
+        (&[b"SET", b"k", &long], &[b"SET", b"k", &long]),
+        (&[b"SET", b"k", &long, b"KEEPTTL"], &[b"SET", b"k", &long]),
+        (&[b"APPEND", b"k", &long], &[b"APPEND", b"k", &long]),
+        (&[b"SETRANGE", b"k", b"7", &long], &[b"SETRANGE", b"k", b"7", &long]),
+        (&[b"GETSET", b"k", &long], &[b"GETSET", b"k", &long]),
+        (&[b"MSET", b"k", &long, b"l", &long], &[b"MSET", b"k", &long, b"l", &long]),
+        (&[b"MSETEX", b"1", b"k", &long], &[b"SET", b"k", &long]),
+        (&[b"RPUSH", b"r", &long], &[b"RPUSH", b"r", &long]),
+        (&[b"XADD", b"x", b"1-1", b"f", &long], &[b"XADD", b"x", b"1-1", b"f", &long]),
+    ];
+    for (words, logged) in cases {
+        let came = send(redis.as_mut(), &request(words), &records);
+        assert!(came == [request(logged)], "{}", words[0].escape_ascii());
+    }
+    let came = send(memcached.as_mut(), &[b"set m 7 0 1048576\r\n", &long[..], b"\r\n"].concat(), &records);
+    assert!(came == [[b"#TENON:FLAGS 7\r\n", &request(&[b"SET", b"m", &long])[..]].concat()]);
+    let came = send(memcached.as_mut(), &[b"append m 0 0 1048576\r\n", &long[..], b"\r\n"].concat(), &records);
+    assert!(came == [request(&[b"APPEND", b"m", &long])]);
+}
+
+#[test]
+fn memcached_verbs() {
+    let mut server = InProcess::default();
+    server.prepare(&Demand { dialect: Protocol::Memcache, settings: &[], fresh: true }).expect("it needs nothing");
+    let records = server.records();
+    let mut link = server.open(Protocol::Memcache);
+    for (request, logged) in [
+        ("set k 0 0 1\r\n5\r\n", "SET k 5"),
+        ("add k 0 0 1\r\n5\r\n", ""),
+        ("replace k 3 0 1\r\n9\r\n", "#TENON:FLAGS 3, SET k 9"),
+        ("append k 0 0 1\r\n7\r\n", "APPEND k 7"),
+        ("prepend k 0 0 1\r\n1\r\n", "#TENON:FLAGS 3, SET k 197"),
+        ("incr k 3\r\n", "#TENON:FLAGS 3, SET k 200"),
+        ("decr k 300\r\n", "#TENON:FLAGS 3, SET k 0  "),
+        ("touch k 0\r\n", ""),
+        ("touch k 4000000000\r\n", "PEXPIREAT k 4000000000000"),
+        ("gat 0 k\r\n", "PERSIST k"),
+        ("gets k\r\n", ""),
+        ("set k 0 4000000000 1\r\n5\r\n", "SET k 5 PXAT 4000000000000"),
+        ("set k 0 -1 1\r\n5\r\n", "DEL k"),
+        ("mg k N0 v\r\n", "SET k \"\""),
+        ("ms k 2 T4000000000 F5\r\nhi\r\n", "#TENON:FLAGS 5, SET k hi PXAT 4000000000000"),
+        ("md k I T0\r\n", "PERSIST k"),
+        ("ma n N0 J7\r\n", "SET n 7"),
+        ("ma n MD D2\r\n", "SET n 5"),
+        ("md k x\r\n", "SET k \"\""),
+        ("md k\r\n", "DEL k"),
+        ("delete n\r\n", "DEL n"),
+        ("flush_all\r\n", ""),
+        ("set k 0 0 1\r\n5\r\n", "SET k 5"),
+        ("flush_all\r\n", "FLUSHDB"),
+    ] {
+        let came: Vec<String> =
+            send(link.as_mut(), request.as_bytes(), &records).iter().map(|record| journal::text(record)).collect();
+        assert_eq!(came.join("; "), logged, "{request:?}");
+    }
 }

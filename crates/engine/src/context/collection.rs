@@ -131,7 +131,14 @@ impl KeyCx<'_> {
             None => {
                 let mut collection = T::default();
                 let Change { result, extent, event, second_event, times } = change(&mut collection)?;
-                if extent == Extent::Nothing || collection.is_empty() {
+                if extent == Extent::Nothing {
+                    return Ok((result, Effect::Unchanged));
+                }
+                if collection.is_empty() {
+                    // It came and has gone, as far as those can tell who are told of events.
+                    self.notify(EventClass::NEW, "new");
+                    self.notify_of::<T>([event, second_event]);
+                    self.notify(EventClass::GENERIC, "del");
                     return Ok((result, Effect::Unchanged));
                 }
                 self.store_collection(None, collection);
