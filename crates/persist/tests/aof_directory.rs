@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use tenon_journal::Settings;
-use tenon_journal::files::{Files, Memory};
+use tenon_journal::files::{Faulty, Files, Memory};
 use tenon_journal::log::NoHooks;
 use tenon_persist::aof::directory::LoadTruncated;
 use tenon_persist::aof::names::BaseFormat;
@@ -138,4 +138,27 @@ fn a_first_start_makes_what_redis_makes() {
     assert_eq!(content("appendonly.aof.1.incr.aof"), "*1\r\n$4\r\nPING\r\n");
     let statistics = aof.statistics();
     assert_eq!((statistics.current_size, statistics.base_size), (22, 8));
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_to_is_said() {
+    for (plan, expected) in [
+        ("open:erofs@1", "Can't open or create append-only dir aofdir: Read-only file system"),
+        ("write:enospc@1", "Can't create the first AOF base file: No space left on device"),
+        (
+            "open:erofs@4",
+            "Can't open the append-only file data/aofdir/appendonly.aof.1.incr.aof: Read-only file system",
+        ),
+        ("rename:eio", "Can't write the AOF manifest file: Input/output error"),
+    ] {
+        let faulty = Faulty::new(files(&[]), plan.parse().expect("a plan"));
+        let directory = Directory::open(Arc::new(faulty.clone()), names()).expect("there is nothing");
+        let begun = directory.append((BaseFormat::Rdb, b"REDIS..."), &Settings::default(), Arc::new(NoHooks));
+        assert_eq!(begun.err().map(|error| error.to_string()).as_deref(), Some(expected), "{plan}");
+        // Nothing of it stops a later start.
+        faulty.set("".parse().expect("a plan"));
+        let directory = Directory::open(Arc::new(faulty), names()).expect("what is left is of no value");
+        let begun = directory.append((BaseFormat::Rdb, b"REDIS..."), &Settings::default(), Arc::new(NoHooks));
+        begun.expect("nothing fails any more").close().expect("nothing fails any more");
+    }
 }

@@ -16,6 +16,7 @@
 use super::directory::{Directory, OpenError, commit, make_directory, stage, tried};
 use super::manifest::{Entry, Manifest};
 use super::names::{BaseFormat, Names};
+use super::words_of_error;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -34,13 +35,15 @@ pub struct AppendOnly {
     files: Arc<dyn Files>,
     names: Names,
     log: Log,
-    state: Mutex<State>,
+    /// What is valid on disk. Held while files are synced.
+    manifest: Mutex<Manifest>,
+    /// Held for a moment only: INFO asks for them.
+    figures: Mutex<Figures>,
     rewrites: AtomicU64,
 }
 
-struct State {
-    /// What is valid on disk.
-    manifest: Manifest,
+#[derive(Debug)]
+struct Figures {
     /// Whether a rewrite is under way.
     rewriting: bool,
     /// Bytes of the files that are loaded, but for the one that is written to.
@@ -92,7 +95,7 @@ impl std::fmt::Display for RewriteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RewriteError::UnderWay => f.write_str("Background append only file rewriting already in progress"),
-            RewriteError::Io { what, error } => write!(f, "{what}: {error}"),
+            RewriteError::Io { what, error } => write!(f, "{what}: {}", words_of_error(error)),
         }
     }
 }
@@ -172,11 +175,12 @@ impl Directory {
         let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
         let total: u64 = self.parts()?.iter().map(|part| part.size).sum();
         let append_only = AppendOnly {
-            state: Mutex::new(State {
+            figures: Mutex::new(Figures {
                 closed_size: total.saturating_sub(log.statistics().file_len),
                 base_size,
-                ..State::new(self.manifest)
+                ..Figures::default()
             }),
+            manifest: Mutex::new(self.manifest),
             files: self.files,
             names: self.names,
             log,
@@ -208,16 +212,21 @@ impl Directory {
             cut: Some(log.position()),
             is_first: true,
         };
-        let state = State { rewriting: true, ..State::new(self.manifest) };
-        let (files, names) = (self.files, self.names);
-        let append_only = AppendOnly { files, names, log, state: Mutex::new(state), rewrites: AtomicU64::new(1) };
+        let append_only = AppendOnly {
+            files: self.files,
+            names: self.names,
+            log,
+            manifest: Mutex::new(self.manifest),
+            figures: Mutex::new(Figures { rewriting: true, ..Figures::default() }),
+            rewrites: AtomicU64::new(1),
+        };
         Ok((append_only, rewrite))
     }
 }
 
-impl State {
-    fn new(manifest: Manifest) -> State {
-        State { manifest, rewriting: false, closed_size: 0, base_size: 0, last_rewrite_ok: true, failures: 0 }
+impl Default for Figures {
+    fn default() -> Figures {
+        Figures { rewriting: false, closed_size: 0, base_size: 0, last_rewrite_ok: true, failures: 0 }
     }
 }
 
@@ -240,20 +249,18 @@ impl AppendOnly {
     /// # Errors
     /// When another rewrite is under way, or files cannot be made: everything is as before then.
     pub fn begin_rewrite(&self) -> Result<Rewrite, RewriteError> {
-        let mut state = self.state();
-        if std::mem::replace(&mut state.rewriting, true) {
+        if std::mem::replace(&mut self.figures().rewriting, true) {
             return Err(RewriteError::UnderWay);
         }
         self.rewrites.fetch_add(1, Ordering::Relaxed);
-        let begun = self.prepare(&mut state);
+        let begun = self.prepare(&mut self.manifest());
         if begun.is_err() {
-            state.rewriting = false;
-            state.note_failure();
+            self.figures().note_failure();
         }
         begun
     }
 
-    fn prepare(&self, state: &mut State) -> Result<Rewrite, RewriteError> {
+    fn prepare(&self, valid: &mut Manifest) -> Result<Rewrite, RewriteError> {
         // It may have been given up at any place.
         let rewrite = Rewrite {
             base_path: self.names.path(self.names.temporary_base()),
@@ -264,12 +271,12 @@ impl AppendOnly {
         if !self.log.wait_switched(SWITCH_MAX) {
             return Err(failed("Can't switch to another append-only file")(io::ErrorKind::TimedOut.into()));
         }
-        let mut manifest = state.manifest.clone();
+        let mut manifest = valid.clone();
         let increment = manifest.add_increment(|seq| self.names.increment(seq));
         let path = self.path(&increment);
         let file =
             self.files.create(&path).map_err(failed(format!("Can't open the append-only file {}", path.display())))?;
-        match self.publish(state, manifest) {
+        match self.publish(valid, manifest) {
             Ok(()) => {}
             Err(Unpublished::Not(error)) => {
                 // An empty file that no list names; the next one of its number overwrites it.
@@ -303,32 +310,33 @@ impl AppendOnly {
     /// When the rewrite's position was never asked for.
     pub fn finish_rewrite(&self, rewrite: Rewrite, format: BaseFormat) -> Result<(), RewriteError> {
         let position = rewrite.cut.expect("a snapshot has a position");
-        let mut state = self.state();
-        let replaced = self.replace(&mut state, &rewrite, format);
-        state.rewriting = false;
-        if let Err(error) = replaced {
-            state.note_failure();
+        let mut valid = self.manifest();
+        if let Err(error) = self.replace(&mut valid, &rewrite, format) {
             // Nobody needs it any more.
             let _ = self.files.remove(&rewrite.base_path);
+            self.figures().note_failure();
             return Err(error);
         }
-        (state.last_rewrite_ok, state.failures) = (true, 0);
         self.log.drop_before_switch();
         let switched = self.log.wait_switched(SWITCH_MAX);
         self.log.trust_from(rewrite.generation, position);
-        let base = state.manifest.base.clone().expect("it was just put there");
-        state.closed_size = self.files.len(&self.path(&base)).ok().flatten().unwrap_or(0);
-        state.base_size = state.closed_size + self.log.statistics().file_len;
+        let base = valid.base.as_ref().expect("it was just put there");
+        let base_len = self.files.len(&self.path(base)).ok().flatten().unwrap_or(0);
+        *self.figures() = Figures {
+            closed_size: base_len,
+            base_size: base_len + self.log.statistics().file_len,
+            ..Figures::default()
+        };
         if switched {
-            self.delete_history(&mut state);
+            self.delete_history(&mut valid);
         }
         Ok(())
     }
 
-    fn replace(&self, state: &mut State, rewrite: &Rewrite, format: BaseFormat) -> Result<(), RewriteError> {
+    fn replace(&self, valid: &mut Manifest, rewrite: &Rewrite, format: BaseFormat) -> Result<(), RewriteError> {
         let sync = || self.files.append(&rewrite.base_path)?.sync();
         sync().map_err(failed("Can't sync the new AOF base file"))?;
-        let mut manifest = state.manifest.clone();
+        let mut manifest = valid.clone();
         let base = manifest.replace_base(if rewrite.is_first { 0 } else { 1 }, |seq| self.names.base(seq, format));
         let mut renames = vec![(rewrite.base_path.clone(), self.path(&base))];
         if rewrite.is_first {
@@ -345,7 +353,7 @@ impl AppendOnly {
                 return Err(failed(what)(error));
             }
         }
-        match self.publish_staged(state, manifest) {
+        match self.publish_staged(valid, manifest) {
             Ok(()) => Ok(()),
             Err(Unpublished::Not(error)) => {
                 self.undo(&renames);
@@ -366,39 +374,38 @@ impl AppendOnly {
 
     /// The snapshot failed, or is not wanted any more. What was appended stays where it is.
     pub fn abort_rewrite(&self, rewrite: Rewrite) {
-        let mut state = self.state();
-        state.rewriting = false;
-        state.note_failure();
+        let mut valid = self.manifest();
         // It may never have been made.
         let _ = self.files.remove(&rewrite.base_path);
         if rewrite.is_first {
             let _ = self.files.remove(&self.names.path(self.names.temporary_increment()));
         } else if rewrite.cut.is_none() && self.log.cancel_switch() {
-            let mut manifest = state.manifest.clone();
+            let mut manifest = valid.clone();
             let unused = manifest.increments.pop().expect("it was added when the rewrite began");
             // Its number was used; if the list stays as it is, an empty file is on it.
-            if self.publish(&mut state, manifest).is_ok() {
+            if self.publish(&mut valid, manifest).is_ok() {
                 let _ = self.files.remove(&self.path(&unused));
             }
         } else {
             // What was written to until the cut is closed; it is still loaded.
-            let sizes = state.manifest.to_load().filter_map(|entry| self.files.len(&self.path(entry)).ok().flatten());
+            let sizes = valid.to_load().filter_map(|entry| self.files.len(&self.path(entry)).ok().flatten());
             let total: u64 = sizes.sum();
-            state.closed_size = total.saturating_sub(self.log.statistics().file_len);
+            self.figures().closed_size = total.saturating_sub(self.log.statistics().file_len);
         }
+        self.figures().note_failure();
     }
 
     /// Figures for INFO.
     pub fn statistics(&self) -> Statistics {
-        let state = self.state();
+        let figures = self.figures();
         let log = self.log.statistics();
         Statistics {
-            current_size: state.closed_size + log.file_len,
-            base_size: state.base_size,
+            current_size: figures.closed_size + log.file_len,
+            base_size: figures.base_size,
             rewrites: self.rewrites.load(Ordering::Relaxed),
-            failures: state.failures,
-            last_rewrite_ok: state.last_rewrite_ok,
-            rewriting: state.rewriting,
+            failures: figures.failures,
+            last_rewrite_ok: figures.last_rewrite_ok,
+            rewriting: figures.rewriting,
             log,
         }
     }
@@ -411,34 +418,37 @@ impl AppendOnly {
         self.log.close()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn manifest(&self) -> MutexGuard<'_, Manifest> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn figures(&self) -> MutexGuard<'_, Figures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn path(&self, entry: &Entry) -> PathBuf {
         self.names.path(OsStr::from_bytes(&entry.name))
     }
 
-    fn publish(&self, state: &mut State, manifest: Manifest) -> Result<(), Unpublished> {
+    fn publish(&self, valid: &mut Manifest, manifest: Manifest) -> Result<(), Unpublished> {
         stage(&*self.files, &self.names, &manifest).map_err(Unpublished::Not)?;
-        self.publish_staged(state, manifest)
+        self.publish_staged(valid, manifest)
     }
 
-    fn publish_staged(&self, state: &mut State, manifest: Manifest) -> Result<(), Unpublished> {
+    fn publish_staged(&self, valid: &mut Manifest, manifest: Manifest) -> Result<(), Unpublished> {
         let directory = self.names.directory();
         // What the list names survives a crash at least as well as the list.
         self.files.sync_directory(&directory).map_err(Unpublished::Not)?;
         let (from, to) = (self.names.path(self.names.temporary_manifest()), self.names.path(self.names.manifest()));
         self.files.rename(&from, &to).map_err(Unpublished::Not)?;
         // From here on it is what a start finds.
-        state.manifest = manifest;
+        *valid = manifest;
         self.files.sync_directory(&directory).map_err(Unpublished::NotForCertain)
     }
 
     /// Deletes what earlier rewrites left, and what those left that did not end.
     fn clean_up(&self) {
-        let mut state = self.state();
-        self.delete_history(&mut state);
+        self.delete_history(&mut self.manifest());
         let listed = self.files.list(&self.names.directory()).ok().flatten().unwrap_or_default();
         for name in listed {
             let is_left = name
@@ -452,22 +462,24 @@ impl AppendOnly {
     }
 
     /// Deletes files that are not needed, and then takes them off the list. What fails is tried again next time.
-    fn delete_history(&self, state: &mut State) {
-        if state.manifest.history.is_empty() {
+    fn delete_history(&self, valid: &mut Manifest) {
+        if valid.history.is_empty() {
             return;
         }
-        let mut manifest = state.manifest.clone();
+        let mut manifest = valid.clone();
         manifest.history.retain(|entry| {
             let removed = self.files.remove(&self.path(entry));
             removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
         });
         // A list that names files of no use does no harm.
-        let _ = self.publish(state, manifest);
+        let _ = self.publish(valid, manifest);
     }
 }
 
-impl State {
+impl Figures {
+    /// A rewrite has ended, and not well.
     fn note_failure(&mut self) {
+        self.rewriting = false;
         self.last_rewrite_ok = false;
         self.failures += 1;
     }

@@ -14,6 +14,7 @@
 use super::manifest::{Entry, Manifest, ManifestError};
 use super::names::Names;
 use super::read::ReadError;
+use super::words_of_error;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -91,6 +92,7 @@ impl std::fmt::Display for OpenError {
         match self {
             OpenError::Manifest(error) => error.fmt(f),
             OpenError::ReadManifest { name, error } => {
+                let error = words_of_error(error);
                 write!(f, "Fatal error: can't open the AOF manifest file {name} for reading: {error}")
             }
             OpenError::Missing { name } => {
@@ -101,7 +103,7 @@ impl std::fmt::Display for OpenError {
                 "The AOF manifest file {manifest} doesn't exist, but {directory} has files of a log ({found}): put the \
                  manifest back, or move the files away to start without them"
             ),
-            OpenError::Io { what, error } => write!(f, "{what}: {error}"),
+            OpenError::Io { what, error } => write!(f, "{what}: {}", words_of_error(error)),
         }
     }
 }
@@ -384,7 +386,9 @@ impl std::fmt::Display for LoadError {
             LoadError::NotTheLast { name, at } => {
                 write!(f, "Fatal error: the truncated file is not the last file: {name}, truncated at offset {at}")
             }
-            LoadError::NotCut { name, error } => write!(f, "Error truncating the AOF file {name}: {error}"),
+            LoadError::NotCut { name, error } => {
+                write!(f, "Error truncating the AOF file {name}: {}", words_of_error(error))
+            }
             LoadError::Format { name, at, valid_up_to, fault } => write!(
                 f,
                 "Bad file format reading the append only file {name} at offset {at}: {fault}. Its last whole record \
@@ -392,6 +396,7 @@ impl std::fmt::Display for LoadError {
                  <filename.manifest>"
             ),
             LoadError::Read { name, error } => {
+                let error = words_of_error(error);
                 write!(f, "Unrecoverable error reading the append only file {name}: {error}")
             }
         }
