@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tenon_engine::Engine;
-use tenon_engine::config::Config;
 use tenon_engine::loading::{
     Hands, LoadError, LoadReport, LoadingGuard, LogReport, OnDuplicate, Past, Progress, RdbOptions,
 };
