@@ -21,13 +21,16 @@ pub fn command() -> Command {
         .arg_required_else_help(true);
     for experiment in ALL {
         let about = format!("{}: {}", experiment.title, experiment.summary);
-        command = command.subcommand(Options::augment_args(Command::new(experiment.name).about(about)));
+        // The options bring a text of their own, which must not stand.
+        let subcommand = Options::augment_args(Command::new(experiment.name));
+        command = command.subcommand(subcommand.about(experiment.title).long_about(about));
     }
-    let suite = Command::new(SUITE).about("Runs every experiment, then writes the report");
+    let suite = Options::augment_args(Command::new(SUITE)).about("Runs every experiment, then writes the report");
+    let suite = suite.long_about(None);
     let report = Command::new(REPORT).about("Writes report.html and report.md from the results").arg(
         Arg::new(OUT).long(OUT).value_name("DIR").help("Where the results are").default_value("tenon-bench-results"),
     );
-    command.subcommand(Options::augment_args(suite)).subcommand(report)
+    command.subcommand(suite).subcommand(report)
 }
 
 /// Does what was asked for.

@@ -105,7 +105,8 @@ mod tests {
         let mut random = Random::new(1);
         // Microseconds with a long tail, evenly spread nanoseconds, and two far apart heaps.
         let mut exponential = Exponential::with_mean(80_000.0);
-        let shapes: [Box<dyn FnMut(&mut Random) -> u64>; 3] = [
+        type Shape = Box<dyn FnMut(&mut Random) -> u64>;
+        let shapes: [Shape; 3] = [
             Box::new(move |random| exponential.next(random) as u64 + 5_000),
             Box::new(|random| random.below(2_000_000)),
             Box::new(|random| if random.below(100) < 97 { 50_000 + random.below(100) } else { 900_000_000 }),

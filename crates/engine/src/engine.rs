@@ -1,6 +1,6 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
-use crate::acl::Acl;
+use crate::acl::{Acl, PasswordFile};
 use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
@@ -32,6 +32,7 @@ use crate::stats::WorkerStats;
 use crate::table::CommandTable;
 use crate::tracking::Tracking;
 use crate::unsent::Unsent;
+use crate::watchers::Watchers;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -69,6 +70,8 @@ pub struct Engine {
     pub scripts: Scripts,
     /// The clients that see every command.
     pub monitors: Monitors,
+    /// The memcached clients that see what others do.
+    pub watchers: Watchers,
     /// The search for busy keys.
     pub hotkeys: HotKeys,
     /// The largest keys.
@@ -81,6 +84,8 @@ pub struct Engine {
     pub pubsub: PubSub,
     /// The users, and what was refused to them.
     pub acl: Acl,
+    /// Names and passwords for memcached's clients.
+    pub(crate) password_file: PasswordFile,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Why writes are refused.
@@ -178,6 +183,7 @@ impl Engine {
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
             acl: Acl::new(&config, &commands),
+            password_file: PasswordFile::default(),
             config_applying: Mutex::default(),
             shards,
             config,
@@ -185,6 +191,7 @@ impl Engine {
             clients: Clients::default(),
             scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
+            watchers: Watchers::default(),
             hotkeys: HotKeys::default(),
             large: LargeKeys::default(),
             onlookers: Onlookers::default(),
@@ -389,12 +396,11 @@ impl Engine {
         let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
         for (index, Changed { setting, .. }) in changed.iter().enumerate() {
-            let Some(apply) = self.config_hook.get() else { break };
-            if let Err(error) = apply(setting) {
+            if let Err(error) = self.make_hold(setting) {
                 let name = setting.name;
                 self.config.restore(&changed);
                 for applied in &changed[..index] {
-                    if let Err(error) = apply(applied.setting) {
+                    if let Err(error) = self.make_hold(applied.setting) {
                         tracing::error!("{} is not what it was: {error}", applied.setting.name);
                     }
                 }
@@ -406,10 +412,24 @@ impl Engine {
                 SettingId::requirepass => self.apply_requirepass(),
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
                 SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
+                SettingId::appendfsync | SettingId::no_appendfsync_on_rewrite | SettingId::aof_timestamp_enabled => {
+                    self.follow_aof_settings()
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Makes a setting hold that may not be made to.
+    fn make_hold(&self, setting: &'static Setting) -> Result<(), ValueError> {
+        if setting.id == SettingId::appendonly {
+            return self.follow_appendonly().map_err(|why| {
+                tracing::error!("the append-only file cannot begin: {why}");
+                ValueError::CannotLog
+            });
+        }
+        self.config_hook.get().map_or(Ok(()), |apply| apply(setting))
     }
 
     /// Changes of keys since the start.

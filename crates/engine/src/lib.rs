@@ -67,6 +67,7 @@ pub mod transaction;
 pub mod unsent;
 pub mod version;
 pub mod watch;
+pub mod watchers;
 pub mod worker;
 
 pub use engine::Engine;

@@ -13,3 +13,4 @@ mod restore;
 pub mod service;
 pub mod shutdown;
 pub mod signals;
+mod tls;

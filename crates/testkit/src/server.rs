@@ -97,7 +97,8 @@ impl Server {
         })
     }
 
-    /// Starts `memcached` from the PATH; a setting becomes `--name=value`, by memcached's own long names.
+    /// Starts `memcached` from the PATH; a setting becomes `--name=value`, by memcached's own long names, and `--name` where
+    /// the value is `yes`.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -108,7 +109,10 @@ impl Server {
             // memcached refuses to be root's without being told so; for others `--user` does nothing.
             command.args(["--listen=127.0.0.1", "--udp-port=0", "--user=root"]);
             command.arg(format!("--port={}", ports[1]));
-            command.args(settings.iter().map(|(name, value)| format!("--{name}={value}")));
+            command.args(settings.iter().map(|(name, value)| match *value {
+                "yes" => format!("--{name}"),
+                value => format!("--{name}={value}"),
+            }));
             (command, [None, Some(Address::loopback(ports[1]))], None)
         })
     }
@@ -276,12 +280,12 @@ fn free_ports() -> io::Result<[u16; 2]> {
 
 /// A folder for one server, deleted when dropped.
 #[derive(Debug)]
-struct Folder {
-    path: PathBuf,
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
 }
 
 impl Folder {
-    fn new() -> io::Result<Folder> {
+    pub(crate) fn new() -> io::Result<Folder> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Short: the path of a UNIX socket may have 107 bytes.

@@ -5,9 +5,9 @@
 //!        magic  opcode  key len  extras  0     status (replies) body len opaque  cas      extras, key, value
 //! ```
 
-use super::{Dialect, Read};
+use super::{Dialect, Each, Read};
 use crate::key::Key;
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 
 /// memcached's binary protocol.
 #[derive(Clone, Copy, Debug)]
@@ -88,12 +88,7 @@ impl Dialect for Binary {
         read(input, GET)
     }
 
-    fn read_get_many(
-        self,
-        input: &[u8],
-        keys: &[Key],
-        each: &mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>,
-    ) -> Read<()> {
+    fn read_get_many(self, input: &[u8], keys: &[Key], each: Each<'_>) -> Read<()> {
         let mut at = 0;
         for index in 0..keys.len() {
             let Some((value, len)) = read(&input[at..], GET)? else { return Ok(None) };

@@ -6,6 +6,9 @@ use anyhow::Result;
 /// What a reply says and how many bytes it has; `None` while part of it is missing, an error if it is none or says one.
 pub type Read<T> = Result<Option<(T, usize)>>;
 
+/// Is shown each value by its key's index; `None` for a miss.
+pub type Each<'a> = &'a mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>;
+
 /// Gets, sets and deletes in one language.
 pub trait Dialect: Copy + Send + Sync + 'static {
     /// Appends a request for one value.
@@ -25,12 +28,7 @@ pub trait Dialect: Copy + Send + Sync + 'static {
 
     /// Shows each value of the reply to a get of several, by the key's index, in order. May be called again for the same
     /// reply when more of it has come.
-    fn read_get_many(
-        self,
-        input: &[u8],
-        keys: &[Key],
-        each: &mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>,
-    ) -> Read<()>;
+    fn read_get_many(self, input: &[u8], keys: &[Key], each: Each<'_>) -> Read<()>;
 
     /// The reply to a set; that it was not stored is an error.
     fn read_set(self, input: &[u8]) -> Read<()>;

@@ -1,9 +1,8 @@
 //! memcached's meta commands. Knows no workload.
 
 use super::lines::{digits, either, exactly, line, push_number, refused};
-use super::{Dialect, Read};
+use super::{Dialect, Each, Read};
 use crate::key::Key;
-use anyhow::Result;
 
 /// memcached's meta commands.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +57,7 @@ impl Dialect for Meta {
         Ok(Some((Some(&input[head..end]), end + 2)))
     }
 
-    fn read_get_many(
-        self,
-        input: &[u8],
-        keys: &[Key],
-        each: &mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>,
-    ) -> Read<()> {
+    fn read_get_many(self, input: &[u8], keys: &[Key], each: Each<'_>) -> Read<()> {
         let mut at = 0;
         for (index, key) in keys.iter().enumerate() {
             let Some((value, len)) = self.read_get(&input[at..], key)? else { return Ok(None) };

@@ -8,7 +8,7 @@ mod resp;
 mod text;
 
 pub use binary::Binary;
-pub use dialect::{Dialect, Read};
+pub use dialect::{Dialect, Each, Read};
 pub use lines::refused;
 pub use meta::Meta;
 pub use resp::{Resp, read_length, write_bulk, write_head};

@@ -1,9 +1,8 @@
 //! RESP2: arrays of bulk strings out, replies in. Knows no workload.
 
 use super::lines::{digits, either, exactly, line, push_number, refused};
-use super::{Dialect, Read};
+use super::{Dialect, Each, Read};
 use crate::key::Key;
-use anyhow::Result;
 
 /// RESP2.
 #[derive(Clone, Copy, Debug)]
@@ -89,12 +88,7 @@ impl Dialect for Resp {
         read_bulk(input)
     }
 
-    fn read_get_many(
-        self,
-        input: &[u8],
-        keys: &[Key],
-        each: &mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>,
-    ) -> Read<()> {
+    fn read_get_many(self, input: &[u8], keys: &[Key], each: Each<'_>) -> Read<()> {
         let Some((count, mut at)) = read_length(input, b'*')? else { return Ok(None) };
         if count != Some(keys.len()) {
             return Err(refused(input));

@@ -1,9 +1,8 @@
 //! memcached's classic text protocol. Knows no workload.
 
 use super::lines::{digits, either, exactly, line, push_number, refused};
-use super::{Dialect, Read};
+use super::{Dialect, Each, Read};
 use crate::key::Key;
-use anyhow::Result;
 
 /// memcached's classic text.
 #[derive(Clone, Copy, Debug)]
@@ -78,12 +77,7 @@ impl Dialect for Text {
         }
     }
 
-    fn read_get_many(
-        self,
-        input: &[u8],
-        keys: &[Key],
-        each: &mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>,
-    ) -> Read<()> {
+    fn read_get_many(self, input: &[u8], keys: &[Key], each: Each<'_>) -> Read<()> {
         let (mut at, mut index) = (0, 0);
         loop {
             let Some((item, len)) = read_item(&input[at..])? else { return Ok(None) };

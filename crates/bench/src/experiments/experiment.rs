@@ -64,6 +64,8 @@ pub enum Plot {
     Bars {
         /// What the drawing shows.
         title: &'static str,
+        /// The axis of the cases that there is a drawing for each place of, if any.
+        each: Option<&'static str>,
         /// The figure that goes up.
         y: Figure,
     },

@@ -20,7 +20,7 @@ const HITS: Figure = Figure { name: "hit_ratio", heading: "hit ratio" };
 static PHASES: [(&str, Lengths); 4] = [
     ("100 to 300 bytes", Lengths { min: 100, max: 300 }),
     ("then 1 to 3 KB", Lengths { min: 1_000, max: 3_000 }),
-    ("then 20 to 60 bytes", Lengths { min: 20, max: 60 }),
+    ("then 60 to 180 bytes", Lengths { min: 60, max: 180 }),
     ("then 300 to 900 bytes", Lengths { min: 300, max: 900 }),
 ];
 
@@ -29,13 +29,13 @@ pub static FRAGMENTATION: Experiment = Experiment {
     name: "fragmentation",
     title: "A full cache whose values change their length",
     summary: "A server with a memory limit serves gets by Zipf's law and is given what it misses; then the values become \
-              longer, shorter, longer. The keys of each phase would fill it four times.",
+              longer, shorter, longer. The keys of each phase would fill it twice.",
     study: "what the studies wished for",
     axes: &[PROTOCOL, PHASE],
     figures: &[HITS, OVER, OPS, P99, SERVER_CPU],
     plots: &[
-        Plot::Bars { title: "Hit ratio", y: HITS },
-        Plot::Bars { title: "Resident memory over the limit", y: OVER },
+        Plot::Bars { title: "Hit ratio", each: Some(PROTOCOL), y: HITS },
+        Plot::Bars { title: "Resident memory over the limit", each: Some(PROTOCOL), y: OVER },
     ],
     published: &[],
     run,
@@ -46,7 +46,7 @@ fn run(session: &mut Session) -> Result<()> {
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
     // One run of a server passes through all phases; each is kept as a case of its own, so a server lives as long as the
     // phases of its round.
-    let limit: u64 = session.scaled(32 << 20, 256 << 20);
+    let limit: u64 = session.scaled(16 << 20, 128 << 20);
     for protocol in session.all_protocols() {
         for contender in &started {
             for round in 0..session.rounds() {
@@ -87,7 +87,7 @@ fn phase(
     round: u64,
 ) -> Result<Reading> {
     let mean = (lengths.min + lengths.max) as u64 / 2;
-    let keys = 4 * limit / mean;
+    let keys = 2 * limit / mean;
     let chooser = KeyChooser::new(Distribution::Zipfian(0.99), &Arc::new(Inserted::new(keys)), 0);
     let values = Values::new(lengths.max);
     let shape = session.usual_shape(16);

@@ -13,7 +13,7 @@ pub static LATENCY: Experiment = Experiment {
     study: "the memtier studies",
     axes: &[PROTOCOL, OPERATION],
     figures: &[MEAN, P50, P99, P999, MAX, SERVER_CPU, CLIENT_CPU],
-    plots: &[Plot::Bars { title: "Mean latency, one connection", y: MEAN }],
+    plots: &[Plot::Bars { title: "Mean latency, one connection", each: None, y: MEAN }],
     published: &[
         Published { what: "SET, one connection, 32 bytes", figure: "Redis 5.5 % slower than Memcached" },
         Published { what: "GET, one connection, 32 bytes", figure: "Redis 6 % slower than Memcached" },

@@ -27,7 +27,7 @@ pub static MEMORY: Experiment = Experiment {
         Figure { name: "overhead_share", heading: "over key + value" },
         Figure { name: "empty_mb", heading: "empty MB" },
     ],
-    plots: &[Plot::Bars { title: "Bytes a key over key and value", y: OVERHEAD }],
+    plots: &[Plot::Bars { title: "Bytes a key over key and value", each: Some(EXPIRY), y: OVERHEAD }],
     published: &[
         Published { what: "Redis, 10 k, 100 k and 1 M keys", figure: "0.78, 7.46 and 72.4 MB" },
         Published { what: "Memcached, 10 k, 100 k and 1 M keys", figure: "0.67, 6.87 and 49.6 MB" },

@@ -1,10 +1,13 @@
 //! The experiments. Each declares its name, its axes, its figures and plots beside its code.
 
+mod eviction;
 mod experiment;
+mod expiry;
 mod fragmentation;
 mod latency;
 mod load;
 mod memory;
+mod page;
 mod persistence;
 mod plain;
 mod records;
@@ -13,12 +16,14 @@ mod scalability;
 mod sizes;
 mod skew;
 mod throughput;
+mod weblog;
 mod ycsb;
 
 pub use experiment::{Experiment, Figure, Plot, Published, Scale};
+pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 12] = [
+pub static ALL: [&Experiment; 15] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -28,7 +33,10 @@ pub static ALL: [&Experiment; 12] = [
     &memory::MEMORY,
     &ycsb::YCSB,
     &records::RECORDS_EXPERIMENT,
+    &weblog::WEBLOG,
+    &eviction::EVICTION,
     &fragmentation::FRAGMENTATION,
+    &expiry::EXPIRY,
     &persistence::PERSISTENCE,
     &recovery::RECOVERY,
 ];

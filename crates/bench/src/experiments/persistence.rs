@@ -18,7 +18,7 @@ pub static PERSISTENCE: Experiment = Experiment {
     study: "the memtier studies",
     axes: &[PROTOCOL, MODE],
     figures: &[OPS, MEAN, P99, P999, SERVER_CPU],
-    plots: &[Plot::Bars { title: "Throughput of SET", y: OPS }],
+    plots: &[Plot::Bars { title: "Throughput of SET", each: Some(PROTOCOL), y: OPS }],
     published: &[
         Published { what: "Redis without persistence", figure: "176,351 op/s" },
         Published { what: "Redis with RDB", figure: "176,008 op/s" },

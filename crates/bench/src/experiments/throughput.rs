@@ -29,8 +29,8 @@ pub static THROUGHPUT: Experiment = Experiment {
         Figure { name: "slowest_interval", heading: "slowest 0.1 s / median" },
     ],
     plots: &[
-        Plot::Bars { title: "Throughput", y: OPS },
-        Plot::Bars { title: "The server's CPU time an operation", y: SERVER_CPU },
+        Plot::Bars { title: "Throughput", each: Some(PIPELINE), y: OPS },
+        Plot::Bars { title: "The server's CPU time an operation", each: Some(PIPELINE), y: SERVER_CPU },
         Plot::Series {
             title: "Throughput while the keyspace grows",
             y: Figure { name: "ops_s_over_time", heading: "op/s" },

@@ -34,8 +34,8 @@ pub static YCSB: Experiment = Experiment {
         Figure { name: "server_memory_mb", heading: "server MB" },
     ],
     plots: &[
-        Plot::Bars { title: "Throughput", y: OPS },
-        Plot::Bars { title: "The server's CPU time an operation", y: SERVER_CPU },
+        Plot::Bars { title: "Throughput", each: Some(PROTOCOL), y: OPS },
+        Plot::Bars { title: "The server's CPU time an operation", each: Some(PROTOCOL), y: SERVER_CPU },
     ],
     published: &[Published {
         what: "Waterloo, memory for 10.2 GB of records",

@@ -181,7 +181,7 @@ mod tests {
             for _ in 0..5_000 {
                 let key = chooser.next(&mut random);
                 assert!(key < inserted.present(), "{name}");
-                if key % 16 == 0 {
+                if key.is_multiple_of(16) {
                     inserted.finish(inserted.begin());
                 }
             }

@@ -52,7 +52,7 @@ pub enum Driven<W: Workload> {
     /// It did all it was to do.
     Whole {
         /// What came of it.
-        outcome: Outcome,
+        outcome: Box<Outcome>,
         /// What it sent.
         workload: W,
         /// Its connections.
@@ -193,7 +193,7 @@ impl<W: Workload> Thread<'_, W> {
         self.outcome.elapsed = Duration::from_nanos(last_reply.max(1));
         self.outcome.client_cpu = cpu::own_thread().saturating_sub(cpu_before);
         self.outcome.client_busy = self.outcome.client_cpu.as_secs_f64() / start.elapsed().as_secs_f64();
-        Ok(Driven::Whole { outcome: self.outcome, workload: self.workload, connections: self.connections })
+        Ok(Driven::Whole { outcome: Box::new(self.outcome), workload: self.workload, connections: self.connections })
     }
 
     /// Sends a connection's next batch in a closed loop.

@@ -74,5 +74,5 @@ pub fn run<W: Workload>(plan: &Plan<'_>, workloads: Vec<W>, observer: &mut dyn O
         sum.add(&outcome);
         workloads.push(workload);
     }
-    Ok((sum, workloads))
+    Ok((*sum, workloads))
 }

@@ -111,8 +111,9 @@ impl Program {
                 // It must be given a limit; without one asked for, one that nothing here reaches.
                 let limit = settings.memory_bytes.unwrap_or(64 << 30).div_ceil(1 << 20).max(1);
                 add(&["-m", &limit.to_string()]);
+                // Room for the key beside the value, in the steps that memcached's chunks have.
                 if settings.value_len_max > 1000 * 1024 {
-                    add(&["-I", &format!("{}k", settings.value_len_max.div_ceil(1024) + 64)]);
+                    add(&["-I", &format!("{}k", (settings.value_len_max / (512 * 1024) + 1) * 512)]);
                 }
             }
         }
@@ -172,6 +173,8 @@ mod tests {
         assert!(tenon.contains("--workers 2 --maxmemory 67108864 --maxmemory-policy allkeys-lru"), "{tenon}");
         let memcached = line("memcached-new", limited);
         assert!(memcached.contains(" -t 2 ") && memcached.ends_with(" -m 64"), "{memcached}");
+        let roomy = line("memcached", |settings| settings.value_len_max = 4 << 20);
+        assert!(roomy.ends_with(" -I 4608k"), "{roomy}");
     }
 
     #[test]

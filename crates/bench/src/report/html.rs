@@ -108,7 +108,7 @@ fn drawings(experiment: &Experiment, plot: &Plot, groups: &[Group<'_>], servers:
         Plot::Lines { title, x, x_scale, y, y_scale } => {
             line_drawings(experiment, title, x, (x_scale, y_scale), y, groups, servers)
         }
-        Plot::Bars { title, y } => bar_drawing(experiment, title, y, groups, servers).into_iter().collect(),
+        Plot::Bars { title, each, y } => bar_drawings(experiment, title, each, y, groups, servers),
         Plot::Series { title, y, step_s } => series_drawing(title, y, step_s, groups, servers).into_iter().collect(),
     }
 }
@@ -171,24 +171,52 @@ fn line_drawings(
     parts.into_iter().map(draw).collect()
 }
 
-fn bar_drawing(
+/// A drawing for each place on the axis `each`, or one of everything.
+fn bar_drawings(
     experiment: &Experiment,
     title: &str,
+    each: Option<&str>,
     y: Figure,
     groups: &[Group<'_>],
     servers: &[&str],
-) -> Option<String> {
-    let mut bars: Vec<Bars> = Vec::new();
+) -> Vec<String> {
+    let axes = telling_axes(experiment, groups);
+    let mut parts: Vec<(Option<&Point>, Vec<Bars>)> = Vec::new();
     for group in groups {
         let Some(spread) = group.spread(y.name) else { continue };
-        let name = group.case.shown(experiment.axes);
+        let place = each.and_then(|each| group.case.at(each));
+        let index = parts.iter().position(|(known, _)| *known == place).unwrap_or_else(|| {
+            parts.push((place, Vec::new()));
+            parts.len() - 1
+        });
+        let within: Vec<&str> = axes.iter().copied().filter(|axis| Some(*axis) != each).collect();
+        let name = group.case.shown(&within);
         let bar = (group.server.to_owned(), spread, colour(servers, group.server));
+        let bars = &mut parts[index].1;
         match bars.iter_mut().find(|bars| bars.name == name) {
             Some(bars) => bars.bars.push(bar),
             None => bars.push(Bars { name, bars: vec![bar] }),
         }
     }
-    (!bars.is_empty()).then(|| svg::bars(Labels { title, x: "", y: y.heading }, &bars))
+    let several = parts.len() > 1;
+    let draw = |(place, bars): (Option<&Point>, Vec<Bars>)| {
+        let title = match (each, place) {
+            (Some(each), Some(place)) if several => format!("{title}, {each} {place}"),
+            _ => title.to_owned(),
+        };
+        svg::bars(Labels { title: &title, x: "", y: y.heading }, &bars)
+    };
+    parts.into_iter().map(draw).collect()
+}
+
+/// The axes on which not all cases are at one place: the others need not stand under every group.
+fn telling_axes<'a>(experiment: &'a Experiment, groups: &[Group<'_>]) -> Vec<&'a str> {
+    let tells = |axis: &&&str| {
+        let mut places = groups.iter().map(|group| group.case.at(axis));
+        let first = places.next();
+        places.any(|place| Some(place) != first)
+    };
+    experiment.axes.iter().filter(tells).copied().collect()
 }
 
 /// The first round of each server: series of several rounds have no median.

@@ -38,8 +38,8 @@ pub struct Labels<'a> {
     pub y: &'a str,
 }
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 320.0;
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 40.0;
@@ -187,7 +187,7 @@ fn rows(groups: &[Bars]) -> usize {
     ((longest * 6.0 / slot).ceil() as usize).clamp(1, 3)
 }
 
-const NAMES_A_ROW: usize = 4;
+const NAMES_A_ROW: usize = 3;
 const ROW_HEIGHT: f64 = 18.0;
 
 fn legend_height(names: usize) -> f64 {

@@ -1,8 +1,8 @@
 //! Loads of plain values in whichever language is asked for. Knows no experiment.
 
+use super::grid::Session;
 use super::measured::{Measured, Watch};
 use super::running::{Named, Running};
-use super::session::Session;
 use crate::dialects::{Binary, Dialect, Meta, Resp, Text};
 use crate::load::{Pace, Plan, Until, Workload, run};
 use crate::target::{Protocol, Target};

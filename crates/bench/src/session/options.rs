@@ -88,6 +88,14 @@ pub struct Options {
     #[arg(long)]
     pub shrinking_updates: bool,
 
+    /// Traces for `eviction`: files, or directories of them (.csv, .lis, .trace, packed or not)
+    #[arg(long, value_name = "PATH,...", value_delimiter = ',')]
+    pub traces: Vec<PathBuf>,
+
+    /// A web server's log for `weblog`: a head, then lines of words parted by tabs, the last two status and bytes
+    #[arg(long, value_name = "FILE")]
+    pub weblog: Option<PathBuf>,
+
     /// Where results are kept, a file for each experiment
     #[arg(long, value_name = "DIR", default_value = "tenon-bench-results")]
     pub out: PathBuf,

@@ -574,6 +574,11 @@ impl<'a> KeyCx<'a> {
         }
     }
 
+    /// Counts so many changes (for save points) beside the one that every change of a key is, or fewer.
+    pub fn count_changes(&mut self, more: i64) {
+        self.worker.stats.all.changes.add(more as u64);
+    }
+
     /// What every change of a key entails beside the change.
     #[inline]
     pub(super) fn changed(&mut self) {

@@ -37,6 +37,8 @@ impl ServerCx<'_> {
         let total_bytes = file.metadata().map_err(cannot_read)?.len();
         let engine = self.engine;
         let loading = engine.begin_loading(total_bytes);
+        // As in Redis the log stays as it is: it has led to this data already.
+        let was_muted = self.worker.record.mute(true);
         let on_duplicate = match before {
             Before::Flush => {
                 self.forget_all();
@@ -47,7 +49,9 @@ impl ServerCx<'_> {
         };
         let options = RdbOptions { total_bytes: Some(total_bytes), past: Past::Drop, on_duplicate, hands: Hands::Own };
         let go_on = &mut |_| ControlFlow::Continue(());
-        engine.load_rdb(&loading, self.worker, file, &options, go_on).map(|(report, _)| report)
+        let loaded = engine.load_rdb(&loading, self.worker, file, &options, go_on);
+        self.worker.record.mute(was_muted);
+        loaded.map(|(report, _)| report)
     }
 
     /// Loads the log once more. Other clients are told meanwhile that data is being loaded.

@@ -1,6 +1,7 @@
 //! Values of every type and form through payloads and back, the forms of old versions, and payloads that lie.
 
 mod content;
+mod slices;
 
 use content::{Content, Deadlines, GroupContent, LIMITS, StreamContent, check_round_trip, content, loaded, payload_of};
 use proptest::prelude::*;

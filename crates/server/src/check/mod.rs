@@ -1,5 +1,6 @@
 //! `tenon check`: looks through files without a server: an index.
 
+mod aof;
 mod command;
 mod rdb;
 

@@ -186,7 +186,7 @@ mod tests {
         let mut out = Vec::new();
         let mut pending = load.begin(&mut out).expect("a record");
         let text = String::from_utf8(out.clone()).unwrap();
-        let begin = "set usertable-user6284781860667377211 0 0 35\r\n{\"field0\":\"";
+        let begin = "set usertable-user6284781860667377211 0 0 33\r\n{\"field0\":\"";
         assert!(text.starts_with(begin) && text.ends_with("\"}\r\n"), "{text}");
         assert!(load.begin(&mut out).is_none());
         assert!(matches!(load.reply(&mut pending, b"STORED\r\n", &mut out), Ok(Reply::Finished { len: 8, .. })));

@@ -16,6 +16,7 @@ mod debug_reload;
 mod digest;
 pub mod hotkeys;
 pub mod info;
+mod info_append_only;
 mod info_sections;
 mod key_specs;
 pub mod latency;

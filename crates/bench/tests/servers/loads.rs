@@ -1,8 +1,7 @@
 //! Loads against a server that behaves as told: everything is sent and checked, whatever goes wrong is an error, and the
 //! time a server stands still is not hidden.
 
-mod toy;
-
+use crate::toy::{Manners, Toy};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +11,6 @@ use tenon_bench::load::{Arrivals, Outcome, Pace, Plan, Until};
 use tenon_bench::values::{Lengths, Values};
 use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Spec, Tally};
 use tenon_client::Address;
-use toy::{Manners, Toy};
 
 const KEYS: u64 = 500;
 const VALUE_LEN: usize = 32;

@@ -1,4 +1,4 @@
-//! A RESP server in this process that behaves as it is told. Knows GET, SET, DEL and MGET.
+//! A RESP server in this process that behaves as it is told. Knows PING, GET, SET, DEL and MGET.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -154,6 +154,7 @@ fn answer(shared: &Shared, number: u64, words: &[Vec<u8>], out: &mut Vec<u8>) ->
         _ => {}
     }
     match (words[0].as_slice(), &words[1..]) {
+        (b"PING", []) => out.extend_from_slice(b"+PONG\r\n"),
         (b"GET", [key]) => bulk(data.get(key), out),
         (b"SET", [key, value, ..]) => {
             data.insert(key.clone(), value.clone());
