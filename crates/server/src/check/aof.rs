@@ -1,5 +1,6 @@
 //! `tenon check aof`: its command line. What it says and does is that of `persist::aof::check`.
 
+use super::rdb;
 use std::ffi::OsString;
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
@@ -31,8 +32,7 @@ pub(super) fn check(args: &[OsString], input: &mut dyn BufRead, out: &mut dyn Wr
     check.run(Path::new(file)).map(Some)
 }
 
-/// Snapshots are looked through by `tenon check rdb`.
-fn check_rdb(_source: &mut dyn Read, out: &mut dyn Write) -> io::Result<Option<u64>> {
-    writeln!(out, "This build does not look through snapshots")?;
-    Ok(None)
+/// Snapshots are looked through as `tenon check rdb` does.
+fn check_rdb(source: &mut dyn Read, out: &mut dyn Write) -> io::Result<Option<u64>> {
+    rdb::check_source(source, None, out)
 }

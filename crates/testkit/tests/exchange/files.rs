@@ -114,3 +114,67 @@ fn a_file_that_is_no_whole_stops_the_start_and_stays_as_it_is() {
         assert_eq!(fs::read(&path).expect("still there"), *bytes, "{name}");
     }
 }
+
+/// Rewrites the log, so that it has a snapshot in front, and waits until that is done.
+fn rewrite_log(redis: &mut Side) {
+    assert!(matches!(redis.say("BGREWRITEAOF"), Value::Simple(_)));
+    loop {
+        let Value::Bulk(info) = redis.say("INFO persistence") else { panic!("INFO gives a text") };
+        if String::from_utf8_lossy(&info).contains("aof_rewrite_in_progress:0") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn tenon_goes_on_with_the_log_of_redis() {
+    let Some(mut redis) = Side::redis_with(&[("appendonly", "yes"), ("appendfsync", "always")]) else { return };
+    fill_and_save(&mut redis);
+    rewrite_log(&mut redis);
+    for line in [
+        "SELECT 0",
+        "SET later v",
+        "INCRBYFLOAT float 1.5",
+        "RPUSH list-later a b c",
+        "LPOP list-later",
+        "SADD pops a b c d",
+        "SPOP pops 2",
+        "XADD stream-long * field 1",
+        "DEL string-0",
+        "EVAL return(redis.call('SET','scripted','v')) 0",
+        "SELECT 3",
+        "SET other v PXAT 4102444800123",
+        "MULTI",
+        "SET one 1",
+        "SET two 2",
+        "EXEC",
+    ] {
+        let answer = redis.say(line);
+        assert!(!matches!(answer, Value::Error(_)), "{line}: {answer:?}");
+    }
+    // Redis goes on with its own.
+    let (from, to) = (redis.server.folder().join("appendonlydir"), redis.server.folder().join("copy/appendonlydir"));
+    fs::create_dir_all(&to).expect("a folder");
+    for entry in fs::read_dir(from).expect("the log is there") {
+        let path = entry.expect("a file").path();
+        fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("copied");
+    }
+    let dir = to.parent().and_then(|path| path.to_str()).expect("a path in UTF-8").to_owned();
+    let settings = [("dir", &dir[..]), ("appendonly", "yes")];
+    let mut tenon = Side::tenon(&settings);
+    wait_until_loaded(&mut tenon);
+    compare(&mut redis, &mut tenon);
+    // What is written from now on is in the log too.
+    for side in [&mut redis, &mut tenon] {
+        assert_eq!(
+            (side.say("SELECT 9"), side.say("SET mine v"), side.say("DEL string-1")),
+            (ok(), ok(), Value::Int(1))
+        );
+    }
+    tenon.client.send(&[b"SHUTDOWN"]).expect("sent");
+    assert!(tenon.server.wait_for_end(Duration::from_secs(60)).expect("it ends").success());
+    let mut tenon = Side::tenon(&settings);
+    wait_until_loaded(&mut tenon);
+    compare(&mut redis, &mut tenon);
+}

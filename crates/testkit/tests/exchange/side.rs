@@ -29,7 +29,12 @@ impl Side {
 
     /// Nothing where it is not installed.
     pub fn redis() -> Option<Side> {
-        match Server::redis(&[("sanitize-dump-payload", "yes")]) {
+        Side::redis_with(&[("sanitize-dump-payload", "yes")])
+    }
+
+    /// The same with settings.
+    pub fn redis_with(settings: &[(&str, &str)]) -> Option<Side> {
+        match Server::redis(settings) {
             Ok(server) => Some(Side::new(server)),
             Err(StartError::Missing(what)) => {
                 assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
