@@ -37,6 +37,8 @@ pub enum Message {
     RightsChanged,
     /// Something lies in the client's outbox.
     Output,
+    /// For a worker: what it holds may leave.
+    Wake,
 }
 
 /// Which protocol a client speaks.
@@ -126,6 +128,9 @@ pub struct Client {
     pub(crate) waiter: Mutex<Option<Arc<Waiter>>>,
     /// Whether it is to be closed.
     pub killed: AtomicBool,
+    /// The log's position behind the last record of its own that another client's worker has appended: its blocked command
+    /// was served there. What its own worker appends is in [`Worker::journaled`](crate::worker::Worker::journaled).
+    pub journaled: AtomicU64,
     /// What others have sent to it.
     pub outbox: Outbox,
 }
@@ -134,6 +139,11 @@ impl Client {
     /// Whether it waits for a key.
     pub fn is_blocked(&self) -> bool {
         self.waiter.lock().is_some()
+    }
+
+    /// A client that is in no list: a log that is read back.
+    pub(crate) fn of_nobody(info: ClientInfo) -> Client {
+        Client::new(0, info, 0)
     }
 
     fn new(id: u64, info: ClientInfo, now_ms: u64) -> Client {
@@ -163,6 +173,7 @@ impl Client {
             paused: AtomicBool::new(false),
             waiter: Mutex::default(),
             killed: AtomicBool::new(false),
+            journaled: AtomicU64::new(0),
             outbox: Outbox::default(),
         }
     }

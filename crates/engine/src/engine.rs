@@ -1,6 +1,7 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
 use crate::acl::Acl;
+use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
@@ -8,7 +9,9 @@ use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
+use crate::held::HeldReplies;
 use crate::hotkeys::HotKeys;
+use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
 use crate::monitor::Monitors;
@@ -81,6 +84,8 @@ pub struct Engine {
     pub pause: Pause,
     /// Why writes are refused.
     pub(crate) refusals: Refusals,
+    /// Who holds replies until the log is on disk.
+    pub(crate) held_replies: HeldReplies,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
@@ -138,6 +143,10 @@ pub struct Engine {
     pub saving: Saving,
     /// What memcached's clients ask for, by prefixes of keys.
     pub prefixes: Prefixes,
+    /// Who takes the records of writes.
+    pub(crate) journal: Attachment,
+    /// The append-only file.
+    pub(crate) aof: Aof,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
@@ -180,6 +189,7 @@ impl Engine {
             pubsub: PubSub::default(),
             pause: Pause::default(),
             refusals: Refusals::default(),
+            held_replies: HeldReplies::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
@@ -202,6 +212,8 @@ impl Engine {
             snapshots: Snapshots::default(),
             saving: Saving::new(now_us() / 1_000_000),
             prefixes: Prefixes::default(),
+            journal: Attachment::default(),
+            aof: Aof::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
@@ -298,6 +310,7 @@ impl Engine {
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
+        self.follow_journal(worker);
         worker.client = 0;
         let next = if self.housekeeping.load(Ordering::Relaxed) { self.keep_house(worker) } else { PAUSED_TICK };
         worker.sweep();
@@ -328,6 +341,7 @@ impl Engine {
             self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
+            self.rewrite_aof_if_due(worker.clock.now_ms / 1_000);
         }
         if self.evict_ahead(worker) { Duration::ZERO } else { next }
     }

@@ -408,11 +408,15 @@ impl Engine {
         }
         let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
         let key = args.get(usize::from(resolved.key));
+        if args.may_have_bigs() {
+            self.prepare_record(worker, command, args);
+        }
         let mut state = self.lock_or_busy(self.shards.index(hash))?;
         if state.shard.is_unfinished()
             && command.flags.any(CHANGES)
             && !self.hand_over_or_wait(worker, &mut state, session.database, hash, key, session.client.info.key)
         {
+            worker.record.forget_prepared();
             return Err(CmdError::Later);
         }
         let mut cx = KeyCx {
@@ -424,13 +428,16 @@ impl Engine {
             key,
             touches: session.touches,
         };
-        let result = run(&mut cx, args, reply).map(|_effect| ());
+        let result = run(&mut cx, args, reply);
+        if self.is_journaling() {
+            self.log_command(worker, session.database, &result, args);
+        }
         drop(state);
         // Almost always nobody waits for the key: one branch.
         if !worker.ready.is_empty() {
             self.serve_ready(worker);
         }
-        result
+        result.map(|_effect| ())
     }
 
     /// Every call that is not a command on one key of a plain session.

@@ -69,6 +69,12 @@ impl ServerCx<'_> {
                 engine.shards.set_due(index, state.shard.next_due_ms());
                 true
             });
+            if keys > 0 {
+                match databases {
+                    Emptied::One(database) => engine.log(worker, database, &["FLUSHDB".into()]),
+                    Emptied::All => engine.log(worker, 0, &["FLUSHALL".into()]),
+                }
+            }
         });
         self.worker.stats.all.changes.add(keys as u64);
         self.engine.all_changed();
@@ -92,14 +98,19 @@ impl ServerCx<'_> {
         }
         let touches = self.session.touches;
         self.all_shards(|engine, worker, held| {
+            let mut any_keys = false;
             held.each(&mut |_index, state| {
                 let has_keys = |database| state.shard.database(database).is_some_and(|keyspace| !keyspace.is_empty());
                 if has_keys(a) || has_keys(b) {
                     tell_watchers_of_swap(engine, worker, state, (a, b), touches);
                     state.shard.swap(a, b);
+                    any_keys = true;
                 }
                 true
             });
+            if any_keys {
+                engine.log(worker, 0, &["SWAPDB".into(), (a as u64).into(), (b as u64).into()]);
+            }
             engine.large.swap(a, b);
             if let Some(snapshot) = engine.snapshot() {
                 snapshot.swap(a, b);
@@ -122,6 +133,10 @@ impl Engine {
             }
             true
         });
+        if keys > 0 {
+            self.log(worker, database, &["FLUSHDB".into()]);
+            self.commit(worker);
+        }
         drop(held);
         worker.stats.all.changes.add(keys as u64);
         self.all_changed();

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+pub mod aof;
 pub mod args;
 mod atomic_file;
 pub mod auth;
@@ -24,8 +25,10 @@ mod expire;
 pub mod flush;
 pub mod flush_schedule;
 mod following;
+pub mod held;
 pub mod hotkeys;
 pub mod info;
+pub mod journal;
 pub mod keys;
 pub mod large;
 pub mod latency;
@@ -44,7 +47,9 @@ pub mod pubsub;
 pub mod random;
 pub mod rates;
 pub mod reaper;
+mod record;
 pub mod refusals;
+pub mod replay;
 mod run_one;
 pub mod saving;
 pub mod scripting;

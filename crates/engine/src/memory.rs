@@ -180,6 +180,11 @@ impl Engine {
             watched.changed(database, entry.view().key(), &mut worker.ready);
         }
         self.notify(database, entry.view().key(), EventClass::EVICTED, "evicted");
+        // Its shard is let go of at once, whatever is under way.
+        self.with_own_record(worker, |worker| {
+            self.log(worker, database, &["DEL".into(), entry.view().key().into()]);
+            self.commit(worker);
+        });
         if self.tracking.is_active() {
             let key = entry.view().key();
             self.key_changed(worker, self.shards.hash(key), key);

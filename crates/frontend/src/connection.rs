@@ -76,6 +76,7 @@ impl Connection {
                 }
                 Connection::Memcache(_) => Flow::Stay,
             },
+            Message::Wake => Flow::Stay,
             Message::Unblocked => self.unblocked(engine, worker, out),
             Message::Output => {
                 // Who has waited for a key is answered first: what it is told may come of its own command.

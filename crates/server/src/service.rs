@@ -32,6 +32,14 @@ impl Tenon {
                 mail.post(connection_id(key), message);
             }
         }));
+        let weak = Arc::downgrade(&tenon);
+        tenon.engine.set_wake(Arc::new(move |worker| {
+            if let Some(tenon) = weak.upgrade()
+                && let Some(mail) = tenon.mail.get()
+            {
+                mail.post_worker(worker, Message::Wake);
+            }
+        }));
         tenon
     }
 }
@@ -89,6 +97,20 @@ impl Service for Tenon {
     }
 
     fn on_worker_message(&self, _worker: &mut Worker, _message: Message) {}
+
+    #[inline]
+    fn begin_call(&self, worker: &mut Worker) {
+        self.engine.begin_call(worker);
+    }
+
+    #[inline]
+    fn holds(&self, worker: &Worker) -> Option<u64> {
+        self.engine.holds_replies(worker)
+    }
+
+    fn durable(&self) -> u64 {
+        self.engine.durable()
+    }
 
     fn begin_turn(&self, worker: &mut Worker, _now: Instant) {
         self.engine.advance_clock(worker);

@@ -31,6 +31,8 @@ pub struct Keyspace {
 pub enum Expired<'a> {
     /// A key, at its own deadline.
     Key(Entry),
+    /// A member of a key of which others are left. When all that go now have been told one by one, `Members` follows.
+    Member(&'a [u8]),
     /// So many members of this key, of which the first was due then; others are left.
     Members {
         /// The key as it is now.
@@ -402,7 +404,7 @@ impl Keyspace {
         slot: Slot,
         now_ms: u64,
         at_most: usize,
-        expired: impl FnOnce(Expired<'_>),
+        mut expired: impl FnMut(Expired<'_>),
     ) -> usize {
         let mut entry = self.table.get_mut(slot);
         let first_due_ms = entry.view().members_due_ms().expect("a member is due");
@@ -412,7 +414,7 @@ impl Keyspace {
             expired(Expired::AllMembers { of: self.remove(slot), count, first_due_ms });
             return 1;
         }
-        let count = object.take_past_members(now_ms, at_most);
+        let count = object.take_past_members(now_ms, at_most, &mut |member| expired(Expired::Member(member)));
         self.members_changed(slot, now_ms);
         expired(Expired::Members { of: self.table.get(slot), count, first_due_ms });
         count

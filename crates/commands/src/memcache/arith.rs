@@ -81,6 +81,11 @@ pub(super) fn counted(verb: ArithmeticVerb, number: u64, delta: u64) -> u64 {
 
 /// Writes a number where a text of `len` bytes is. As in memcached a text never becomes shorter: blanks fill it up.
 pub(super) fn put(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
+    write(cx, slot, number, len);
+    let _logged = cx.log_string(slot);
+}
+
+fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     let mut digits = itoa::Buffer::new();
     let text = digits.format(number).as_bytes();
     if text.len() >= len {

@@ -36,6 +36,7 @@ pub fn drop_stale(cx: &mut KeyCx<'_>) {
 /// Removes the item if it is there, and says so.
 pub(super) fn remove(cx: &mut KeyCx<'_>) {
     if cx.delete() {
+        let _logged = cx.log_deleted();
         cx.notify(EventClass::GENERIC, "del");
     }
 }

@@ -5,7 +5,7 @@ use super::delete::remove;
 use super::expiry::Expiry;
 pub use super::value::Data;
 use super::verb::TextCommand;
-use tenon_engine::context::{Deadline, KeyCx};
+use tenon_engine::context::{Deadline, KeyCx, Word};
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::{INLINE_LEN_MAX, Marks};
@@ -127,6 +127,7 @@ pub(super) fn put_with(
     if matches!(deadline, Deadline::At(_)) {
         cx.notify(EventClass::GENERIC, "expire");
     }
+    let _logged = cx.log_string(slot);
     Some(slot)
 }
 
@@ -161,7 +162,9 @@ pub(super) fn append(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
         cx.worker().stats.all.mc_too_large.add(1);
         return Answer::TooLarge;
     }
-    cx.append(slot, data.take());
+    let (key, data) = (cx.key, data.take());
+    let _logged = cx.log(&["APPEND".into(), key.into(), Word::Text(&data)]);
+    cx.append(slot, data);
     // The data is as good as new: nobody need replace it.
     cx.set_marks(slot, Marks::NONE);
     cx.notify(EventClass::STRING, "append");
@@ -191,6 +194,7 @@ pub(super) fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer 
         }
     }
     // Redis has no such change: to its clients the string was stored anew.
+    let _logged = cx.log_string(slot);
     cx.notify(EventClass::STRING, "set");
     Answer::Stored
 }

@@ -37,11 +37,13 @@ pub(super) fn set_expiry(cx: &mut KeyCx<'_>, slot: Slot, expiry: Expiry) {
             let was_to_expire = cx.entry(slot).deadline_ms().is_some();
             cx.set_deadline(slot, None);
             if was_to_expire {
+                let _logged = cx.log_deadline(slot);
                 cx.notify(EventClass::GENERIC, "persist");
             }
         }
         Expiry::At(ms) => {
             cx.set_deadline(slot, Some(ms));
+            let _logged = cx.log_deadline(slot);
             cx.notify(EventClass::GENERIC, "expire");
         }
         Expiry::Over => remove(cx),

@@ -105,6 +105,7 @@ pub static ALL: &[&Command] = &[
     &server::lolwut::LOLWUT,
     &server::memory::MEMORY,
     &server::monitor::MONITOR,
+    &server::rewrite::BGREWRITEAOF,
     &server::role::ROLE,
     &server::save::BGSAVE,
     &server::save::LASTSAVE,

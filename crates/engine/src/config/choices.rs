@@ -35,6 +35,22 @@ impl Choice for LogLevel {
     const ALL: &'static [Self] = &[Self::Debug, Self::Verbose, Self::Notice, Self::Warning, Self::Nothing];
 }
 
+/// When what was logged is synced to disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fsync {
+    /// Before a reply is sent.
+    Always,
+    /// Every second.
+    EverySecond,
+    /// Whenever the system likes.
+    No,
+}
+
+impl Choice for Fsync {
+    const NAMES: &'static [&'static str] = &["always", "everysec", "no"];
+    const ALL: &'static [Self] = &[Self::Always, Self::EverySecond, Self::No];
+}
+
 /// How a line of the log looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {

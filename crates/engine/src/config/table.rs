@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, Supervisor};
+use super::choices::{Access, ChannelDefault, Choice, Fsync, LogFormat, LogLevel, Supervisor};
 use super::live::{Config, Read};
 use super::setting::{
     At, Group, Guard,
@@ -288,8 +288,47 @@ settings! {
     }
     /// Whether every write is logged to disk.
     appendonly: bool {
-        name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence,
-        support: Support::Only { values: &["no"], reason: "Tenon has no append-only file; say appendonly no" }
+        name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
+    }
+    /// When what was logged is synced to disk: before a reply is sent, every second, or whenever the system likes.
+    appendfsync: Fsync {
+        name: "appendfsync", kind: Kind::Choice(Fsync::NAMES), initial: Is("everysec"), group: Group::Persistence
+    }
+    /// What the names of the log's files begin with.
+    appendfilename: Arc<str> {
+        name: "appendfilename", kind: Kind::FileName, initial: Is("appendonly.aof"), at: At::Start,
+        group: Group::Persistence
+    }
+    /// Directory of the log's files, in dir.
+    appenddirname: Arc<str> {
+        name: "appenddirname", kind: Kind::FileName, initial: Is("appendonlydir"), at: At::Start,
+        group: Group::Persistence
+    }
+    /// Whether nothing is synced while a snapshot is written: what is logged meanwhile may be lost.
+    no_appendfsync_on_rewrite: bool {
+        name: "no-appendfsync-on-rewrite", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
+    }
+    /// Growth of the log over its size after the last rewrite, in percent, at which it is rewritten; 0 for never.
+    auto_aof_rewrite_percentage: u32 {
+        name: "auto-aof-rewrite-percentage", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("100"),
+        group: Group::Persistence
+    }
+    /// Size below which the log is not rewritten by itself.
+    auto_aof_rewrite_min_size: u64 {
+        name: "auto-aof-rewrite-min-size", kind: Kind::Memory { min: 0 }, initial: Is("67108864"),
+        group: Group::Persistence
+    }
+    /// Whether a log whose end is torn is loaded up to there; else the server does not start.
+    aof_load_truncated: bool {
+        name: "aof-load-truncated", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
+    }
+    /// Whether the log says when its records were written.
+    aof_timestamp_enabled: bool {
+        name: "aof-timestamp-enabled", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
+    }
+    /// Whether a rewrite syncs what it has written every few megabytes, rather than all at its end.
+    aof_rewrite_incremental_fsync: bool {
+        name: "aof-rewrite-incremental-fsync", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
     }
     /// Name of the snapshot file in dir.
     dbfilename: Arc<str> {

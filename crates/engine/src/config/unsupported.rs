@@ -42,7 +42,7 @@ const fn renamed(name: &'static str, alias: &'static str, value: &'static str, r
 const REPLICATION: &str = "Tenon has no replication";
 const CLUSTER: &str = "Tenon has no cluster mode";
 const TLS: &str = "Tenon has no TLS";
-const AOF: &str = "Tenon has no append-only file";
+const AOF: &str = "Tenon writes the base of its append-only file as a snapshot, and always tidies up";
 const SYNC_FILES: &str = "Tenon has no replication, for which Redis writes such files";
 const PAYLOADS: &str = "Tenon believes nothing of what it loads, and checks all of it";
 const SYSLOG: &str = "Tenon logs to its standard output or a file";
@@ -116,16 +116,7 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("tls-protocols", "", TLS),
     fixed("tls-ciphers", "", TLS),
     fixed("tls-ciphersuites", "", TLS),
-    fixed("appendfilename", "appendonly.aof", AOF),
-    fixed("appenddirname", "appendonlydir", AOF),
-    fixed("appendfsync", "everysec", AOF),
-    fixed("no-appendfsync-on-rewrite", "no", AOF),
-    fixed("auto-aof-rewrite-percentage", "100", AOF),
-    fixed("auto-aof-rewrite-min-size", "67108864", AOF),
-    fixed("aof-load-truncated", "yes", AOF),
     fixed("aof-use-rdb-preamble", "yes", AOF),
-    fixed("aof-timestamp-enabled", "no", AOF),
-    fixed("aof-rewrite-incremental-fsync", "yes", AOF),
     fixed("aof-disable-auto-gc", "no", AOF),
     fixed("rdb-del-sync-files", "no", SYNC_FILES),
     fixed("sanitize-dump-payload", "no", PAYLOADS),

@@ -129,7 +129,7 @@ impl KeyCx<'_> {
                 }
                 self.store_collection(None, collection);
                 self.notify_of::<T>([event, second_event]);
-                Ok((result, Effect::Changed))
+                Ok((result, Effect::Verbatim))
             }
         }
     }
@@ -199,7 +199,7 @@ impl KeyCx<'_> {
             self.worker.discard(entry);
             self.notify(EventClass::GENERIC, "del");
         }
-        Ok((result, Effect::Changed))
+        Ok((result, Effect::Verbatim))
     }
 
     #[inline]
@@ -216,7 +216,7 @@ impl KeyCx<'_> {
         if !collection.is_empty() {
             self.put_collection(slot, collection, Deadline::Clear);
             self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
-            return Effect::Changed;
+            return Effect::Verbatim;
         }
         let was_there = self.delete();
         if was_there {
@@ -232,7 +232,7 @@ impl KeyCx<'_> {
         self.worker.discard(entry);
         self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
         self.notify(EventClass::GENERIC, "del");
-        Effect::Changed
+        Effect::Verbatim
     }
 
     fn store_collection<T: Collection>(&mut self, slot: Option<Slot>, collection: T) {
@@ -299,7 +299,7 @@ mod tests {
         let (engine, effects) = play([(false, b"f".to_vec())]);
         assert_eq!((effects, len(&engine)), (vec![Effect::Unchanged], None));
         let (engine, effects) = play([(true, b"f".to_vec()), (true, b"f".to_vec()), (false, b"f".to_vec())]);
-        assert_eq!(effects, [Effect::Changed, Effect::Unchanged, Effect::Changed]);
+        assert_eq!(effects, [Effect::Verbatim, Effect::Unchanged, Effect::Verbatim]);
         assert_eq!(len(&engine), None);
     }
 
@@ -309,7 +309,7 @@ mod tests {
         let field = |number: usize| vec![b'a' + (number % 26) as u8; 20 + number];
         for count in [1, 30, 40, 41, 60] {
             let (engine, effects) = play((0..count).map(|number| (true, field(number))));
-            assert!(effects.iter().all(|&effect| effect == Effect::Changed));
+            assert!(effects.iter().all(|&effect| effect == Effect::Verbatim));
             assert_eq!(len(&engine), Some(count));
             let steps = (0..count).map(|number| (true, field(number))).chain((0..count).map(|at| (false, field(at))));
             assert_eq!(len(&play(steps).0), None);

@@ -63,6 +63,7 @@ impl Engine {
             self.hand_over_string(worker, &mut state, database, hash, key);
         }
         let result = visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true });
+        self.commit(worker);
         drop(state);
         if !worker.ready.is_empty() {
             self.serve_ready(worker);
@@ -86,6 +87,18 @@ impl<'a> KeyCx<'a> {
     #[inline]
     pub fn now_ms(&self) -> u64 {
         self.worker.clock.now_ms
+    }
+
+    /// The present that deadlines are held against, in milliseconds since the UNIX epoch. While a log is read back none is
+    /// past: what expired then, it says itself.
+    #[inline]
+    pub fn expiry_now_ms(&self) -> u64 {
+        if self.worker.is_replaying { 0 } else { self.worker.clock.now_ms }
+    }
+
+    /// Whether a log is read back.
+    pub fn is_replaying(&self) -> bool {
+        self.worker.is_replaying
     }
 
     /// The database of the key.
@@ -153,6 +166,9 @@ impl<'a> KeyCx<'a> {
     fn expire(&mut self, slot: Slot) -> Option<Slot> {
         let (database, now_ms) = (self.database, self.now_ms());
         let entry = self.entry(slot);
+        if self.worker.is_replaying {
+            return Some(slot);
+        }
         if self.worker.keeps_expired && self.engine.pause.is_active() {
             return (!entry.is_past(now_ms)).then_some(slot);
         }

@@ -44,6 +44,11 @@ impl<'a> KeysCx<'a> {
         self.worker.clock.now_ms
     }
 
+    /// The present that deadlines are held against: see [`KeyCx::expiry_now_ms`].
+    pub fn expiry_now_ms(&self) -> u64 {
+        if self.worker.is_replaying { 0 } else { self.worker.clock.now_ms }
+    }
+
     /// The session's database.
     pub fn database(&self) -> usize {
         self.database
@@ -88,7 +93,7 @@ impl<'a> KeysCx<'a> {
         let state = self.held.shard_ref(self.engine.shards.index(hash));
         let keyspace = state.shard.database(self.database)?;
         let entry = keyspace.entry(keyspace.find(hash, key)?);
-        (!entry.is_past(self.now_ms())).then_some(entry)
+        (self.worker.is_replaying || !entry.is_past(self.now_ms())).then_some(entry)
     }
 
     /// One of the keys, in any database.

@@ -69,7 +69,7 @@ pub fn kind_of(value: ValueRef<'_>) -> u8 {
         View::List(_) => kind::LIST_QUICKLIST_2,
         // Redis 7.4 is the first that knows how.
         View::ExpiringHash(..) => kind::HASH_METADATA,
-        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed) => kind::HASH_LISTPACK,
+        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed.run) => kind::HASH_LISTPACK,
         View::Hash(_) => kind::HASH,
         View::Set(SetRef::Ints(_)) => kind::SET_INTSET,
         // Redis 7.0 knows no small sets of strings.
@@ -98,9 +98,9 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
             writer.length(chain.nodes() as u64);
             chain.iter_nodes().for_each(|node| write_node(writer, node));
         }
-        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed) => {
+        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed.run) => {
             let mut elements = ListpackBuf::new();
-            packed.iter().for_each(|element| elements.push_back(element.item));
+            packed.run.iter().for_each(|element| elements.push_back(element.item));
             writer.string(&listpack::written(elements.view()));
         }
         View::Hash(hash) => {

@@ -74,6 +74,11 @@ pub fn play(script: &Script, target: &mut dyn Target, mode: Mode) -> Outcome {
         }
     }
     outcome.failures.extend(player.leftovers());
+    drop(player);
+    if let Err(what) = target.finish() {
+        let came = what.lines().map(|line| format!("# {line}")).collect();
+        outcome.failures.push(Failure { line: 0, title: "at the end".to_owned(), expected: Vec::new(), came });
+    }
     outcome
 }
 

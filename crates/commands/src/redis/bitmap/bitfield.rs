@@ -195,13 +195,13 @@ fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut R
         Some(slot) => {
             if string::len(cx.string(slot)?) < len {
                 cx.write_at(slot, len - 1, Text::Bytes(&[0]));
-                effect = Effect::Changed;
+                effect = Effect::Verbatim;
             }
             slot
         }
         None => {
             cx.create_at(len - 1, &Text::Bytes(&[0]));
-            effect = Effect::Changed;
+            effect = Effect::Verbatim;
             cx.find().expect("it was just stored")
         }
     };
@@ -210,14 +210,14 @@ fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut R
         match run(cx, slot, operation) {
             Some((answer, changed)) => {
                 reply.int(answer);
-                if changed == Effect::Changed {
+                if changed == Effect::Verbatim {
                     effect = changed;
                 }
             }
             None => reply.null(),
         }
     }
-    if effect == Effect::Changed {
+    if effect == Effect::Verbatim {
         cx.notify(EventClass::STRING, "setbit");
     }
     Ok(effect)

@@ -38,5 +38,5 @@ fn move_key(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     cx.notify(EventClass::GENERIC, "move_from");
     cx.in_database(database).notify(EventClass::GENERIC, "move_to");
     reply.int(1);
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

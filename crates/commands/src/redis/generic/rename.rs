@@ -51,7 +51,7 @@ fn rename(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn renamenx(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let effect = give_name(cx, args, Existing::Keep)?;
-    reply.int((effect == Effect::Changed).into());
+    reply.int(effect.is_change().into());
     Ok(effect)
 }
 
@@ -70,5 +70,5 @@ fn give_name(cx: &mut KeysCx<'_>, args: &Args<'_>, existing: Existing) -> Result
     put(&mut cx.key(to), entry);
     cx.key(from).notify(EventClass::GENERIC, "rename_from");
     cx.key(to).notify(EventClass::GENERIC, "rename_to");
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

@@ -367,7 +367,8 @@ fn populate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         }
         cx.with_key(&key, |key| {
             if key.find().is_none() {
-                key.set(NewValue::Bytes(&value), Deadline::Clear);
+                let slot = key.store_in_slot(None, NewValue::Bytes(&value), Deadline::Clear, 0, None);
+                let _appended = key.log_string(slot);
             }
         });
     }

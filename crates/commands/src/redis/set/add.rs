@@ -94,5 +94,5 @@ fn smove(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         set.expect(args.get(3), 1, limits);
         Ok(Change::when(set.add(member, limits), "sadd", ()))
     })?;
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

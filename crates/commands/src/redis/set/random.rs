@@ -37,12 +37,19 @@ fn spop(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
 
 fn pop_one(cx: &mut KeyCx<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let mut random = cx.worker().random_source();
+    let (logs, mut gone) = (cx.logs(), Vec::new());
     let outcome = cx.update_existing(|set: &mut Set| {
-        let popped = set.pop(|| random.bits(), |member| bulk_item(reply, member));
+        let popped = set.pop(
+            || random.bits(),
+            |member| {
+                gone.extend(logs.then(|| member.to_vec()));
+                bulk_item(reply, member);
+            },
+        );
         Ok(Change::when(popped.is_some(), "spop", ()))
     })?;
     match outcome {
-        Some(((), effect)) => Ok(effect),
+        Some(((), effect)) => Ok(if effect.is_change() { log_removed(cx, &gone) } else { effect }),
         None => {
             reply.null();
             Ok(Effect::Unchanged)
@@ -60,13 +67,34 @@ fn pop_many(cx: &mut KeyCx<'_>, count: usize, reply: &mut Reply<'_>) -> Result<E
     reply.set(count.min(set.len()));
     if count >= set.len() {
         set.for_each(|member| bulk_item(reply, member));
-        return Ok(cx.take_collection::<Set>(slot, "spop"));
+        let _taken = cx.take_collection::<Set>(slot, "spop");
+        return Ok(cx.log_deleted());
     }
+    let (logs, mut gone) = (cx.logs(), Vec::new());
     let outcome = cx.update_existing(|set: &mut Set| {
-        set.pop_many(count, || random.bits(), |member| bulk_item(reply, member));
+        set.pop_many(
+            count,
+            || random.bits(),
+            |member| {
+                gone.extend(logs.then(|| member.to_vec()));
+                bulk_item(reply, member);
+            },
+        );
         Ok(Change::when(count > 0, "spop", ()))
     })?;
-    Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
+    Ok(match outcome {
+        Some(((), effect)) if effect.is_change() => log_removed(cx, &gone),
+        _ => Effect::Unchanged,
+    })
+}
+
+/// Puts down which members chance has taken out.
+fn log_removed(cx: &mut KeyCx<'_>, members: &[Vec<u8>]) -> Effect {
+    if members.is_empty() {
+        return Effect::As;
+    }
+    let key = cx.key;
+    cx.log_of(&["SREM".into(), key.into()], members.iter().map(|member| member.as_slice().into()))
 }
 
 /// Gives random members.

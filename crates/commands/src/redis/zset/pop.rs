@@ -130,6 +130,19 @@ pub(super) fn take_off(
     Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
 }
 
+/// Puts down that so many members, or one, were taken off the sorted set.
+pub(super) fn log_pop(cx: &mut KeyCx<'_>, direction: Direction, count: Option<usize>) -> Effect {
+    let key = cx.key;
+    let name = match direction {
+        Direction::Ascending => "ZPOPMIN",
+        Direction::Descending => "ZPOPMAX",
+    };
+    match count {
+        None => cx.log(&[name.into(), key.into()]),
+        Some(count) => cx.log(&[name.into(), key.into(), (count as u64).into()]),
+    }
+}
+
 /// What ZMPOP and BZMPOP are asked for.
 pub(super) type Multiple = PopArgs<Direction>;
 
@@ -162,12 +175,12 @@ impl Multiple {
             reply.array(2);
             reply.bulk(key);
             reply.array(count);
-            let effect = take_off(&mut cx, slot, count, self.side, |member, score| {
+            let _taken = take_off(&mut cx, slot, count, self.side, |member, score| {
                 reply.array(2);
                 bulk_item(reply, member);
                 reply.double(score);
             })?;
-            return Ok(Some(effect));
+            return Ok(Some(log_pop(&mut cx, self.side, Some(count))));
         }
         Ok(None)
     }

@@ -120,6 +120,7 @@ impl Round {
                     cx.hand_over();
                     cx.delete();
                     cx.notify(EventClass::GENERIC, "del");
+                    let _appended = cx.log_deleted();
                     None
                 }
                 Some(now) => Some(now),
