@@ -183,6 +183,11 @@ impl Client {
         Roles::from_bits(self.roles.load(Ordering::Relaxed))
     }
 
+    /// Says what it does beside asking and being answered.
+    pub fn set_roles(&self, roles: Roles) {
+        self.roles.store(roles.bits(), Ordering::Relaxed);
+    }
+
     /// Whose limits hold for its output.
     pub fn class(&self) -> ClientClass {
         if self.roles().has(Roles::SUBSCRIBER) { ClientClass::Pubsub } else { ClientClass::Normal }
@@ -232,6 +237,11 @@ impl Clients {
         let client = Arc::new(Client::new(id, info, now_ms));
         self.all.lock().insert(id, Arc::clone(&client));
         client
+    }
+
+    /// A client that is in no list: one of whom nothing is known but one request.
+    pub fn unlisted(&self, info: ClientInfo, now_ms: u64) -> Arc<Client> {
+        Arc::new(Client::new(self.next_id.fetch_add(1, Ordering::Relaxed) + 1, info, now_ms))
     }
 
     /// Takes a client away.

@@ -1,6 +1,6 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
-use crate::acl::Acl;
+use crate::acl::{Acl, PasswordFile};
 use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
@@ -14,6 +14,7 @@ use crate::hotkeys::HotKeys;
 use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
+use crate::loading::Loading;
 use crate::monitor::Monitors;
 use crate::onlookers::Onlookers;
 use crate::pause::Pause;
@@ -31,6 +32,7 @@ use crate::stats::WorkerStats;
 use crate::table::CommandTable;
 use crate::tracking::Tracking;
 use crate::unsent::Unsent;
+use crate::watchers::Watchers;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -68,6 +70,8 @@ pub struct Engine {
     pub scripts: Scripts,
     /// The clients that see every command.
     pub monitors: Monitors,
+    /// The memcached clients that see what others do.
+    pub watchers: Watchers,
     /// The search for busy keys.
     pub hotkeys: HotKeys,
     /// The largest keys.
@@ -80,6 +84,8 @@ pub struct Engine {
     pub pubsub: PubSub,
     /// The users, and what was refused to them.
     pub acl: Acl,
+    /// Names and passwords for memcached's clients.
+    pub(crate) password_file: PasswordFile,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Why writes are refused.
@@ -90,6 +96,8 @@ pub struct Engine {
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
     pub(crate) clients_sized_ms: AtomicU64,
+    /// Data that comes from files.
+    pub loading: Loading,
     /// Clients that wait for keys.
     pub blocking: Blocking,
     /// What commands have done outside of this process.
@@ -175,6 +183,7 @@ impl Engine {
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
             acl: Acl::new(&config, &commands),
+            password_file: PasswordFile::default(),
             config_applying: Mutex::default(),
             shards,
             config,
@@ -182,12 +191,14 @@ impl Engine {
             clients: Clients::default(),
             scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
+            watchers: Watchers::default(),
             hotkeys: HotKeys::default(),
             large: LargeKeys::default(),
             onlookers: Onlookers::default(),
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            loading: Loading::default(),
             refusals: Refusals::default(),
             held_replies: HeldReplies::default(),
             blocking: Blocking::new(workers),
@@ -307,12 +318,24 @@ impl Engine {
         self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Has CAS tokens go on from this one at least.
+    pub(crate) fn raise_cas(&self, least: u64) {
+        self.next_cas.fetch_max(least, Ordering::Relaxed);
+    }
+
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
         self.follow_journal(worker);
         worker.client = 0;
-        let next = if self.housekeeping.load(Ordering::Relaxed) { self.keep_house(worker) } else { PAUSED_TICK };
+        let next = if self.is_loading() {
+            // Data that is not whole is left as it is.
+            self.load_tick(worker)
+        } else if self.housekeeping.load(Ordering::Relaxed) {
+            self.keep_house(worker)
+        } else {
+            PAUSED_TICK
+        };
         worker.sweep();
         for key in self.pause.end_if_due(worker.clock.now_ms) {
             self.clients.tell(key, Message::Unpause);
@@ -373,12 +396,11 @@ impl Engine {
         let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
         for (index, Changed { setting, .. }) in changed.iter().enumerate() {
-            let Some(apply) = self.config_hook.get() else { break };
-            if let Err(error) = apply(setting) {
+            if let Err(error) = self.make_hold(setting) {
                 let name = setting.name;
                 self.config.restore(&changed);
                 for applied in &changed[..index] {
-                    if let Err(error) = apply(applied.setting) {
+                    if let Err(error) = self.make_hold(applied.setting) {
                         tracing::error!("{} is not what it was: {error}", applied.setting.name);
                     }
                 }
@@ -390,10 +412,24 @@ impl Engine {
                 SettingId::requirepass => self.apply_requirepass(),
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
                 SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
+                SettingId::appendfsync | SettingId::no_appendfsync_on_rewrite | SettingId::aof_timestamp_enabled => {
+                    self.follow_aof_settings()
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Makes a setting hold that may not be made to.
+    fn make_hold(&self, setting: &'static Setting) -> Result<(), ValueError> {
+        if setting.id == SettingId::appendonly {
+            return self.follow_appendonly().map_err(|why| {
+                tracing::error!("the append-only file cannot begin: {why}");
+                ValueError::CannotLog
+            });
+        }
+        self.config_hook.get().map_or(Ok(()), |apply| apply(setting))
     }
 
     /// Changes of keys since the start.

@@ -517,8 +517,8 @@ impl Engine {
         true
     }
 
-    /// Whether nothing stands between a plain session's commands and their run: no pause, no busy script, and nobody who
-    /// watches.
+    /// Whether nothing stands between a plain session's commands and their run: no pause, no busy script, no loading, and
+    /// nobody who watches.
     #[inline]
     fn is_undisturbed(&self) -> bool {
         !self.pause.holds_up() && !self.onlookers.are_there()
@@ -584,7 +584,8 @@ impl Engine {
         self.acl_guard(worker, session, resolved, args, context)?;
         // Within MULTI every command takes memory: its place in the queue.
         let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
-        if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
+        let is_loading = self.is_loading();
+        if (is_queued || flags.any(Flags::DENY_OOM)) && !is_loading && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         // As in Redis PING is refused as well: health checks are to see it.
@@ -596,6 +597,9 @@ impl Engine {
         }
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
+        }
+        if is_loading && !flags.any(Flags::LOADING) {
+            return Err(CmdError::Loading);
         }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.

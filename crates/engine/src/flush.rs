@@ -109,6 +109,7 @@ impl ServerCx<'_> {
                 true
             });
             if any_keys {
+                worker.stats.changed();
                 engine.log(worker, 0, &["SWAPDB".into(), (a as u64).into(), (b as u64).into()]);
             }
             engine.large.swap(a, b);

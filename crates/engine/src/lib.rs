@@ -32,6 +32,7 @@ pub mod journal;
 pub mod keys;
 pub mod large;
 pub mod latency;
+pub mod loading;
 mod locking;
 pub mod long_double;
 pub mod meanwhile;
@@ -66,6 +67,7 @@ pub mod transaction;
 pub mod unsent;
 pub mod version;
 pub mod watch;
+pub mod watchers;
 pub mod worker;
 
 pub use engine::Engine;

@@ -15,8 +15,8 @@ use tenon_store::entry::ValueRef;
 
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
-/// What stands before memcached's client flags of the value that the next command stores.
-pub(crate) const FLAGS_ANNOTATION: &[u8] = b"#TENON:FLAGS ";
+/// What stands, behind the `#`, before memcached's client flags of the value that the next command stores.
+pub(crate) const FLAGS_ANNOTATION: &[u8] = b"TENON:FLAGS ";
 /// Buffers that have grown beyond this are not kept, in bytes.
 const KEPT_MAX: usize = 1 << 20;
 
@@ -219,6 +219,7 @@ impl Record {
     /// Says of the next command that the value which it stores has these client flags.
     pub(crate) fn annotate_flags(&mut self, flags: u32) {
         if flags != 0 {
+            self.bytes.push(b'#');
             self.bytes.extend_from_slice(FLAGS_ANNOTATION);
             self.bytes.extend_from_slice(itoa::Buffer::new().format(flags).as_bytes());
             self.bytes.extend_from_slice(b"\r\n");

@@ -87,8 +87,10 @@ impl<'e> Replayer<'e> {
         self.queue.is_some()
     }
 
-    /// Takes note of a line that begins with `#`, given without its end. Those that are not Tenon's say nothing.
+    /// Takes note of a line that begins with `#`, given with or without that, and without its end. Those that are not
+    /// Tenon's say nothing.
     pub fn annotation(&mut self, line: &[u8]) {
+        let line = line.strip_prefix(b"#").unwrap_or(line);
         let number = line.strip_prefix(FLAGS_ANNOTATION).and_then(|text| std::str::from_utf8(text).ok());
         if let Some(flags) = number.and_then(|text| text.trim_end().parse().ok()) {
             self.annotation.flags = flags;

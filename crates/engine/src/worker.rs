@@ -64,6 +64,8 @@ pub struct Worker {
     random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
+    /// The number of its socket.
+    client_fd: i32,
     /// Keys that were changed and have not been told to those who listen to prefixes, each with who changed it.
     pub(crate) broadcasts: Vec<(Box<[u8]>, u64)>,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
@@ -98,6 +100,7 @@ impl Worker {
             waits_for_snapshot: false,
             random: Random::new(seed),
             client: 0,
+            client_fd: 0,
             broadcasts: Vec::new(),
             garbage: Vec::new(),
             large_garbage: Vec::new(),
@@ -109,6 +112,12 @@ impl Worker {
     #[inline]
     pub fn serve(&mut self, client: &Client) {
         self.client = client.id;
+        self.client_fd = client.info.fd;
+    }
+
+    /// The socket of the client whose commands run, as its connection is numbered.
+    pub fn client_fd(&self) -> i32 {
+        self.client_fd
     }
 
     /// Takes out the lists that batches are parsed into; they are empty.

@@ -37,7 +37,7 @@ mod writer;
 
 pub use event::{Event, Hooks, NoHooks};
 pub use shared::Statistics;
-pub use trouble::Reason;
+pub use trouble::{Reason, words};
 
 use crate::files::File;
 use shared::Shared;

@@ -3,3 +3,5 @@
 
 pub mod aof;
 pub mod rdb;
+
+pub use tenon_journal as journal;

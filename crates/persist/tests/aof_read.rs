@@ -83,12 +83,11 @@ fn a_file_cut_anywhere_is_valid_up_to_its_last_whole_record() {
         let (text, end) = read(&sample.as_bytes()[..cut]);
         let whole = ends.iter().rposition(|&end| end <= cut).expect("zero is there");
         assert_eq!(text.lines().count(), whole, "cut at {cut}");
-        let is_clean = [0, 16, 39, 55, 81, 173, 189].contains(&cut);
-        let expected = match () {
-            () if is_clean => format!("end at {cut}"),
-            () => format!("truncated, valid up to {}", ends[whole]),
-        };
+        let is_clean = [0, 16, 39, 81, 173, 189].contains(&cut);
+        let expected =
+            if is_clean { format!("end at {cut}") } else { format!("truncated, valid up to {}", ends[whole]) };
         assert!(end.starts_with(&expected), "cut at {cut}: {end}");
+        // An annotation about the next command (cut at 55) goes with it.
         // Where EXEC is all that is missing, it is said.
         assert_eq!(end.ends_with(", no EXEC"), [96, 123, 139, 159].contains(&cut), "cut at {cut}: {end}");
     }

@@ -398,6 +398,14 @@ impl<'a> EntryRef<'a> {
         unsafe { slab::is_draining(self.0, self.size()) }
     }
 
+    /// Whether the value is a string.
+    pub fn is_string(self) -> bool {
+        match self.value() {
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => true,
+            ValueRef::Packed(..) | ValueRef::Object(_) => false,
+        }
+    }
+
     /// The number of the slab's class that the entry is in (`slab::class_number`).
     pub fn size_class(self) -> usize {
         slab::class_number(self.size())

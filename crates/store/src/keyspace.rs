@@ -191,6 +191,11 @@ impl Keyspace {
         self.table.get_mut(slot)
     }
 
+    /// Makes room for so many keys in all at once.
+    pub fn reserve(&mut self, keys: u32) {
+        self.table.reserve(keys);
+    }
+
     /// Adds a key that is not there.
     pub fn insert(&mut self, hash: KeyHash, key: &[u8], value: NewValue<'_>, meta: &Meta, now_ms: u64) -> Slot {
         debug_assert!(self.find(hash, key).is_none(), "the key is not there yet");

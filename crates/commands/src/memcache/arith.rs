@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::verb::TextCommand;
+use super::watch;
 use tenon_engine::context::KeyCx;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
@@ -27,7 +28,9 @@ pub static DECR: TextCommand = TextCommand {
 
 /// Changes a counter.
 pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answer {
-    let Some(slot) = cx.find_for_write() else {
+    let slot = cx.find_for_write();
+    watch::fetched(cx, slot);
+    let Some(slot) = slot else {
         count_miss(cx, verb);
         return Answer::NotFound;
     };

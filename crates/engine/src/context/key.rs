@@ -443,6 +443,15 @@ impl<'a> KeyCx<'a> {
         self.entry_mut(slot).set_access(meta.access);
     }
 
+    /// Adds the key, which is not there, as a file has it: nobody is told, and nothing is counted.
+    pub(crate) fn insert_loaded(&mut self, value: NewValue<'_>, meta: &Meta) {
+        let now_ms = self.now_ms();
+        let (hash, key) = (self.hash, self.key);
+        let slot = self.keyspace_mut().insert(hash, key, value, meta, now_ms);
+        self.due_changed(slot, None);
+        self.note_size(slot, 0);
+    }
+
     /// Gives the key another value in place of an equal one of the same type: deadline and flags stay, a CAS token is
     /// void.
     pub fn rewrite(&mut self, slot: Slot, value: NewValue<'_>) {
@@ -563,6 +572,11 @@ impl<'a> KeyCx<'a> {
         if self.keyspace_mut().members_changed(slot, now_ms) {
             self.due_changed(slot, before);
         }
+    }
+
+    /// Counts so many changes (for save points) beside the one that every change of a key is, or fewer.
+    pub fn count_changes(&mut self, more: i64) {
+        self.worker.stats.all.changes.add(more as u64);
     }
 
     /// What every change of a key entails beside the change.

@@ -36,6 +36,11 @@ pub struct ServerCx<'a> {
 }
 
 impl ServerCx<'_> {
+    /// Whether shards are held already: the command runs within a transaction or a script.
+    pub fn holds_shards(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// Keeps argument `index`, a password for example, out of the slow log.
     pub fn keep_secret(&mut self, index: usize) {
         self.worker.secrets.push(index);

@@ -86,6 +86,26 @@ impl Engine {
         })
     }
 
+    /// Runs the code of a library that a file has, and makes its functions known.
+    ///
+    /// # Errors
+    /// As `function_load`.
+    pub(crate) fn add_library(
+        &self,
+        worker: &mut Worker,
+        code: &[u8],
+        on_existing: OnExisting,
+    ) -> Result<(), CmdError> {
+        let mut interpreters = worker.interpreters.take().unwrap_or_default();
+        let shelf = self.scripts.libraries.shelf();
+        let library = self.read_library(&mut interpreters, code, &shelf, on_existing);
+        let (eval, functions) = interpreters.memory();
+        self.scripts.note_memory(worker.index, eval, functions);
+        worker.interpreters = Some(interpreters);
+        let (library, _) = library?;
+        self.scripts.libraries.change(|shelf| shelf.add(library))
+    }
+
     /// Runs a library's code in this worker: the library, and what it registers here.
     fn read_library(
         &self,

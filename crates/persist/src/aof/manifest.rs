@@ -212,10 +212,11 @@ fn trim(line: &[u8]) -> &[u8] {
     &line[start..end]
 }
 
-/// Redis's `sdsneedsrepr`.
+/// Redis's `sdsneedsrepr`, and single quotes, which Redis writes as they are and then cannot read.
 fn needs_quotes(name: &[u8]) -> bool {
-    let special =
-        |byte: u8| matches!(byte, b'\\' | b'"' | b'\n' | b'\r' | b'\t' | 0x07 | 0x08) || !byte.is_ascii_graphic();
+    let special = |byte: u8| {
+        matches!(byte, b'\\' | b'"' | b'\'' | b'\n' | b'\r' | b'\t' | 0x07 | 0x08) || !byte.is_ascii_graphic()
+    };
     name.is_empty() || name.iter().any(|&byte| special(byte))
 }
 

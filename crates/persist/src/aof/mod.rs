@@ -13,3 +13,5 @@ pub use directory::{Directory, OpenError, Part};
 pub use manifest::{Manifest, ManifestError};
 pub use names::Names;
 pub use read::{Command, ReadError, Reader, Record, is_rdb};
+
+use tenon_journal::log::words as words_of_error;

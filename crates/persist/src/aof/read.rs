@@ -93,6 +93,35 @@ impl std::fmt::Display for Fault {
     }
 }
 
+/// What is missing at the end of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// The rest of a line, or an argument that should follow, or a command behind its annotations.
+    Line,
+    /// Bytes of an argument and its line end.
+    Bytes {
+        /// How many should be there.
+        expected: u64,
+        /// How many are.
+        got: u64,
+    },
+    /// The end of a transaction.
+    Exec,
+    /// Everything: there are only zeros.
+    Zeros,
+}
+
+impl std::fmt::Display for Tail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Tail::Line => f.write_str("Reached EOF within a record"),
+            Tail::Bytes { expected, got } => write!(f, "Expected to read {expected} bytes, got {got} bytes"),
+            Tail::Exec => f.write_str("Reached EOF before reading EXEC for MULTI"),
+            Tail::Zeros => f.write_str("Only zeros follow"),
+        }
+    }
+}
+
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> ReadError {
         ReadError::Read(error)
@@ -129,6 +158,10 @@ pub struct Reader<R> {
     /// How many bytes of the buffer were looked at.
     at: usize,
     has_ended: bool,
+    /// Line ends of commands so far.
+    lines: u64,
+    /// Where the file ended within a record, and what is missing.
+    tail: Option<(u64, Tail)>,
     args: Vec<Range<usize>>,
     annotations: Vec<Range<usize>>,
     commands: Vec<CommandSpan>,
@@ -149,6 +182,8 @@ impl<R: Read> Reader<R> {
             buffer: Vec::new(),
             at: 0,
             has_ended: false,
+            lines: 0,
+            tail: None,
             args: Vec::new(),
             annotations: Vec::new(),
             commands: Vec::new(),
@@ -165,6 +200,16 @@ impl<R: Read> Reader<R> {
     /// Where the last whole record ended.
     pub fn valid_up_to(&self) -> u64 {
         self.offset
+    }
+
+    /// Lines of commands that were read, also of one that is not whole.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Behind [`ReadError::Truncated`]: where more should have come, and what.
+    pub fn tail(&self) -> Option<(u64, Tail)> {
+        self.tail
     }
 
     /// The next record; nothing where the file ends behind a whole one.
@@ -189,6 +234,7 @@ impl<R: Read> Reader<R> {
             }
             // Of a block that never reached the disk only its length may have: zeros to the end are no format.
             Err(ReadError::Format { at, .. }) if self.is_zero_from(at)? => {
+                self.tail = Some((at, Tail::Zeros));
                 Err(ReadError::Truncated { valid_up_to: self.offset, in_transaction: false })
             }
             Err(error) => Err(error),
@@ -215,7 +261,12 @@ impl<R: Read> Reader<R> {
         loop {
             match self.piece()? {
                 Piece::End if in_transaction => {
+                    self.tail = Some((self.offset + self.at as u64, Tail::Exec));
                     return Err(ReadError::Truncated { valid_up_to: self.offset, in_transaction });
+                }
+                // An annotation that is about the next command must not come to be about another one.
+                Piece::End if self.annotations.iter().any(|text| !self.buffer[text.clone()].starts_with(b"TS:")) => {
+                    return Err(self.truncated(Tail::Line));
                 }
                 Piece::End => return Ok(None),
                 Piece::Annotation(text) => self.annotations.push(text),
@@ -275,7 +326,8 @@ impl<R: Read> Reader<R> {
         let len = u64::try_from(number).ok().filter(|&len| len <= self.bulk_len_max);
         let len = len.and_then(|len| usize::try_from(len).ok()).ok_or(self.format(at, Fault::Number(number)))?;
         if !self.has(len + 2)? {
-            return Err(self.truncated());
+            let got = (self.buffer.len() - self.at) as u64;
+            return Err(self.truncated(Tail::Bytes { expected: len as u64 + 2, got }));
         }
         let arg = self.at..self.at + len;
         let got = [self.buffer[arg.end], self.buffer[arg.end + 1]];
@@ -285,6 +337,7 @@ impl<R: Read> Reader<R> {
             return Err(self.format(at, Fault::ExpectedLineEnd { got }));
         }
         self.at = arg.end + 2;
+        self.lines += 1;
         Ok(arg)
     }
 
@@ -292,13 +345,14 @@ impl<R: Read> Reader<R> {
     fn number(&mut self, sigil: u8) -> Result<i64, ReadError> {
         let at = self.at;
         if !self.has(1)? {
-            return Err(self.truncated());
+            return Err(self.truncated(Tail::Line));
         }
         if self.buffer[at] != sigil {
             let fault = Fault::Expected { prefix: char::from(sigil), got: self.buffer[at] };
             return Err(self.format(at, fault));
         }
         let line = self.line(NUMBER_MAX, Fault::NoNumber)?;
+        self.lines += 1;
         let digits = std::str::from_utf8(&self.buffer[line.start + 1..line.end]).ok();
         digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| {
             // The place where it stops to be a number, for zeros that begin there.
@@ -321,7 +375,10 @@ impl<R: Read> Reader<R> {
             }
             if !self.has(looked - start + 1)? {
                 let zeros = self.buffer[start..].iter().position(|&byte| byte == 0);
-                return Err(zeros.map_or(self.truncated(), |at| self.format(start + at, too_long)));
+                return Err(match zeros {
+                    Some(at) => self.format(start + at, too_long),
+                    None => self.truncated(Tail::Line),
+                });
             }
         };
         if end - start >= len_max {
@@ -372,7 +429,8 @@ impl<R: Read> Reader<R> {
         ReadError::Format { at: self.offset + at as u64, valid_up_to: self.offset, fault }
     }
 
-    fn truncated(&self) -> ReadError {
+    fn truncated(&mut self, tail: Tail) -> ReadError {
+        self.tail = Some((self.offset + self.at as u64, tail));
         ReadError::Truncated { valid_up_to: self.offset, in_transaction: false }
     }
 }

@@ -7,6 +7,7 @@
 //! ```
 
 use super::build::set_deadline;
+use super::file::opcode::AUXILIARY;
 use super::{DecodeError, Value};
 use std::ops::Range;
 use tenon_store::entry::ValueRef;
@@ -14,10 +15,13 @@ use tenon_store::types::{MemberDeadlines, Object};
 use tenon_wire::rdb::{Compression, Reader, Writer};
 use tenon_wire::resp::number::parse_i64;
 
-/// What stands before an auxiliary field (`RDB_OPCODE_AUX`).
-const AUXILIARY: u8 = 0xFA;
 const CLIENT_FLAGS: &[u8] = b"tenon-client-flags";
 const MEMBER_DEADLINES: &[u8] = b"tenon-member-deadlines";
+
+/// Whether an auxiliary field of this name is about the value before it.
+pub(super) fn is_of_value(name: &[u8]) -> bool {
+    name == CLIENT_FLAGS || name == MEMBER_DEADLINES
+}
 
 /// Writes the flags of memcached's clients, if there are any.
 pub(super) fn write_client_flags(writer: &mut Writer<'_>, client_flags: u32) {
@@ -89,7 +93,8 @@ fn read_deadlines(mut bytes: &[u8], value: &mut Value) -> Result<(), DecodeError
         match value {
             Value::Set(set) => set_deadline(set, &member, deadline_ms)?,
             Value::Zset(zset) => set_deadline(zset, &member, deadline_ms)?,
-            Value::String(_) | Value::List(_) | Value::Hash(_) | Value::Stream(_) => {
+            Value::Hash(hash) => set_deadline(hash, &member, deadline_ms)?,
+            Value::String(_) | Value::List(_) | Value::Stream(_) => {
                 return Err(DecodeError::malformed("deadlines of members follow a value that has none"));
             }
         }

@@ -189,7 +189,7 @@ fn read(cx: &mut KeyCx<'_>, operations: &[Operation], reply: &mut Reply<'_>) -> 
 
 /// Runs operations of which some write, on a string that is to have at least `len` bytes.
 fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let mut effect = Effect::Unchanged;
+    let (mut effect, mut is_new) = (Effect::Unchanged, false);
     // As in Redis the string grows even when every operation fails.
     let slot = match cx.find_for_write() {
         Some(slot) => {
@@ -201,7 +201,7 @@ fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut R
         }
         None => {
             cx.create_at(len - 1, &Text::Bytes(&[0]));
-            effect = Effect::Verbatim;
+            (effect, is_new) = (Effect::Verbatim, true);
             cx.find().expect("it was just stored")
         }
     };
@@ -212,6 +212,8 @@ fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut R
                 reply.int(answer);
                 if changed == Effect::Verbatim {
                     effect = changed;
+                    // To make the string and to write into it is one change.
+                    cx.count_changes(-i64::from(std::mem::take(&mut is_new)));
                 }
             }
             None => reply.null(),

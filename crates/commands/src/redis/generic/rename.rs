@@ -68,6 +68,8 @@ fn give_name(cx: &mut KeysCx<'_>, args: &Args<'_>, existing: Existing) -> Result
     let slot = source.find().expect("it was there at this instant");
     let entry = source.take(slot);
     put(&mut cx.key(to), entry);
+    // That the one is gone and the other there is one change.
+    cx.key(from).count_changes(-1);
     cx.key(from).notify(EventClass::GENERIC, "rename_from");
     cx.key(to).notify(EventClass::GENERIC, "rename_to");
     Ok(Effect::Verbatim)

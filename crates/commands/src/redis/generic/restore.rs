@@ -123,7 +123,8 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     cx.notify(EventClass::GENERIC, "restore");
     reply.ok();
     let key = cx.key;
-    let slot = cx.find().expect("it was just stored");
+    // As it came, with members that may be past their deadlines: what becomes of those is told when they go.
+    let slot = cx.find_as_it_is().expect("it was just stored");
     Ok(match (cx.string(slot), deadline_ms) {
         (Ok(_), _) => cx.log_string(slot),
         (Err(_), None) => cx.log(&["RESTORE".into(), key.into(), "0".into(), args.get(3).into(), "REPLACE".into()]),

@@ -121,7 +121,7 @@ pub(super) fn pop_many(
         };
         list.remove(from, count);
         list.shrunk(&limits);
-        Ok(Change::made(pop_event(end), ()))
+        Ok(Change::made(pop_event(end), ()).times(count))
     })?;
     Ok(updated.map(|((), effect)| effect))
 }

@@ -1,6 +1,7 @@
 //! DEBUG: what test suites use to look inside, where `enable-debug-command` lets them.
 
 use super::debug_protocol::reply_type;
+use super::debug_reload;
 use super::digest::Digest;
 use crate::redis::generic::object::{encoding_name, reference_count};
 use crate::redis::help::{reply_help, wrong_form};
@@ -131,6 +132,7 @@ static SUBCOMMANDS: &[Subcommand] = &[
         ],
         run: quicklist_packed_threshold,
     },
+    Subcommand { name: "RELOAD", args: (2, usize::MAX), help: debug_reload::HELP, run: debug_reload::reload },
     Subcommand {
         name: "SET-ACTIVE-EXPIRE",
         args: (3, 3),

@@ -64,10 +64,12 @@ fn pop_many(cx: &mut KeyCx<'_>, count: usize, reply: &mut Reply<'_>) -> Result<E
         return Ok(Effect::Unchanged);
     };
     let set = cx.collection::<Set>(slot)?;
-    reply.set(count.min(set.len()));
-    if count >= set.len() {
+    let len = set.len();
+    reply.set(count.min(len));
+    if count >= len {
         set.for_each(|member| bulk_item(reply, member));
         let _taken = cx.take_collection::<Set>(slot, "spop");
+        cx.count_changes(len as i64 - 1);
         return Ok(cx.log_deleted());
     }
     let (logs, mut gone) = (cx.logs(), Vec::new());
@@ -80,7 +82,7 @@ fn pop_many(cx: &mut KeyCx<'_>, count: usize, reply: &mut Reply<'_>) -> Result<E
                 bulk_item(reply, member);
             },
         );
-        Ok(Change::when(count > 0, "spop", ()))
+        Ok(Change::when(count > 0, "spop", ()).times(count))
     })?;
     Ok(match outcome {
         Some(((), effect)) if effect.is_change() => log_removed(cx, &gone),

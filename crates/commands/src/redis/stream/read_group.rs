@@ -121,7 +121,8 @@ impl Delivery<'_> {
         };
         deliveries.is_new_consumer = is_new;
         match (is_new, given) {
-            (true, _) => Change::aside(Some("xgroup-createconsumer"), deliveries),
+            (true, 0) => Change::aside(Some("xgroup-createconsumer"), deliveries),
+            (true, _) => Change::aside(Some("xgroup-createconsumer"), deliveries).times(2),
             (false, 0) => Change::nothing(deliveries),
             (false, _) => Change::aside(None, deliveries),
         }

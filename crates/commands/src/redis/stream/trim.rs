@@ -26,7 +26,7 @@ fn xtrim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let trimming = parse_trim(args, cx.engine())?;
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let (count, taken) = stream.trim(trimming.trim, trimming.references);
-        Ok(Change::when(count > 0, "xtrim", (count, taken, stream.len())))
+        Ok(Change::when(count > 0, "xtrim", (count, taken, stream.len())).times(count as usize))
     })?;
     let Some(((count, taken, len), effect)) = outcome else {
         reply.int(0);

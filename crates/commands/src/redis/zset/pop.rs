@@ -116,7 +116,9 @@ pub(super) fn take_off(
     let zset = cx.collection::<Zset>(slot)?;
     if count == zset.len() {
         zset.for_each_in(0..count, direction, visit);
-        return Ok(cx.take_collection::<Zset>(slot, event));
+        let effect = cx.take_collection::<Zset>(slot, event);
+        cx.count_changes(count as i64 - 1);
+        return Ok(effect);
     }
     let outcome = cx.update_existing(|zset: &mut Zset| {
         let len = zset.view().len();
@@ -125,7 +127,7 @@ pub(super) fn take_off(
             Direction::Descending => len - count..len,
         };
         zset.remove_ranks(ranks, direction, &mut visit);
-        Ok(Change::when(count > 0, event, ()))
+        Ok(Change::when(count > 0, event, ()).times(count))
     })?;
     Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
 }
