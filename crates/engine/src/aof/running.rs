@@ -2,7 +2,7 @@
 
 use super::hooks::LogHooks;
 use super::rewrite::Rewrites;
-use crate::config::Fsync;
+use crate::config::{Access, Fsync};
 use crate::engine::Engine;
 use crate::journal::Journal;
 use parking_lot::{Mutex, RwLock};
@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tenon_journal::files::{Disk, Files};
+use tenon_journal::files::fault::Plan;
+use tenon_journal::files::{Disk, Faulty, Files};
 use tenon_journal::{Policy, Settings};
 use tenon_persist::aof::append_only::Statistics;
 use tenon_persist::aof::{AppendOnly, Directory, Names, OpenError};
@@ -25,8 +26,10 @@ pub struct Aof {
     pub(super) rewrites: Mutex<Rewrites>,
     /// A rewrite is to begin as soon as nothing stands against it.
     pub(super) wanted: AtomicBool,
-    /// The file system, where it is not the machine's.
+    /// The file system.
     files: OnceLock<Arc<dyn Files>>,
+    /// The same, where it is one that can be made to fail.
+    faulty: OnceLock<Faulty<Disk>>,
 }
 
 /// Figures for INFO.
@@ -73,17 +76,28 @@ fn policy_of(fsync: Fsync) -> Policy {
 }
 
 impl Engine {
-    /// The file system that the log lies on.
+    /// The file system that the log lies on. Where DEBUG may be used it can be made to fail.
     pub fn files(&self) -> Arc<dyn Files> {
-        Arc::clone(self.aof.files.get_or_init(|| Arc::new(Disk)))
+        let choose = || -> Arc<dyn Files> {
+            if self.config.enable_debug_command() == Access::No {
+                return Arc::new(Disk);
+            }
+            Arc::new(self.aof.faulty.get_or_init(|| Faulty::new(Disk, Plan::default())).clone())
+        };
+        Arc::clone(self.aof.files.get_or_init(choose))
     }
 
-    /// Puts another file system in the place of the machine's: one that fails, for tests. Before anything is opened.
+    /// Has calls to the log's file system fail as this plan says, in the words of `tenon_journal::files::fault`.
     ///
-    /// # Panics
-    /// When it is too late.
-    pub fn set_files(&self, files: Arc<dyn Files>) {
-        assert!(self.aof.files.set(files).is_ok(), "the file system is chosen before it is used");
+    /// # Errors
+    /// When it is no plan, or DEBUG may not be used.
+    pub fn plan_faults(&self, plan: &str) -> Result<(), String> {
+        let plan = plan.parse()?;
+        // It is chosen when it is first used.
+        self.files();
+        let faulty = self.aof.faulty.get().ok_or("the file system cannot be made to fail")?;
+        faulty.set(plan);
+        Ok(())
     }
 
     /// How the log's files are called. The process works in `dir`.

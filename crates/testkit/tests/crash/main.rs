@@ -4,6 +4,7 @@
 //! `TENON_CRASH_ROUNDS` says how often (20 by default; 200 and more for a long run).
 
 mod check;
+mod faults;
 mod load;
 mod tally;
 

@@ -72,6 +72,16 @@ static SUBCOMMANDS: &[Subcommand] = &[
         run: error,
     },
     Subcommand {
+        name: "FAULTS",
+        args: (2, usize::MAX),
+        help: &[
+            "FAULTS [<operation>:<fault>[@<calls>] ...]",
+            "    Have calls to the file system of the append-only file fail, as in write:enospc@3-5",
+            "    or sync:slow=20. Without arguments none fails any more.",
+        ],
+        run: faults,
+    },
+    Subcommand {
         name: "HTSTATS",
         args: (3, 3),
         help: &["HTSTATS <dbid>", "    Return hash table statistics of the specified Redis database."],
@@ -296,6 +306,14 @@ fn protocol(_cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
 
 fn stringmatch_len(_cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply.int(glob(args.get(2), args.get(3), Case::Sensitive).into());
+    Ok(())
+}
+
+/// Plans failures of the log's file system, for tests; `enable-debug-command` has put one there that can fail.
+fn faults(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    let words: Vec<String> = args.from(2).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    cx.engine.plan_faults(&words.join(" ")).map_err(|why| CmdError::new(format!("ERR {why}")))?;
+    reply.simple("OK");
     Ok(())
 }
 

@@ -1,0 +1,148 @@
+//! A disk that fails while the server runs: writes are refused and reads go on, until it is well again; then nothing is
+//! missing. Knows no file.
+
+use crate::load::PATIENCE;
+use crate::{Data, start};
+use std::thread;
+use std::time::{Duration, Instant};
+use tenon_client::{Memcache, Resp, Value};
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+/// Far longer than anything takes.
+const FOREVER: Duration = Duration::from_secs(120);
+
+fn connect(server: &Server) -> Resp {
+    Resp::connect_to(server.address(Dialect::Redis).unwrap(), PATIENCE).expect("connected")
+}
+
+fn call(resp: &mut Resp, words: &[&str]) -> Value {
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    resp.call(&words).expect("an answer")
+}
+
+fn error(value: &Value) -> String {
+    match value {
+        Value::Error(text) => String::from_utf8_lossy(text).into_owned(),
+        other => panic!("{other:?} is no error"),
+    }
+}
+
+fn field(resp: &mut Resp, name: &str) -> String {
+    let Value::Bulk(text) = call(resp, &["INFO", "persistence"]) else { panic!("INFO answers a string") };
+    let text = String::from_utf8(text).expect("it is text");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+}
+
+/// Waits until `probe` says yes.
+fn eventually(what: &str, mut probe: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !probe() {
+        assert!(begin.elapsed() < FOREVER, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn start_to_fail(data: &Data, policy: &str) -> Server {
+    start(&data.0, &[("appendfsync", policy), ("enable-debug-command", "local"), ("auto-aof-rewrite-percentage", "0")])
+}
+
+/// The server after a kill, with what it has kept.
+fn again(server: Server, data: &Data, policy: &str) -> (Server, Resp) {
+    drop(server);
+    let server = start_to_fail(data, policy);
+    let resp = connect(&server);
+    (server, resp)
+}
+
+#[test]
+fn a_full_disk_refuses_writes_until_it_has_room_again() {
+    for policy in ["everysec", "always"] {
+        let data = Data::new(&format!("full-{policy}"));
+        let server = start_to_fail(&data, policy);
+        let mut resp = connect(&server);
+        assert_eq!(call(&mut resp, &["SET", "before", "1"]), Value::Simple(b"OK".to_vec()));
+        assert_eq!(call(&mut resp, &["DEBUG", "FAULTS", "write:enospc"]), Value::Simple(b"OK".to_vec()));
+        // The write that meets the full disk is done, and with `always` not confirmed before it is on disk.
+        let mut other = connect(&server);
+        other.send(&[b"SET", b"meanwhile", b"2"]).expect("sent");
+        eventually("writes to be refused", || matches!(call(&mut resp, &["SET", "refused", "3"]), Value::Error(_)));
+        let refused = error(&call(&mut resp, &["SET", "refused", "3"]));
+        assert_eq!(refused, "MISCONF Errors writing to the AOF file: No space left on device");
+        assert!(error(&call(&mut resp, &["PING"])).starts_with("MISCONF "));
+        assert!(error(&call(&mut resp, &["EVAL", "return redis.call('SET', 'refused', 1)", "0"])).contains("MISCONF"));
+        let mut items = Memcache::connect_to(server.address(Dialect::Memcache).unwrap(), PATIENCE).expect("connected");
+        items.send_raw(b"set refused 0 0 1\r\nx\r\n").expect("sent");
+        let line = String::from_utf8(items.receive_line().expect("a line")).expect("it is text");
+        assert_eq!(line, "SERVER_ERROR Errors writing to the AOF file: No space left on device");
+        assert!(items.get(b"before").expect("reads go on").is_some());
+        assert_eq!(call(&mut resp, &["GET", "before"]), Value::Bulk(b"1".to_vec()));
+        assert_eq!(field(&mut resp, "aof_last_write_status"), "err");
+
+        assert_eq!(call(&mut resp, &["DEBUG", "FAULTS"]), Value::Simple(b"OK".to_vec()));
+        assert_eq!(other.receive().expect("it is confirmed now"), Value::Simple(b"OK".to_vec()));
+        eventually("writes to be taken", || call(&mut resp, &["SET", "after", "4"]) == Value::Simple(b"OK".to_vec()));
+        eventually("all to be written", || field(&mut resp, "aof_buffer_length") == "0");
+        assert_eq!(field(&mut resp, "aof_last_write_status"), "ok");
+        let (_server, mut resp) = again(server, &data, policy);
+        let Value::Array(found) = call(&mut resp, &["MGET", "before", "meanwhile", "after", "refused"]) else {
+            panic!("MGET answers an array")
+        };
+        let wanted = [&b"1"[..], b"2", b"4"].map(|value| Value::Bulk(value.to_vec()));
+        assert_eq!(found, [&wanted[..], &[Value::NullBulk]].concat());
+    }
+}
+
+#[test]
+fn a_failed_fsync_is_repaired_by_a_rewrite() {
+    let data = Data::new("fsync");
+    let server = start_to_fail(&data, "always");
+    let mut resp = connect(&server);
+    assert_eq!(call(&mut resp, &["SET", "before", "1"]), Value::Simple(b"OK".to_vec()));
+    call(&mut resp, &["DEBUG", "FAULTS", "sync:eio"]);
+    let mut other = connect(&server);
+    other.send(&[b"SET", b"meanwhile", b"2"]).expect("sent");
+    eventually("writes to be refused", || matches!(call(&mut resp, &["SET", "refused", "3"]), Value::Error(_)));
+    assert!(error(&call(&mut resp, &["SET", "refused", "3"])).starts_with("MISCONF Errors writing to the AOF file: "));
+    assert_eq!(call(&mut resp, &["GET", "meanwhile"]), Value::Bulk(b"2".to_vec()), "reads go on");
+    // As long as the disk fails no rewrite helps.
+    eventually("a rewrite to fail", || field(&mut resp, "aof_last_bgrewrite_status") == "err");
+    assert!(matches!(call(&mut resp, &["SET", "refused", "3"]), Value::Error(_)));
+    call(&mut resp, &["DEBUG", "FAULTS"]);
+    assert_eq!(other.receive().expect("the rewrite confirms it"), Value::Simple(b"OK".to_vec()));
+    eventually("writes to be taken", || call(&mut resp, &["SET", "after", "4"]) == Value::Simple(b"OK".to_vec()));
+    let (_server, mut resp) = again(server, &data, "always");
+    let Value::Array(found) = call(&mut resp, &["MGET", "before", "meanwhile", "after"]) else {
+        panic!("MGET answers an array")
+    };
+    assert_eq!(found, [&b"1"[..], b"2", b"4"].map(|value| Value::Bulk(value.to_vec())));
+}
+
+#[test]
+fn many_clients_share_an_fsync_and_readers_wait_for_none() {
+    const WRITERS: usize = 50;
+    const EACH: usize = 40;
+    let data = Data::new("slow");
+    let server = start_to_fail(&data, "always");
+    let mut resp = connect(&server);
+    call(&mut resp, &["DEBUG", "FAULTS", "sync:slow=5"]);
+    let syncs = |resp: &mut Resp| field(resp, "aof_fsyncs").parse::<u64>().expect("a number");
+    let before = syncs(&mut resp);
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let mut client = connect(&server);
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let key = format!("{writer}:{number}");
+                    assert_eq!(call(&mut client, &["SET", &key, "v"]), Value::Simple(b"OK".to_vec()));
+                }
+            });
+        }
+    });
+    let syncs = syncs(&mut resp) - before;
+    let writes = (WRITERS * EACH) as u64;
+    // One write an fsync would be far from sharing; how many share one depends on how busy the machine is.
+    assert!(syncs * 5 < writes, "{writes} writes took {syncs} syncs");
+    assert_eq!(call(&mut resp, &["DBSIZE"]), Value::Int(writes as i64));
+}
