@@ -416,7 +416,8 @@ fn long_values_are_whole() {
         }
         bytes
     };
-    let cases: [(&[&[u8]], &[&[u8]]); 9] = [
+    type Words<'a> = &'a [&'a [u8]];
+    let cases: [(Words<'_>, Words<'_>); 9] = [
         (&[b"SET", b"k", &long], &[b"SET", b"k", &long]),
         (&[b"SET", b"k", &long, b"KEEPTTL"], &[b"SET", b"k", &long]),
         (&[b"APPEND", b"k", &long], &[b"APPEND", b"k", &long]),

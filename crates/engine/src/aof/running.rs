@@ -182,7 +182,7 @@ impl Engine {
         let files = self.append_only().map(|append_only| append_only.statistics());
         let rewrites = self.aof.rewrites.lock();
         AofFigures {
-            enabled: self.is_journaling(),
+            enabled: files.is_some(),
             rewriting_for_s: rewrites.since.map(|since| since.elapsed().as_secs()),
             scheduled: self.aof.wanted.load(Ordering::Relaxed),
             last_rewrite_s: rewrites.last.map(|(took, _)| took.as_secs()),
