@@ -17,13 +17,17 @@
 //! A string that is the one decimal form of an i64 is always kept as the integer, so equal elements have equal bytes.
 
 mod find;
+mod places;
 
 pub use find::Found;
+pub use places::{Places, REACH};
 
 use std::ops::Range;
 
 /// Bytes before the first element.
 pub const HEADER: usize = 2;
+/// A sequence of so many bytes grows by an eighth when it has to: doubled, it would be half empty.
+const LONG_RUN: usize = 1_024;
 /// The most elements that one sequence can count.
 pub const COUNT_MAX: usize = u16::MAX as usize;
 
@@ -368,7 +372,11 @@ impl PackedBuf {
         let len = item.packed_len();
         let old_len = self.0.len();
         if len > range.len() {
-            self.0.resize(old_len + (len - range.len()), 0);
+            let more = len - range.len();
+            if old_len >= LONG_RUN && old_len + more > self.0.capacity() {
+                self.0.reserve_exact(more + old_len / 8);
+            }
+            self.0.resize(old_len + more, 0);
         }
         self.0.copy_within(range.end..old_len, range.start + len);
         self.0.truncate(old_len + len - range.len());

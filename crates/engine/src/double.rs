@@ -17,6 +17,9 @@ enum Fits {
 /// The number that the text is, all of it: decimal, hexadecimal (`0x1.8p3`) or infinite, but no NaN and nothing that is
 /// too large or too small (Redis's `getDoubleFromObject`).
 pub fn parse_double(text: &[u8]) -> Option<f64> {
+    if let Some(number) = parse_few_digits(text) {
+        return Some(number);
+    }
     parse(text).filter(|parsed| parsed.fits == Fits::Yes).map(|parsed| parsed.number)
 }
 
@@ -51,6 +54,24 @@ fn parse(text: &[u8]) -> Option<Parsed> {
         digits => parse_decimal(digits)?,
     };
     Some(Parsed { number: if negative { -number } else { number }, fits })
+}
+
+/// What nearly all scores are: a few digits and nothing else, which are a double of their own.
+#[inline]
+fn parse_few_digits(text: &[u8]) -> Option<f64> {
+    const EXACT_MAX: usize = 15;
+    if text.is_empty() || text.len() > EXACT_MAX {
+        return None;
+    }
+    let mut number = 0u64;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    Some(number as f64)
 }
 
 fn parse_decimal(digits: &[u8]) -> Option<Parsed> {
@@ -150,6 +171,10 @@ mod tests {
     fn strictly_the_whole_text_is_a_number() {
         let good = [
             ("1", 1.0),
+            ("000000000123", 123.0),
+            ("999999999999999", 999_999_999_999_999.0),
+            ("9007199254740993", 9_007_199_254_740_992.0),
+            ("12345678901234567890", 12_345_678_901_234_567_168.0),
             ("-0", -0.0),
             ("+5", 5.0),
             (".5", 0.5),

@@ -58,8 +58,12 @@ pub enum ValueError {
     PercentileOutOfRange,
     /// A letter that stands for no class of keyspace events.
     InvalidEventClass,
+    /// An append-only file that cannot begin.
+    CannotLog,
     /// A port that cannot be listened on.
     CannotListen,
+    /// Certificates, keys or ciphers that cannot be used.
+    CannotUseTls,
     /// Addresses that cannot be listened on.
     CannotBind,
     /// More addresses than can be listened on.
@@ -86,7 +90,9 @@ pub enum ValueError {
 impl Display for ValueError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Self::CannotLog => f.write_str("Unable to turn on AOF. Check server logs."),
             Self::CannotListen => f.write_str("Unable to listen on this port. Check server logs."),
+            Self::CannotUseTls => f.write_str("Unable to update TLS configuration. Check server logs."),
             Self::CannotBind => f.write_str("Failed to bind to specified addresses."),
             Self::WrongNumberOfArguments => f.write_str("wrong number of arguments"),
             Self::NotBool => f.write_str("argument must be 'yes' or 'no'"),

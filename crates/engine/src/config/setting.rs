@@ -182,6 +182,10 @@ pub enum Group {
     Memory,
     /// The process.
     Server,
+    /// TLS.
+    Tls,
+    /// What memcached clients may do.
+    Memcached,
     /// Logs.
     Logging,
     /// Passwords and what clients may do.
@@ -204,6 +208,8 @@ impl Group {
         Self::Clients,
         Self::Server,
         Self::Security,
+        Self::Tls,
+        Self::Memcached,
         Self::Logging,
         Self::Observability,
         Self::Persistence,
@@ -218,6 +224,8 @@ impl Group {
             Self::Clients => "Clients",
             Self::Memory => "Memory and eviction",
             Self::Server => "Server",
+            Self::Tls => "TLS",
+            Self::Memcached => "Memcached clients",
             Self::Logging => "Logging",
             Self::Security => "Security",
             Self::Observability => "Observability",

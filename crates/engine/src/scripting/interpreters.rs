@@ -12,6 +12,10 @@ use tenon_script::{Host, Interpreter, Kind, Script};
 /// Scripts compiled beyond those that are known: forgotten ones are let go when there are so many.
 const COMPILED_MAX: usize = 1_024;
 
+/// Bytes up to which the state of functions is kept when all libraries that it knows are gone. One with nothing but the
+/// sandbox has 100 KB, and making it costs as much as loading many libraries.
+const EMPTY_STATE_MAX: usize = 1024 * 1024;
+
 /// A script of EVAL, compiled.
 pub(crate) struct Compiled {
     pub(crate) known: Arc<Known>,
@@ -99,7 +103,8 @@ impl Interpreters {
         self.by_sha.retain(|_, compiled| !compiled.known.is_forgotten());
     }
 
-    /// Loads what has changed of the libraries since `version`. They were loaded once already, where they came in.
+    /// Loads what has changed of the libraries since `version`. They were loaded once already, by the worker to which
+    /// they came.
     ///
     /// # Errors
     /// When one does not load here.
@@ -117,14 +122,14 @@ impl Interpreters {
         let gone: Vec<_> = self
             .loaded
             .values()
-            .filter(|loaded| !shelf.libraries().any(|library| Arc::ptr_eq(library, loaded)))
+            .filter(|loaded| !shelf.library(&loaded.name).is_some_and(|library| Arc::ptr_eq(library, loaded)))
             .cloned()
             .collect();
         for library in gone {
             self.unload(&library);
         }
-        if self.loaded.is_empty() {
-            // What was loaded before is garbage as a whole.
+        if self.loaded.is_empty() && self.memory().1 > EMPTY_STATE_MAX {
+            // What was loaded before is garbage as a whole, and a new state is less work than finding it.
             self.functions = None;
         }
         for library in shelf.libraries() {
@@ -152,8 +157,11 @@ impl Interpreters {
         loaded.map_err(|text| CmdError::new(String::from_utf8_lossy(&text).into_owned()))
     }
 
-    /// Keeps the functions of a library that was loaded here.
+    /// Keeps the functions of a library that was loaded here, in the place of one with the same name.
     pub(crate) fn adopt(&mut self, library: &Arc<Library>, scripts: Vec<(tenon_script::FunctionInfo, Script)>) {
+        if let Some(replaced) = self.loaded.get(&library.name).cloned() {
+            self.unload(&replaced);
+        }
         for (info, script) in scripts {
             // A library registers the same functions wherever it is loaded: it sees nothing that could differ.
             let Some(function) = library.functions.iter().find(|function| function.info.name == info.name) else {
@@ -165,11 +173,14 @@ impl Interpreters {
         self.loaded.insert(library.name.clone(), Arc::clone(library));
     }
 
-    /// Lets a library's functions go.
+    /// Lets a library's functions go, those that no other library has taken over meanwhile.
     fn unload(&mut self, library: &Library) {
         self.loaded.remove(&library.name);
         for function in &library.functions {
-            self.by_name.remove(&folded(&function.info.name));
+            let name = folded(&function.info.name);
+            if self.by_name.get(&name).is_some_and(|compiled| Arc::ptr_eq(&compiled.function, function)) {
+                self.by_name.remove(&name);
+            }
         }
     }
 

@@ -52,6 +52,11 @@ impl Shelf {
         self.libraries.values()
     }
 
+    /// The library of this name.
+    pub fn library(&self, name: &[u8]) -> Option<&Arc<Library>> {
+        self.libraries.get(name)
+    }
+
     /// Whether there is a library of this name.
     pub fn has(&self, name: &[u8]) -> bool {
         self.libraries.contains_key(name)

@@ -20,7 +20,7 @@ const LISTPACK_LEN_MAX: usize = 1 << 30;
 
 /// A value by its type.
 #[derive(Clone, Copy)]
-enum View<'a> {
+pub(super) enum View<'a> {
     Int(i64),
     Bytes(&'a [u8]),
     Rope(&'a Rope),
@@ -33,7 +33,7 @@ enum View<'a> {
     Stream(&'a Stream),
 }
 
-fn view(value: ValueRef<'_>) -> View<'_> {
+pub(super) fn view(value: ValueRef<'_>) -> View<'_> {
     const WHY: &str = "the bytes are of the form that they are kept as";
     match value {
         ValueRef::Int(int) => View::Int(int),
@@ -69,7 +69,7 @@ pub fn kind_of(value: ValueRef<'_>) -> u8 {
         View::List(_) => kind::LIST_QUICKLIST_2,
         // Redis 7.4 is the first that knows how.
         View::ExpiringHash(..) => kind::HASH_METADATA,
-        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed) => kind::HASH_LISTPACK,
+        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed.run) => kind::HASH_LISTPACK,
         View::Hash(_) => kind::HASH,
         View::Set(SetRef::Ints(_)) => kind::SET_INTSET,
         // Redis 7.0 knows no small sets of strings.
@@ -98,9 +98,9 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
             writer.length(chain.nodes() as u64);
             chain.iter_nodes().for_each(|node| write_node(writer, node));
         }
-        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed) => {
+        View::Hash(HashRef::Packed(packed)) if fits_listpack(packed.run) => {
             let mut elements = ListpackBuf::new();
-            packed.iter().for_each(|element| elements.push_back(element.item));
+            packed.run.iter().for_each(|element| elements.push_back(element.item));
             writer.string(&listpack::written(elements.view()));
         }
         View::Hash(hash) => {
@@ -150,7 +150,7 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
     }
 }
 
-fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
+pub(super) fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
     match item {
         Item::Bytes(bytes) => writer.string(bytes),
         Item::Int(int) => writer.int_string(int),
@@ -158,7 +158,7 @@ fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
 }
 
 /// Writes a node of a list; a single element that is too long for a listpack is written as it is.
-fn write_node(writer: &mut Writer<'_>, node: Listpack<'_>) {
+pub(super) fn write_node(writer: &mut Writer<'_>, node: Listpack<'_>) {
     match node.get(0) {
         Some(only) if node.len() == 1 && node.redis_len() > LISTPACK_LEN_MAX => {
             writer.length(kind::node::PLAIN);

@@ -2,5 +2,6 @@
 
 mod aof;
 mod command;
+mod rdb;
 
 pub(crate) use command::{WORD, run};

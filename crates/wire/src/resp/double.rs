@@ -1,64 +1,116 @@
 //! Doubles as Redis 7.2 and later write them: the shortest digits that read back the same. Knows no framing.
 
+use std::fmt::{self, Write};
+
 /// Longest text of a double, in bytes: sign, 17 digits, point or leading zeros, exponent.
 pub const DOUBLE_LEN_MAX: usize = 32;
 
 /// Integers of less than 2^52 are written as such (`double2ll` in Redis' `util.c`).
 const PLAIN_INTEGER_MAX: f64 = ((1u64 << 52) - 1) as f64;
 
-/// Appends `value` as Redis' `d2string` does: `inf`, `-inf`, `nan`, `-0`, `3.1`, `1e+21`.
-///
-/// Redis 7.0 writes 17 digits (`%.17g`); later ones write the fewest that read back the same (`fpconv_dtoa`).
-pub fn write_double(out: &mut Vec<u8>, value: f64) {
-    if value.is_nan() {
-        out.extend_from_slice(b"nan");
-    } else if value.is_infinite() {
-        out.extend_from_slice(if value > 0.0 { b"inf" } else { b"-inf" });
-    } else if value == 0.0 {
-        out.extend_from_slice(if value.is_sign_negative() { b"-0" } else { b"0" });
-    } else if value.abs() < PLAIN_INTEGER_MAX && value.trunc() == value {
-        out.extend_from_slice(itoa::Buffer::new().format(value as i64).as_bytes());
-    } else {
-        write_shortest(out, value);
+/// The text of a double, which needs no allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct DoubleText {
+    bytes: [u8; DOUBLE_LEN_MAX],
+    len: usize,
+}
+
+impl DoubleText {
+    const EMPTY: DoubleText = DoubleText { bytes: [0; DOUBLE_LEN_MAX], len: 0 };
+
+    /// `value` as Redis' `d2string` writes it: `inf`, `-inf`, `nan`, `-0`, `3.1`, `1e+21`.
+    ///
+    /// Redis 7.0 writes 17 digits (`%.17g`); later ones write the fewest that read back the same (`fpconv_dtoa`).
+    #[inline]
+    pub fn of(value: f64) -> DoubleText {
+        let mut text = DoubleText::EMPTY;
+        if value.is_nan() {
+            text.extend(b"nan");
+        } else if value.is_infinite() {
+            text.extend(if value > 0.0 { b"inf" } else { b"-inf" });
+        } else if value == 0.0 {
+            text.extend(if value.is_sign_negative() { b"-0" } else { b"0" });
+        } else if value.abs() < PLAIN_INTEGER_MAX && value.trunc() == value {
+            text.extend(itoa::Buffer::new().format(value as i64).as_bytes());
+        } else {
+            text.extend_shortest(value);
+        }
+        text
+    }
+
+    /// The text.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    #[inline]
+    fn extend(&mut self, more: &[u8]) {
+        self.bytes[self.len..self.len + more.len()].copy_from_slice(more);
+        self.len += more.len();
+    }
+
+    fn extend_zeros(&mut self, count: usize) {
+        self.bytes[self.len..self.len + count].fill(b'0');
+        self.len += count;
+    }
+
+    /// The layout rules of `emit_digits` in Redis' `fpconv_dtoa.c`.
+    fn extend_shortest(&mut self, value: f64) {
+        let mut scientific = DoubleText::EMPTY;
+        write!(scientific, "{:e}", value.abs()).expect("the shortest form of a double has room");
+        let scientific = scientific.as_bytes();
+        let e = scientific.iter().position(|byte| *byte == b'e').expect("scientific notation has an exponent");
+        let exponent = crate::resp::number::parse_i64(&scientific[e + 1..]).expect("the exponent is an integer");
+        let mut all_digits = DoubleText::EMPTY;
+        scientific[..e].split(|byte| *byte == b'.').for_each(|digits| all_digits.extend(digits));
+        let digits = all_digits.as_bytes();
+        let digits_len = digits.len() as i64;
+        // The value is the digits, read as an integer, times ten to this power.
+        let power = exponent - (digits_len - 1);
+        if value < 0.0 {
+            self.extend(b"-");
+        }
+        if power >= 0 && exponent.abs() < digits_len + 7 {
+            self.extend(digits);
+            self.extend_zeros(power as usize);
+        } else if power < 0 && (power > -7 || exponent.abs() < 4) {
+            let point = digits_len + power;
+            if point <= 0 {
+                self.extend(b"0.");
+                self.extend_zeros(-point as usize);
+                self.extend(digits);
+            } else {
+                let (whole, fraction) = digits.split_at(point as usize);
+                self.extend(whole);
+                self.extend(b".");
+                self.extend(fraction);
+            }
+        } else {
+            self.extend(&digits[..1]);
+            if digits_len > 1 {
+                self.extend(b".");
+                self.extend(&digits[1..]);
+            }
+            self.extend(if exponent < 0 { b"e-" } else { b"e+" });
+            self.extend(itoa::Buffer::new().format(exponent.abs()).as_bytes());
+        }
     }
 }
 
-/// The layout rules of `emit_digits` in Redis' `fpconv_dtoa.c`.
-fn write_shortest(out: &mut Vec<u8>, value: f64) {
-    let scientific = format!("{:e}", value.abs());
-    let (mantissa, exponent) = scientific.split_once('e').expect("scientific notation has an exponent");
-    let exponent: i32 = exponent.parse().expect("the exponent is an integer");
-    let digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
-    let digits_len = digits.len() as i32;
-    // The value is the digits, read as an integer, times ten to this power.
-    let power = exponent - (digits_len - 1);
-    if value < 0.0 {
-        out.push(b'-');
-    }
-    if power >= 0 && exponent.abs() < digits_len + 7 {
-        out.extend_from_slice(&digits);
-        out.extend(std::iter::repeat_n(b'0', power as usize));
-    } else if power < 0 && (power > -7 || exponent.abs() < 4) {
-        let point = digits_len + power;
-        if point <= 0 {
-            out.extend_from_slice(b"0.");
-            out.extend(std::iter::repeat_n(b'0', -point as usize));
-            out.extend_from_slice(&digits);
-        } else {
-            let (whole, fraction) = digits.split_at(point as usize);
-            out.extend_from_slice(whole);
-            out.push(b'.');
-            out.extend_from_slice(fraction);
+impl Write for DoubleText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() > DOUBLE_LEN_MAX - self.len {
+            return Err(fmt::Error);
         }
-    } else {
-        out.push(digits[0]);
-        if digits_len > 1 {
-            out.push(b'.');
-            out.extend_from_slice(&digits[1..]);
-        }
-        out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
-        out.extend_from_slice(itoa::Buffer::new().format(exponent.abs()).as_bytes());
+        self.extend(text.as_bytes());
+        Ok(())
     }
+}
+
+/// Appends the text of a double.
+pub fn write_double(out: &mut Vec<u8>, value: f64) {
+    out.extend_from_slice(DoubleText::of(value).as_bytes());
 }
 
 #[cfg(test)]

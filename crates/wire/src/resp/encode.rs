@@ -1,6 +1,6 @@
 //! Replies into a connection's output, in RESP2 or RESP3. Knows no command.
 
-use super::double::{DOUBLE_LEN_MAX, write_double};
+use super::double::DoubleText;
 use super::error::ProtocolError;
 use crate::out::{Mark, OutBuf};
 use bytes::Bytes;
@@ -202,11 +202,10 @@ impl<'a> Reply<'a> {
 
     /// A double, in Redis' spelling.
     pub fn double(&mut self, value: f64) {
-        let mut text = Vec::with_capacity(DOUBLE_LEN_MAX);
-        write_double(&mut text, value);
+        let text = DoubleText::of(value);
         match self.proto {
-            Proto::Resp2 => self.bulk(&text),
-            Proto::Resp3 => self.line(b',', &text),
+            Proto::Resp2 => self.bulk(text.as_bytes()),
+            Proto::Resp3 => self.line(b',', text.as_bytes()),
         }
     }
 

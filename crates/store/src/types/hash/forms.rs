@@ -1,9 +1,8 @@
 //! A hash in one of two forms: field and value in turn in a packed run while they are few and short, a table
 //! afterwards. A table does not go back, as in Redis. Knows no command.
 
-use super::Fields;
+use super::{Fields, PackedFields, PackedFieldsRef};
 use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
-use std::ops::Range;
 use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
 
 /// Up to where a hash stays packed.
@@ -22,7 +21,7 @@ pub type Hash = WithDeadlines<HashForm>;
 #[derive(Clone, Debug)]
 pub enum HashForm {
     /// Few fields: field and value in turn.
-    Packed(PackedBuf),
+    Packed(PackedFields),
     /// Many or long ones.
     Table(Fields),
 }
@@ -31,14 +30,14 @@ pub enum HashForm {
 #[derive(Clone, Copy, Debug)]
 pub enum HashRef<'a> {
     /// Few fields: field and value in turn.
-    Packed(Packed<'a>),
+    Packed(PackedFieldsRef<'a>),
     /// Many or long ones.
     Table(&'a Fields),
 }
 
 impl Default for HashForm {
     fn default() -> HashForm {
-        HashForm::Packed(PackedBuf::new())
+        HashForm::Packed(PackedFields::default())
     }
 }
 
@@ -64,26 +63,22 @@ impl MemberForm for HashForm {
 
     fn take(&mut self, field: &[u8]) -> bool {
         match self {
-            HashForm::Packed(packed) => {
-                let Some(Found { at, range, .. }) = find(packed.view(), Item::of(field)) else { return false };
-                packed.remove(at..range.end, 2);
-                true
-            }
+            HashForm::Packed(packed) => packed.remove(field),
             HashForm::Table(fields) => fields.remove(field),
         }
     }
 
     fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<HashRef<'_>> {
-        (form == PackedKind::Hash).then(|| HashRef::Packed(Packed::new(bytes)))
+        (form == PackedKind::Hash).then(|| HashRef::Packed(PackedFieldsRef::of_run(Packed::new(bytes))))
     }
 
     fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<HashForm> {
-        (form == PackedKind::Hash).then(|| HashForm::Packed(PackedBuf::from_bytes(bytes)))
+        (form == PackedKind::Hash).then(|| HashForm::Packed(PackedFields::from_run(PackedBuf::from_bytes(bytes))))
     }
 
     fn packed(&self) -> Option<(PackedKind, &[u8])> {
         match self {
-            HashForm::Packed(packed) => Some((PackedKind::Hash, packed.view().bytes())),
+            HashForm::Packed(packed) => Some((PackedKind::Hash, packed.view().run.bytes())),
             HashForm::Table(_) => None,
         }
     }
@@ -119,7 +114,7 @@ impl<'a> HashRef<'a> {
     /// How many fields there are.
     pub fn len(self) -> usize {
         match self {
-            HashRef::Packed(packed) => packed.len() / 2,
+            HashRef::Packed(packed) => packed.len(),
             HashRef::Table(table) => table.len(),
         }
     }
@@ -132,7 +127,7 @@ impl<'a> HashRef<'a> {
     /// Calls `visit` with each field and its value, in no particular order.
     pub fn for_each(self, mut visit: impl FnMut(Item<'a>, Item<'a>)) {
         match self {
-            HashRef::Packed(packed) => pairs(packed).for_each(|(field, value)| visit(field, value)),
+            HashRef::Packed(packed) => packed.iter().for_each(|(field, value)| visit(field, value)),
             HashRef::Table(fields) => {
                 fields.iter().for_each(|(field, value)| visit(Item::Bytes(field), Item::Bytes(value)));
             }
@@ -157,34 +152,10 @@ impl<'a> HashRef<'a> {
     #[inline]
     pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
         match self {
-            HashRef::Packed(packed) => find(packed, Item::of(field)).map(|found| found.value),
+            HashRef::Packed(packed) => packed.get(field),
             HashRef::Table(fields) => fields.get(field).map(Item::Bytes),
         }
     }
-}
-
-/// Fields and values in their order.
-pub(super) fn pairs(packed: Packed<'_>) -> impl Iterator<Item = (Item<'_>, Item<'_>)> {
-    let mut elements = packed.iter();
-    std::iter::from_fn(move || Some((elements.next()?.item, elements.next()?.item)))
-}
-
-/// A field that is there.
-struct Found<'a> {
-    /// Where the field starts.
-    at: usize,
-    /// The value.
-    value: Item<'a>,
-    /// The bytes of the value.
-    range: Range<usize>,
-}
-
-/// Looks for a canonical field.
-#[inline]
-fn find<'a>(packed: Packed<'a>, field: Item<'_>) -> Option<Found<'a>> {
-    let element = packed.find::<2>(field)?.element;
-    let value = packed.at(element.end);
-    Some(Found { at: element.at, value: value.item, range: value.at..value.end })
 }
 
 impl HashForm {
@@ -195,16 +166,14 @@ impl HashForm {
         }
         match self {
             HashForm::Packed(packed) => {
-                if let Some(Found { range, .. }) = find(packed.view(), Item::of(field)) {
-                    packed.replace(range, Item::of(value));
+                if packed.replace(field, Item::of(value)) {
                     return false;
                 }
-                if packed.len() / 2 >= limits.fields.min(COUNT_MAX / 2) {
+                if packed.view().len() >= limits.fields.min(COUNT_MAX / 2) {
                     self.unpack();
                     return self.set(field, value, limits);
                 }
-                packed.push(Item::of(field));
-                packed.push(Item::of(value));
+                packed.push(field, value);
                 true
             }
             HashForm::Table(fields) => fields.set(field, value),
@@ -214,7 +183,7 @@ impl HashForm {
     fn unpack(&mut self) {
         let HashForm::Packed(packed) = self else { return };
         let mut fields = Fields::default();
-        for (field, value) in pairs(packed.view()) {
+        for (field, value) in packed.view().iter() {
             let (mut field_room, mut value_room): (IntText, IntText) = (IntText::new(), IntText::new());
             fields.set(field.as_bytes(&mut field_room), value.as_bytes(&mut value_room));
         }

@@ -2,7 +2,9 @@
 
 mod fields;
 mod forms;
+mod packed;
 mod random;
 
 pub use fields::Fields;
 pub use forms::{Hash, HashForm, HashLimits, HashRef};
+pub use packed::{PackedFields, PackedFieldsRef};

@@ -1,6 +1,6 @@
 //! Fields of a hash by chance, each as likely as any other. Knows no source of randomness: random numbers are passed in.
 
-use super::forms::{HashRef, pairs};
+use super::HashRef;
 use crate::types::chance::{Selection, below};
 use std::collections::HashSet;
 use tenon_ds::packed::Item;
@@ -10,7 +10,7 @@ impl<'a> HashRef<'a> {
     pub fn sample(self, mut random: impl FnMut() -> u64) -> Option<(Item<'a>, Item<'a>)> {
         match self {
             HashRef::Packed(_) if self.is_empty() => None,
-            HashRef::Packed(packed) => pairs(packed).nth(below(random(), self.len())),
+            HashRef::Packed(packed) => packed.iter().nth(below(random(), self.len())),
             HashRef::Table(fields) => {
                 let (field, value) = fields.at(fields.sample(random)?);
                 Some((Item::Bytes(field), Item::Bytes(value)))
@@ -61,7 +61,7 @@ impl<'a> HashRef<'a> {
         }
         if let HashRef::Packed(packed) = self {
             // Looking for the nth each time would walk the sequence each time.
-            let all: Vec<_> = pairs(packed).collect();
+            let all: Vec<_> = packed.iter().collect();
             for _ in 0..count {
                 let (field, value) = all[below(random(), all.len())];
                 visit(field, value);
