@@ -391,9 +391,9 @@ impl<'a> EntryRef<'a> {
         self.value_offset() + self.header().value_len()
     }
 
-    /// Whether the entry lies in memory that is to be given back.
+    /// Whether the entry lies in memory that is to be given back. Asked only of entries in tables: copies are in no block.
     #[inline]
-    pub fn is_draining(self) -> bool {
+    pub(crate) fn is_draining(self) -> bool {
         // SAFETY: the entry's block was allocated with this size.
         unsafe { slab::is_draining(self.0, self.size()) }
     }

@@ -439,6 +439,11 @@ impl Keyspace {
         }
     }
 
+    /// Whether the key in a slot lies in memory that is to be given back.
+    pub fn is_draining(&self, slot: Slot) -> bool {
+        self.table.get(slot).is_draining()
+    }
+
     /// Some key, chosen by a random number.
     pub fn sample(&self, random: u32) -> Option<Slot> {
         self.table.sample(random)

@@ -46,7 +46,7 @@ fn a_keyspace_moves_whole() {
         let slot = keyspace.find(hasher.hash(&key(number)), &key(number)).expect("the key is still there");
         let entry = keyspace.entry(slot);
         assert_eq!(entry.meta(), meta(number));
-        assert!(!entry.is_draining());
+        assert!(!keyspace.is_draining(slot));
         match entry.value() {
             ValueRef::Bytes(bytes) => assert!(bytes == value(number)),
             ValueRef::Object(Object::Shared(bytes)) => assert!(*bytes == value(number)),

@@ -215,12 +215,31 @@ impl Engine {
         self.saving.schedule();
     }
 
-    /// What a tick does: begins a save whose time has come.
+    /// What a tick does: begins a save whose time has come. A thread of its own does that: a tick must not wait for shards,
+    /// which a script may hold for long.
     pub(crate) fn save_if_due(&self, worker: &mut Worker) {
         let now_s = worker.clock.now_ms / 1_000;
-        if !self.snapshots.is_active() && self.saving.is_due(|| self.config.save(), self.changes(), now_s) {
+        if self.snapshots.is_active() || !self.saving.is_due(|| self.config.save(), self.changes(), now_s) {
+            return;
+        }
+        let Some(engine) = self.shared() else {
             // When another snapshot was quicker it is due again.
             let _ = self.save_in_background(worker);
+            return;
+        };
+        if self.saving.starting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let run = move || {
+            let begun = engine.begin_save(&mut engine.worker(engine.workers()), Kind::Background);
+            engine.saving.starting.store(false, Ordering::Release);
+            if let Ok(begun) = begun {
+                let _logged = engine.write_save(begun);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("save".to_owned()).spawn(run) {
+            tracing::error!("no thread could be started for saving: {error}");
+            self.saving.starting.store(false, Ordering::Release);
         }
     }
 

@@ -60,6 +60,8 @@ pub struct Saving {
     ended: Condvar,
     /// Whether the process ends once the data is saved.
     pub(super) ending: AtomicBool,
+    /// Whether a thread is about to begin one that is due.
+    pub(super) starting: AtomicBool,
 }
 
 /// What INFO says of it.
@@ -100,6 +102,7 @@ impl Saving {
             }),
             ended: Condvar::new(),
             ending: AtomicBool::new(false),
+            starting: AtomicBool::new(false),
         }
     }
 
