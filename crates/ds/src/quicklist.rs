@@ -120,7 +120,11 @@ impl Quicklist {
     }
 
     /// How many nodes there are.
+    #[inline]
     pub fn nodes(&self) -> usize {
+        if let ([block], []) = self.blocks.as_slices() {
+            return block.nodes.len();
+        }
         self.blocks.iter().map(|block| block.nodes.len()).sum()
     }
 

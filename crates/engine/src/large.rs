@@ -6,6 +6,7 @@
 //!
 //! How much a large collection takes is known only by adding up its parts. So a change looks only now and then: with a
 //! probability of one in as many steps as the adding takes, but always when the change itself has added as many parts.
+//! What is of few parts is added up before and after each change, and looked at when it has grown or shrunk noticeably.
 
 use crate::context::{KeyCx, ServerCx};
 use crate::engine::Engine;
@@ -16,12 +17,16 @@ use tenon_store::Slot;
 use tenon_store::entry::ValueRef;
 use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::is_past;
-use tenon_store::types::ValueType;
+use tenon_store::types::{Object, ValueType};
 
 /// Bytes from which a key counts as large.
 pub const LARGE_MIN: usize = 16 * 1024;
 /// How many lists there are.
 const STRIPES: usize = 64;
+/// A value of up to so many parts is added up with each change.
+const FEW_STEPS: usize = 4;
+/// And looked at with one change in so many, even if it has hardly grown.
+const LOOKED_AT_LEAST: usize = 16;
 /// Keys in a list. The keys are spread by their hashes: the largest 128 of all are hardly ever more than twenty in one.
 const CANDIDATES: usize = 64;
 
@@ -130,20 +135,55 @@ fn is_looked_at(steps: usize, added: usize, random: u32) -> bool {
     chances >= steps || u64::from(random) * (steps as u64) < chances as u64 * (1 << 32)
 }
 
-impl KeyCx<'_> {
-    /// Notes the key if its value, which has just changed, is large. `steps_before` is how many steps adding it up took
-    /// before the change.
+/// What is remembered of an object's size while it is changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SizeBefore {
+    /// How many steps adding it up takes.
+    steps: usize,
+    /// Its [`magnitude`], when they are few.
+    magnitude: usize,
+}
+
+impl SizeBefore {
+    /// The size of an object that is about to be changed.
     #[inline]
-    pub(crate) fn note_size(&mut self, slot: Slot, steps_before: usize) {
+    pub(crate) fn of(object: &Object) -> SizeBefore {
+        let steps = object.memory_steps();
+        SizeBefore { steps, magnitude: if steps <= FEW_STEPS { magnitude(object.memory()) } else { 0 } }
+    }
+}
+
+/// A number that changes four times while so many bytes become twice as many, and when they become large.
+#[inline]
+fn magnitude(bytes: usize) -> usize {
+    const { assert!(LARGE_MIN.is_power_of_two()) };
+    let power = (bytes | 4).ilog2();
+    4 * power as usize + (bytes >> (power - 2) & 3)
+}
+
+impl KeyCx<'_> {
+    /// Notes the key if its value, which has just changed, is large.
+    #[inline]
+    pub(crate) fn note_size(&mut self, slot: Slot, before: SizeBefore) {
         let ValueRef::Object(object) = self.entry(slot).value() else { return };
         let steps = object.memory_steps();
+        if steps.max(before.steps) <= FEW_STEPS {
+            let has_changed = magnitude(object.memory()) != before.magnitude;
+            // One that a full list has refused gets another chance now and then.
+            if has_changed || is_looked_at(LOOKED_AT_LEAST, 0, self.worker.random()) {
+                self.look_at_size(slot);
+            }
+            return;
+        }
         let random = self.worker.random();
-        if is_looked_at(steps, steps.saturating_sub(steps_before), random) {
+        if is_looked_at(steps, steps.saturating_sub(before.steps), random) {
             self.look_at_size(slot);
         }
     }
 
-    fn look_at_size(&self, slot: Slot) {
+    /// Notes the key if its value is large.
+    #[cold]
+    pub(crate) fn look_at_size(&self, slot: Slot) {
         let bytes = self.entry(slot).memory();
         let shard = self.engine.shards.index(self.hash);
         let large = &self.engine.large;

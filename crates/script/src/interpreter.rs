@@ -3,7 +3,7 @@
 use crate::host::{HOST, Host, Stop, Words};
 use crate::raise::{self, Raised};
 use crate::random::Random;
-use crate::{bit, cjson, cmsgpack, into_resp, pattern, redis, structs};
+use crate::{bit, cjson, cmsgpack, into_lua, into_resp, pattern, redis, structs};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
 use std::cell::{Cell, RefCell};
@@ -381,11 +381,7 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
 }
 
 fn list<'a>(lua: &Lua, items: impl ExactSizeIterator<Item = &'a [u8]>) -> mlua::Result<Table> {
-    let table = lua.create_table_with_capacity(items.len(), 0)?;
-    for item in items {
-        table.raw_push(lua.create_string(item)?)?;
-    }
-    Ok(table)
+    lua.create_sequence_from(items.map(into_lua::string))
 }
 
 /// Whether a script may see this error, and what it then sees.

@@ -1,6 +1,15 @@
 //! Replies to Lua values, straight from their bytes. Knows no command.
 
-use mlua::{Lua, Table, Value};
+use mlua::{Either, IntoLua, Lua, LuaString, Table, Value};
+
+/// Bytes as they become a Lua string: text, as nearly all are, goes straight to Lua's stack; for what is none mlua knows
+/// only the way by a reference, which costs as much again.
+pub(crate) fn string(bytes: &[u8]) -> Either<&str, impl IntoLua> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Either::Left(text),
+        Err(_) => Either::Right(LuaString::wrap(bytes)),
+    }
+}
 
 /// The value of the reply that `bytes` starts with, and how many bytes it takes.
 ///
@@ -9,13 +18,9 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> mlua::Result<(Value, usize)> {
     let line_end = bytes.iter().position(|byte| *byte == b'\r').expect("a reply has a line");
     let line = &bytes[1..line_end];
     let end = line_end + 2;
-    let single = |name: &str, value: Value| -> mlua::Result<(Value, usize)> {
-        let table = lua.create_table_with_capacity(0, 1)?;
-        table.raw_set(name, value)?;
-        Ok((Value::Table(table), end))
-    };
+    let single = |name: &str, value: Value| -> mlua::Result<(Value, usize)> { Ok((of_one(lua, name, value)?, end)) };
     match bytes[0] {
-        b'+' => single("ok", Value::String(lua.create_string(line)?)),
+        b'+' => Ok((of_one(lua, "ok", string(line))?, end)),
         b'-' => {
             let table = lua.create_table_with_capacity(0, 2)?;
             table.raw_set("err", lua.create_string(crate::raise::with_code(&bytes[..line_end]))?)?;
@@ -91,9 +96,30 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> mlua::Result<(Value, usize)> {
     }
 }
 
+/// A table with one field.
+fn of_one(lua: &Lua, name: &str, value: impl IntoLua) -> mlua::Result<Value> {
+    let table = lua.create_table_with_capacity(0, 1)?;
+    table.raw_set(name, value)?;
+    Ok(Value::Table(table))
+}
+
+/// The string that `bytes` start with, if they start with one that is not null, and how many bytes it takes.
+fn bulk(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    let rest = bytes.strip_prefix(b"$")?;
+    let digits = rest.iter().position(|byte| *byte == b'\r').expect("a length has a line");
+    let len = usize::try_from(number(&rest[..digits])).ok()?;
+    let start = digits + 3;
+    Some((&bytes[start..start + len], start + len + 2))
+}
+
 fn list(lua: &Lua, bytes: &[u8], mut at: usize, len: usize) -> mlua::Result<(Table, usize)> {
     let table = lua.create_table_with_capacity(len, 0)?;
     for index in 1..=len {
+        if let Some((text, taken)) = bulk(&bytes[at..]) {
+            at += taken;
+            table.raw_set(index, string(text))?;
+            continue;
+        }
         let (value, taken) = decode(lua, &bytes[at..])?;
         at += taken;
         if !value.is_nil() {

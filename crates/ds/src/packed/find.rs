@@ -71,6 +71,27 @@ impl<'a> Packed<'a> {
         found.map(|(index, element)| Found { index, element })
     }
 
+    /// Where the element that starts at byte `at` ends.
+    #[inline(always)]
+    pub fn end_at(self, at: usize) -> usize {
+        self.end_of(at, self.bytes()[at])
+    }
+
+    /// The element that starts at byte `at`, if it is an integer that needs no second look, and where it ends.
+    #[inline(always)]
+    pub fn quick_int_at(self, at: usize) -> Option<(i64, usize)> {
+        let (&first, behind) = self.bytes().get(at..)?.split_first()?;
+        if first >= TINY {
+            return Some(((first - TINY).into(), at + 1));
+        }
+        // All eight bytes that it could have are read; what is not its own is shifted out, and the sign in.
+        let wide = i64::from_le_bytes(*behind.first_chunk::<8>()?);
+        match usize::from(first).checked_sub(LONG.into()) {
+            Some(width @ 1..) => Some((wide << (64 - 8 * width) >> (64 - 8 * width), at + 1 + width)),
+            Some(0) | None => None,
+        }
+    }
+
     /// Where the element at `at` ends, whose first byte is `first`.
     #[inline(always)]
     fn end_of(self, at: usize, first: u8) -> usize {
@@ -127,6 +148,27 @@ mod tests {
             let found = packed.find::<GROUP>(wanted).map(|found| (found.index, found.element));
             assert_eq!(found, read, "{wanted:?} in groups of {GROUP}");
         }
+    }
+
+    #[test]
+    fn quick_looks_see_what_reading_sees() {
+        let mut packed = PackedBuf::new();
+        let around = |bit: u32| [1 << bit, -(1 << bit), (1 << bit) - 1, !(1 << bit)].map(|int: i64| int.to_string());
+        let ints = (0..63).flat_map(around);
+        let words: Vec<Vec<u8>> = words().into_iter().chain(ints.map(String::into_bytes)).collect();
+        words.iter().for_each(|word| packed.push(Item::of(word)));
+        let packed = packed.view();
+        let mut quick = 0;
+        for element in packed.iter() {
+            assert_eq!(packed.end_at(element.at), element.end);
+            if let Some((int, end)) = packed.quick_int_at(element.at) {
+                assert_eq!((Item::Int(int), end), (element.item, element.end));
+                quick += 1;
+            }
+        }
+        let all = packed.iter().filter(|element| matches!(element.item, Item::Int(_))).count();
+        assert!((all - 2..=all).contains(&quick), "{quick} of {all}: the last ones may be too near to the end");
+        assert_eq!(packed.quick_int_at(packed.bytes().len()), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{Deadline, KeyCx, KeysCx};
 use crate::command::Effect;
 use crate::errors::CmdError;
+use crate::large::SizeBefore;
 use crate::notify::EventClass;
 use tenon_store::Slot;
 use tenon_store::entry::{NewValue, ValueRef};
@@ -187,17 +188,21 @@ impl KeyCx<'_> {
                 self.worker.packed_scratch = scratch;
                 let mut entry = self.entry_mut(slot);
                 let object = entry.object().expect("the value is an object");
-                let steps = object.memory_steps();
+                let size = SizeBefore::of(object);
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
+                let had_deadlines = collection.deadlines().is_some();
                 let Change { result, extent, event, second_event, times } = change(collection)?;
                 let is_empty = collection.is_empty();
+                let has_deadlines = had_deadlines || collection.deadlines().is_some();
                 match extent {
                     Extent::Nothing => {}
                     Extent::Aside => self.worker.stats.changed(),
                     Extent::Elements if is_empty => {}
                     Extent::Elements => {
-                        self.note_size(slot, steps);
-                        self.members_changed(slot);
+                        self.note_size(slot, size);
+                        if has_deadlines {
+                            self.members_changed(slot);
+                        }
                         self.changed();
                     }
                 }

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::errors::CmdError;
-use crate::large::LARGE_MIN;
+use crate::large::{LARGE_MIN, SizeBefore};
 use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
@@ -427,7 +427,7 @@ impl<'a> KeyCx<'a> {
     #[inline(never)]
     fn note_new_size(&mut self) {
         let slot = self.keyspace().and_then(|keyspace| keyspace.find(self.hash, self.key));
-        self.note_size(slot.expect("it was just stored"), 0);
+        self.look_at_size(slot.expect("it was just stored"));
     }
 
     /// Stores an entry's value that came from another key, with its deadline, flags and access bits (RENAME, COPY,
@@ -479,10 +479,10 @@ impl<'a> KeyCx<'a> {
     pub fn change_object<R>(&mut self, slot: Slot, change: impl FnOnce(&mut Object) -> R) -> R {
         let mut entry = self.entry_mut(slot);
         let object = entry.object().expect("the value is an object");
-        let steps = object.memory_steps();
+        let size = SizeBefore::of(object);
         let result = change(object);
         entry.clear_cas();
-        self.note_size(slot, steps);
+        self.note_size(slot, size);
         self.changed();
         result
     }

@@ -32,6 +32,8 @@ pub(crate) struct CompiledFunction {
 #[derive(Default)]
 pub struct Interpreters {
     eval: Option<Interpreter>,
+    /// The script that was run last by its text: mostly it is the next one, too.
+    last: Option<Rc<Compiled>>,
     by_source: HashMap<Box<[u8]>, Rc<Compiled>>,
     by_sha: HashMap<Sha, Rc<Compiled>>,
     functions: Option<Interpreter>,
@@ -77,8 +79,12 @@ impl Interpreters {
     }
 
     /// The compiled script of a text.
-    pub(crate) fn of_source(&self, source: &[u8]) -> Option<Rc<Compiled>> {
-        self.by_source.get(source).filter(|compiled| !compiled.known.is_forgotten()).cloned()
+    pub(crate) fn of_source(&mut self, source: &[u8]) -> Option<Rc<Compiled>> {
+        let last = self.last.as_ref().filter(|compiled| *compiled.known.source == *source);
+        let found =
+            last.or_else(|| self.by_source.get(source)).filter(|compiled| !compiled.known.is_forgotten()).cloned();
+        self.last.clone_from(&found);
+        found
     }
 
     /// The compiled script of a SHA1.
@@ -99,6 +105,7 @@ impl Interpreters {
 
     /// Lets forgotten scripts go.
     pub(crate) fn let_go(&mut self) {
+        self.last.take_if(|compiled| compiled.known.is_forgotten());
         self.by_source.retain(|_, compiled| !compiled.known.is_forgotten());
         self.by_sha.retain(|_, compiled| !compiled.known.is_forgotten());
     }

@@ -7,7 +7,7 @@
 //! ```
 
 use std::cmp::Ordering;
-use tenon_ds::packed::{IntText, Item, Packed, PackedBuf};
+use tenon_ds::packed::{HEADER, IntText, Item, Packed, PackedBuf};
 
 /// Integers up to this magnitude are kept as such: each of them is an f64 of its own.
 const INTEGER_MAX: f64 = (1u64 << 53) as f64;
@@ -61,14 +61,6 @@ fn score_item(score: f64, room: &mut [u8; 8]) -> Item<'_> {
     }
 }
 
-/// The order of members: by score, where these are equal by bytes.
-pub(super) fn compare(score: f64, bytes: &[u8], other: &PackedMember<'_>) -> Ordering {
-    match score.partial_cmp(&other.score) {
-        Some(Ordering::Equal) | None => bytes.cmp(other.member.as_bytes(&mut IntText::new())),
-        Some(order) => order,
-    }
-}
-
 /// A canonical member and its rank.
 #[inline]
 pub(super) fn find<'a>(packed: Packed<'a>, member: Item<'_>) -> Option<(usize, PackedMember<'a>)> {
@@ -79,14 +71,34 @@ pub(super) fn find<'a>(packed: Packed<'a>, member: Item<'_>) -> Option<(usize, P
     Some((found.index, member))
 }
 
+/// Where a member that is not there belongs: by score, where these are equal by bytes. Members are passed over unread
+/// as long as their scores say enough.
+fn place_of(packed: Packed<'_>, member: &[u8], score: f64) -> usize {
+    let mut at = HEADER;
+    while at < packed.bytes().len() {
+        let score_at = packed.end_at(at);
+        let (other, end) = match packed.quick_int_at(score_at) {
+            Some((int, end)) => (int as f64, end),
+            None => {
+                let element = packed.at(score_at);
+                (score_of(element.item), element.end)
+            }
+        };
+        let order = match score.partial_cmp(&other) {
+            Some(Ordering::Equal) | None => member.cmp(packed.at(at).item.as_bytes(&mut IntText::new())),
+            Some(order) => order,
+        };
+        if order == Ordering::Less {
+            break;
+        }
+        at = end;
+    }
+    at
+}
+
 /// Puts in a canonical member that is not there.
 pub(super) fn insert(packed: &mut PackedBuf, member: Item<'_>, score: f64) {
-    let at = {
-        let (mut digits, view) = (IntText::new(), packed.view());
-        let bytes = member.as_bytes(&mut digits);
-        members(view).find(|other| compare(score, bytes, other) == Ordering::Less).map(|other| other.at)
-    };
-    let at = at.unwrap_or(packed.byte_len());
+    let at = place_of(packed.view(), member.as_bytes(&mut IntText::new()), score);
     packed.insert(at, member);
     packed.insert(at + member.packed_len(), score_item(score, &mut [0; 8]));
 }
