@@ -100,7 +100,7 @@ fn serve(config: Config) -> Result<bool, String> {
     if options.listens.is_empty() {
         return Err("nothing to listen on: both ports are 0 and no UNIX socket is set".to_owned());
     }
-    let found = Found::look(&engine.config)?;
+    let found = Found::look(&engine)?;
     // Before the first client can ask for data that is not there yet.
     let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|e| e.to_string())?;

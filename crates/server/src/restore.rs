@@ -5,43 +5,63 @@ use crate::shutdown::Shutdown;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tenon_engine::Engine;
-use tenon_engine::config::Config;
-use tenon_engine::loading::{Hands, LoadError, LoadReport, LoadingGuard, OnDuplicate, Past, RdbOptions};
+use tenon_engine::loading::{
+    Hands, LoadError, LoadReport, LoadingGuard, LogReport, OnDuplicate, Past, Progress, RdbOptions,
+};
+use tenon_engine::persist::aof::Directory;
+use tenon_engine::worker::Worker;
 
-/// A snapshot file that is there.
-#[derive(Debug)]
-pub(crate) struct Found {
-    path: PathBuf,
-    file: File,
-    bytes: u64,
+/// What is there to be loaded.
+pub(crate) enum Found {
+    /// A snapshot file.
+    Snapshot {
+        /// Where it is.
+        path: PathBuf,
+        /// The file.
+        file: File,
+        /// How many bytes it has.
+        bytes: u64,
+        /// Whether a log begins with what is in it.
+        begins_log: bool,
+    },
+    /// The log, which may have no files yet; it is gone on with.
+    Log {
+        /// Its files.
+        directory: Directory,
+        /// How many bytes they have.
+        bytes: u64,
+    },
 }
 
 impl Found {
-    /// Looks for the file that the settings name.
+    /// Looks for what the settings name: the log where there is to be one, else the snapshot file.
     ///
     /// # Errors
     /// When it is there and cannot be read.
-    pub(crate) fn look(config: &Config) -> Result<Option<Found>, String> {
-        let path = PathBuf::from(&*config.dbfilename());
-        let complain = |error: io::Error| format!("cannot load '{}': {error}", path.display());
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(complain(error)),
-        };
-        let metadata = file.metadata().map_err(complain)?;
-        if !metadata.is_file() {
-            return Err(complain(io::Error::other("it is no file")));
+    pub(crate) fn look(engine: &Engine) -> Result<Option<Found>, String> {
+        let path = PathBuf::from(&*engine.config.dbfilename());
+        if !engine.config.appendonly() {
+            return look_for_snapshot(path, false);
         }
-        Ok(Some(Found { bytes: metadata.len(), path, file }))
+        let directory = Directory::open(engine.files(), engine.aof_names()).map_err(|error| error.to_string())?;
+        if directory.is_empty() {
+            // Redis would begin with nothing, and save that over the file some time.
+            if let Some(snapshot) = look_for_snapshot(path, true)? {
+                return Ok(Some(snapshot));
+            }
+        }
+        let parts = directory.parts().map_err(|error| error.to_string())?;
+        Ok(Some(Found::Log { bytes: parts.iter().map(|part| part.size).sum(), directory }))
     }
 
     /// How many bytes it has.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        match self {
+            Found::Snapshot { bytes, .. } | Found::Log { bytes, .. } => *bytes,
+        }
     }
 
     /// Loads it; `false` when a shutdown was asked for meanwhile.
@@ -49,34 +69,104 @@ impl Found {
     /// # Errors
     /// When it is not as it has to be.
     pub(crate) fn load(self, engine: &Engine, loading: &LoadingGuard<'_>, shutdown: &Shutdown) -> Result<bool, String> {
-        let Found { path, file, bytes } = self;
-        let name = path.display();
-        tracing::info!("loading '{name}', {bytes} bytes");
-        let started = Instant::now();
-        let mut line = ProgressLine::new(&name.to_string(), bytes);
         // One that is no worker's: it cuts the file, and the workers do the rest.
         let mut worker = engine.worker(engine.workers());
-        let options = RdbOptions {
-            total_bytes: Some(bytes),
-            past: Past::Drop,
-            on_duplicate: OnDuplicate::Refuse,
-            hands: Hands::Workers,
-        };
-        let loaded = engine.load_rdb(loading, &mut worker, file, &options, &mut |progress| {
-            line.show(progress);
-            if shutdown.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        line.end();
-        match loaded {
-            Ok((report, _)) => {
-                tell(&name.to_string(), &report, started);
-                Ok(true)
+        let may_go_on = || if shutdown.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        match self {
+            Found::Snapshot { path, file, bytes, begins_log } => {
+                let mut line = ProgressLine::new(&path.display().to_string(), bytes);
+                let progress = &mut |it: Progress| {
+                    line.show(it);
+                    may_go_on()
+                };
+                let loaded = load_snapshot(engine, loading, &mut worker, &path, file, bytes, progress);
+                line.end();
+                if loaded? {
+                    return if begins_log { engine.begin_aof().map(|()| true) } else { Ok(true) };
+                }
+                Ok(false)
             }
-            Err(LoadError::Cancelled) if shutdown.is_requested() => Ok(false),
-            Err(error) => Err(format!(
-                "cannot load '{name}': {error}. The file stays as it is; 'tenon check rdb {name}' looks through it"
-            )),
+            Found::Log { directory, bytes } => {
+                let mut line = ProgressLine::new("append-only file", bytes);
+                let progress = &mut |it: Progress| {
+                    line.show(it);
+                    may_go_on()
+                };
+                let loaded = load_log(engine, loading, &mut worker, &directory, progress);
+                line.end();
+                if loaded? {
+                    engine.open_aof(directory).map_err(|error| error.to_string())?;
+                    return Ok(true);
+                }
+                Ok(false)
+            }
         }
+    }
+}
+
+fn look_for_snapshot(path: PathBuf, begins_log: bool) -> Result<Option<Found>, String> {
+    let complain = |error: io::Error| format!("cannot load '{}': {error}", path.display());
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(complain(error)),
+    };
+    let metadata = file.metadata().map_err(complain)?;
+    if !metadata.is_file() {
+        return Err(complain(io::Error::other("it is no file")));
+    }
+    Ok(Some(Found::Snapshot { bytes: metadata.len(), path, file, begins_log }))
+}
+
+fn load_snapshot(
+    engine: &Engine,
+    loading: &LoadingGuard<'_>,
+    worker: &mut Worker,
+    path: &Path,
+    file: File,
+    bytes: u64,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<bool, String> {
+    let name = path.display();
+    tracing::info!("loading '{name}', {bytes} bytes");
+    let started = Instant::now();
+    let options = RdbOptions {
+        total_bytes: Some(bytes),
+        past: Past::Drop,
+        on_duplicate: OnDuplicate::Refuse,
+        hands: Hands::Workers,
+    };
+    match engine.load_rdb(loading, worker, file, &options, progress) {
+        Ok((report, _)) => {
+            tell(&name.to_string(), &report, started);
+            Ok(true)
+        }
+        Err(LoadError::Cancelled) => Ok(false),
+        Err(error) => Err(format!(
+            "cannot load '{name}': {error}. The file stays as it is; 'tenon check rdb {name}' looks through it"
+        )),
+    }
+}
+
+fn load_log(
+    engine: &Engine,
+    loading: &LoadingGuard<'_>,
+    worker: &mut Worker,
+    directory: &Directory,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<bool, String> {
+    let started = Instant::now();
+    match engine.load_log(loading, worker, directory, Hands::Workers, progress) {
+        Ok(LogReport { bytes, keys, commands }) => {
+            let elapsed = started.elapsed().as_secs_f64();
+            tracing::info!(
+                "DB loaded from append only file: {elapsed:.3} seconds, {bytes} bytes, {keys} keys of the base, {commands} \
+                 commands"
+            );
+            Ok(true)
+        }
+        Err(LoadError::Cancelled) => Ok(false),
+        Err(error) => Err(format!("cannot load the append-only file: {error}")),
     }
 }
 

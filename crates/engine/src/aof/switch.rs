@@ -4,7 +4,11 @@ use super::rewrite::RewriteStart;
 use crate::engine::Engine;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tenon_persist::aof::Directory;
+
+/// How often it is looked whether the first base is there.
+const BEGIN_PERIOD: Duration = Duration::from_millis(2);
 
 impl Engine {
     /// Has the log begin: everything that there is goes into its base, in the background, every write from that moment on
@@ -42,6 +46,24 @@ impl Engine {
                 let _ = log.close();
                 Err("another rewrite is under way".to_owned())
             }
+        }
+    }
+
+    /// Has the log begin with what was loaded from elsewhere, and waits until that is in its base: before that a crash
+    /// would lose what is confirmed. No client is served yet.
+    ///
+    /// # Errors
+    /// When it cannot: why.
+    pub fn begin_aof(&self) -> Result<(), String> {
+        self.start_aof()?;
+        while self.aof_figures().rewriting_for_s.is_some() {
+            std::thread::sleep(BEGIN_PERIOD);
+        }
+        let is_whole = self.aof.is_whole.load(Ordering::Relaxed);
+        if is_whole {
+            Ok(())
+        } else {
+            Err("the append-only file cannot begin: its base could not be written".to_owned())
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is known of the data that is being loaded, or was loaded last. Knows no file.
 
 use super::crew::Job;
+use super::turns::Turns;
 use crate::engine::Engine;
 use parking_lot::Mutex;
 use std::fmt;
@@ -50,6 +51,8 @@ pub struct Loading {
     pub keys_expired: AtomicU64,
     /// What workers take part in when they tick.
     pub(super) job: Mutex<Option<Arc<Job>>>,
+    /// What the first of them does alone.
+    pub(super) turns: Turns,
 }
 
 impl fmt::Debug for Loading {

@@ -22,7 +22,7 @@ const TURN: Duration = Duration::from_millis(10);
 /// How long a worker waits for a batch.
 const BATCH_WAIT: Duration = Duration::from_millis(1);
 /// How long the workers may leave batches alone until whoever has cut them puts them in itself.
-const IDLE_MAX: Duration = Duration::from_millis(50);
+pub(super) const IDLE_MAX: Duration = Duration::from_millis(50);
 
 /// Bytes of a record for which a table's slot is set aside ahead, if the file says that so many keys come. There may be
 /// shorter ones, for which tables grow as ever; a file that lies gets no more than its own length.
@@ -247,10 +247,16 @@ impl Engine {
 
     /// What a worker does while data is loaded: takes part for a while. Gives the time until it wants to be called again.
     pub(crate) fn load_tick(&self, worker: &mut Worker) -> Duration {
-        let Some(job) = self.loading.job.lock().clone() else { return BATCH_WAIT };
+        let job = self.loading.job.lock().clone();
         let started = Instant::now();
         while started.elapsed() < TURN {
-            job.work_at_next(BATCH_WAIT, |plan, batch| self.insert_batch(worker, plan, batch));
+            let has_worked = match &job {
+                Some(job) => job.work_at_next(BATCH_WAIT, |plan, batch| self.insert_batch(worker, plan, batch)),
+                None => worker.index == 0 && self.loading.turns.do_next(self, worker, BATCH_WAIT),
+            };
+            if !has_worked {
+                return BATCH_WAIT;
+            }
         }
         Duration::ZERO
     }

@@ -1,11 +1,13 @@
-//! Loading a snapshot file again into a server that runs (DEBUG RELOAD). Knows no command.
+//! Loading a snapshot file or the log again into a server that runs (DEBUG RELOAD, DEBUG LOADAOF). Knows no command.
 
-use super::{Hands, LoadError, LoadReport, OnDuplicate, Past, RdbOptions};
+use super::{Hands, LoadError, LoadReport, LogReport, OnDuplicate, Past, RdbOptions};
 use crate::context::ServerCx;
 use crate::flush::{Emptied, Freeing};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
+use tenon_persist::aof::Directory;
 use tenon_persist::rdb::file::{Cause, Doing, FileError};
 
 /// What becomes of the data that is there.
@@ -16,6 +18,9 @@ pub enum Before {
     /// It stays, and keys that the file has too do as is said.
     Keep(OnDuplicate),
 }
+
+/// How long the log may take to be written before it is read back as far as it is.
+const WRITE_MAX: Duration = Duration::from_secs(10);
 
 impl ServerCx<'_> {
     /// Loads a snapshot file. Other clients are told meanwhile that data is being loaded.
@@ -40,8 +45,7 @@ impl ServerCx<'_> {
         let was_muted = self.worker.record.mute(true);
         let on_duplicate = match before {
             Before::Flush => {
-                self.empty(Emptied::All, Freeing::Background);
-                engine.function_flush(self.worker);
+                self.forget_all();
                 // A command that had passed its gate already may put a key there once more.
                 OnDuplicate::Replace
             }
@@ -52,5 +56,32 @@ impl ServerCx<'_> {
         let loaded = engine.load_rdb(&loading, self.worker, file, &options, go_on);
         self.worker.record.mute(was_muted);
         loaded.map(|(report, _)| report)
+    }
+
+    /// Loads the log once more. Other clients are told meanwhile that data is being loaded.
+    ///
+    /// # Errors
+    /// As `Engine::load_log`.
+    ///
+    /// # Panics
+    /// As `reload`.
+    pub fn reload_log(&mut self) -> Result<LogReport, LoadError> {
+        assert!(self.held.is_none(), "nobody holds what the workers are to fill");
+        let engine = self.engine;
+        // What is in the log's buffer is read back, too.
+        engine.sync_aof(WRITE_MAX);
+        let directory = Directory::open(engine.files(), engine.aof_names()).map_err(LoadError::Open)?;
+        let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
+        let loading = engine.begin_loading(total_bytes);
+        self.forget_all();
+        engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Lets all data and all libraries go, which is nobody's write: what comes in their place is the same.
+    fn forget_all(&mut self) {
+        let was_muted = self.worker.record.mute(true);
+        self.empty(Emptied::All, Freeing::Background);
+        self.engine.function_flush(self.worker);
+        self.worker.record.mute(was_muted);
     }
 }

@@ -242,6 +242,10 @@ impl Engine {
 
     /// Whether the end of the process saves.
     pub fn saves_at_end(&self, ending: Ending) -> bool {
+        if self.is_loading() {
+            // What is not whole must not take the file's place that it comes from.
+            return false;
+        }
         match ending {
             Ending::Save => true,
             Ending::NoSave => false,
@@ -280,6 +284,14 @@ impl Engine {
             self.pause.end().into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
         }
         result
+    }
+
+    /// Saves while nothing else is done by this worker (DEBUG RELOAD). No shard is held.
+    ///
+    /// # Errors
+    /// When the data could not be saved.
+    pub fn save_now(&self, worker: &mut Worker) -> io::Result<()> {
+        self.save_alone(worker)
     }
 
     fn save_alone(&self, worker: &mut Worker) -> io::Result<()> {

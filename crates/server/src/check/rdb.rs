@@ -73,22 +73,27 @@ pub(super) fn check(path: &Path, out: &mut dyn Write) -> io::Result<bool> {
     writeln!(out, "[offset 0] Checking RDB file {}", path.display())?;
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
-    check_source(file, Some(bytes), out)
+    check_source(file, Some(bytes), out).map(|end| end.is_some())
 }
 
-/// Looks through what is read from `source`, whose length may be known; what follows behind the end is left alone.
-pub(super) fn check_source(source: impl Read, total_bytes: Option<u64>, out: &mut dyn Write) -> io::Result<bool> {
+/// Looks through what is read from `source`, whose length may be known; tells where the snapshot ends, if nothing is wrong
+/// with it. What follows is left alone, but may have been read.
+pub(super) fn check_source(
+    source: impl Read,
+    total_bytes: Option<u64>,
+    out: &mut dyn Write,
+) -> io::Result<Option<u64>> {
     let mut tally = Tally::default();
     let options = Options { total_bytes, databases: usize::MAX, on_module: OnModule::Skip };
     match look_through(source, options, &mut tally, out)? {
-        Ok(()) => {
+        Ok(end) => {
             tally.write(out)?;
-            Ok(true)
+            Ok(Some(end))
         }
         Err(error) => {
             complain(&error, out)?;
             tally.write(out)?;
-            Ok(false)
+            Ok(None)
         }
     }
 }
@@ -98,7 +103,7 @@ fn look_through(
     options: Options,
     tally: &mut Tally,
     out: &mut dyn Write,
-) -> io::Result<Result<(), FileError>> {
+) -> io::Result<Result<u64, FileError>> {
     let mut cutter = match Cutter::new(source, options) {
         Ok(cutter) => cutter,
         Err(error) => return Ok(Err(error)),
@@ -122,7 +127,7 @@ fn look_through(
                 };
                 writeln!(out, "[offset {}] {what}", ending.bytes)?;
                 writeln!(out, "[offset {}] \\o/ RDB looks OK! \\o/", ending.bytes)?;
-                return Ok(Ok(()));
+                return Ok(Ok(ending.bytes));
             }
             Err(error) => return Ok(Err(error)),
         }
@@ -194,9 +199,9 @@ mod tests {
     #[track_caller]
     fn says(bytes: &[u8], wanted: &str) {
         let mut out = Vec::new();
-        let is_fine = check_source(bytes, Some(bytes.len() as u64), &mut out).unwrap();
+        let end = check_source(bytes, Some(bytes.len() as u64), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), wanted);
-        assert_eq!(is_fine, wanted.contains("looks OK"));
+        assert_eq!(end, wanted.contains("looks OK").then_some(bytes.len() as u64));
     }
 
     const NONE: &str = "[info] 0 keys read\n[info] 0 expires\n[info] 0 already expired\n[info] 0 subexpires\n";

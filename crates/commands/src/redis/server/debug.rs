@@ -83,6 +83,7 @@ static SUBCOMMANDS: &[Subcommand] = &[
         help: &["HTSTATS-KEY <key>", "    Like HTSTATS but for the hash table stored at <key>'s value."],
         run: htstats_key,
     },
+    Subcommand { name: "LOADAOF", args: (2, 2), help: debug_reload::LOADAOF_HELP, run: debug_reload::load_log },
     Subcommand {
         name: "LOG",
         args: (3, 3),

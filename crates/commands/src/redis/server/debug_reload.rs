@@ -1,13 +1,21 @@
-//! DEBUG RELOAD: the data goes and comes again from the snapshot file.
+//! DEBUG RELOAD and DEBUG LOADAOF: the data goes and comes again from the snapshot file, or from the log.
 
 use std::path::Path;
+use std::time::Duration;
 use tenon_engine::args::Args;
 use tenon_engine::context::ServerCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::loading::{Before, OnDuplicate};
 use tenon_engine::wire::resp::Reply;
 
-/// What is said of it by DEBUG HELP.
+/// How long the log may take to be on disk.
+const SYNC_MAX: Duration = Duration::from_secs(60);
+
+/// What is said of LOADAOF by DEBUG HELP.
+pub(super) const LOADAOF_HELP: &[&str] =
+    &["LOADAOF", "    Flush the AOF buffers on disk and reload the AOF in memory."];
+
+/// What is said of RELOAD by DEBUG HELP.
 pub(super) const HELP: &[&str] = &[
     "RELOAD [option ...]",
     "    Save the RDB on disk and reload it back to memory. Valid <option> values:",
@@ -65,8 +73,11 @@ pub(super) fn reload(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'
     if cx.holds_shards() {
         return Err(CmdError::text("ERR DEBUG RELOAD is not allowed within a transaction or a script"));
     }
-    if options.saves {
-        return Err(CmdError::text("ERR DEBUG RELOAD saves nothing yet, only NOSAVE is supported"));
+    if options.saves
+        && let Err(error) = cx.engine.save_now(cx.worker)
+    {
+        tracing::error!("DEBUG RELOAD cannot save: {error}");
+        return Err(CmdError::text("ERR"));
     }
     let path = cx.engine.config.dbfilename();
     match cx.reload(Path::new(&*path), options.before()) {
@@ -78,6 +89,31 @@ pub(super) fn reload(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'
         Err(error) => {
             tracing::error!("cannot load '{path}': {error}");
             Err(CmdError::text("ERR Error trying to load the RDB dump, check server logs"))
+        }
+    }
+}
+
+/// Loads the log once more. Redis loads whatever files lie there; here there has to be a log that is written.
+pub(super) fn load_log(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    const FAILED: CmdError = CmdError::text("ERR Error trying to load the AOF files, check server logs");
+    if cx.holds_shards() {
+        return Err(CmdError::text("ERR DEBUG LOADAOF is not allowed within a transaction or a script"));
+    }
+    if !cx.engine.is_journaling() {
+        return Err(CmdError::text("ERR DEBUG LOADAOF needs appendonly yes"));
+    }
+    if !cx.engine.sync_aof(SYNC_MAX) {
+        return Err(FAILED);
+    }
+    match cx.reload_log() {
+        Ok(_) => {
+            tracing::warn!("Append Only File loaded by DEBUG LOADAOF");
+            reply.simple("OK");
+            Ok(())
+        }
+        Err(error) => {
+            tracing::error!("cannot load the append-only file: {error}");
+            Err(FAILED)
         }
     }
 }
