@@ -31,7 +31,6 @@ pub static YCSB: Experiment = Experiment {
         Figure { name: "read_modify_write_mean_us", heading: "read-modify-write mean µs" },
         P99,
         SERVER_CPU,
-        Figure { name: "server_memory_mb", heading: "server MB" },
     ],
     plots: &[
         Plot::Bars { title: "Throughput", each: Some(PROTOCOL), y: OPS },
