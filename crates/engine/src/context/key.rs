@@ -449,7 +449,9 @@ impl<'a> KeyCx<'a> {
         let (hash, key) = (self.hash, self.key);
         let slot = self.keyspace_mut().insert(hash, key, value, meta, now_ms);
         self.due_changed(slot, None);
-        self.note_size(slot, 0);
+        if let ValueRef::Object(_) = self.entry(slot).value() {
+            self.look_at_size(slot);
+        }
     }
 
     /// Gives the key another value in place of an equal one of the same type: deadline and flags stay, a CAS token is
