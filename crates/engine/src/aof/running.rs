@@ -16,6 +16,9 @@ use tenon_journal::{Policy, Settings};
 use tenon_persist::aof::append_only::Statistics;
 use tenon_persist::aof::{AppendOnly, Directory, Names, OpenError};
 
+/// The command that chooses database 0.
+const SELECT_FIRST: &[u8] = b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
+
 /// The append-only file.
 #[derive(Default)]
 pub struct Aof {
@@ -138,7 +141,12 @@ impl Engine {
     /// When its files cannot be made or opened.
     pub fn open_aof(&self, directory: Directory) -> Result<(), OpenError> {
         let empty = super::rewrite::empty_base();
+        let is_gone_on_with = !directory.is_empty();
         let append_only = directory.append(empty_base_of(&empty), &self.log_settings(), self.hooks())?;
+        if is_gone_on_with {
+            // Records begin in database 0. Redis leaves its log in whichever it has written to last.
+            append_only.log().append(SELECT_FIRST);
+        }
         let append_only = Arc::new(append_only);
         self.set_append_only(Some(Arc::clone(&append_only)));
         self.aof.is_whole.store(true, Ordering::Relaxed);
