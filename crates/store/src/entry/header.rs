@@ -28,7 +28,7 @@ const KIND: u64 = 0x1f;
 /// The marks of an item, in the first byte.
 const MARKS: u64 = 0xe0;
 /// The kind and the fields: nothing of them for a plain entry, whatever its marks and its snapshot bit.
-const SHAPE: u64 = ((0xff & !field::SNAPSHOT) as u64) << 8 | KIND;
+const SHAPE: u64 = (!field::SNAPSHOT as u64) << 8 | KIND;
 
 /// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
 pub(super) const NO_DEADLINE: u64 = u64::MAX;
