@@ -129,14 +129,12 @@ fn write_elements(writer: &mut Writer<'_>, value: ValueRef<'_>, from: u64) -> Op
     let mut room = Room { elements: SLICE_ELEMENTS, bytes: SLICE_BYTES };
     let next = match view(value) {
         View::List(ListRef::Chain(chain)) => {
-            let mut at = from as usize;
-            for node in chain.iter_nodes_from(at) {
+            for (at, node) in (from..).zip(chain.iter_nodes_from(from as usize)) {
                 if !room.is_left() {
-                    return Some(Stage::Elements(at as u64));
+                    return Some(Stage::Elements(at));
                 }
                 write_node(writer, node);
                 room.take(node.bytes().len());
-                at += 1;
             }
             return None;
         }
