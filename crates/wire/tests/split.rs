@@ -15,7 +15,7 @@ fn resp_limits() -> resp::Limits {
 }
 
 fn memcache_limits() -> memcache::Limits {
-    memcache::Limits { value_max: 100, line_max: 400, big_min: 24 }
+    memcache::Limits { value_max: 100, line_max: 400, big_min: 24, ..Default::default() }
 }
 
 fn argument() -> impl Strategy<Value = Vec<u8>> {

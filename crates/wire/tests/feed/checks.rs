@@ -64,7 +64,7 @@ pub fn memcache_meta(input: &[u8]) {
 
 /// Requests of the binary protocol are the same however they arrive.
 pub fn memcache_binary(input: &[u8]) {
-    let limits = memcache::Limits { value_max: 60, line_max: 300, big_min: 20 };
+    let limits = memcache::Limits { value_max: 60, line_max: 300, big_min: 20, ..Default::default() };
     let whole = binary_events(&[input], &limits);
     for pieces in cuttings(input) {
         assert_eq!(binary_events(&pieces, &limits), whole);
@@ -73,7 +73,7 @@ pub fn memcache_binary(input: &[u8]) {
 
 /// Memcached requests are the same however they arrive.
 pub fn memcache_text(input: &[u8]) {
-    let limits = memcache::Limits { value_max: 60, line_max: 300, big_min: 20 };
+    let limits = memcache::Limits { value_max: 60, line_max: 300, big_min: 20, ..Default::default() };
     let whole = memcache_events(&[input], &limits);
     for pieces in cuttings(input) {
         assert_eq!(memcache_events(&pieces, &limits), whole);
