@@ -52,7 +52,8 @@ fn a_server_that_runs_already_is_measured_and_reported_on() {
 #[test]
 fn a_server_that_loses_keys_fails_the_experiment() {
     let out = scratch("forgets");
-    let toy = Toy::start(Manners::Forgets { at: 500 });
+    // PING, INFO, 200 sets: then the first get.
+    let toy = Toy::start(Manners::Forgets { at: 203 });
     let target = format!("redis://{}", toy.address);
     let output = bench(&out, &[&["latency", "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
     let said = text(&output);
@@ -94,7 +95,7 @@ fn measuring(out: &Path) -> Option<(Child, Vec<i32>)> {
     let words = ["latency", "--peers", "redis-server", "--seconds", "60", "--keys", "100"];
     let mut child = bench(out, &words).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it runs");
     let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    let begun = lines.map_while(Result::ok).any(|line| line.starts_with("latency 0/"));
+    let begun = lines.map_while(Result::ok).any(|line| line.starts_with("latency 0/6: resp"));
     assert!(begun, "it measures");
     let started = children(child.id() as i32);
     assert!(started.iter().any(|pid| name(*pid).starts_with("redis-server")), "{started:?}");
