@@ -4,7 +4,7 @@ use crate::toy::{Manners, Toy};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use tenon_bench::peers::find;
 
 fn bench(out: &Path, words: &[&str]) -> Command {
@@ -52,7 +52,8 @@ fn a_server_that_runs_already_is_measured_and_reported_on() {
 #[test]
 fn a_server_that_loses_keys_fails_the_experiment() {
     let out = scratch("forgets");
-    let toy = Toy::start(Manners::Forgets { at: 500 });
+    // PING, INFO, 200 sets: then the first get.
+    let toy = Toy::start(Manners::Forgets { at: 203 });
     let target = format!("redis://{}", toy.address);
     let output = bench(&out, &[&["latency", "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
     let said = text(&output);
@@ -84,8 +85,11 @@ fn nothing_to_measure_is_an_error() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
+/// What the bench says. It must have somebody to say it to as long as it runs.
+type Lines = std::io::Lines<BufReader<ChildStderr>>;
+
 /// A bench that measures a server of its own for a minute, once it has begun to; none where there is no server.
-fn measuring(out: &Path) -> Option<(Child, Vec<i32>)> {
+fn measuring(out: &Path) -> Option<(Child, Vec<i32>, Lines)> {
     if let Err(error) = find(&["redis-server".to_owned()]) {
         assert!(std::env::var_os("TENON_REQUIRE_ORACLES").is_none(), "{error:#}");
         writeln!(std::io::stderr(), "skipped: the bench's end is not tested: {error:#}").expect("stderr");
@@ -93,12 +97,12 @@ fn measuring(out: &Path) -> Option<(Child, Vec<i32>)> {
     }
     let words = ["latency", "--peers", "redis-server", "--seconds", "60", "--keys", "100"];
     let mut child = bench(out, &words).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it runs");
-    let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    let begun = lines.map_while(Result::ok).any(|line| line.starts_with("latency 0/"));
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let begun = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("latency 0/6: resp"));
     assert!(begun, "it measures");
     let started = children(child.id() as i32);
     assert!(started.iter().any(|pid| name(*pid).starts_with("redis-server")), "{started:?}");
-    Some((child, started))
+    Some((child, started, lines))
 }
 
 /// The processes that a process has started.
@@ -132,7 +136,7 @@ fn wait_for_the_end(pids: &[i32]) {
 #[test]
 fn an_interrupted_bench_ends_its_servers() {
     let out = scratch("interrupted");
-    let Some((mut child, started)) = measuring(&out) else { return };
+    let Some((mut child, started, _lines)) = measuring(&out) else { return };
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(1));
     assert!(started.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()), "{started:?}");
@@ -147,7 +151,7 @@ fn an_interrupted_bench_ends_its_servers() {
 #[test]
 fn a_killed_bench_leaves_no_server() {
     let out = scratch("killed");
-    let Some((mut child, started)) = measuring(&out) else { return };
+    let Some((mut child, started, _lines)) = measuring(&out) else { return };
     let servers: Vec<i32> = started.into_iter().filter(|pid| name(*pid).starts_with("redis-server")).collect();
     child.kill().expect("it runs");
     child.wait().expect("it ends");
