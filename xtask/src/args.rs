@@ -1,7 +1,7 @@
 //! The command line of `cargo xtask`: which task, with which options. Knows nothing of how a task does its work.
 
 use crate::workspace::Workspace;
-use crate::{bench, ci, docs, fuzz, miri, test, tidy};
+use crate::{bench, ci, docs, fuzz, loom, miri, test, tidy};
 use anyhow::{Result, bail};
 
 const USAGE: &str = "\
@@ -9,10 +9,11 @@ cargo xtask TASK
 
   test [--quick] [FILTER]   build the server, run the workspace's tests, say what was skipped
                             --quick: the unoptimised server, and 16 cases for each property test
-  ci                        format, clippy, tidy, tests, documentation, fuzz and Miri short runs
+  ci                        format, clippy, tidy, tests, documentation, loom, fuzz and Miri short runs
   tidy                      the checks a compiler does not make (crate edges, file heads, links, ...)
   docs                      rewrite the generated pages under docs/
   fuzz [SECONDS] [TARGET]   run the fuzz targets from their saved seeds (20 seconds each)
+  loom                      try every order of the steps of ds's lock-free parts
   miri                      run the tests of ds and store under Miri
   bench [OPTIONS] [FILTER]  measure Tenon beside redis-server and memcached
       --quick               fewer keys, shorter runs, one round: shows that it works, not how fast
@@ -37,6 +38,8 @@ pub enum Task {
     Docs,
     /// Run fuzz targets for a while.
     Fuzz(fuzz::Options),
+    /// Run what tries every order of threads' steps.
+    Loom,
     /// Run the data crates under Miri.
     Miri,
     /// Measure.
@@ -57,6 +60,7 @@ impl Task {
             Task::Tidy => tidy::run(&workspace),
             Task::Docs => docs::rewrite(&workspace),
             Task::Fuzz(options) => ci::report("fuzz", fuzz::run(&workspace, &options)?),
+            Task::Loom => ci::report("loom", loom::run(&workspace)?),
             Task::Miri => ci::report("miri", miri::run(&workspace)?),
             Task::Bench(options) => bench::run(&workspace, &options),
         }
@@ -71,7 +75,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Task> {
     let (allowed_flags, operands_max): (&[&str], usize) = match name.as_str() {
         "help" | "-h" | "--help" => return Ok(Task::Help),
         "test" => (&["--quick"], 1),
-        "ci" | "tidy" | "docs" | "miri" => (&[], 0),
+        "ci" | "tidy" | "docs" | "loom" | "miri" => (&[], 0),
         "fuzz" => (&[], 2),
         "bench" => (&["--quick", "--callgrind", "--cross-check"], 1),
         _ => bail!("unknown task '{name}'\n\n{USAGE}"),
@@ -89,6 +93,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Task> {
         "ci" => Task::Ci,
         "tidy" => Task::Tidy,
         "docs" => Task::Docs,
+        "loom" => Task::Loom,
         "miri" => Task::Miri,
         "fuzz" => Task::Fuzz(fuzz_options(operands)?),
         _ => Task::Bench(bench::Options {

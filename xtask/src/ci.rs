@@ -1,7 +1,7 @@
 //! Everything a change must pass, step by step, each with its time. Knows the steps' order, not their work.
 
 use crate::workspace::Workspace;
-use crate::{docs, fuzz, miri, process, test, tidy};
+use crate::{docs, fuzz, loom, miri, process, test, tidy};
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
 
@@ -37,13 +37,14 @@ struct Step {
     run: fn(&Workspace) -> Result<Outcome>,
 }
 
-static STEPS: [Step; 7] = [
+static STEPS: [Step; 8] = [
     Step { name: "format", needs: Needs::Nothing, run: format },
     Step { name: "clippy", needs: Needs::Nothing, run: clippy },
     Step { name: "tidy", needs: Needs::Nothing, run: |workspace| tidy::run(workspace).map(|()| Outcome::Done) },
     Step { name: TESTS, needs: Needs::Nothing, run: tests },
     Step { name: "docs", needs: Needs::Nothing, run: |workspace| docs::build(workspace).map(|()| Outcome::Done) },
     Step { name: "fuzz", needs: Needs::Tests, run: |workspace| fuzz::run(workspace, &fuzz::Options::default()) },
+    Step { name: "loom", needs: Needs::Tests, run: loom::run },
     Step { name: "miri", needs: Needs::Tests, run: miri::run },
 ];
 

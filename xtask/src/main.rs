@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod docs;
 mod fuzz;
+mod loom;
 mod miri;
 mod process;
 mod test;

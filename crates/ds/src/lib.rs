@@ -8,6 +8,7 @@ pub mod listpack;
 pub mod memory;
 pub mod packed;
 pub mod quicklist;
+pub mod ring;
 pub mod scored_set;
 pub mod slab;
 pub mod timer_wheel;

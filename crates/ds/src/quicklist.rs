@@ -133,6 +133,19 @@ impl Quicklist {
         self.blocks.iter().flat_map(|block| &block.nodes).map(ListpackBuf::view)
     }
 
+    /// The nodes from this one on, in order: those before are not looked at one by one.
+    pub fn iter_nodes_from(&self, node: usize) -> impl Iterator<Item = Listpack<'_>> {
+        let mut left = node;
+        let mut blocks = self.blocks.iter();
+        let first = blocks.by_ref().find(|block| {
+            let is_it = left < block.nodes.len();
+            left -= if is_it { 0 } else { block.nodes.len() };
+            is_it
+        });
+        let of_first = first.into_iter().flat_map(move |block| block.nodes.iter().skip(left));
+        of_first.chain(blocks.flat_map(|block| &block.nodes)).map(ListpackBuf::view)
+    }
+
     /// Bytes of memory beside the sequence itself.
     pub fn memory(&self) -> usize {
         let nodes = |block: &Block| {

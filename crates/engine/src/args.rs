@@ -47,6 +47,21 @@ impl BigArg {
         self.flat.get_or_init(|| self.rope.take().to_vec())
     }
 
+    /// Calls `visit` with the slices that make up the bytes, in order.
+    ///
+    /// # Panics
+    /// When they were taken away: what is to be read later is read before.
+    pub(crate) fn for_each_slice(&self, visit: impl FnMut(&[u8])) {
+        match self.flat.get() {
+            Some(bytes) => std::iter::once(&bytes[..]).for_each(visit),
+            None => {
+                let rope = self.rope.borrow();
+                assert_eq!(rope.len(), self.len, "a long argument is taken once");
+                rope.slices().for_each(visit);
+            }
+        }
+    }
+
     /// The bytes in chunks, to be stored: nothing is copied unless someone asked for one piece before.
     pub fn take(&self) -> Rope {
         match self.flat.get() {
@@ -126,6 +141,12 @@ impl<'a> Args<'a> {
             Place::Bytes(_) => None,
             Place::Big(number) => Some(&self.bigs[number as usize]),
         }
+    }
+
+    /// Whether one of the batch's arguments was taken out of the stream as it is so long.
+    #[inline(always)]
+    pub(crate) fn may_have_bigs(&self) -> bool {
+        !self.bigs.is_empty()
     }
 
     /// Length of argument `index` in bytes; long arguments are not copied for it.

@@ -15,7 +15,7 @@ const DENIED_RESP: &str = "-DENIED Tenon is running in protected mode because pr
     '--protected-mode no' option. 4) Set up an authentication password for the default user. NOTE: You only need to \
     do one of the above things in order for the server to start accepting connections from the outside.\r\n";
 
-/// What a memcached client from another machine is told: no password would help, as it could not give it.
+/// What a memcached client from another machine is told.
 const DENIED_MEMCACHED: &str = "SERVER_ERROR Tenon is running in protected mode: memcached clients are only accepted \
     from the loopback interface. If nobody from outside can reach this port, let others in with '--protected-mode no' \
     or, over the RESP port, 'CONFIG SET protected-mode no'\r\n";
@@ -23,12 +23,13 @@ const DENIED_MEMCACHED: &str = "SERVER_ERROR Tenon is running in protected mode:
 impl Engine {
     /// Whether a new client is turned away by protected mode, and then the line that it is sent before it is closed.
     ///
-    /// Memcached clients cannot give a password: for them, setting one does not end the protection.
+    /// Memcached clients need no password unless `memcached-auth` says so: for them, setting one does not end the
+    /// protection.
     pub fn refuses(&self, info: &ClientInfo) -> Option<&'static str> {
         let protected = self.config.protected_mode() && !info.is_local();
         match info.dialect {
             Dialect::Resp => (protected && self.is_open()).then_some(DENIED_RESP),
-            Dialect::Memcached => protected.then_some(DENIED_MEMCACHED),
+            Dialect::Memcached => (protected && !self.config.memcached_auth()).then_some(DENIED_MEMCACHED),
         }
     }
 }

@@ -37,6 +37,8 @@ pub enum Message {
     RightsChanged,
     /// Something lies in the client's outbox.
     Output,
+    /// For a worker: what it holds may leave.
+    Wake,
 }
 
 /// Which protocol a client speaks.
@@ -126,6 +128,9 @@ pub struct Client {
     pub(crate) waiter: Mutex<Option<Arc<Waiter>>>,
     /// Whether it is to be closed.
     pub killed: AtomicBool,
+    /// The log's position behind the last record of its own that another client's worker has appended: its blocked command
+    /// was served there. What its own worker appends is in [`Worker::journaled`](crate::worker::Worker::journaled).
+    pub journaled: AtomicU64,
     /// What others have sent to it.
     pub outbox: Outbox,
 }
@@ -134,6 +139,11 @@ impl Client {
     /// Whether it waits for a key.
     pub fn is_blocked(&self) -> bool {
         self.waiter.lock().is_some()
+    }
+
+    /// A client that is in no list: a log that is read back.
+    pub(crate) fn of_nobody(info: ClientInfo) -> Client {
+        Client::new(0, info, 0)
     }
 
     fn new(id: u64, info: ClientInfo, now_ms: u64) -> Client {
@@ -163,6 +173,7 @@ impl Client {
             paused: AtomicBool::new(false),
             waiter: Mutex::default(),
             killed: AtomicBool::new(false),
+            journaled: AtomicU64::new(0),
             outbox: Outbox::default(),
         }
     }
@@ -170,6 +181,11 @@ impl Client {
     /// What it does beside asking and being answered.
     pub fn roles(&self) -> Roles {
         Roles::from_bits(self.roles.load(Ordering::Relaxed))
+    }
+
+    /// Says what it does beside asking and being answered.
+    pub fn set_roles(&self, roles: Roles) {
+        self.roles.store(roles.bits(), Ordering::Relaxed);
     }
 
     /// Whose limits hold for its output.
@@ -221,6 +237,11 @@ impl Clients {
         let client = Arc::new(Client::new(id, info, now_ms));
         self.all.lock().insert(id, Arc::clone(&client));
         client
+    }
+
+    /// A client that is in no list: one of whom nothing is known but one request.
+    pub fn unlisted(&self, info: ClientInfo, now_ms: u64) -> Arc<Client> {
+        Arc::new(Client::new(self.next_id.fetch_add(1, Ordering::Relaxed) + 1, info, now_ms))
     }
 
     /// Takes a client away.

@@ -96,20 +96,28 @@ pub enum Run {
     Alone(fn(&mut SessionCx<'_>, &Args<'_>, &mut Reply<'_>) -> Result<(), CmdError>, &'static [&'static Command]),
 }
 
-/// What a handler did to the data; what is logged later follows from it.
+/// What a handler did to the data, and so what the log has of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Effect {
     /// The data is as before.
     Unchanged,
-    /// The data has changed.
-    Changed,
+    /// The data has changed, and will change in the same way whenever the same command runs on what was there before: it
+    /// is logged as it came. So neither the present nor chance has had a part in it.
+    Verbatim,
+    /// The data has changed as the commands say that the handler has put down with `log` and its kin.
+    As,
 }
 
 impl Effect {
-    /// `Changed` when `changed`.
+    /// `Verbatim` when `changed`.
     pub fn when(changed: bool) -> Effect {
-        if changed { Effect::Changed } else { Effect::Unchanged }
+        if changed { Effect::Verbatim } else { Effect::Unchanged }
+    }
+
+    /// Whether the data has changed.
+    pub fn is_change(self) -> bool {
+        self != Effect::Unchanged
     }
 }
 

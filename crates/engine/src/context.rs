@@ -5,9 +5,11 @@ mod collection;
 mod following;
 mod key;
 mod keys;
+mod log;
 mod server;
 mod string;
 
+pub use crate::record::Word;
 pub use collection::{Change, view_of};
 pub use following::FollowingCx;
 pub use key::{Deadline, KeyCx};

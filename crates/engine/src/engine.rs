@@ -1,6 +1,7 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
-use crate::acl::Acl;
+use crate::acl::{Acl, PasswordFile};
+use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
@@ -8,9 +9,12 @@ use crate::command::Command;
 use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
 use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
+use crate::held::HeldReplies;
 use crate::hotkeys::HotKeys;
+use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
+use crate::loading::Loading;
 use crate::monitor::Monitors;
 use crate::onlookers::Onlookers;
 use crate::pause::Pause;
@@ -19,19 +23,22 @@ use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
 use crate::refusals::Refusals;
+use crate::saving::Saving;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
+use crate::snapshot::Snapshots;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
 use crate::tracking::Tracking;
 use crate::unsent::Unsent;
+use crate::watchers::Watchers;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tenon_persist::rdb::Limits;
 use tenon_store::access::Noting;
@@ -63,6 +70,8 @@ pub struct Engine {
     pub scripts: Scripts,
     /// The clients that see every command.
     pub monitors: Monitors,
+    /// The memcached clients that see what others do.
+    pub watchers: Watchers,
     /// The search for busy keys.
     pub hotkeys: HotKeys,
     /// The largest keys.
@@ -75,14 +84,20 @@ pub struct Engine {
     pub pubsub: PubSub,
     /// The users, and what was refused to them.
     pub acl: Acl,
+    /// Names and passwords for memcached's clients.
+    pub(crate) password_file: PasswordFile,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Why writes are refused.
     pub(crate) refusals: Refusals,
+    /// Who holds replies until the log is on disk.
+    pub(crate) held_replies: HeldReplies,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Unsent,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
     pub(crate) clients_sized_ms: AtomicU64,
+    /// Data that comes from files.
+    pub loading: Loading,
     /// Clients that wait for keys.
     pub blocking: Blocking,
     /// What commands have done outside of this process.
@@ -130,12 +145,22 @@ pub struct Engine {
     pub worker_stats: Vec<Arc<WorkerStats>>,
     /// When everything is to be flushed.
     pub flush_schedule: FlushSchedule,
+    /// The snapshot that is under way.
+    pub snapshots: Snapshots,
+    /// The data in a file.
+    pub saving: Saving,
     /// What memcached's clients ask for, by prefixes of keys.
     pub prefixes: Prefixes,
+    /// Who takes the records of writes.
+    pub(crate) journal: Attachment,
+    /// The append-only file.
+    pub(crate) aof: Aof,
     shutdown: OnceLock<ShutdownHook>,
     next_cas: AtomicU64,
     workers: usize,
     seed: u64,
+    /// Itself, for threads that it starts.
+    shared: OnceLock<Weak<Engine>>,
 }
 
 impl Engine {
@@ -158,6 +183,7 @@ impl Engine {
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
             acl: Acl::new(&config, &commands),
+            password_file: PasswordFile::default(),
             config_applying: Mutex::default(),
             shards,
             config,
@@ -165,13 +191,16 @@ impl Engine {
             clients: Clients::default(),
             scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
+            watchers: Watchers::default(),
             hotkeys: HotKeys::default(),
             large: LargeKeys::default(),
             onlookers: Onlookers::default(),
             tracking: Tracking::default(),
             pubsub: PubSub::default(),
             pause: Pause::default(),
+            loading: Loading::default(),
             refusals: Refusals::default(),
+            held_replies: HeldReplies::default(),
             blocking: Blocking::new(workers),
             unsent: Unsent::default(),
             clients_sized_ms: AtomicU64::new(0),
@@ -191,12 +220,32 @@ impl Engine {
             errors: Mutex::default(),
             worker_stats,
             flush_schedule: FlushSchedule::default(),
+            snapshots: Snapshots::default(),
+            saving: Saving::new(now_us() / 1_000_000),
             prefixes: Prefixes::default(),
+            journal: Attachment::default(),
+            aof: Aof::default(),
             shutdown: OnceLock::new(),
             next_cas: AtomicU64::new(0),
             workers,
             seed,
+            shared: OnceLock::new(),
         }
+    }
+
+    /// The engine, for several threads. What goes on in the background, such as writing a snapshot, can be started only
+    /// in one that was shared by this.
+    pub fn share(self) -> Arc<Engine> {
+        Arc::new_cyclic(|own| {
+            // It is the first to say so: nobody else can.
+            let _ = self.shared.set(Weak::clone(own));
+            self
+        })
+    }
+
+    /// The engine, for a thread of its own; `None` if it was not shared, or ends.
+    pub fn shared(&self) -> Option<Arc<Engine>> {
+        self.shared.get().and_then(Weak::upgrade)
     }
 
     /// How many workers there are.
@@ -232,6 +281,7 @@ impl Engine {
     #[inline]
     pub fn batch_ended(&self, worker: &mut Worker) {
         self.broadcast_changes(worker);
+        self.wait_for_scanner(worker);
         if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }
@@ -268,11 +318,24 @@ impl Engine {
         self.next_cas.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Has CAS tokens go on from this one at least.
+    pub(crate) fn raise_cas(&self, least: u64) {
+        self.next_cas.fetch_max(least, Ordering::Relaxed);
+    }
+
     /// What a worker does now and then; gives the time until it wants to be called again.
     pub fn tick(&self, worker: &mut Worker) -> Duration {
         self.read_clock(worker);
+        self.follow_journal(worker);
         worker.client = 0;
-        let next = if self.housekeeping.load(Ordering::Relaxed) { self.keep_house(worker) } else { PAUSED_TICK };
+        let next = if self.is_loading() {
+            // Data that is not whole is left as it is.
+            self.load_tick(worker)
+        } else if self.housekeeping.load(Ordering::Relaxed) {
+            self.keep_house(worker)
+        } else {
+            PAUSED_TICK
+        };
         worker.sweep();
         for key in self.pause.end_if_due(worker.clock.now_ms) {
             self.clients.tell(key, Message::Unpause);
@@ -294,12 +357,14 @@ impl Engine {
         self.compact_tick(worker);
         if worker.index == 0 {
             self.flush_if_due(worker);
+            self.save_if_due(worker);
             self.end_hot_keys_if_due(worker.clock.now_ms);
             self.weed_large_keys(worker);
             self.forget_surplus();
             self.evict_clients(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
+            self.rewrite_aof_if_due(worker.clock.now_ms / 1_000);
         }
         if self.evict_ahead(worker) { Duration::ZERO } else { next }
     }
@@ -331,12 +396,11 @@ impl Engine {
         let _one_at_a_time = self.config_applying.lock();
         let changed = self.config.set(pairs, caller)?;
         for (index, Changed { setting, .. }) in changed.iter().enumerate() {
-            let Some(apply) = self.config_hook.get() else { break };
-            if let Err(error) = apply(setting) {
+            if let Err(error) = self.make_hold(setting) {
                 let name = setting.name;
                 self.config.restore(&changed);
                 for applied in &changed[..index] {
-                    if let Err(error) = apply(applied.setting) {
+                    if let Err(error) = self.make_hold(applied.setting) {
                         tracing::error!("{} is not what it was: {error}", applied.setting.name);
                     }
                 }
@@ -347,10 +411,25 @@ impl Engine {
             match setting.id {
                 SettingId::requirepass => self.apply_requirepass(),
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
+                SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
+                SettingId::appendfsync | SettingId::no_appendfsync_on_rewrite | SettingId::aof_timestamp_enabled => {
+                    self.follow_aof_settings()
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Makes a setting hold that may not be made to.
+    fn make_hold(&self, setting: &'static Setting) -> Result<(), ValueError> {
+        if setting.id == SettingId::appendonly {
+            return self.follow_appendonly().map_err(|why| {
+                tracing::error!("the append-only file cannot begin: {why}");
+                ValueError::CannotLog
+            });
+        }
+        self.config_hook.get().map_or(Ok(()), |apply| apply(setting))
     }
 
     /// Changes of keys since the start.

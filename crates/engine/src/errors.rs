@@ -50,8 +50,12 @@ pub enum CmdError {
     NotInMulti,
     /// A script of this kind runs for too long.
     Busy(Kind),
+    /// Data is being loaded.
+    Loading,
     /// A RESP2 client that is subscribed may not run the command of this name in lower case.
     OnlyListens(String),
+    /// The command is to run again later: nobody is told.
+    Later,
     /// Any other; the code is part of the text.
     Text(Cow<'static, str>),
 }
@@ -102,6 +106,7 @@ impl fmt::Display for CmdError {
             CmdError::Busy(Kind::Function) => {
                 "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
             }
+            CmdError::Loading => "LOADING Redis is loading the dataset in memory",
             CmdError::NotInMulti => "ERR Command not allowed inside a transaction",
             CmdError::OnlyListens(name) => {
                 return write!(
@@ -110,6 +115,7 @@ impl fmt::Display for CmdError {
                      allowed in this context"
                 );
             }
+            CmdError::Later => "ERR the key is being written to disk, try again",
             CmdError::Text(text) => text,
         })
     }

@@ -11,6 +11,7 @@ use crate::errors::CmdError;
 use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
+use crate::snapshot::CHANGES;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
@@ -175,6 +176,7 @@ impl Engine {
         worker.sweep();
         self.evict_behind(worker);
         self.broadcast_changes(worker);
+        self.wait_for_scanner(worker);
         (ran, stopped)
     }
 
@@ -199,7 +201,11 @@ impl Engine {
                 break;
             }
             args.go_to(&batch.spans.spans[args_from..call.args_end]);
-            self.answer_key(worker, session, *resolved, *hash, &args, &mut reply);
+            if !self.answer_key(worker, session, *resolved, *hash, &args, &mut reply) {
+                // It comes again, alone, and then waits.
+                worker.waits_for_snapshot = false;
+                break;
+            }
             args_from = call.args_end;
             ran += 1;
             if reply.out().len() > OUTPUT_PAUSE {
@@ -241,6 +247,7 @@ impl Engine {
         worker.sweep();
         self.evict_behind(worker);
         self.broadcast_changes(worker);
+        self.wait_for_scanner(worker);
         match (session.closing, session.is_parked()) {
             (true, _) => Stopped::Closing,
             (false, true) => Stopped::Parked,
@@ -259,6 +266,10 @@ impl Engine {
         out: &mut OutBuf,
     ) -> bool {
         while !self.run_call(worker, session, call, args, out) {
+            if std::mem::take(&mut worker.waits_for_snapshot) {
+                session.client.paused.store(true, Ordering::Relaxed);
+                return false;
+            }
             if self.pause.wait(session.client.info.key) {
                 session.client.paused.store(true, Ordering::Relaxed);
                 return false;
@@ -354,13 +365,12 @@ impl Engine {
             && session.is_plain()
             && self.is_undisturbed()
         {
-            self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
-            return true;
+            return self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
         }
         self.run_slowly(worker, session, call, args, out)
     }
 
-    /// Runs a command on one key that may run at once, and writes its error if it fails.
+    /// Runs a command on one key that may run at once, and writes its error if it fails; `false`: it has to wait.
     #[inline(always)]
     fn answer_key(
         &self,
@@ -370,9 +380,14 @@ impl Engine {
         hash: KeyHash,
         args: &Args<'_>,
         reply: &mut Reply<'_>,
-    ) {
-        if let Err(error) = self.run_key(worker, session, resolved, hash, args, reply) {
-            self.answer_error(worker, Some(resolved), &error, reply);
+    ) -> bool {
+        match self.run_key(worker, session, resolved, hash, args, reply) {
+            Ok(()) => true,
+            Err(CmdError::Later) => false,
+            Err(error) => {
+                self.answer_error(worker, Some(resolved), &error, reply);
+                true
+            }
         }
     }
 
@@ -393,7 +408,17 @@ impl Engine {
         }
         let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
         let key = args.get(usize::from(resolved.key));
+        if args.may_have_bigs() {
+            self.prepare_record(worker, command, args);
+        }
         let mut state = self.lock_or_busy(self.shards.index(hash))?;
+        if state.shard.is_unfinished()
+            && command.flags.any(CHANGES)
+            && !self.hand_over_or_wait(worker, &mut state, session.database, hash, key, session.client.info.key)
+        {
+            worker.record.forget_prepared();
+            return Err(CmdError::Later);
+        }
         let mut cx = KeyCx {
             engine: self,
             worker,
@@ -403,13 +428,16 @@ impl Engine {
             key,
             touches: session.touches,
         };
-        let result = run(&mut cx, args, reply).map(|_effect| ());
+        let result = run(&mut cx, args, reply);
+        if self.is_journaling() {
+            self.log_command(worker, session.database, &result, args);
+        }
         drop(state);
         // Almost always nobody waits for the key: one branch.
         if !worker.ready.is_empty() {
             self.serve_ready(worker);
         }
-        result
+        result.map(|_effect| ())
     }
 
     /// Every call that is not a command on one key of a plain session.
@@ -489,8 +517,8 @@ impl Engine {
         true
     }
 
-    /// Whether nothing stands between a plain session's commands and their run: no pause, no busy script, and nobody who
-    /// watches.
+    /// Whether nothing stands between a plain session's commands and their run: no pause, no busy script, no loading, and
+    /// nobody who watches.
     #[inline]
     fn is_undisturbed(&self) -> bool {
         !self.pause.holds_up() && !self.onlookers.are_there()
@@ -556,7 +584,8 @@ impl Engine {
         self.acl_guard(worker, session, resolved, args, context)?;
         // Within MULTI every command takes memory: its place in the queue.
         let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
-        if (is_queued || flags.any(Flags::DENY_OOM)) && !self.make_room(worker) {
+        let is_loading = self.is_loading();
+        if (is_queued || flags.any(Flags::DENY_OOM)) && !is_loading && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
         // As in Redis PING is refused as well: health checks are to see it.
@@ -569,6 +598,9 @@ impl Engine {
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
         }
+        if is_loading && !flags.any(Flags::LOADING) {
+            return Err(CmdError::Loading);
+        }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.
         let waits = match self.pause.mode(worker.clock.now_ms) {
@@ -579,7 +611,8 @@ impl Engine {
                 may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)
             }
         };
-        if waits {
+        let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);
+        if waits || is_run && self.waits_for_large(worker, session, resolved, args)? {
             return Ok(Gate::Wait);
         }
         Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })

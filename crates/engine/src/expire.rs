@@ -5,6 +5,7 @@ use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::watch::Watched;
 use crate::worker::Worker;
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_store::entry::EntryRef;
@@ -58,11 +59,16 @@ impl Engine {
         let mut done = true;
         for database in 0..state.shard.databases() {
             let watched = &state.watched;
-            done &= state.shard.database_mut(database).expire_due(now_ms, BATCH, |expired| {
-                self.has_expired(worker, watched.as_deref(), database, now_ms, expired);
-            });
+            let worker = RefCell::new(&mut *worker);
+            done &= state.shard.database_mut(database).expire_due(
+                now_ms,
+                BATCH,
+                |entry| self.hand_over_ahead(&mut worker.borrow_mut(), database, entry),
+                |expired| self.has_expired(&mut worker.borrow_mut(), watched.as_deref(), database, now_ms, expired),
+            );
         }
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
+        self.commit(worker);
     }
 }
 
@@ -76,7 +82,14 @@ impl Engine {
         now_ms: u64,
         expired: Expired<'_>,
     ) {
+        if let Expired::Member(member) = expired {
+            if self.is_journaling() {
+                worker.expired_members.push(member.into());
+            }
+            return;
+        }
         let entry = match &expired {
+            Expired::Member(_) => unreachable!("they are dealt with above"),
             Expired::Key(entry) | Expired::AllMembers { of: entry, .. } => entry.view(),
             Expired::Members { of, .. } => *of,
         };
@@ -87,23 +100,44 @@ impl Engine {
             self.key_changed(worker, self.shards.hash(entry.key()), entry.key());
         }
         match expired {
+            Expired::Member(_) => {}
             Expired::Key(entry) => {
                 let key = entry.view();
+                self.log(worker, database, &["DEL".into(), key.key().into()]);
                 worker.stats.expired(1, now_ms.saturating_sub(key.deadline_ms().unwrap_or(now_ms)));
                 self.notify(database, key.key(), EventClass::EXPIRED, "expired");
-                worker.discard(entry);
+                self.discard_removed(worker, database, entry);
             }
             Expired::Members { of, count, first_due_ms } => {
                 worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
+                self.log_expired_members(worker, database, of);
                 self.notify_members_expired(database, of);
             }
             Expired::AllMembers { of, count, first_due_ms } => {
                 worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
+                self.log(worker, database, &["DEL".into(), of.view().key().into()]);
                 self.notify_members_expired(database, of.view());
                 self.notify(database, of.view().key(), EventClass::GENERIC, "del");
-                worker.discard(of);
+                self.discard_removed(worker, database, of);
             }
         }
+    }
+
+    /// Puts down that members of a key have gone whose names were gathered.
+    fn log_expired_members(&self, worker: &mut Worker, database: usize, entry: EntryRef<'_>) {
+        let members = std::mem::take(&mut worker.expired_members);
+        let number = self.journal_number();
+        if number == 0 || members.is_empty() || !worker.record.begin(number, database) {
+            return;
+        }
+        let command = match ValueType::of(entry.value()) {
+            ValueType::Hash => "HDEL",
+            ValueType::Set => "SREM",
+            ValueType::Zset => "ZREM",
+            ValueType::String | ValueType::List | ValueType::Stream => unreachable!("their parts have no deadlines"),
+        };
+        let words = [command.into(), entry.key().into()];
+        worker.record.command_of(&words, members.iter().map(|member| (&**member).into()));
     }
 
     fn notify_members_expired(&self, database: usize, entry: EntryRef<'_>) {
@@ -183,7 +217,7 @@ mod tests {
                 }
                 Ok(Change::made("hset", ()))
             });
-            assert_eq!(changed.expect("the key is new").1, crate::command::Effect::Changed);
+            assert_eq!(changed.expect("the key is new").1, crate::command::Effect::Verbatim);
         });
     }
 

@@ -63,15 +63,24 @@ impl ServerCx<'_> {
                 for database in range {
                     if let Some(keyspace) = take(engine, worker, state, database) {
                         keys += keyspace.len();
-                        taken.push(keyspace);
+                        taken.extend(engine.keep_for_snapshot(index, database, keyspace));
                     }
                 }
                 engine.shards.set_due(index, state.shard.next_due_ms());
                 true
             });
+            if keys > 0 {
+                match databases {
+                    Emptied::One(database) => engine.log(worker, database, &["FLUSHDB".into()]),
+                    Emptied::All => engine.log(worker, 0, &["FLUSHALL".into()]),
+                }
+            }
         });
         self.worker.stats.all.changes.add(keys as u64);
         self.engine.all_changed();
+        if databases == Emptied::All {
+            self.engine.all_is_flushed();
+        }
         if taken.is_empty() {
             return;
         }
@@ -89,15 +98,24 @@ impl ServerCx<'_> {
         }
         let touches = self.session.touches;
         self.all_shards(|engine, worker, held| {
+            let mut any_keys = false;
             held.each(&mut |_index, state| {
                 let has_keys = |database| state.shard.database(database).is_some_and(|keyspace| !keyspace.is_empty());
                 if has_keys(a) || has_keys(b) {
                     tell_watchers_of_swap(engine, worker, state, (a, b), touches);
                     state.shard.swap(a, b);
+                    any_keys = true;
                 }
                 true
             });
+            if any_keys {
+                worker.stats.changed();
+                engine.log(worker, 0, &["SWAPDB".into(), (a as u64).into(), (b as u64).into()]);
+            }
             engine.large.swap(a, b);
+            if let Some(snapshot) = engine.snapshot() {
+                snapshot.swap(a, b);
+            }
         });
     }
 }
@@ -111,11 +129,15 @@ impl Engine {
         held.each(&mut |index, state| {
             if let Some(keyspace) = take(self, worker, state, database) {
                 keys += keyspace.len();
-                taken.push(keyspace);
+                taken.extend(self.keep_for_snapshot(index, database, keyspace));
                 self.shards.set_due(index, state.shard.next_due_ms());
             }
             true
         });
+        if keys > 0 {
+            self.log(worker, database, &["FLUSHDB".into()]);
+            self.commit(worker);
+        }
         drop(held);
         worker.stats.all.changes.add(keys as u64);
         self.all_changed();

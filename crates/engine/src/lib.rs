@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+pub mod aof;
 pub mod args;
 mod atomic_file;
 pub mod auth;
@@ -24,11 +25,14 @@ mod expire;
 pub mod flush;
 pub mod flush_schedule;
 mod following;
+pub mod held;
 pub mod hotkeys;
 pub mod info;
+pub mod journal;
 pub mod keys;
 pub mod large;
 pub mod latency;
+pub mod loading;
 mod locking;
 pub mod long_double;
 pub mod meanwhile;
@@ -44,12 +48,16 @@ pub mod pubsub;
 pub mod random;
 pub mod rates;
 pub mod reaper;
+mod record;
 pub mod refusals;
+pub mod replay;
 mod run_one;
+pub mod saving;
 pub mod scripting;
 pub mod session;
 pub mod shards;
 pub mod slowlog;
+pub mod snapshot;
 pub mod stats;
 pub mod stray;
 pub mod string;
@@ -59,6 +67,7 @@ pub mod transaction;
 pub mod unsent;
 pub mod version;
 pub mod watch;
+pub mod watchers;
 pub mod worker;
 
 pub use engine::Engine;

@@ -45,7 +45,7 @@ pub(crate) fn serve(engine: &Engine, worker: &mut Worker) {
     let client = worker.client;
     worker.is_nested = true;
     engine.pause.begin_busy();
-    MEANWHILE.with(|meanwhile| meanwhile.serve(worker));
+    engine.with_own_record(worker, |worker| MEANWHILE.with(|meanwhile| meanwhile.serve(worker)));
     engine.pause.end_busy();
     worker.is_nested = false;
     worker.keeps_expired = keeps_expired;

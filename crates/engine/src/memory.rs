@@ -3,9 +3,13 @@
 use crate::engine::Engine;
 use crate::notify::EventClass;
 use crate::shards::ShardState;
+use crate::string;
+use crate::watchers::{Watched, write_encoded};
 use crate::worker::Worker;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 use tenon_ds::memory;
+use tenon_store::entry::{EntryRef, Marks};
 use tenon_store::evict::{Policy, Sampling, victim};
 
 /// Keys evicted for one command without a look at the clock.
@@ -90,6 +94,10 @@ impl Engine {
 
     #[inline(never)]
     fn look_behind(&self, worker: &mut Worker, limit: usize) {
+        // Data that is not whole is left as it is.
+        if self.is_loading() {
+            return;
+        }
         // Where nothing could be evicted, nothing is looked for until this worker has taken more memory, or a tick has
         // passed.
         let is_stuck = worker.room.stuck_at.is_some_and(|stuck_at| memory::counted_here() <= stuck_at);
@@ -124,7 +132,8 @@ impl Engine {
         }
         let started = Instant::now();
         let mut evicted = 0;
-        while memory::used() > limit
+        // What waits to be written to disk is freed without that.
+        while memory::used() > limit.saturating_add(self.snapshots.queued())
             && (evicted % EVICTIONS_UNTIMED != 0 || evicted == 0 || started.elapsed() < EVICTING_MAX)
             && self.evict_one(worker, &how)
         {
@@ -159,6 +168,22 @@ impl Engine {
         false
     }
 
+    /// Tells who watches of a key that is evicted, in memcached's form.
+    #[cold]
+    fn tell_evicted(&self, entry: EntryRef<'_>, worker: &Worker) {
+        let fetch = if entry.marks().has(Marks::FETCHED) { "yes" } else { "no" };
+        let ttl = entry.deadline_ms().map_or(-1, |ms| (ms.saturating_sub(worker.clock.now_ms) / 1_000) as i64);
+        let idle = worker.clock.access.seconds_since(entry.access());
+        let size = if entry.is_string() { string::len(entry.value()) } else { entry.memory() };
+        self.tell_watchers(Watched::EVICTIONS, |line| {
+            line.extend_from_slice(b"type=eviction key=");
+            write_encoded(entry.key(), line);
+            let class = entry.size_class();
+            write!(line, " fetch={fetch} ttl={ttl} la={idle} clsid={class} size={size}")
+                .expect("a Vec takes everything");
+        });
+    }
+
     /// Evicts the worst of a few keys of one shard, of whichever database it is in.
     fn evict_from(&self, state: &mut ShardState, worker: &mut Worker, how: &Sampling) -> bool {
         let mut worst = None;
@@ -175,15 +200,23 @@ impl Engine {
         }
         let Some((database, slot, _)) = worst else { return false };
         let entry = state.shard.database_mut(database).remove(slot);
+        if self.watchers.want(Watched::EVICTIONS) {
+            self.tell_evicted(entry.view(), worker);
+        }
         if let Some(watched) = &state.watched {
             watched.changed(database, entry.view().key(), &mut worker.ready);
         }
         self.notify(database, entry.view().key(), EventClass::EVICTED, "evicted");
+        // Its shard is let go of at once, whatever is under way.
+        self.with_own_record(worker, |worker| {
+            self.log(worker, database, &["DEL".into(), entry.view().key().into()]);
+            self.commit(worker);
+        });
         if self.tracking.is_active() {
             let key = entry.view().key();
             self.key_changed(worker, self.shards.hash(key), key);
         }
-        worker.discard(entry);
+        self.discard_removed(worker, database, entry);
         true
     }
 }

@@ -56,6 +56,18 @@ impl Outbox {
         }
     }
 
+    /// Puts these pieces behind what waits, if then no more than `bytes_max` do; tells whether they are the first of those.
+    pub(crate) fn offer<const N: usize>(&self, pieces: [Bytes; N], bytes_max: usize) -> Option<bool> {
+        let mut state = self.state.lock();
+        let len: usize = pieces.iter().map(Bytes::len).sum();
+        if state.len + len > bytes_max {
+            return None;
+        }
+        state.len += len;
+        state.pieces.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
+        Some(!self.waiting.swap(true, Ordering::Relaxed))
+    }
+
     /// Says which version of RESP what is put from now on is written in; what waits is in the one before.
     pub fn set_proto(&self, proto: Proto) {
         self.state.lock().proto = proto;

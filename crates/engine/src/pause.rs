@@ -1,14 +1,15 @@
 //! CLIENT PAUSE: which commands wait, until when, and who waits; and the one word that says that anything, a pause, a
-//! busy script or a disk that is full, holds commands up.
+//! busy script, a disk that is full or data that is being loaded, holds commands up.
 
 use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bit of a pause, that of refused writes, and what each busy script adds.
+/// The bits of a pause, of refused writes and of loading, and what each busy script adds.
 const PAUSED: u32 = 1;
 const REFUSING: u32 = 2;
-const BUSY: u32 = 4;
+const LOADING: u32 = 4;
+const BUSY: u32 = 8;
 
 /// Which commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,8 @@ struct State {
 /// The pause.
 #[derive(Debug, Default)]
 pub struct Pause {
-    /// What every batch looks at: `PAUSED` while there may be a pause, `REFUSING` while writes are refused, and a busy
-    /// script's worth for each of those.
+    /// What every batch looks at: `PAUSED` while there may be a pause, `REFUSING` while writes are refused, `LOADING` while
+    /// data is loaded, and a busy script's worth for each of those.
     holds_up: AtomicU32,
     state: Mutex<State>,
 }
@@ -42,7 +43,8 @@ impl Pause {
         self.holds_up.load(Ordering::Relaxed) & PAUSED != 0
     }
 
-    /// Whether commands must be looked at one by one: there may be a pause, a script is busy, or writes are refused.
+    /// Whether commands must be looked at one by one: there may be a pause, a script is busy, writes are refused, or data
+    /// is being loaded.
     #[inline]
     pub fn holds_up(&self) -> bool {
         self.holds_up.load(Ordering::Relaxed) != 0
@@ -65,6 +67,22 @@ impl Pause {
         } else {
             self.holds_up.fetch_and(!REFUSING, Ordering::AcqRel);
         }
+    }
+
+    /// Whether data is being loaded.
+    #[inline]
+    pub(crate) fn is_loading(&self) -> bool {
+        self.holds_up.load(Ordering::Acquire) & LOADING != 0
+    }
+
+    /// Notes that data is being loaded; tells whether it was not before.
+    pub(crate) fn begin_loading(&self) -> bool {
+        self.holds_up.fetch_or(LOADING, Ordering::AcqRel) & LOADING == 0
+    }
+
+    /// Notes that it no longer is.
+    pub(crate) fn end_loading(&self) {
+        self.holds_up.fetch_and(!LOADING, Ordering::AcqRel);
     }
 
     /// Notes that one more script is busy.

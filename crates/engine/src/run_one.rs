@@ -3,7 +3,7 @@
 
 use crate::args::Args;
 use crate::blocking::Outcome;
-use crate::command::{Command, Flags, Run};
+use crate::command::{Command, Effect, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx, Turn};
 use crate::engine::Engine;
 use crate::errors::CmdError;
@@ -28,12 +28,12 @@ impl Engine {
             Run::Key(_) => {
                 let hash = self.shards.hash(args.get(usize::from(resolved.key)));
                 let mut held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
-                self.run_held(worker, session, resolved, args, &mut held, reply)
+                self.run_to_end(worker, session, resolved, args, &mut held, reply)
             }
             Run::Keys(_) => {
                 let indexes = self.shards_of(resolved.command, args);
                 let mut held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
-                self.run_held(worker, session, resolved, args, &mut held, reply)
+                self.run_to_end(worker, session, resolved, args, &mut held, reply)
             }
             Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
             Run::Following { .. } => self.run_following(worker, session, resolved, args, reply),
@@ -45,7 +45,22 @@ impl Engine {
         }
     }
 
-    /// Runs one command whose shards are all held.
+    /// Runs one command whose shards are all held and then let go: its record is appended before that.
+    pub(crate) fn run_to_end(
+        &self,
+        worker: &mut Worker,
+        session: &mut Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+        held: &mut dyn Locked,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let result = self.run_held(worker, session, resolved, args, held, reply);
+        self.commit(worker);
+        result
+    }
+
+    /// Runs one command whose shards are all held, and puts down what it did.
     pub(crate) fn run_held(
         &self,
         worker: &mut Worker,
@@ -56,42 +71,54 @@ impl Engine {
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         let (database, touches) = (session.database, session.touches);
+        self.hand_over_keys(worker, database, resolved, args, held);
         // In a pause data stays as it is, also what is past its deadline. What writes in spite of it, such as a
         // transaction that began it, goes on removing: it may put a new key in the old one's place.
         worker.keeps_expired = self.pause.is_active() && !resolved.command.flags.any(Flags::WRITE);
+        if args.may_have_bigs() && !matches!(resolved.command.run, Run::Server(_)) {
+            self.prepare_record(worker, resolved.command, args);
+        }
         let result = match resolved.command.run {
             Run::Key(run) => {
                 let key = args.get(usize::from(resolved.key));
                 let hash = self.shards.hash(key);
                 let state = held.shard(self.shards.index(hash));
                 let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches };
-                run(&mut cx, args, reply).map(|_effect| ())
+                run(&mut cx, args, reply)
             }
             Run::Keys(run) => {
                 let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
-                run(&mut cx, args, reply).map(|_effect| ())
+                run(&mut cx, args, reply)
             }
             Run::Blocking(run) => {
                 let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
-                run(&mut cx, args, reply).map(|outcome| {
-                    if let Outcome::Wait(wait) = outcome {
+                run(&mut cx, args, reply).map(|outcome| match outcome {
+                    Outcome::Done(effect) => effect,
+                    Outcome::Wait(wait) => {
                         wait.refuse(reply);
+                        Effect::Unchanged
                     }
                 })
             }
-            Run::Following { run, .. } => {
-                run(&mut self.following(worker, session, resolved, args, held), args, reply).map(|_effect| ())
-            }
+            Run::Following { run, .. } => run(&mut self.following(worker, session, resolved, args, held), args, reply),
             Run::Session(run) | Run::Alone(run, _) => {
-                run(&mut SessionCx { engine: self, worker, session }, args, reply)
+                run(&mut SessionCx { engine: self, worker, session }, args, reply).map(|()| Effect::Unchanged)
             }
-            Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: Some(held) }, args, reply),
+            // What changes the whole server puts it down itself.
+            Run::Server(run) => run(&mut ServerCx { engine: self, worker, session, held: Some(held) }, args, reply)
+                .map(|()| Effect::Unchanged),
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
         };
         worker.keeps_expired = false;
+        debug_assert!(
+            !resolved.command.flags.any(Flags::BLOCKING) || result != Ok(Effect::Verbatim),
+            "{} may not wait where the log is read back",
+            resolved.command.name
+        );
+        self.note_effect(worker, database, &result, args);
         // While the shards are held: no change goes between what was read and the note of it.
         self.note_read(session, resolved.command, args);
-        result
+        result.map(|_effect| ())
     }
 
     /// The shards of a command's keys.

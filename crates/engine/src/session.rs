@@ -56,11 +56,18 @@ impl Roles {
     pub const MONITOR: Roles = Roles(1 << 1);
     /// What it reads is noted, so that it learns of changes (CLIENT TRACKING).
     pub const TRACKER: Roles = Roles(1 << 2);
+    /// It watches what memcached's clients do (`watch`).
+    pub const WATCHER: Roles = Roles(1 << 3);
 
     /// Whether all of `other` are in the set.
     #[inline]
     pub const fn has(self, other: Roles) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// These and those of `other`.
+    pub const fn with(self, other: Roles) -> Roles {
+        Roles(self.0 | other.0)
     }
 
     /// The set as a number, to be shared.

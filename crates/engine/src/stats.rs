@@ -130,6 +130,10 @@ counters! {
         mc_too_large,
         /// memcached: values refused because memory was used up.
         mc_no_memory,
+        /// memcached: attempts of clients to say who they are.
+        mc_auth,
+        /// memcached: those that failed.
+        mc_auth_errors,
         /// memcached: storage commands that stored.
         mc_stored,
     }

@@ -105,6 +105,7 @@ impl Engine {
         let silent = session.reply.is_silent();
         reply.array(transaction.queue.len());
         session.in_exec = true;
+        self.begin_unit(worker);
         for (resolved, args) in &transaction.queue {
             let started = std::time::Instant::now();
             // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
@@ -151,6 +152,7 @@ impl Engine {
             }
         }
         session.in_exec = false;
+        self.end_unit(worker);
         Ok(())
     }
 
@@ -161,6 +163,7 @@ impl Engine {
         let mut state = self.lock_serving(worker, self.shards.index(hash));
         // A key past its deadline is removed before it is watched: its removal must not count as a change later.
         KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches }.find();
+        self.commit(worker);
         let is_new = state.watched.get_or_insert_default().add(database, key, &session.dirty);
         drop(state);
         // The shard knows it at once; a look through the session's list would take the longer the more it watches.

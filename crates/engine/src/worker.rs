@@ -5,9 +5,11 @@ use crate::blocking::ReadyKey;
 use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
+use crate::journal::KnownJournal;
 use crate::memory::Room;
 use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
+use crate::record::Record;
 use crate::scripting::Interpreters;
 use crate::stats::WorkerStats;
 use std::collections::VecDeque;
@@ -45,9 +47,25 @@ pub struct Worker {
     pub(crate) keeps_expired: bool,
     /// Keys that have changed and that somebody waits for, to be served when no shard is locked.
     pub(crate) ready: VecDeque<ReadyKey>,
+    /// What the command, transaction or script that runs puts down for the log.
+    pub(crate) record: Record,
+    /// Members of the key that is being looked at which have just expired.
+    pub(crate) expired_members: Vec<Box<[u8]>>,
+    /// Where records go, as far as this worker knows.
+    pub(crate) journal: KnownJournal,
+    /// The log's position behind the last record that this worker has appended.
+    pub journaled: u64,
+    /// Whether a log is read back: what it says is done whatever the time is, and nothing expires by itself.
+    pub(crate) is_replaying: bool,
+    /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
+    pub(crate) has_handed_over: bool,
+    /// Whether the command that was to run waits until a snapshot has written a large value.
+    pub(crate) waits_for_snapshot: bool,
     random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
+    /// The number of its socket.
+    client_fd: i32,
     /// Keys that were changed and have not been told to those who listen to prefixes, each with who changed it.
     pub(crate) broadcasts: Vec<(Box<[u8]>, u64)>,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
@@ -73,8 +91,16 @@ impl Worker {
             packed_scratch: Vec::new(),
             keeps_expired: false,
             ready: VecDeque::new(),
+            record: Record::default(),
+            expired_members: Vec::new(),
+            journal: KnownJournal::default(),
+            journaled: 0,
+            is_replaying: false,
+            has_handed_over: false,
+            waits_for_snapshot: false,
             random: Random::new(seed),
             client: 0,
+            client_fd: 0,
             broadcasts: Vec::new(),
             garbage: Vec::new(),
             large_garbage: Vec::new(),
@@ -86,6 +112,12 @@ impl Worker {
     #[inline]
     pub fn serve(&mut self, client: &Client) {
         self.client = client.id;
+        self.client_fd = client.info.fd;
+    }
+
+    /// The socket of the client whose commands run, as its connection is numbered.
+    pub fn client_fd(&self) -> i32 {
+        self.client_fd
     }
 
     /// Takes out the lists that batches are parsed into; they are empty.

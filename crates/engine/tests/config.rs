@@ -244,10 +244,10 @@ fn flags() {
 #[test]
 fn flags_override_the_file_and_what_it_is_refused_for() {
     let scratch = Scratch::new();
-    let path = scratch.write("t.conf", "port 1\ndaemonize yes\nappendfsync always\ndir /nonexistent\nhz 5\nsave 1 1\n");
+    let path = scratch.write("t.conf", "port 1\ndaemonize yes\nappendonly yes\ndir /nonexistent\nhz 5\nsave 1 1\n");
     let refused = run(&[&path]).unwrap_err();
     assert!(refused.contains("t.conf:2: daemonize 'yes': not supported yet: "), "{refused}");
-    let overrides = ["--port", "2", "--daemonize", "no", "--appendfsync", "everysec", "--dir", "/", "--save", ""];
+    let overrides = ["--port", "2", "--daemonize", "no", "--appendonly", "no", "--dir", "/", "--save", ""];
     let args: Vec<&str> = [path.as_str()].into_iter().chain(overrides).collect();
     let config = run(&args).unwrap();
     assert_eq!((config.port(), config.hz(), config.daemonize(), &*config.dir()), (2, 5, false, "/"));
@@ -466,9 +466,9 @@ fn rewrite_overrides_included_files() {
 #[test]
 fn rewrite_drops_what_flags_had_to_override() {
     let scratch = Scratch::new();
-    let path = scratch.write("t.conf", "daemonize yes\nappendfsync always\nsave 900 1\nsave 60 5\n");
-    run(&[&path, "--daemonize", "no", "--appendfsync", "everysec", "--save", ""]).unwrap().rewrite(&no_users).unwrap();
-    assert_eq!(scratch.read("t.conf"), "daemonize no\nappendfsync everysec\nsave \"\"\n");
+    let path = scratch.write("t.conf", "daemonize yes\nappendonly yes\nsave 900 1\nsave 60 5\n");
+    run(&[&path, "--daemonize", "no", "--appendonly", "no", "--save", ""]).unwrap().rewrite(&no_users).unwrap();
+    assert_eq!(scratch.read("t.conf"), "daemonize no\nappendonly no\nsave \"\"\n");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! One client's bytes in, bytes out: the two protocols behind one interface. Knows no socket.
 
-use crate::Flow;
 use crate::memcache::MemcacheConnection;
 use crate::resp::RespConnection;
+use crate::{Ending, Flow};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
@@ -74,8 +74,15 @@ impl Connection {
                         Flow::Close
                     }
                 }
-                Connection::Memcache(_) => Flow::Stay,
+                Connection::Memcache(connection) => {
+                    if connection.may_stay(engine) {
+                        Flow::Stay
+                    } else {
+                        Flow::Close
+                    }
+                }
             },
+            Message::Wake => Flow::Stay,
             Message::Unblocked => self.unblocked(engine, worker, out),
             Message::Output => {
                 // Who has waited for a key is answered first: what it is told may come of its own command.
@@ -111,15 +118,16 @@ impl Connection {
         match self {
             // Answers that nobody takes are no way to use up memory before AUTH (CVE-2025-21605).
             Connection::Resp(connection) if !connection.session().authenticated => UNSENT_LEAST,
+            Connection::Memcache(connection) if connection.is_stranger() => UNSENT_LEAST,
             Connection::Resp(_) | Connection::Memcache(_) => engine.unsent_max(),
         }
     }
 
     /// Ends the connection.
-    pub fn closed(&mut self, engine: &Engine) {
+    pub fn closed(&mut self, engine: &Engine, ending: Ending) {
         match self {
             Connection::Resp(connection) => connection.closed(engine),
-            Connection::Memcache(connection) => connection.closed(engine),
+            Connection::Memcache(connection) => connection.closed(engine, ending),
         }
     }
 }

@@ -17,3 +17,16 @@ pub enum Flow {
     /// Close at once; what was not sent is lost.
     Close,
 }
+
+/// Why a connection has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The client has ended it.
+    Normal,
+    /// The socket failed, the client was cut, or nobody understands it.
+    Error,
+    /// The client was silent for too long.
+    IdleTimeout,
+    /// The server ends.
+    Shutdown,
+}

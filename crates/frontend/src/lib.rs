@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod connection;
+pub mod datagram;
 pub mod flow;
 pub mod memcache;
 mod memcache_watch;
@@ -9,4 +10,4 @@ mod pending;
 pub mod resp;
 
 pub use connection::Connection;
-pub use flow::Flow;
+pub use flow::{Ending, Flow};

@@ -250,7 +250,7 @@ fn a_killed_client_is_not_served_on() {
     assert_eq!(client.flow, Flow::CloseAfterFlush);
     let mut other = host.memcached();
     assert!(!host.says(&mut other, "get b\r\n").contains('b'));
-    client.connection.closed(&host.engine);
+    client.connection.closed(&host.engine, tenon_frontend::Ending::Normal);
     assert_eq!(host.engine.clients.count(), 1);
 }
 

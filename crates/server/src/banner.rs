@@ -49,6 +49,7 @@ pub fn banner(facts: &Facts<'_>) -> String {
 fn addresses(bound: &[Bound], front_end: FrontEnd) -> String {
     let own = bound.iter().filter(|bound| bound.front_end == front_end);
     own.map(|bound| match &bound.address {
+        Address::Inet(address) if bound.tls => format!("{address} (TLS)"),
         Address::Inet(address) => address.to_string(),
         Address::Unix(path) => path.display().to_string(),
     })
@@ -58,7 +59,10 @@ fn addresses(bound: &[Bound], front_end: FrontEnd) -> String {
 
 /// Commands that a newcomer can paste: a value goes in through one front end and comes out of the other.
 fn how_to_try(bound: &[Bound]) -> Option<String> {
-    let first = |front_end| bound.iter().find(|bound| bound.front_end == front_end).map(|bound| &bound.address);
+    let first = |front_end| {
+        let in_clear = bound.iter().find(|bound| bound.front_end == front_end && !bound.tls);
+        in_clear.map(|bound| &bound.address)
+    };
     let (resp, memcached) = (first(FrontEnd::Resp), first(FrontEnd::Memcached));
     let set_by_resp = resp.map(|address| format!("{} set greeting hello", redis_cli(address)));
     let set_by_memcached = r"set greeting 0 0 5\r\nhello\r\n";
@@ -121,7 +125,7 @@ mod tests {
     use std::sync::Arc;
 
     fn bound(front_end: FrontEnd, address: &str) -> Bound {
-        Bound { front_end, address: Address::Inet(address.parse().unwrap()) }
+        Bound { front_end, tls: false, address: Address::Inet(address.parse().unwrap()) }
     }
 
     fn facts<'a>(bound: &'a [Bound]) -> Facts<'a> {
@@ -159,7 +163,7 @@ Tenon 0.1.0, process 42
     #[test]
     fn what_is_off_is_not_offered() {
         let path = Address::Unix(Arc::from(Path::new("/run/t.sock")));
-        let unix = [Bound { front_end: FrontEnd::Resp, address: path }];
+        let unix = [Bound { front_end: FrontEnd::Resp, tls: false, address: path }];
         let text = banner(&Facts { memory_limit_bytes: None, config_file: Some("/etc/t.conf"), ..facts(&unix) });
         assert!(text.contains("\n  memcached  off\n"), "{text}");
         assert!(text.contains("memory     no limit ("), "{text}");

@@ -1,13 +1,16 @@
 //! From the command line to a server that runs, and to its end. Knows no protocol.
 
 use crate::banner::{Facts, banner};
+use crate::check;
 use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net;
 use crate::open_files::{OpenFiles, raise_for};
 use crate::reconfigure::{Outside, level_of, listens};
+use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
 use crate::signals;
+use crate::tls::Tls;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
@@ -17,9 +20,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenon_engine::Engine;
 use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine};
+use tenon_engine::saving::{Ending, OnFailure};
 
 /// Does what the command line says; the exit code is 0 when that was done and 1 when the server could not start.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some((first, rest)) = args.split_first()
+        && first == check::WORD
+    {
+        return check::run(rest);
+    }
     match config::parse(args, Machine::detect(), &mut io::stdin()) {
         Ok(Invocation::Help(text)) => say(&text),
         Ok(Invocation::Version) => say(&format!("Tenon {}\n", env!("CARGO_PKG_VERSION"))),
@@ -54,8 +64,9 @@ fn serve(config: Config) -> Result<bool, String> {
     if let OpenFiles::Only { limit, max_clients } = raise_for(config.maxclients() as usize) {
         tracing::warn!("the system allows {limit} open files: only about {max_clients} clients can be connected");
     }
-    let engine = Arc::new(Engine::new(config, tenon_commands::ALL, random_seed()));
+    let engine = Engine::new(config, tenon_commands::ALL, random_seed()).share();
     engine.load_users()?;
+    engine.load_password_file()?;
     let hook = (shutdown.clone(), Arc::downgrade(&engine));
     engine.set_shutdown(Box::new(move || {
         let grace = hook.1.upgrade().map_or(Duration::ZERO, |engine| grace(&engine.config));
@@ -63,13 +74,17 @@ fn serve(config: Config) -> Result<bool, String> {
     }));
     // `main` chose it.
     engine.allocator.get_or_init(|| "mimalloc");
-    let outside = Outside::new(&engine, logging.clone());
+    let tls = Tls::default();
+    tls.configure(&engine.config)?;
+    let outside = Outside::new(&engine, logging.clone(), tls.clone());
     let hook = outside.clone();
     engine.set_config_hook(Box::new(move |setting| hook.apply(setting)));
-    let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
+    let (of_engine, of_logging, ends) = (Arc::clone(&engine), logging.clone(), shutdown.clone());
+    let is_ending = Arc::clone(&engine);
     signals::listen(
         shutdown.clone(),
-        move || grace(&of_engine.config),
+        move || end_after_saving(&of_engine, &ends),
+        move || is_ending.is_ending(),
         move || match of_logging.reopen() {
             Ok(()) => tracing::info!("SIGHUP: the log file was opened anew"),
             Err(error) => tracing::warn!("SIGHUP: the log file cannot be opened anew: {error}"),
@@ -79,12 +94,16 @@ fn serve(config: Config) -> Result<bool, String> {
     let options = net::Options {
         workers: engine.workers(),
         listens: listens(&engine.config),
+        datagrams: datagrams(&engine.config)?,
         backlog: i32::try_from(engine.config.tcp_backlog()).unwrap_or(i32::MAX),
     };
     if options.listens.is_empty() {
         return Err("nothing to listen on: both ports are 0 and no UNIX socket is set".to_owned());
     }
-    let running = net::serve(&options, Tenon::new(Arc::clone(&engine)), &shutdown).map_err(|e| e.to_string())?;
+    let found = Found::look(&engine.config)?;
+    // Before the first client can ask for data that is not there yet.
+    let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
+    let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|e| e.to_string())?;
     outside.listens_through(running.listening().clone());
     let text = banner(&facts(&engine, running.bound()));
     if engine.config.logfile().is_empty() && engine.config.log_format() == LogFormat::Plain {
@@ -92,10 +111,59 @@ fn serve(config: Config) -> Result<bool, String> {
     } else {
         text.lines().for_each(|line| tracing::info!("{line}"));
     }
-    tracing::info!("ready to accept connections");
+    // What is not whole is never shown: where loading came to no end, it does not end before the server does.
+    let mut broken_off = None;
+    if let Some((loading, found)) = to_load {
+        match found.load(&engine, &loading, &shutdown) {
+            Ok(true) => {}
+            Ok(false) => broken_off = Some(loading),
+            Err(error) => {
+                tracing::error!("{error}");
+                shutdown.request(Duration::ZERO);
+                running.wait();
+                return Err(error);
+            }
+        }
+    }
+    if broken_off.is_none() {
+        tracing::info!("ready to accept connections");
+    }
     let well = running.wait();
+    // Nobody writes any more.
+    let well = match engine.close_aof() {
+        Ok(()) => well,
+        Err(error) => {
+            tracing::error!("the end of the append-only file could not be written: {error}");
+            false
+        }
+    };
     tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
     Ok(well)
+}
+
+/// Asks for the end, for a signal; after saving, where that is wanted and works.
+fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown) {
+    let (engine, ends) = (Arc::clone(engine), shutdown.clone());
+    let end = move || {
+        if !engine.saves_at_end(Ending::AsConfigured) || engine.save_at_end(OnFailure::GoOn).is_ok() {
+            ends.request(grace(&engine.config));
+        }
+    };
+    // Saving takes its time: another signal is to be heard meanwhile.
+    if let Err(error) = std::thread::Builder::new().name("end".to_owned()).spawn(end) {
+        tracing::error!("no thread could be started for the end: {error}");
+    }
+}
+
+/// The UDP port and its addresses, if there is to be one.
+fn datagrams(config: &Config) -> Result<Option<(u16, Vec<net::Bind>)>, String> {
+    match config.memcached_udp_port() {
+        0 => Ok(None),
+        _ if config.memcached_auth() => {
+            Err("memcached-udp-port: UDP has no way to say who one is, as memcached-auth wants".to_owned())
+        }
+        port => Ok(Some((port, config.bind().iter().map(|word| net::Bind::parse(word)).collect()))),
+    }
 }
 
 fn grace(config: &Config) -> Duration {

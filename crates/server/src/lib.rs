@@ -3,10 +3,14 @@
 
 pub mod banner;
 pub mod boot;
+mod check;
 pub mod logging;
 pub mod net;
 pub mod open_files;
+mod progress;
 mod reconfigure;
+mod restore;
 pub mod service;
 pub mod shutdown;
 pub mod signals;
+mod tls;

@@ -7,20 +7,22 @@ use tenon_engine::Engine;
 use tenon_engine::config::{Config, Setting, SettingId, ValueError};
 
 use crate::logging::{Level, Logging};
+use crate::tls::Tls;
 
 /// Everything outside the engine that settings are applied to.
 #[derive(Clone)]
 pub(crate) struct Outside {
     engine: Weak<Engine>,
     logging: Logging,
+    tls: Tls,
     /// Said once the server listens.
     listening: Arc<OnceLock<Listening>>,
 }
 
 impl Outside {
     /// Applies this engine's settings.
-    pub(crate) fn new(engine: &Arc<Engine>, logging: Logging) -> Outside {
-        Outside { engine: Arc::downgrade(engine), logging, listening: Arc::default() }
+    pub(crate) fn new(engine: &Arc<Engine>, logging: Logging, tls: Tls) -> Outside {
+        Outside { engine: Arc::downgrade(engine), logging, tls, listening: Arc::default() }
     }
 
     /// Says through whom the server listens; once.
@@ -39,10 +41,32 @@ impl Outside {
             SettingId::port | SettingId::memcached_port => {
                 return self.listen(&engine.config, ValueError::CannotListen);
             }
+            SettingId::tls_port | SettingId::memcached_tls_port => {
+                self.configure_tls(&engine.config)?;
+                return self.listen(&engine.config, ValueError::CannotListen);
+            }
+            SettingId::tls_cert_file
+            | SettingId::tls_key_file
+            | SettingId::tls_ca_cert_file
+            | SettingId::tls_ca_cert_dir
+            | SettingId::tls_auth_clients
+            | SettingId::tls_protocols
+            | SettingId::tls_ciphers
+            | SettingId::tls_ciphersuites
+            | SettingId::tls_prefer_server_ciphers
+            | SettingId::tls_session_caching
+            | SettingId::tls_session_cache_size => return self.configure_tls(&engine.config),
             SettingId::bind => return self.listen(&engine.config, ValueError::CannotBind),
             _ => {}
         }
         Ok(())
+    }
+
+    fn configure_tls(&self, config: &Config) -> Result<(), ValueError> {
+        self.tls.configure(config).map_err(|error| {
+            tracing::warn!("{error}");
+            ValueError::CannotUseTls
+        })
     }
 
     fn listen(&self, config: &Config, failure: ValueError) -> Result<(), ValueError> {
@@ -61,17 +85,17 @@ pub(crate) fn level_of(config: &Config) -> Level {
 pub(crate) fn listens(config: &Config) -> Vec<Listen> {
     let mut listens = Vec::new();
     let perm = config.unixsocketperm();
-    for (front_end, port, path) in [
-        (FrontEnd::Resp, config.port(), config.unixsocket()),
-        (FrontEnd::Memcached, config.memcached_port(), config.memcached_unixsocket()),
+    let binds = config.bind();
+    for (front_end, port, tls_port, path) in [
+        (FrontEnd::Resp, config.port(), config.tls_port(), config.unixsocket()),
+        (FrontEnd::Memcached, config.memcached_port(), config.memcached_tls_port(), config.memcached_unixsocket()),
     ] {
-        if port != 0 {
-            let binds = config.bind();
-            listens.extend(
-                binds
-                    .iter()
-                    .map(|word| Listen { front_end, endpoint: Endpoint::Tcp { bind: Bind::parse(word), port } }),
-            );
+        for word in binds.iter().filter(|_| port != 0) {
+            listens.push(Listen { front_end, endpoint: Endpoint::Tcp { bind: Bind::parse(word), port } });
+        }
+        for word in binds.iter().filter(|_| tls_port != 0) {
+            let endpoint = Endpoint::Tls { bind: Bind::parse(word), port: tls_port };
+            listens.push(Listen { front_end, endpoint });
         }
         if !path.is_empty() {
             let endpoint = Endpoint::Unix { path: PathBuf::from(&*path), mode: (perm != 0).then_some(perm) };

@@ -1,7 +1,9 @@
 //! The bridge between the event loop and the front ends: what each asks of the other. Knows no protocol and no socket.
 
 use crate::net::{Address, CloseReason, ConnectionId, FrontEnd, Mailboxes, OutputLimits, Peer, Service};
+use crate::tls::Tls;
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -10,19 +12,20 @@ use tenon_engine::Engine;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
 use tenon_engine::session::Roles;
 use tenon_engine::worker::Worker;
-use tenon_frontend::{Connection, Flow};
+use tenon_frontend::{Connection, Ending, Flow};
 use tenon_wire::OutBuf;
 
 /// The engine behind both front ends, as the event loop sees it.
 pub struct Tenon {
     engine: Arc<Engine>,
+    tls: Tls,
     mail: OnceLock<Mailboxes<Message>>,
 }
 
 impl Tenon {
     /// Serves this engine.
-    pub fn new(engine: Arc<Engine>) -> Arc<Tenon> {
-        let tenon = Arc::new(Tenon { engine, mail: OnceLock::new() });
+    pub(crate) fn new(engine: Arc<Engine>, tls: Tls) -> Arc<Tenon> {
+        let tenon = Arc::new(Tenon { engine, tls, mail: OnceLock::new() });
         let weak = Arc::downgrade(&tenon);
         tenon.engine.clients.set_post(Arc::new(move |key, message| {
             // Nobody is told anything once the server is gone.
@@ -32,12 +35,33 @@ impl Tenon {
                 mail.post(connection_id(key), message);
             }
         }));
+        let weak = Arc::downgrade(&tenon);
+        tenon.engine.set_wake(Arc::new(move |worker| {
+            if let Some(tenon) = weak.upgrade()
+                && let Some(mail) = tenon.mail.get()
+            {
+                mail.post_worker(worker, Message::Wake);
+            }
+        }));
         tenon
     }
 }
 
 fn connection_id(key: ConnectionKey) -> ConnectionId {
     ConnectionId { worker: key.worker, index: key.index, generation: key.generation }
+}
+
+fn ending_of(reason: CloseReason) -> Ending {
+    match reason {
+        CloseReason::PeerClosed => Ending::Normal,
+        CloseReason::IdleTimeout => Ending::IdleTimeout,
+        CloseReason::Shutdown => Ending::Shutdown,
+        CloseReason::Service
+        | CloseReason::Failed(_)
+        | CloseReason::OutputLimit
+        | CloseReason::FlushTimeout
+        | CloseReason::Panicked => Ending::Error,
+    }
 }
 
 fn client_info(peer: &Peer) -> ClientInfo {
@@ -88,7 +112,44 @@ impl Service for Tenon {
         connection.on_message(&self.engine, worker, message, out)
     }
 
+    fn on_datagram(
+        &self,
+        worker: &mut Worker,
+        (from, local): (SocketAddr, SocketAddr),
+        datagram: &[u8],
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        let info = ClientInfo {
+            // Nothing can be posted to it.
+            key: ConnectionKey { worker: worker.index as u32, index: u32::MAX, generation: u32::MAX },
+            dialect: Dialect::Memcached,
+            remote: from.to_string(),
+            local: local.to_string(),
+            fd: -1,
+            unix: false,
+        };
+        tenon_frontend::datagram::on_datagram(&self.engine, worker, info, datagram, send);
+    }
+
+    fn tls(&self) -> Option<Arc<rustls::ServerConfig>> {
+        self.tls.current()
+    }
+
     fn on_worker_message(&self, _worker: &mut Worker, _message: Message) {}
+
+    #[inline]
+    fn begin_call(&self, worker: &mut Worker) {
+        self.engine.begin_call(worker);
+    }
+
+    #[inline]
+    fn holds(&self, worker: &Worker) -> Option<u64> {
+        self.engine.holds_replies(worker)
+    }
+
+    fn durable(&self) -> u64 {
+        self.engine.durable()
+    }
 
     fn begin_turn(&self, worker: &mut Worker, _now: Instant) {
         self.engine.advance_clock(worker);
@@ -105,7 +166,7 @@ impl Service for Tenon {
         } else {
             tracing::debug!(client = connection.client().id, "closed: {reason}");
         }
-        connection.closed(&self.engine);
+        connection.closed(&self.engine, ending_of(reason));
     }
 
     fn may_serve_meanwhile(&self, connection: &Connection) -> bool {
@@ -141,7 +202,7 @@ impl Service for Tenon {
     fn idle_timeout(&self, connection: &Connection) -> Option<Duration> {
         // Whoever listens, to channels or to other clients' commands, has nothing to say.
         let roles = connection.client().roles();
-        if roles.has(Roles::SUBSCRIBER) || roles.has(Roles::MONITOR) {
+        if roles.has(Roles::SUBSCRIBER) || roles.has(Roles::MONITOR) || roles.has(Roles::WATCHER) {
             return None;
         }
         match self.engine.config.timeout() {

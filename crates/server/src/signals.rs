@@ -8,12 +8,13 @@ use crate::shutdown::Shutdown;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::thread;
-use std::time::Duration;
 
-/// Starts the thread that hears signals. `grace` says how long clients may then take their replies.
+/// Starts the thread that hears signals. `on_end` is called for those that end the process, and asks for the shutdown
+/// when all is ready for it; `is_ending` tells whether it is about to.
 pub fn listen(
     shutdown: Shutdown,
-    grace: impl Fn() -> Duration + Send + 'static,
+    on_end: impl Fn() + Send + 'static,
+    is_ending: impl Fn() -> bool + Send + 'static,
     mut on_hangup: impl FnMut() + Send + 'static,
 ) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
@@ -24,17 +25,17 @@ pub fn listen(
                     tracing::info!("Received SIGHUP, opening the log file anew");
                     on_hangup();
                 }
-                SIGINT if shutdown.is_requested() => {
+                SIGINT if shutdown.is_requested() || is_ending() => {
                     tracing::warn!("You insist... exiting now.");
                     std::process::exit(1);
                 }
                 SIGINT => {
                     tracing::warn!("Received SIGINT scheduling shutdown...");
-                    shutdown.request(grace());
+                    on_end();
                 }
                 _ => {
                     tracing::warn!("Received SIGTERM scheduling shutdown...");
-                    shutdown.request(grace());
+                    on_end();
                 }
             }
         }

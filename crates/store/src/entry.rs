@@ -85,6 +85,11 @@ impl Entry {
         EntryRef(self.0, PhantomData)
     }
 
+    /// The entry, to be changed.
+    pub fn view_mut(&mut self) -> EntryMut<'_> {
+        EntryMut(self.0, PhantomData)
+    }
+
     /// The same entry in another block.
     pub fn moved(self) -> Entry {
         let this = ManuallyDrop::new(self);
@@ -155,6 +160,40 @@ unsafe impl Pointer for Entry {
     #[inline]
     unsafe fn as_mut<'a>(raw: NonNull<u8>) -> EntryMut<'a> {
         EntryMut(raw, PhantomData)
+    }
+}
+
+/// Copies of entries that are bytes and nothing else, to be read when their shard is no longer locked.
+#[derive(Default)]
+pub struct EntryCopies(Vec<u8>);
+
+impl EntryCopies {
+    /// Adds a copy of the entry, unless its value is an object; tells whether it did.
+    pub fn push(&mut self, entry: EntryRef<'_>) -> bool {
+        entry.copy_to(&mut self.0)
+    }
+
+    /// Bytes that the copies take.
+    pub fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets them all and keeps the memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The entries, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = EntryRef<'_>> {
+        let mut offset = 0;
+        std::iter::from_fn(move || {
+            (offset < self.0.len()).then(|| {
+                // SAFETY: `push` alone adds bytes, whole entries, one behind the other.
+                let (entry, end) = unsafe { EntryRef::in_copies(&self.0, offset) };
+                offset = end;
+                entry
+            })
+        })
     }
 }
 
@@ -315,6 +354,31 @@ impl<'a> EntryRef<'a> {
         self.header().has(field::RAW)
     }
 
+    /// The snapshot's bit: see `keyspace/snapshot.rs`.
+    #[inline]
+    pub fn snapshot_bit(self) -> bool {
+        self.header().snapshot_bit()
+    }
+
+    /// Appends the entry's bytes to `copies`, unless its value is an object, which bytes cannot own; tells whether it did.
+    fn copy_to(self, copies: &mut Vec<u8>) -> bool {
+        let is_bytes = self.header().kind() != Kind::Object;
+        if is_bytes {
+            // SAFETY: an entry is as long as its size, and all of it is initialised.
+            copies.extend_from_slice(unsafe { self.bytes(0, self.size()) });
+        }
+        is_bytes
+    }
+
+    /// The entry that `copies` hold from byte `offset` on, and where it ends.
+    ///
+    /// # Safety
+    /// `copy_to` has written an entry there.
+    unsafe fn in_copies(copies: &'a [u8], offset: usize) -> (EntryRef<'a>, usize) {
+        let entry = EntryRef(NonNull::from_ref(&copies[offset..]).cast(), PhantomData);
+        (entry, offset + entry.size())
+    }
+
     /// All that is beside key and value.
     pub fn meta(self) -> Meta {
         let (deadline_ms, cas, flags) = (self.deadline_ms(), self.cas(), self.flags());
@@ -332,6 +396,14 @@ impl<'a> EntryRef<'a> {
     pub fn is_draining(self) -> bool {
         // SAFETY: the entry's block was allocated with this size.
         unsafe { slab::is_draining(self.0, self.size()) }
+    }
+
+    /// Whether the value is a string.
+    pub fn is_string(self) -> bool {
+        match self.value() {
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => true,
+            ValueRef::Packed(..) | ValueRef::Object(_) => false,
+        }
     }
 
     /// The number of the slab's class that the entry is in (`slab::class_number`).
@@ -382,6 +454,15 @@ impl<'a> EntryMut<'a> {
         // The clock counts seconds: most reads of a busy key find both set, and leave its cache line clean.
         if header != fetched {
             self.set_header(fetched);
+        }
+    }
+
+    /// Sets the snapshot's bit: see `keyspace/snapshot.rs`.
+    #[inline]
+    pub fn set_snapshot_bit(&mut self, bit: bool) {
+        let header = self.view().header();
+        if header.snapshot_bit() != bit {
+            self.set_header(header.with_snapshot_bit(bit));
         }
     }
 

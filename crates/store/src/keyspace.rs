@@ -1,8 +1,11 @@
 //! The keys of one database in one shard: a table of entries and the index of their deadlines. Knows no clock and no
 //! lock; the time is passed in.
 
+mod snapshot;
+
 use crate::entry::{Entry, EntryMut, EntryRef, Meta, NewValue, ValueRef};
 use crate::hash::KeyHash;
+use snapshot::Noted;
 use tenon_ds::hash_table::{Place, Slot, TagTable};
 use tenon_ds::timer_wheel::{Items, TimerWheel};
 
@@ -19,8 +22,8 @@ pub struct Keyspace {
     wheel: Option<Box<TimerWheel>>,
     /// Keys with a deadline.
     expiring: u32,
-    /// Keys with members that have one.
-    with_deadlines: u32,
+    /// Keys with members that have one, and what is to be known of a snapshot.
+    noted: Noted,
 }
 
 /// What has gone because its time had come.
@@ -28,6 +31,8 @@ pub struct Keyspace {
 pub enum Expired<'a> {
     /// A key, at its own deadline.
     Key(Entry),
+    /// A member of a key of which others are left. When all that go now have been told one by one, `Members` follows.
+    Member(&'a [u8]),
     /// So many members of this key, of which the first was due then; others are left.
     Members {
         /// The key as it is now.
@@ -46,6 +51,15 @@ pub enum Expired<'a> {
         /// When the first of them was due, in milliseconds since the UNIX epoch.
         first_due_ms: u64,
     },
+}
+
+/// What is done about a key that a snapshot lacks and of which members are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// The snapshot has it now.
+    HandedOver,
+    /// It stays as it is until the snapshot has it.
+    Left,
 }
 
 /// When something of a key is due.
@@ -117,7 +131,7 @@ impl Keyspace {
     /// Keys with members that have a deadline.
     #[inline]
     pub fn with_deadlines(&self) -> usize {
-        self.with_deadlines as usize
+        self.noted.with_deadlines() as usize
     }
 
     /// Bytes of memory that table and index take, entries not counted.
@@ -177,6 +191,11 @@ impl Keyspace {
         self.table.get_mut(slot)
     }
 
+    /// Makes room for so many keys in all at once.
+    pub fn reserve(&mut self, keys: u32) {
+        self.table.reserve(keys);
+    }
+
     /// Adds a key that is not there.
     pub fn insert(&mut self, hash: KeyHash, key: &[u8], value: NewValue<'_>, meta: &Meta, now_ms: u64) -> Slot {
         debug_assert!(self.find(hash, key).is_none(), "the key is not there yet");
@@ -184,7 +203,8 @@ impl Keyspace {
     }
 
     /// Adds an entry whose key is not there.
-    pub fn insert_entry(&mut self, hash: KeyHash, entry: Entry, now_ms: u64) -> Slot {
+    pub fn insert_entry(&mut self, hash: KeyHash, mut entry: Entry, now_ms: u64) -> Slot {
+        entry.view_mut().set_snapshot_bit(self.noted.epoch());
         let due = Due::of(entry.view());
         let slot = self.table.insert(hash.tag(), entry);
         self.note_due(hash.tag(), Due::NEVER, due, now_ms);
@@ -199,8 +219,11 @@ impl Keyspace {
         let replaced = match entry.try_overwrite(value, meta) {
             Ok(()) => None,
             Err(value) => {
-                let entry = Entry::new(self.table.get(slot).key(), value, meta);
-                Some(self.table.replace(slot, entry))
+                let mut entry = Entry::new(self.table.get(slot).key(), value, meta);
+                entry.view_mut().set_snapshot_bit(self.noted.epoch());
+                let mut replaced = self.table.replace(slot, entry);
+                self.note_removed(&mut replaced);
+                Some(replaced)
             }
         };
         self.due_changed(slot, before, now_ms);
@@ -240,6 +263,8 @@ impl Keyspace {
     /// Moves an entry into a new allocation that has the fields for `meta` and for the deadlines of members.
     fn reshape(&mut self, slot: Slot, meta: &Meta) {
         let entry = self.table.get(slot);
+        // It is the same key with the same value: whether a snapshot has it does not change.
+        let snapshot_bit = entry.snapshot_bit();
         match entry.value() {
             ValueRef::Bytes(bytes) => {
                 let is_raw = entry.is_raw();
@@ -265,11 +290,13 @@ impl Keyspace {
                 drop(self.table.replace(slot, Entry::new(&key, NewValue::Object(object), meta)));
             }
         }
+        self.table.get_mut(slot).set_snapshot_bit(snapshot_bit);
     }
 
-    /// Takes a key out.
+    /// Takes a key out. Its entry says whether a snapshot lacks it ([`Entry::is_lacking`]).
     pub fn remove(&mut self, slot: Slot) -> Entry {
-        let entry = self.table.remove(slot);
+        let mut entry = self.table.remove(slot);
+        self.note_removed(&mut entry);
         let due = Due::of(entry.view());
         if due != Due::NEVER {
             self.count_due(due, Due::NEVER);
@@ -292,7 +319,8 @@ impl Keyspace {
             count + u32::from(after.is_some()) - u32::from(before.is_some())
         };
         self.expiring = changed(self.expiring, before.key_ms, after.key_ms);
-        self.with_deadlines = changed(self.with_deadlines, before.members_ms, after.members_ms);
+        let with_deadlines = changed(self.noted.with_deadlines(), before.members_ms, after.members_ms);
+        self.noted.set_with_deadlines(with_deadlines);
     }
 
     /// Keeps counts and index in step with deadlines that changed.
@@ -304,14 +332,14 @@ impl Keyspace {
         let tick = tick_after(due_ms);
         if before.first_ms().is_none_or(|before| !wheel.same_bucket(tick_after(before), tick)) {
             wheel.insert(tick, tag);
-            if wheel.len() > 2 * (self.expiring as usize + self.with_deadlines as usize) + STALE_SLACK {
+            if wheel.len() > 2 * (self.expiring as usize + self.noted.with_deadlines() as usize) + STALE_SLACK {
                 self.rebuild_wheel(now_ms);
             }
         }
     }
 
     fn drop_idle_wheel(&mut self) {
-        if self.expiring == 0 && self.with_deadlines == 0 {
+        if self.expiring == 0 && self.noted.with_deadlines() == 0 {
             self.wheel = None;
         }
     }
@@ -330,8 +358,15 @@ impl Keyspace {
     }
 
     /// Takes out keys and members that are past their deadlines, about `budget` of them, and tells `expired` of each key
-    /// that this is about; tells whether none is left.
-    pub fn expire_due(&mut self, now_ms: u64, budget: usize, mut expired: impl FnMut(Expired<'_>)) -> bool {
+    /// that this is about; tells whether none is left. Before members go of a key that a snapshot lacks `ahead` is asked:
+    /// it hands the key over to the snapshot, or wants it left as it is until a later time.
+    pub fn expire_due(
+        &mut self,
+        now_ms: u64,
+        budget: usize,
+        mut ahead: impl FnMut(EntryRef<'_>) -> Ahead,
+        mut expired: impl FnMut(Expired<'_>),
+    ) -> bool {
         let Some(wheel) = &mut self.wheel else { return true };
         let mut due = Vec::new();
         let mut done = wheel.advance(now_ms / TICK_MS, budget, &Deadlines(&self.table), &mut due);
@@ -345,18 +380,26 @@ impl Keyspace {
                     let entry = self.remove(slot);
                     left = left.saturating_sub(1);
                     expired(Expired::Key(entry));
+                } else if self.is_lacking(slot) && ahead(self.table.get(slot)) == Ahead::Left {
+                    self.come_again(slot);
+                    break;
                 } else if left > 0 {
+                    self.mark_written(slot);
                     left -= self.expire_members(slot, now_ms, left, &mut expired).min(left);
                 } else {
-                    // The wheel has given the tag away: it takes it back, to come out at once when time goes on.
-                    let tick = tick_after(self.table.get(slot).due_ms().expect("it is past"));
-                    self.wheel.as_mut().expect("a key is due").insert(tick, tag);
+                    self.come_again(slot);
                     done = false;
                     break;
                 }
             }
         }
         done
+    }
+
+    /// Has the wheel, which has given a key's tag away, take it back, to come out at once when time goes on.
+    fn come_again(&mut self, slot: Slot) {
+        let tick = tick_after(self.table.get(slot).due_ms().expect("it is past"));
+        self.wheel.as_mut().expect("a key is due").insert(tick, self.table.tag(slot));
     }
 
     /// Takes members of a key out that are past their deadlines, at most so many, and tells `expired`; tells how many
@@ -366,7 +409,7 @@ impl Keyspace {
         slot: Slot,
         now_ms: u64,
         at_most: usize,
-        expired: impl FnOnce(Expired<'_>),
+        mut expired: impl FnMut(Expired<'_>),
     ) -> usize {
         let mut entry = self.table.get_mut(slot);
         let first_due_ms = entry.view().members_due_ms().expect("a member is due");
@@ -376,7 +419,7 @@ impl Keyspace {
             expired(Expired::AllMembers { of: self.remove(slot), count, first_due_ms });
             return 1;
         }
-        let count = object.take_past_members(now_ms, at_most);
+        let count = object.take_past_members(now_ms, at_most, &mut |member| expired(Expired::Member(member)));
         self.members_changed(slot, now_ms);
         expired(Expired::Members { of: self.table.get(slot), count, first_due_ms });
         count

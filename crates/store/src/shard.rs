@@ -33,8 +33,10 @@ impl Shard {
     #[cold]
     fn other(&mut self, index: usize) -> &mut Keyspace {
         let others = self.others.get_or_insert_default();
-        if others.len() < index {
-            others.resize_with(index, Keyspace::default);
+        while others.len() < index {
+            let mut keyspace = Keyspace::default();
+            keyspace.follow_snapshot(&self.first);
+            others.push(keyspace);
         }
         &mut others[index - 1]
     }
@@ -69,7 +71,32 @@ impl Shard {
 
     /// Takes all keys of a database out.
     pub fn take(&mut self, index: usize) -> Keyspace {
-        std::mem::take(self.database_mut(index))
+        let keyspace = self.database_mut(index);
+        let mut empty = Keyspace::default();
+        empty.follow_snapshot(keyspace);
+        std::mem::replace(keyspace, empty)
+    }
+
+    fn each(&mut self, visit: impl FnMut(&mut Keyspace)) {
+        std::iter::once(&mut self.first)
+            .chain(self.others.iter_mut().flat_map(|others| others.iter_mut()))
+            .for_each(visit);
+    }
+
+    /// Begins a snapshot of all databases.
+    pub fn begin_snapshot(&mut self) {
+        self.each(Keyspace::begin_snapshot);
+    }
+
+    /// Ends a snapshot, which lacks nothing of the shard any more.
+    pub fn end_snapshot(&mut self) {
+        self.each(Keyspace::end_snapshot);
+    }
+
+    /// Whether a snapshot is under way that may lack keys of the shard.
+    #[inline]
+    pub fn is_unfinished(&self) -> bool {
+        self.first.is_unfinished()
     }
 
     /// How many databases were used so far.

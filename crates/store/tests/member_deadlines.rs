@@ -114,9 +114,9 @@ fn play<F: MemberForm + Clone>(seed: u64, members: u64, rounds: u64, ways: &Ways
                 now_ms += random.below(most_ms);
                 let due = model.values().flatten().filter(|&&deadline_ms| deadline_ms < now_ms).count();
                 let at_most = 1 + random.below(5) as usize;
-                let first = collection.take_past(now_ms, at_most);
+                let first = collection.take_past(now_ms, at_most, &mut |_| {});
                 assert_eq!(first, due.min(at_most), "round {round}");
-                assert_eq!(first + collection.take_past(now_ms, usize::MAX), due, "round {round}");
+                assert_eq!(first + collection.take_past(now_ms, usize::MAX, &mut |_| {}), due, "round {round}");
                 model.retain(|_, deadline| deadline.is_none_or(|deadline_ms| deadline_ms >= now_ms));
             }
         }
@@ -318,31 +318,39 @@ impl Keys {
         let most_ms = [3, 100, 5_000, 500_000][random.below(4) as usize];
         self.now_ms += random.below(most_ms);
         let (now_ms, model) = (self.now_ms, &mut self.model);
-        let mut calls = 0;
+        let (mut calls, mut gone) = (0, Vec::new());
         let budget = 1 + random.below(8) as usize;
-        while !self.keyspace.expire_due(now_ms, budget, |expired| match expired {
-            Expired::Key(entry) => {
-                let key = model.remove(entry.view().key()).expect("only what is there expires");
-                assert!(is_past(key.deadline_ms, now_ms));
-            }
-            Expired::Members { of, count, first_due_ms } => {
-                let key = model.get_mut(of.key()).expect("only what is there expires");
-                assert_eq!(next_of(&key.fields), Some(first_due_ms));
-                let ValueRef::Object(Object::Hash(hash)) = of.value() else { unreachable!("all are hashes") };
-                let before = key.fields.len();
-                key.fields.retain(|field, deadline_ms| {
-                    let is_left = hash.has(field);
-                    assert!(is_left || is_past(*deadline_ms, now_ms));
-                    is_left
-                });
-                assert_eq!((before - key.fields.len(), hash.view().len()), (count, key.fields.len()));
-            }
-            Expired::AllMembers { of, count, first_due_ms } => {
-                let key = model.remove(of.view().key()).expect("only what is there expires");
-                assert_eq!((next_of(&key.fields), key.fields.len()), (Some(first_due_ms), count));
-                assert!(key.fields.values().all(|&deadline_ms| is_past(deadline_ms, now_ms)));
-            }
-        }) {
+        while !self.keyspace.expire_due(
+            now_ms,
+            budget,
+            |_| unreachable!("there is no snapshot"),
+            |expired| match expired {
+                Expired::Key(entry) => {
+                    let key = model.remove(entry.view().key()).expect("only what is there expires");
+                    assert!(is_past(key.deadline_ms, now_ms));
+                }
+                Expired::Member(field) => gone.push(field.to_vec()),
+                Expired::Members { of, count, first_due_ms } => {
+                    let key = model.get_mut(of.key()).expect("only what is there expires");
+                    assert_eq!(next_of(&key.fields), Some(first_due_ms));
+                    let ValueRef::Object(Object::Hash(hash)) = of.value() else { unreachable!("all are hashes") };
+                    let before = key.fields.len();
+                    key.fields.retain(|field, deadline_ms| {
+                        let is_left = hash.has(field);
+                        assert!(is_left || is_past(*deadline_ms, now_ms));
+                        is_left
+                    });
+                    assert_eq!((before - key.fields.len(), hash.view().len()), (count, key.fields.len()));
+                    assert_eq!((gone.len(), gone.iter().any(|field| key.fields.contains_key(field))), (count, false));
+                    gone.clear();
+                }
+                Expired::AllMembers { of, count, first_due_ms } => {
+                    let key = model.remove(of.view().key()).expect("only what is there expires");
+                    assert_eq!((next_of(&key.fields), key.fields.len()), (Some(first_due_ms), count));
+                    assert!(key.fields.values().all(|&deadline_ms| is_past(deadline_ms, now_ms)));
+                }
+            },
+        ) {
             calls += 1;
             assert!(calls < 10_000, "it comes to an end");
         }

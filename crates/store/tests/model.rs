@@ -95,11 +95,16 @@ fn check(seed: u64, keys: u64, rounds: u64) {
             }
             8 => {
                 now_ms += random.below([3, 100, 5_000][random.0 as usize % 3]);
-                while !keyspace.expire_due(now_ms, 5, |expired| {
-                    let Expired::Key(entry) = expired else { unreachable!("strings have no members") };
-                    let item = model.remove(entry.view().key()).expect("only what is there expires");
-                    assert!(is_past(item.meta.deadline_ms, now_ms));
-                }) {}
+                while !keyspace.expire_due(
+                    now_ms,
+                    5,
+                    |_| unreachable!("there is no snapshot"),
+                    |expired| {
+                        let Expired::Key(entry) = expired else { unreachable!("strings have no members") };
+                        let item = model.remove(entry.view().key()).expect("only what is there expires");
+                        assert!(is_past(item.meta.deadline_ms, now_ms));
+                    },
+                ) {}
                 let late = now_ms.saturating_sub(TICK_MS);
                 assert!(model.values().all(|item| !is_past(item.meta.deadline_ms, late)), "round {round}");
             }

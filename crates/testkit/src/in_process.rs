@@ -1,5 +1,8 @@
-//! Tenon without a socket: front ends and engine on the test's own thread. Knows no command.
+//! Tenon without a socket: front ends and engine on the test's own thread, and its log, which must lead to the same data
+//! again. Knows no command.
 
+use crate::journal::{self, Records, keep_records};
+use crate::server::Folder;
 use crate::target::{Demand, Dialect, Link, NotReady, Received, Side, Target};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +15,7 @@ use tenon_engine::clients::{self, ClientInfo, ConnectionKey, Message};
 use tenon_engine::config::{Config, Loader, Machine, Origin};
 use tenon_engine::wire::OutBuf;
 use tenon_engine::worker::Worker;
-use tenon_frontend::{Connection, Flow};
+use tenon_frontend::{Connection, Ending, Flow};
 
 /// Tenon in this process.
 #[derive(Default)]
@@ -28,6 +31,10 @@ struct Host {
     connections: BTreeMap<u32, Peer>,
     mail: Arc<Mutex<Vec<(ConnectionKey, Message)>>>,
     opened: u32,
+    records: Arc<Records>,
+    settings: Vec<(String, String)>,
+    /// Where it writes files.
+    folder: Folder,
 }
 
 struct Peer {
@@ -40,8 +47,10 @@ struct Peer {
     held: Vec<u8>,
 }
 
-fn configuration(settings: &[(&str, &str)]) -> Result<Config, String> {
-    let mut loader = Loader::new(Machine::detect());
+fn configuration(settings: &[(&str, &str)], folder: &Folder) -> Result<Config, String> {
+    let machine = Machine::detect();
+    let folder = folder.path.display().to_string();
+    let mut loader = Loader::new(Machine { directory: folder, ..machine });
     let own = [("workers", "1"), ("shards", "64")];
     for (name, value) in own.iter().chain(settings) {
         let words: Vec<String> = value.split(' ').map(str::to_owned).collect();
@@ -51,15 +60,25 @@ fn configuration(settings: &[(&str, &str)]) -> Result<Config, String> {
 }
 
 impl Host {
-    fn new(config: Config) -> Host {
-        let engine = Arc::new(Engine::new(config, tenon_commands::ALL, 0x5EED));
+    fn new(config: Config, settings: Vec<(String, String)>, folder: Folder) -> Host {
+        let engine = Engine::new(config, tenon_commands::ALL, 0x5EED).share();
         let mail: Arc<Mutex<Vec<(ConnectionKey, Message)>>> = Arc::default();
         let outbox = Arc::clone(&mail);
         engine.clients.set_post(Arc::new(move |key, message| {
             outbox.lock().expect("no test panics while it posts").push((key, message));
         }));
         let worker = engine.worker(0);
-        Host { engine, worker, connections: BTreeMap::new(), mail, opened: 0 }
+        let records = keep_records(&engine);
+        Host { engine, worker, connections: BTreeMap::new(), mail, opened: 0, records, settings, folder }
+    }
+
+    /// What the log leads to that was kept, where that is not the data there is.
+    fn differences(&self) -> Result<(), String> {
+        let settings: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let engine = Engine::new(configuration(&settings, &self.folder)?, tenon_commands::ALL, 0xF00D);
+        journal::replay(&engine, &mut engine.worker(0), &self.records.all())?;
+        let differences = journal::differences(&self.engine, &engine);
+        if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
     }
 
     fn open(&mut self, dialect: Dialect) -> u32 {
@@ -120,7 +139,7 @@ impl Host {
                 }
                 Flow::CloseAfterFlush | Flow::Close => {
                     peer.open = false;
-                    return peer.connection.closed(&self.engine);
+                    return peer.connection.closed(&self.engine, Ending::Error);
                 }
             }
         }
@@ -148,6 +167,34 @@ impl Host {
     }
 }
 
+impl InProcess {
+    /// Opens a connection of either dialect to the server that was prepared.
+    ///
+    /// # Panics
+    /// When none was.
+    pub fn open(&mut self, dialect: Dialect) -> Box<dyn Link> {
+        let host = self.host.clone().expect("a server was prepared");
+        let index = host.borrow_mut().open(dialect);
+        Box::new(InProcessLink { host, index })
+    }
+
+    /// All data, key by key: see [`journal::state`].
+    ///
+    /// # Panics
+    /// When no server was prepared.
+    pub fn state(&self) -> BTreeMap<(usize, Vec<u8>), String> {
+        journal::state(&self.host.as_ref().expect("a server was prepared").borrow().engine)
+    }
+
+    /// The records that the log has of all that was done.
+    ///
+    /// # Panics
+    /// When no server was prepared.
+    pub fn records(&self) -> Arc<Records> {
+        Arc::clone(&self.host.as_ref().expect("a server was prepared").borrow().records)
+    }
+}
+
 impl Target for InProcess {
     fn name(&self) -> String {
         "Tenon in process".to_owned()
@@ -158,18 +205,25 @@ impl Target for InProcess {
     }
 
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), NotReady> {
-        let config = configuration(&demand.settings_for(Side::Tenon)).map_err(NotReady::Fail)?;
-        let host = Host::new(config);
+        let folder = Folder::new().map_err(|error| NotReady::Fail(error.to_string()))?;
+        let settings = demand.settings_for(Side::Tenon);
+        let config = configuration(&settings, &folder).map_err(NotReady::Fail)?;
+        let own = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let host = Host::new(config, own.collect(), folder);
         host.engine.load_users().map_err(NotReady::Fail)?;
+        host.engine.load_password_file().map_err(NotReady::Fail)?;
         self.host = Some(Rc::new(RefCell::new(host)));
         self.dialect = Some(demand.dialect);
         Ok(())
     }
 
+    fn finish(&mut self) -> Result<(), String> {
+        let Some(host) = &self.host else { return Ok(()) };
+        host.borrow().differences().map_err(|what| format!("the log does not lead to the same data:\n{what}"))
+    }
+
     fn connect(&mut self, _name: &str) -> io::Result<Box<dyn Link>> {
-        let host = self.host.clone().expect("a file is prepared for before it connects");
-        let index = host.borrow_mut().open(self.dialect.expect("it was prepared for"));
-        Ok(Box::new(InProcessLink { host, index }))
+        Ok(self.open(self.dialect.expect("a file is prepared for before it connects")))
     }
 }
 
@@ -202,7 +256,7 @@ impl Drop for InProcessLink {
         if let Some(mut peer) = host.connections.remove(&self.index)
             && peer.open
         {
-            peer.connection.closed(&host.engine);
+            peer.connection.closed(&host.engine, Ending::Normal);
         }
     }
 }

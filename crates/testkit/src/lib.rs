@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod in_process;
+pub mod journal;
 pub mod oracle;
 pub mod server;
 pub mod target;

@@ -78,9 +78,17 @@ impl Server {
     /// See [`StartError`].
     pub fn redis(settings: &[(&str, &str)]) -> Result<Server, StartError> {
         let program = find_on_path("redis-server").ok_or_else(|| not_on_path("redis-server"))?;
+        Server::redis_program(&program, settings)
+    }
+
+    /// Starts another version of `redis-server`, or one of its relatives, likewise.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn redis_program(program: &Path, settings: &[(&str, &str)]) -> Result<Server, StartError> {
         Server::start(|ports, folder| {
             let socket = folder.join("redis.sock");
-            let mut command = Command::new(&program);
+            let mut command = Command::new(program);
             command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
             command.args(["--enable-debug-command", "yes"]).arg("--port").arg(ports[0].to_string());
             command.arg("--unixsocket").arg(&socket);
@@ -89,7 +97,8 @@ impl Server {
         })
     }
 
-    /// Starts `memcached` from the PATH; a setting becomes `--name=value`, by memcached's own long names.
+    /// Starts `memcached` from the PATH; a setting becomes `--name=value`, by memcached's own long names, and `--name` where
+    /// the value is `yes`.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -100,7 +109,10 @@ impl Server {
             // memcached refuses to be root's without being told so; for others `--user` does nothing.
             command.args(["--listen=127.0.0.1", "--udp-port=0", "--user=root"]);
             command.arg(format!("--port={}", ports[1]));
-            command.args(settings.iter().map(|(name, value)| format!("--{name}={value}")));
+            command.args(settings.iter().map(|(name, value)| match *value {
+                "yes" => format!("--{name}"),
+                value => format!("--{name}={value}"),
+            }));
             (command, [None, Some(Address::loopback(ports[1]))], None)
         })
     }
@@ -268,12 +280,12 @@ fn free_ports() -> io::Result<[u16; 2]> {
 
 /// A folder for one server, deleted when dropped.
 #[derive(Debug)]
-struct Folder {
-    path: PathBuf,
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
 }
 
 impl Folder {
-    fn new() -> io::Result<Folder> {
+    pub(crate) fn new() -> io::Result<Folder> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Short: the path of a UNIX socket may have 107 bytes.

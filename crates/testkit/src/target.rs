@@ -139,6 +139,14 @@ pub trait Target {
     /// When the file can't be played here.
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), NotReady>;
 
+    /// Says what is wrong with the server behind the replies, once a file has been played.
+    ///
+    /// # Errors
+    /// When something is.
+    fn finish(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Opens a connection, as [`Target::prepare`] was last asked for; `name` is the transcript's name for it.
     ///
     /// # Errors

@@ -28,9 +28,10 @@ struct Page {
 }
 
 /// Pages that tests make from tables, and the sources whose presence asks for them.
-static PAGES: [Page; 2] = [
+static PAGES: [Page; 3] = [
     Page { path: "docs/commands.md", made_from: "crates/commands/src/redis" },
     Page { path: "docs/configuration.md", made_from: "crates/engine/src/config" },
+    Page { path: "docs/experiments.md", made_from: "crates/bench/src/experiments" },
 ];
 
 /// A transcript for each command, a page for each table.

@@ -15,7 +15,7 @@ static LAYERS: [Layer; 18] = [
     Layer { name: "ds", may_use: &[] },
     Layer { name: "wire", may_use: &[] },
     Layer { name: "store", may_use: &["ds"] },
-    Layer { name: "journal", may_use: &["wire"] },
+    Layer { name: "journal", may_use: &["ds", "wire"] },
     Layer { name: "client", may_use: &["wire"] },
     Layer { name: "persist", may_use: &["store", "ds", "journal", "wire"] },
     Layer { name: "script", may_use: &["wire"] },

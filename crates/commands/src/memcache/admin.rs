@@ -45,12 +45,12 @@ pub static CACHE_MEMLIMIT: TextCommand = TextCommand {
     summary: "Sets `maxmemory`, in megabytes.",
 };
 
-/// Would end the server.
+/// Ends the server.
 pub static SHUTDOWN: TextCommand = TextCommand {
     name: "shutdown",
     family: "admin",
     syntax: "[graceful]",
-    summary: "Is refused: ending the server is not for memcached's clients, which need no password.",
+    summary: "Ends the server, where `memcached-shutdown` lets memcached clients do that.",
 };
 
 /// Ends the connection.
@@ -63,6 +63,9 @@ pub static QUIT: TextCommand = TextCommand {
 
 /// Empties the store now, or at the time that the client gave. A flush that was to come before is forgotten.
 pub fn flush_all(engine: &Engine, worker: &mut Worker, exptime: Option<i64>) -> Answer {
+    if !engine.config.memcached_flush_all() {
+        return Answer::FlushDisabled;
+    }
     worker.stats.all.mc_flush.add(1);
     match Expiry::of(exptime.unwrap_or(0), worker.clock.now_ms) {
         Expiry::Never | Expiry::Over => {
@@ -72,6 +75,24 @@ pub fn flush_all(engine: &Engine, worker: &mut Worker, exptime: Option<i64>) -> 
         Expiry::At(ms) => engine.flush_schedule.set(Some(ms)),
     }
     Answer::Ok
+}
+
+/// Ends the server, in the way that the words say.
+///
+/// # Errors
+/// Why it does not.
+pub fn shutdown(engine: &Engine, words: &[&[u8]]) -> Result<(), Answer> {
+    if !engine.config.memcached_shutdown() {
+        return Err(Answer::ShutdownDisabled);
+    }
+    match words {
+        // What was asked before is answered in either case.
+        [] | [b"graceful"] => {
+            engine.shut_down();
+            Ok(())
+        }
+        _ => Err(Answer::UnknownShutdown),
+    }
 }
 
 /// Writes the version.

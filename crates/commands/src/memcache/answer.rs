@@ -33,6 +33,8 @@ pub enum Answer {
     OutOfMemory,
     /// The same for a counter that is to be made.
     OutOfMemoryCounting,
+    /// Data is being loaded.
+    Loading,
     /// The key holds another type than a string.
     WrongType,
     /// A memory limit that is too small to mean megabytes.
@@ -43,6 +45,18 @@ pub enum Answer {
     LimitOutOfBounds,
     /// `shutdown` is switched off.
     ShutdownDisabled,
+    /// `shutdown` in no way that there is.
+    UnknownShutdown,
+    /// `flush_all` is switched off.
+    FlushDisabled,
+    /// Lists of keys are switched off.
+    DumpDisabled,
+    /// `watch` is switched off.
+    WatchDisabled,
+    /// `watch` behind requests whose answers have not left.
+    WatchPipelined,
+    /// More clients watch than memcached lets watch.
+    TooManyWatchers,
     /// `stats cachedump` is switched off.
     CachedumpDisabled,
     /// Words that have not the form of their verb.
@@ -81,11 +95,18 @@ impl Answer {
             Answer::OutOfMemoryStoring => "SERVER_ERROR out of memory storing object",
             Answer::OutOfMemory => "SERVER_ERROR out of memory",
             Answer::OutOfMemoryCounting => "SERVER_ERROR Out of memory allocating new item",
+            Answer::Loading => "SERVER_ERROR loading the dataset in memory",
             Answer::WrongType => "SERVER_ERROR the key holds a value of another type than string",
             Answer::LimitTooSmall => "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m",
             Answer::LimitInBytes => "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes",
             Answer::LimitOutOfBounds => "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust",
             Answer::ShutdownDisabled => "ERROR: shutdown not enabled",
+            Answer::UnknownShutdown => "CLIENT_ERROR invalid shutdown mode",
+            Answer::FlushDisabled => "CLIENT_ERROR flush_all not allowed",
+            Answer::DumpDisabled => "ERROR metadump not allowed",
+            Answer::WatchDisabled => "CLIENT_ERROR watch commands not allowed",
+            Answer::WatchPipelined => "ERROR cannot pipeline other commands before watch",
+            Answer::TooManyWatchers => "WATCHER_TOO_MANY log watcher limit reached",
             Answer::CachedumpDisabled => "CLIENT_ERROR stats cachedump not allowed",
             Answer::BadFormat => "CLIENT_ERROR bad command line format",
             Answer::BadClass => "BADCLASS invalid class id",

@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::verb::TextCommand;
+use super::watch;
 use tenon_engine::context::KeyCx;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
@@ -27,7 +28,9 @@ pub static DECR: TextCommand = TextCommand {
 
 /// Changes a counter.
 pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answer {
-    let Some(slot) = cx.find_for_write() else {
+    let slot = cx.find_for_write();
+    watch::fetched(cx, slot);
+    let Some(slot) = slot else {
         count_miss(cx, verb);
         return Answer::NotFound;
     };
@@ -81,6 +84,11 @@ pub(super) fn counted(verb: ArithmeticVerb, number: u64, delta: u64) -> u64 {
 
 /// Writes a number where a text of `len` bytes is. As in memcached a text never becomes shorter: blanks fill it up.
 pub(super) fn put(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
+    write(cx, slot, number, len);
+    let _logged = cx.log_string(slot);
+}
+
+fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     let mut digits = itoa::Buffer::new();
     let text = digits.format(number).as_bytes();
     if text.len() >= len {

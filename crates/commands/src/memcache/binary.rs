@@ -8,6 +8,7 @@ use super::expiry::Expiry;
 use super::store::{self, Data, put_with};
 use super::touch::set_expiry;
 use super::value::write_value;
+use super::watch::{self, Storing};
 use tenon_engine::context::KeyCx;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
@@ -36,9 +37,24 @@ impl Refused {
     /// There is no memory for a counter's new value.
     pub const NO_MEMORY_COUNTING: Refused =
         Refused { status: Status::OutOfMemory, text: "Out of memory incrementing value" };
+    /// Data is being loaded.
+    pub const LOADING: Refused = Refused { status: Status::NotNow, text: "loading the dataset in memory" };
+    /// What would be written cannot be kept on disk.
+    pub const NOT_KEPT: Refused =
+        Refused { status: Status::NotNow, text: "writes are refused: the disk cannot be written" };
     /// The key holds another type than a string.
     const WRONG_TYPE: Refused =
         Refused { status: Status::Invalid, text: "The key holds a value of another type than string" };
+
+    /// What the text protocol would say.
+    fn as_answer(self) -> Answer {
+        match self.status {
+            Status::NotFound => Answer::NotFound,
+            Status::Exists => Answer::Exists,
+            Status::TooLarge => Answer::TooLarge,
+            _ => Answer::NotStored,
+        }
+    }
 
     /// Writes the answer.
     pub fn write(self, head: &BinaryHead, out: &mut OutBuf) {
@@ -56,6 +72,7 @@ pub fn write_done(head: &BinaryHead, cas: u64, out: &mut OutBuf) {
 /// The item's slot, if it is there and a string.
 fn find(cx: &mut KeyCx<'_>, is_read: bool) -> Result<Option<Slot>, Refused> {
     let slot = if is_read { cx.find_for_read() } else { cx.find() };
+    watch::fetched(cx, slot);
     match slot {
         Some(slot) if cx.string(slot).is_err() => Err(Refused::WRONG_TYPE),
         slot => Ok(slot),
@@ -142,6 +159,29 @@ pub fn store(
     item: BinaryItem<'_>,
     out: &mut OutBuf,
 ) -> Result<(), Refused> {
+    let (size, expiry) = (item.data.len(), Expiry::of(item.exptime.into(), cx.now_ms()));
+    let stored = put_or_add(cx, head, verb, item);
+    let (answer, how) = (stored.map_or_else(Refused::as_answer, |_| Answer::Stored), storing(head, verb));
+    watch::stored(cx, how, answer, expiry, size);
+    cx.worker().stats.all.mc_stored.add(u64::from(stored.is_ok()));
+    write_done(head, stored?, out);
+    Ok(())
+}
+
+/// Which write of the text protocol it is: with a token all of them are what cas is there.
+fn storing(head: &BinaryHead, verb: BinaryStore) -> Storing {
+    match verb {
+        BinaryStore::Append => Storing::Append,
+        BinaryStore::Prepend => Storing::Prepend,
+        _ if head.cas != 0 => Storing::Cas,
+        BinaryStore::Set => Storing::Set,
+        BinaryStore::Add => Storing::Add,
+        BinaryStore::Replace => Storing::Replace,
+    }
+}
+
+/// Stores an item if the request's condition holds; gives its CAS token.
+fn put_or_add(cx: &mut KeyCx<'_>, head: &BinaryHead, verb: BinaryStore, item: BinaryItem<'_>) -> Result<u64, Refused> {
     cx.worker().stats.all.mc_set.add(1);
     let slot = find(cx, false)?;
     let held = slot.and_then(|slot| cx.entry(slot).cas());
@@ -170,9 +210,7 @@ pub fn store(
         (BinaryStore::Replace, None) => return Err(Status::NotFound.into()),
         (BinaryStore::Set | BinaryStore::Add | BinaryStore::Replace, slot) => put(cx, slot, item),
     };
-    cx.worker().stats.all.mc_stored.add(1);
-    write_done(head, cas, out);
-    Ok(())
+    Ok(cas)
 }
 
 /// Stores an item and gives its CAS token, which every answer tells.
@@ -245,6 +283,7 @@ pub fn delete(cx: &mut KeyCx<'_>, head: &BinaryHead, out: &mut OutBuf) -> Result
     if head.cas != 0 && cx.entry(slot).cas() != Some(head.cas) {
         return Err(Status::Exists.into());
     }
+    watch::deleted(cx, slot, "delete");
     remove(cx);
     cx.worker().stats.all.mc_delete_hits.add(1);
     write_done(head, 0, out);

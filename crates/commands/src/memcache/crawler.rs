@@ -5,9 +5,9 @@ use super::verb::TextCommand;
 use std::io::Write;
 use tenon_engine::Engine;
 use tenon_engine::ds::slab::{SLAB_MAX, class_number};
-use tenon_engine::store::entry::{EntryRef, Marks, ValueRef};
+use tenon_engine::store::entry::{EntryRef, Marks};
 use tenon_engine::store::keyspace::is_past;
-use tenon_engine::store::types::Object;
+use tenon_engine::watchers::write_encoded;
 use tenon_engine::wire::memcache::base64;
 use tenon_engine::wire::memcache::number::parse_u32;
 use tenon_engine::worker::Worker;
@@ -49,9 +49,10 @@ pub enum Crawl {
 }
 
 /// Reads the words behind `lru_crawler`.
-pub fn crawl(words: &[&[u8]]) -> Crawl {
+pub fn crawl(engine: &Engine, words: &[&[u8]]) -> Crawl {
     let answer = match words {
         [b"crawl", classes] => classes_of(classes).map_or_else(|answer| answer, |_| Answer::Ok),
+        [b"metadump" | b"mgdump", _] if !engine.config.memcached_dump() => Answer::DumpDisabled,
         [form @ (b"metadump" | b"mgdump"), classes] => match classes_of(classes) {
             Ok(classes) => {
                 let form = if *form == b"mgdump" { Form::Reading } else { Form::Facts };
@@ -150,7 +151,7 @@ impl Dump {
         let next = state.shard.database(DATABASE).and_then(|keyspace| {
             keyspace.scan(self.from, ITEMS_AT_ONCE, |entry| {
                 let is_wanted = self.classes.as_ref().is_none_or(|classes| classes.contains(&entry.size_class()));
-                if is_wanted && is_string(entry) && !is_past(entry.deadline_ms(), clock.now_ms) {
+                if is_wanted && entry.is_string() && !is_past(entry.deadline_ms(), clock.now_ms) {
                     let idle_seconds = clock.access.seconds_since(entry.access());
                     self.write(entry, (clock.now_ms / 1_000).saturating_sub(idle_seconds.into()), out);
                 }
@@ -196,25 +197,6 @@ impl Dump {
                 }
                 out.extend_from_slice(b"\r\n");
             }
-        }
-    }
-}
-
-/// Whether an entry is what memcached's clients know as an item.
-fn is_string(entry: EntryRef<'_>) -> bool {
-    match entry.value() {
-        ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => true,
-        ValueRef::Packed(..) | ValueRef::Object(_) => false,
-    }
-}
-
-/// Writes a key with all but its unreserved bytes escaped (RFC 3986).
-fn write_encoded(key: &[u8], out: &mut Vec<u8>) {
-    for &byte in key {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(byte);
-        } else {
-            write!(out, "%{byte:02X}").expect("a Vec takes everything");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::verb::TextCommand;
+use super::watch;
 use tenon_engine::context::KeyCx;
 use tenon_engine::notify::EventClass;
 
@@ -11,13 +12,16 @@ pub static DELETE: TextCommand =
 
 /// Removes the item.
 pub fn delete(cx: &mut KeyCx<'_>) -> Answer {
-    let Some(slot) = cx.find() else {
+    let slot = cx.find();
+    watch::fetched(cx, slot);
+    let Some(slot) = slot else {
         cx.worker().stats.all.mc_delete_misses.add(1);
         return Answer::NotFound;
     };
     if cx.string(slot).is_err() {
         return Answer::WrongType;
     }
+    watch::deleted(cx, slot, "delete");
     remove(cx);
     cx.worker().stats.all.mc_delete_hits.add(1);
     Answer::Deleted
@@ -36,6 +40,7 @@ pub fn drop_stale(cx: &mut KeyCx<'_>) {
 /// Removes the item if it is there, and says so.
 pub(super) fn remove(cx: &mut KeyCx<'_>) {
     if cx.delete() {
+        let _logged = cx.log_deleted();
         cx.notify(EventClass::GENERIC, "del");
     }
 }

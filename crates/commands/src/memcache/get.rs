@@ -5,6 +5,7 @@ use super::expiry::Expiry;
 use super::touch::set_expiry;
 use super::value::write_data;
 use super::verb::TextCommand;
+use super::watch;
 use tenon_engine::context::KeyCx;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::string;
@@ -67,6 +68,7 @@ impl Reading {
 #[inline]
 pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<bool, Answer> {
     let slot = cx.find_for_read();
+    watch::fetched(cx, slot);
     let counters = &cx.worker().stats.all;
     // As memcached counts: a read that sets the expiry is a touch.
     let (all, hits) = match reading.exptime {

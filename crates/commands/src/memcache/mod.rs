@@ -15,6 +15,7 @@ pub mod store;
 pub mod touch;
 mod value;
 pub mod verb;
+pub mod watch;
 
 pub use answer::Answer;
 pub use verb::TextCommand;
@@ -55,6 +56,7 @@ pub static VERBS: &[&TextCommand] = &[
     &crawler::LRU_CRAWLER,
     &crawler::LRU,
     &crawler::SLABS,
+    &watch::WATCH,
     &admin::SHUTDOWN,
     &admin::QUIT,
 ];

@@ -1,11 +1,12 @@
 //! set, add, replace, append, prepend, cas: storing items, each under its own condition.
 
 use super::answer::Answer;
-use super::delete::remove;
+use super::delete::{drop_stale, remove};
 use super::expiry::Expiry;
 pub use super::value::Data;
 use super::verb::TextCommand;
-use tenon_engine::context::{Deadline, KeyCx};
+use super::watch;
+use tenon_engine::context::{Deadline, KeyCx, Word};
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::{INLINE_LEN_MAX, Marks};
@@ -76,7 +77,9 @@ pub struct Item<'a> {
 #[inline]
 pub fn store(cx: &mut KeyCx<'_>, verb: StoreVerb, item: Item<'_>) -> Answer {
     cx.worker().stats.all.mc_set.add(1);
+    let size = item.data.len();
     let slot = cx.find();
+    watch::fetched(cx, slot);
     if let Some(slot) = slot
         && cx.string(slot).is_err()
     {
@@ -94,7 +97,19 @@ pub fn store(cx: &mut KeyCx<'_>, verb: StoreVerb, item: Item<'_>) -> Answer {
     if answer == Answer::Stored {
         cx.worker().stats.all.mc_stored.add(1);
     }
+    watch::stored(cx, verb.into(), answer, Expiry::of(item.exptime, cx.now_ms()), size);
     answer
+}
+
+/// Refuses to store an item that there is no memory for. memcached's clients count on never reading
+/// old data after a `set`.
+pub fn refuse_for_memory(cx: &mut KeyCx<'_>, verb: StoreVerb) -> Answer {
+    cx.worker().stats.all.mc_no_memory.add(1);
+    if verb == StoreVerb::Set {
+        drop_stale(cx);
+    }
+    watch::stored(cx, verb.into(), Answer::OutOfMemoryStoring, Expiry::Never, 0);
+    Answer::OutOfMemoryStoring
 }
 
 #[inline]
@@ -127,6 +142,7 @@ pub(super) fn put_with(
     if matches!(deadline, Deadline::At(_)) {
         cx.notify(EventClass::GENERIC, "expire");
     }
+    let _logged = cx.log_string(slot);
     Some(slot)
 }
 
@@ -161,7 +177,9 @@ pub(super) fn append(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer {
         cx.worker().stats.all.mc_too_large.add(1);
         return Answer::TooLarge;
     }
-    cx.append(slot, data.take());
+    let (key, data) = (cx.key, data.take());
+    let _logged = cx.log(&["APPEND".into(), key.into(), Word::Text(&data)]);
+    cx.append(slot, data);
     // The data is as good as new: nobody need replace it.
     cx.set_marks(slot, Marks::NONE);
     cx.notify(EventClass::STRING, "append");
@@ -191,6 +209,7 @@ pub(super) fn prepend(cx: &mut KeyCx<'_>, slot: Slot, data: Data<'_>) -> Answer 
         }
     }
     // Redis has no such change: to its clients the string was stored anew.
+    let _logged = cx.log_string(slot);
     cx.notify(EventClass::STRING, "set");
     Answer::Stored
 }

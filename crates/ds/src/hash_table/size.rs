@@ -16,6 +16,14 @@ pub(super) const fn load_max(homes: u32) -> u32 {
     homes - homes / 8
 }
 
+/// The capacity of a table that takes so many elements before it grows.
+pub(super) const fn capacity_for(len: u32) -> u32 {
+    let homes = len as u64 * 8 / 7 + 2;
+    // What `slack` takes of it, rounded up.
+    let capacity = (homes + 8) * 64 / 63 + 2;
+    if capacity > u32::MAX as u64 / 2 { u32::MAX / 2 } else { (capacity as u32 + 7) & !7 }
+}
+
 /// The capacity that follows `capacity` when it is full.
 ///
 /// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth on average, between a

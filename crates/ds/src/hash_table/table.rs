@@ -2,7 +2,7 @@
 
 use super::divide::word_of;
 use super::pointer::{ADDRESS_MASK, Pointer, address_of, prefetch, tag_of};
-use super::size::{CAPACITY_MIN, CHANCE_EVEN, grown, load_max, slack};
+use super::size::{CAPACITY_MIN, CHANCE_EVEN, capacity_for, grown, load_max, slack};
 use crate::slab;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -186,6 +186,14 @@ impl<P: Pointer> TagTable<P> {
         let word = self.read(slot.0);
         assert!(!word.is_null(), "the slot is not stale");
         word
+    }
+
+    /// Makes the table as large at once as it has to be for so many elements in all.
+    pub fn reserve(&mut self, len: u32) {
+        let capacity = capacity_for(len);
+        if len > self.len && capacity > self.capacity {
+            self.resize(capacity);
+        }
     }
 
     /// Adds an element. The caller has seen to it that its key is not there yet.
@@ -444,6 +452,25 @@ mod tests {
 
     fn tag_for(key: u64, tags: u64) -> u16 {
         ((key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) % tags) as u16
+    }
+
+    #[test]
+    fn a_table_that_expects_its_elements_does_not_grow() {
+        for len in [0u32, 100, 1_300] {
+            let mut table: TagTable<Boxed> = TagTable::new();
+            table.insert(3, Boxed(Box::new((3, 0))));
+            table.reserve(len);
+            let reserved = table.capacity;
+            for key in 1..u64::from(len) {
+                let tag = tag_for(key, 65_536);
+                table.insert(tag, Boxed(Box::new((tag, key))));
+            }
+            assert_eq!(table.capacity, reserved, "{len} elements");
+            assert_eq!(load_max(table.homes).max(len), load_max(table.homes));
+            check_order(&table);
+            table.reserve(len / 2);
+            assert_eq!(table.capacity, reserved, "it does not shrink");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::check::Refusal;
 use super::denial::{Context, Reason};
-use super::user::User;
+use super::user::{Acl, User};
 use crate::args::Args;
 use crate::clients::Client;
 use crate::engine::Engine;
@@ -19,6 +19,16 @@ impl Engine {
         let authenticated = !self.wants_login();
         let mut session = Session::new(client, user, authenticated, epoch);
         self.refresh_rights(&mut session);
+        session
+    }
+
+    /// A session that may do everything: the server's own.
+    pub(crate) fn open_own_session(&self, client: Arc<Client>) -> Session {
+        let epoch = self.acl.epoch();
+        let owner = Acl::owner(&self.config, &self.commands);
+        let rights = owner.rights();
+        let mut session = Session::new(client, owner, true, epoch);
+        session.set_rights(rights, epoch, true);
         session
     }
 

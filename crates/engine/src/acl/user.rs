@@ -74,6 +74,12 @@ impl Acl {
         }
     }
 
+    /// Somebody who is in no list and may do everything: the server itself.
+    pub(super) fn owner(config: &Config, table: &CommandTable) -> Arc<User> {
+        let scene = Scene { table, channels: config.acl_pubsub_default() };
+        Arc::new(User::new(DEFAULT_USER, Arc::new(initial_rights("", scene))))
+    }
+
     /// The user of this name.
     pub fn find(&self, name: &[u8]) -> Option<Arc<User>> {
         self.users.read().get(name).cloned()

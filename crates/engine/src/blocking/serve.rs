@@ -7,7 +7,7 @@ use crate::acl::Denial;
 use crate::args::Args;
 use crate::clients::{Client, Message};
 use crate::clock::monotonic_ns;
-use crate::command::{BlockingHandler, Run};
+use crate::command::{BlockingHandler, Effect, Run};
 use crate::context::{KeyCx, KeysCx, Turn};
 use crate::engine::Engine;
 use crate::errand::Errand;
@@ -60,12 +60,25 @@ impl Engine {
     ) -> Result<(), CmdError> {
         let mut held = self.lock_several(worker, self.shards_of(resolved.command, args), OnBusy::Refuse)?;
         let (database, touches) = (session.database, session.touches);
+        self.hand_over_keys(worker, database, resolved, args, &mut held);
         let mut cx = KeysCx { engine: self, worker, held: &mut held, database, touches, turn: Turn::BehindOthers };
-        match run(&mut cx, args, reply)? {
-            Outcome::Done(_effect) => {}
-            Outcome::Wait(wait) => self.park(session, resolved, args, wait, &mut held),
+        let outcome = run(&mut cx, args, reply);
+        self.log_outcome(worker, database, &outcome, args);
+        if let Outcome::Wait(wait) = outcome? {
+            self.park(session, resolved, args, wait, &mut held);
         }
         Ok(())
+    }
+
+    /// Appends what a command that may wait has done. Its shards are held.
+    fn log_outcome(&self, worker: &mut Worker, database: usize, outcome: &Result<Outcome, CmdError>, args: &Args<'_>) {
+        let effect = match outcome {
+            Ok(Outcome::Done(effect)) => *effect,
+            Ok(Outcome::Wait(_)) | Err(_) => Effect::Unchanged,
+        };
+        debug_assert_ne!(effect, Effect::Verbatim, "it may not wait where the log is read back");
+        self.note_effect(worker, database, &Ok(effect), args);
+        self.commit(worker);
     }
 
     /// Puts a session into the queues of the keys that its command waits for, whose shards are held.
@@ -145,6 +158,7 @@ impl Engine {
         state.watched.as_ref()?.waiting(database, key)?;
         let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches: false };
         let found = cx.find().map(|slot| ValueType::of(cx.entry(slot).value()));
+        self.commit(cx.worker);
         let queue = state.watched.as_ref()?.waiting(database, key)?;
         let from = after.map_or(0, |after| queue.partition_point(|waiter| waiter.ticket <= after));
         queue.iter().skip(from).find(|waiter| waiter.wakes_for(found)).cloned()
@@ -169,9 +183,15 @@ impl Engine {
         let pusher = std::mem::replace(&mut worker.client, waiter.client.id);
         let outcome = self.run_again(worker, waiter, &args, key, &mut held, &mut reply);
         worker.client = pusher;
+        let journaled = worker.journaled;
+        self.log_outcome(worker, waiter.database, &outcome, &args);
+        if worker.journaled != journaled {
+            // Its reply goes out through its own worker, which knows nothing of this record.
+            waiter.client.journaled.store(worker.journaled, Ordering::Release);
+        }
         match outcome {
             Ok(Outcome::Wait(_)) => return,
-            Ok(Outcome::Done(_effect)) => {}
+            Ok(Outcome::Done(_)) => {}
             Err(error) => self.answer_error(worker, Some(waiter.resolved), &error, &mut reply),
         }
         for key in keys_of(waiter, &args) {
@@ -211,6 +231,7 @@ impl Engine {
         }
         let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
         let (database, touches) = (waiter.database, waiter.touches);
+        self.hand_over_keys(worker, database, waiter.resolved, args, held);
         run(&mut KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) }, args, reply)
     }
 
@@ -246,16 +267,13 @@ impl Engine {
         true
     }
 
-    /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if a busy script may hold the
-    /// shard. Nobody is served in its name any more, and whoever comes does not wait behind it.
+    /// Takes a waiter that waits no more out of a key's queue: now, or with a later tick if somebody holds the shard for
+    /// long, a busy script or the very EXEC that has ended the wait. Nobody is served in its name any more, and whoever
+    /// comes does not wait behind it.
     fn leave_queue_soon(&self, leaving: Leaving) {
-        loop {
-            if let Some(mut state) = self.shards.try_lock_for(leaving.shard, SLICE) {
-                return self.leave_queue(&leaving.waiter, &leaving.key, &mut state);
-            }
-            if self.pause.is_busy() {
-                return self.blocking.leaving.lock().push(leaving);
-            }
+        match self.shards.try_lock_for(leaving.shard, SLICE) {
+            Some(mut state) => self.leave_queue(&leaving.waiter, &leaving.key, &mut state),
+            None => self.blocking.leaving.lock().push(leaving),
         }
     }
 
@@ -330,6 +348,12 @@ impl Engine {
             out.append(reply);
         }
         drop(state);
+        // What it was given, whoever served it has put into the log: the reply waits for that.
+        let journaled = session.client.journaled.swap(0, Ordering::Acquire);
+        if journaled > worker.journaled {
+            worker.journaled = journaled;
+            self.follow_journal(worker);
+        }
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
         session.client.count_commands(1);
         *session.client.waiter.lock() = None;

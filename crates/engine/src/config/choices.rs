@@ -35,6 +35,54 @@ impl Choice for LogLevel {
     const ALL: &'static [Self] = &[Self::Debug, Self::Verbose, Self::Notice, Self::Warning, Self::Nothing];
 }
 
+/// When what was logged is synced to disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fsync {
+    /// Before a reply is sent.
+    Always,
+    /// Every second.
+    EverySecond,
+    /// Whenever the system likes.
+    No,
+}
+
+impl Choice for Fsync {
+    const NAMES: &'static [&'static str] = &["always", "everysec", "no"];
+    const ALL: &'static [Self] = &[Self::Always, Self::EverySecond, Self::No];
+}
+
+/// Which of memcached's protocols its clients may speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemcachedProtocol {
+    /// Each connection the one that its first byte chooses.
+    Auto,
+    /// The text protocol, meta commands included.
+    Ascii,
+    /// The binary protocol.
+    Binary,
+}
+
+impl Choice for MemcachedProtocol {
+    const NAMES: &'static [&'static str] = &["auto", "ascii", "binary"];
+    const ALL: &'static [Self] = &[Self::Auto, Self::Ascii, Self::Binary];
+}
+
+/// Whether clients must show a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsAuthClients {
+    /// They need none.
+    No,
+    /// They must.
+    Yes,
+    /// They may.
+    Optional,
+}
+
+impl Choice for TlsAuthClients {
+    const NAMES: &'static [&'static str] = &["no", "yes", "optional"];
+    const ALL: &'static [Self] = &[Self::No, Self::Yes, Self::Optional];
+}
+
 /// How a line of the log looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {

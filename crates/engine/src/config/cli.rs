@@ -101,7 +101,10 @@ const MEMCACHED: &str = "memcached";
 
 /// A server in the place of memcached, by its command line.
 fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadError> {
-    let asked = memcached::read(args).map_err(|problem| LoadError { origin: Origin::CommandLine, problem })?;
+    // Where memcached looks for SASL's passwords.
+    let password_database = std::env::var("MEMCACHED_SASL_PWDB").ok().filter(|path| !path.is_empty());
+    let asked = memcached::read(args, password_database)
+        .map_err(|problem| LoadError { origin: Origin::CommandLine, problem })?;
     if asked.help {
         return Ok(Invocation::Help(memcached::help()));
     }

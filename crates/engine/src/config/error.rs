@@ -58,14 +58,27 @@ pub enum ValueError {
     PercentileOutOfRange,
     /// A letter that stands for no class of keyspace events.
     InvalidEventClass,
+    /// An append-only file that cannot begin.
+    CannotLog,
     /// A port that cannot be listened on.
     CannotListen,
+    /// Certificates, keys or ciphers that cannot be used.
+    CannotUseTls,
     /// Addresses that cannot be listened on.
     CannotBind,
     /// More addresses than can be listened on.
     TooManyAddresses,
     /// A path where a mere file name is wanted. Holds the setting's name.
     NotAFileName(&'static str),
+    /// A path where a name is wanted.
+    NotAPlainName {
+        /// The setting's name.
+        setting: &'static str,
+        /// What is named.
+        what: &'static str,
+    },
+    /// No name where one is wanted. Holds the setting's name.
+    EmptyName(&'static str),
     /// A directory that cannot be entered, with the system's reason.
     Directory(String),
     /// Bytes that are not UTF-8.
@@ -77,7 +90,9 @@ pub enum ValueError {
 impl Display for ValueError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Self::CannotLog => f.write_str("Unable to turn on AOF. Check server logs."),
             Self::CannotListen => f.write_str("Unable to listen on this port. Check server logs."),
+            Self::CannotUseTls => f.write_str("Unable to update TLS configuration. Check server logs."),
             Self::CannotBind => f.write_str("Failed to bind to specified addresses."),
             Self::WrongNumberOfArguments => f.write_str("wrong number of arguments"),
             Self::NotBool => f.write_str("argument must be 'yes' or 'no'"),
@@ -104,6 +119,8 @@ impl Display for ValueError {
             Self::InvalidEventClass => f.write_str("Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
             Self::TooManyAddresses => f.write_str("Too many bind addresses specified."),
             Self::NotAFileName(name) => write!(f, "{name} can't be a path, just a filename"),
+            Self::NotAPlainName { setting, what } => write!(f, "{setting} can't be a path, just a {what}"),
+            Self::EmptyName(name) => write!(f, "{name} can't be empty"),
             Self::Directory(reason) => f.write_str(reason),
             Self::NotUtf8 => f.write_str("argument must be UTF-8"),
             Self::NotSupported(reason) => write!(f, "not supported yet: {reason}"),

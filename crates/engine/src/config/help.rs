@@ -129,7 +129,7 @@ fn placeholder(kind: &Kind) -> String {
         Kind::Choice(names) if names.len() <= CHOICES_SHOWN_MAX => names.join("|"),
         Kind::Choice(_) => "NAME".into(),
         Kind::Text => "TEXT".into(),
-        Kind::FileName => "NAME".into(),
+        Kind::FileName | Kind::PlainName(_) => "NAME".into(),
         Kind::Directory => "DIRECTORY".into(),
         Kind::Words { .. } => "WORD...".into(),
         Kind::SavePoints => "[SECONDS CHANGES]...".into(),

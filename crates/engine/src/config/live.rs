@@ -310,9 +310,13 @@ fn slot_of(kind: &Kind) -> Slot {
         | Kind::MemoryOrShare
         | Kind::Choice(_)
         | Kind::NotifyFlags => Slot::Number,
-        Kind::Text | Kind::FileName | Kind::Directory | Kind::Words { .. } | Kind::SavePoints | Kind::Percentiles => {
-            Slot::Text
-        }
+        Kind::Text
+        | Kind::FileName
+        | Kind::PlainName(_)
+        | Kind::Directory
+        | Kind::Words { .. }
+        | Kind::SavePoints
+        | Kind::Percentiles => Slot::Text,
         Kind::OutputBufferLimits => Slot::Limits,
     }
 }
@@ -395,7 +399,7 @@ impl Read for Arc<str> {
     }
 
     fn fits(kind: &Kind) -> bool {
-        matches!(kind, Kind::Text | Kind::FileName | Kind::Directory)
+        matches!(kind, Kind::Text | Kind::FileName | Kind::PlainName(_) | Kind::Directory)
     }
 }
 

@@ -22,6 +22,14 @@ enum Meaning {
     Only(&'static [&'static str], &'static str),
     /// A comma-separated list of further options.
     Extended,
+    /// One protocol, or each connection its own.
+    Protocol,
+    /// Clients of the binary protocol, which is then the only one, say who they are.
+    Sasl,
+    /// The same of the text protocol, by this file.
+    AuthFile,
+    /// The port speaks TLS.
+    Ssl,
     /// More is logged, the more often it is said.
     Verbose,
     /// The help, or the version.
@@ -33,7 +41,10 @@ enum Meaning {
     Refused(&'static str),
 }
 
-use Meaning::{Extended, Help, Is, ItemSize, Listen, Megabytes, NoEffect, Only, Refused, Socket, Verbose, Version};
+use Meaning::{
+    AuthFile, Extended, Help, Is, ItemSize, Listen, Megabytes, NoEffect, Only, Protocol, Refused, Sasl, Socket, Ssl,
+    Verbose, Version,
+};
 
 /// An option: its letter, its long name, whether an argument follows, what it means.
 struct Flag {
@@ -56,10 +67,10 @@ const NO_CLASSES: &str = "There are size classes for every four bytes.";
 /// The options of memcached 1.6, in the order of its help.
 static OPTIONS: &[Flag] = &[
     with('p', "port", Meaning::Setting("memcached-port")),
-    with('U', "udp-port", Only(&["0"], "UDP is not supported yet")),
+    with('U', "udp-port", Meaning::Setting("memcached-udp-port")),
     with('s', "unix-socket", Socket),
     with('a', "unix-mask", Meaning::Setting("unixsocketperm")),
-    alone('A', "enable-shutdown", Refused("the shutdown command is not supported yet")),
+    alone('A', "enable-shutdown", Is("memcached-shutdown", "yes")),
     with('l', "listen", Listen),
     alone('d', "daemon", Is("daemonize", "yes")),
     alone('r', "enable-coredumps", NoEffect("The limit for core files is the system's.")),
@@ -81,14 +92,14 @@ static OPTIONS: &[Flag] = &[
     with('R', "max-reqs-per-event", NoEffect("A client's turn ends with its input or with a megabyte of output.")),
     alone('C', "disable-cas", NoEffect("An item has a CAS token from when it is asked for one.")),
     with('b', "listen-backlog", Meaning::Setting("tcp-backlog")),
-    with('B', "protocol", Only(&["auto", "auto-negotiate"], "every connection chooses its protocol")),
+    with('B', "protocol", Protocol),
     with('I', "max-item-size", ItemSize("max-value-size")),
-    alone('S', "enable-sasl", Refused("SASL is not supported yet")),
-    with('Y', "auth-file", Refused("authentication is not supported yet")),
-    alone('Z', "enable-ssl", Refused("TLS is not supported yet")),
-    alone('F', "disable-flush-all", Refused("flush_all cannot be switched off yet")),
-    alone('X', "disable-dumping", Refused("lru_crawler metadump cannot be switched off yet")),
-    alone('W', "disable-watch", NoEffect("There is no watch command yet.")),
+    alone('S', "enable-sasl", Sasl),
+    with('Y', "auth-file", AuthFile),
+    alone('Z', "enable-ssl", Ssl),
+    alone('F', "disable-flush-all", Is("memcached-flush-all", "no")),
+    alone('X', "disable-dumping", Is("memcached-dump", "no")),
+    alone('W', "disable-watch", Is("memcached-watch", "no")),
     with('e', "memory-file", Refused("a restart keeps nothing yet")),
     with('N', "napi-ids", NoEffect("The kernel spreads connections.")),
     with('o', "extended", Extended),
@@ -122,7 +133,6 @@ const EXTENDED_WITHOUT_EFFECT: &[&str] = &[
     "no_hashexpand",
     "modern",
     "no_modern",
-    "watcher_logbuf_size",
     "worker_logbuf_size",
     "no_inline_ascii_resp",
     "inline_ascii_resp",
@@ -144,6 +154,7 @@ const PRESET: &[(&str, &[&str])] = &[
     ("maxmemory-policy", &["allkeys-lru"]),
     ("maxclients", &["1024"]),
     ("tcp-backlog", &["1024"]),
+    ("tls-auth-clients", &["no"]),
 ];
 
 /// What memcached's command line asks for.
@@ -153,14 +164,22 @@ pub(super) struct Asked {
     pub(super) settings: Vec<(&'static str, Vec<String>)>,
     /// Options that have no effect, and why.
     pub(super) idle: Vec<(&'static str, &'static str)>,
+    /// The protocol that is asked for, if one is.
+    protocol: Option<String>,
+    /// Whether clients of the binary protocol are to say who they are.
+    sasl: bool,
+    /// The file that clients of the text protocol are looked up in.
+    auth_file: Option<String>,
+    /// Whether the port speaks TLS.
+    ssl: bool,
     /// Whether help is asked for, and nothing else.
     pub(super) help: bool,
     /// Whether the version is asked for, and nothing else.
     pub(super) version: bool,
 }
 
-/// Reads memcached's command line, without the program's name.
-pub(super) fn read(args: &[String]) -> Result<Asked, LoadProblem> {
+/// Reads memcached's command line, without the program's name. The database is what `MEMCACHED_SASL_PWDB` names.
+pub(super) fn read(args: &[String], password_database: Option<String>) -> Result<Asked, LoadProblem> {
     let mut asked = Asked::default();
     for &(name, words) in PRESET {
         asked.settings.push((name, words.iter().map(|&word| word.to_owned()).collect()));
@@ -196,6 +215,7 @@ pub(super) fn read(args: &[String]) -> Result<Asked, LoadProblem> {
             break;
         }
     }
+    asked.combine(password_database)?;
     if verbosity > 0 {
         asked.set("loglevel", if verbosity == 1 { "verbose" } else { "debug" });
     }
@@ -243,6 +263,17 @@ impl Asked {
                     self.extended(option)?;
                 }
             }
+            Protocol => {
+                let protocol = match value {
+                    "auto" | "auto-negotiate" => "auto",
+                    "ascii" | "binary" => value,
+                    _ => return Err(problem(word, "it takes ascii, binary or auto")),
+                };
+                self.protocol = Some(protocol.to_owned());
+            }
+            Sasl => self.sasl = true,
+            AuthFile => self.auth_file = Some(value.to_owned()),
+            Ssl => self.ssl = true,
             Verbose => *verbosity += 1,
             Help => self.help = true,
             Version => self.version = true,
@@ -252,10 +283,78 @@ impl Asked {
         Ok(())
     }
 
+    /// Says what several options mean together.
+    fn combine(&mut self, password_database: Option<String>) -> Result<(), LoadProblem> {
+        let udp = self.settings.iter().any(|(name, words)| *name == "memcached-udp-port" && words[0] != "0");
+        let auth = match (self.sasl, self.auth_file.take()) {
+            (true, Some(_)) => return Err(problem("-S", "not together with -Y")),
+            (true, None) => Some(("-S", "binary", password_database)),
+            (false, Some(file)) => Some(("-Y", "ascii", Some(file))),
+            (false, None) => None,
+        };
+        if let Some((option, protocol, file)) = auth {
+            if self.protocol.get_or_insert_with(|| protocol.to_owned()) != protocol {
+                return Err(problem(option, "the other protocol has another way to say who one is"));
+            }
+            if udp {
+                return Err(problem(option, "UDP has no way to say who one is"));
+            }
+            self.set("memcached-auth", "yes");
+            if let Some(file) = file {
+                self.set("memcached-auth-file", file);
+            }
+        }
+        if let Some(protocol) = self.protocol.take() {
+            self.set("memcached-protocol", protocol);
+        }
+        if self.ssl {
+            let last = self.settings.iter().rposition(|(name, _)| *name == "memcached-port");
+            let port = last.map_or_else(|| vec!["11211".to_owned()], |last| self.settings[last].1.clone());
+            self.settings.push(("memcached-tls-port", port));
+            self.set("memcached-port", "0");
+        }
+        Ok(())
+    }
+
     fn extended(&mut self, option: &str) -> Result<(), LoadProblem> {
         let (name, value) = option.split_once('=').map_or((option, ""), |(name, value)| (name, value));
         match name {
             "idle_timeout" => self.set("timeout", value),
+            "watcher_logbuf_size" => match value.parse::<u32>() {
+                Ok(kilobytes @ 1..) => self.set("memcached-watch-buffer", format!("{kilobytes}kb")),
+                _ => return Err(problem(option, "it takes a number of kilobytes")),
+            },
+            // Tenon's own: memcached bounds no answer.
+            "udp_amplification_max" => self.set("memcached-udp-amplification-max", value),
+            "ssl_chain_cert" => self.set("tls-cert-file", value),
+            "ssl_key" => self.set("tls-key-file", value),
+            "ssl_ca_cert" => self.set("tls-ca-cert-file", value),
+            "ssl_ciphers" => self.set("tls-ciphers", value),
+            "ssl_keyformat" if value == "1" || value.eq_ignore_ascii_case("pem") => {}
+            "ssl_verify_mode" => {
+                let clients = match value {
+                    "0" => "no",
+                    // Once is what TLS 1.3 does anyhow.
+                    "1" => "optional",
+                    "2" | "3" => "yes",
+                    _ => return Err(problem(option, "it takes 0 to 3")),
+                };
+                self.set("tls-auth-clients", clients);
+            }
+            "ssl_min_version" => {
+                let versions = match value {
+                    // Nothing older than TLS 1.2 is spoken.
+                    "0" | "1" | "2" | "tlsv1.0" | "tlsv1.1" | "tlsv1.2" => "TLSv1.2 TLSv1.3",
+                    "3" | "tlsv1.3" => "TLSv1.3",
+                    _ => return Err(problem(option, "it takes tlsv1.2 or tlsv1.3")),
+                };
+                self.set("tls-protocols", versions);
+            }
+            "ssl_session_cache" => self.set("tls-session-caching", "yes"),
+            "ssl_wbuf_size" | "ssl_kernel_tls" | "no_ssl_kernel_tls" => {
+                self.idle
+                    .push(("ssl_wbuf_size, ssl_kernel_tls", "TLS is Tenon's own, with buffers as large as needed."));
+            }
             // Too many clients are turned away in any case.
             "no_maxconns_fast" => self.idle.push(("no_maxconns_fast", "Who is one too many is told so at once.")),
             _ => match EXTENDED_WITHOUT_EFFECT.iter().find(|known| **known == name) {
@@ -313,7 +412,14 @@ recently used items go), and no RESP port. Options with a setting of Tenon:
             Listen => "--bind".to_owned(),
             Verbose => "--loglevel verbose, debug".to_owned(),
             Only(values, _) => format!("only {}", values[0]),
-            Extended => "idle_timeout=SECONDS, and those that have no effect".to_owned(),
+            Extended => {
+                "idle_timeout, watcher_logbuf_size, ssl_..., udp_amplification_max (Tenon's own), and those without effect"
+                    .to_owned()
+            }
+            Protocol => "--memcached-protocol".to_owned(),
+            Sasl => "--memcached-auth yes, with the binary protocol and MEMCACHED_SASL_PWDB's file".to_owned(),
+            AuthFile => "--memcached-auth yes --memcached-auth-file, with the text protocol".to_owned(),
+            Ssl => "--memcached-tls-port in place of --memcached-port".to_owned(),
             Help => "this text".to_owned(),
             Version => "the version".to_owned(),
             NoEffect(_) => "no effect".to_owned(),
@@ -331,7 +437,7 @@ mod tests {
 
     fn read_line(line: &str) -> Result<Asked, String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        read(&words).map_err(|problem| format!("{problem:?}"))
+        read(&words, Some("/etc/users".to_owned())).map_err(|problem| format!("{problem:?}"))
     }
 
     /// The settings beyond the preset, in one line.
@@ -360,6 +466,30 @@ mod tests {
     }
 
     #[test]
+    fn who_must_say_who_he_is_speaks_one_protocol() {
+        assert_eq!(settings("-S"), "memcached-auth yes, memcached-auth-file /etc/users, memcached-protocol binary");
+        assert_eq!(
+            settings("-Y users -B ascii"),
+            "memcached-auth yes, memcached-auth-file users, memcached-protocol ascii"
+        );
+        assert_eq!(settings("-B binary"), "memcached-protocol binary");
+        assert_eq!(
+            settings("-AFXW -U 11300 -o watcher_logbuf_size=8"),
+            "memcached-shutdown yes, memcached-flush-all no, memcached-dump no, memcached-watch no, \
+             memcached-udp-port 11300, memcached-watch-buffer 8kb"
+        );
+    }
+
+    #[test]
+    fn the_port_may_speak_tls() {
+        assert_eq!(
+            settings("-Z -p 11300 -o ssl_chain_cert=c.pem,ssl_key=k.pem,ssl_verify_mode=2,ssl_min_version=tlsv1.3"),
+            "memcached-port 11300, tls-cert-file c.pem, tls-key-file k.pem, tls-auth-clients yes, \
+             tls-protocols TLSv1.3, memcached-tls-port 11300, memcached-port 0"
+        );
+    }
+
+    #[test]
     fn addresses_may_have_the_port() {
         assert_eq!(settings("-l 127.0.0.1,10.0.0.1"), "bind 127.0.0.1 10.0.0.1");
         assert_eq!(settings("-l 127.0.0.1:11300"), "memcached-port 11300, bind 127.0.0.1");
@@ -373,15 +503,15 @@ mod tests {
     #[test]
     fn what_cannot_be_honoured_is_refused() {
         for line in [
-            "-S",
-            "-Y file",
-            "-Z",
-            "-A",
-            "-F",
-            "-X",
+            "-S -Y file",
+            "-S -B ascii",
+            "-Y file -B binary",
+            "-S -U 11211",
+            "-Y file -U 11211",
             "-e file",
-            "-U 11211",
-            "-B binary",
+            "-B both",
+            "-o ssl_verify_mode=4",
+            "-o watcher_logbuf_size=x",
             "-m x",
             "-I 1000",
             "-I 2000m",

@@ -18,7 +18,9 @@ mod table;
 mod unsupported;
 mod value;
 
-pub use choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, Supervisor};
+pub use choices::{
+    Access, ChannelDefault, Choice, Fsync, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
+};
 pub use cli::{Invocation, parse};
 pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};

@@ -99,6 +99,8 @@ pub enum Kind {
     Text,
     /// The name of a file, without its directory.
     FileName,
+    /// What names of files or directories begin with or are: not empty, and without a directory. Holds which.
+    PlainName(&'static str),
     /// An existing directory.
     Directory,
     /// Several words.
@@ -180,6 +182,10 @@ pub enum Group {
     Memory,
     /// The process.
     Server,
+    /// TLS.
+    Tls,
+    /// What memcached clients may do.
+    Memcached,
     /// Logs.
     Logging,
     /// Passwords and what clients may do.
@@ -202,6 +208,8 @@ impl Group {
         Self::Clients,
         Self::Server,
         Self::Security,
+        Self::Tls,
+        Self::Memcached,
         Self::Logging,
         Self::Observability,
         Self::Persistence,
@@ -216,6 +224,8 @@ impl Group {
             Self::Clients => "Clients",
             Self::Memory => "Memory and eviction",
             Self::Server => "Server",
+            Self::Tls => "TLS",
+            Self::Memcached => "Memcached clients",
             Self::Logging => "Logging",
             Self::Security => "Security",
             Self::Observability => "Observability",

@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use super::choices::{Access, ChannelDefault, Choice, LogFormat, LogLevel, Supervisor};
+use super::choices::{
+    Access, ChannelDefault, Choice, Fsync, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
+};
 use super::live::{Config, Read};
 use super::setting::{
     At, Group, Guard,
@@ -58,6 +60,14 @@ settings! {
     memcached_port: u16 {
         name: "memcached-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("11211"),
         group: Group::Network
+    }
+    /// TCP port of the RESP front end over TLS; 0 switches it off.
+    tls_port: u16 {
+        name: "tls-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("0"), group: Group::Network
+    }
+    /// TCP port of the memcached front end over TLS; 0 switches it off.
+    memcached_tls_port: u16 {
+        name: "memcached-tls-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("0"), group: Group::Network
     }
     /// Addresses to listen on, for both front ends: IPv4, IPv6 or host names, `*` and `::*` for all; one that starts
     /// with `-` may be missing on this machine.
@@ -218,6 +228,77 @@ settings! {
         group: Group::Security
     }
 
+    /// File of the server's certificate and those it leads back to, in PEM.
+    tls_cert_file: Arc<str> { name: "tls-cert-file", group: Group::Tls }
+    /// File of the certificate's private key, in PEM, not encrypted; empty when it is in tls-cert-file.
+    tls_key_file: Arc<str> { name: "tls-key-file", group: Group::Tls }
+    /// File of the certificates, in PEM, that clients' certificates must lead back to.
+    tls_ca_cert_file: Arc<str> { name: "tls-ca-cert-file", group: Group::Tls }
+    /// Directory of such files.
+    tls_ca_cert_dir: Arc<str> { name: "tls-ca-cert-dir", group: Group::Tls }
+    /// Whether clients over TLS must show a certificate: yes, no, or optional for those that have one.
+    tls_auth_clients: TlsAuthClients {
+        name: "tls-auth-clients", kind: Kind::Choice(TlsAuthClients::NAMES), initial: Is("yes"), group: Group::Tls
+    }
+    /// Versions of TLS that are spoken: TLSv1.2 and TLSv1.3, which are also the default. No older one is.
+    tls_protocols: Arc<str> { name: "tls-protocols", group: Group::Tls }
+    /// Ciphers of TLS 1.2, by OpenSSL's names with colons between them; empty for all that there are.
+    tls_ciphers: Arc<str> { name: "tls-ciphers", group: Group::Tls }
+    /// Ciphersuites of TLS 1.3, likewise.
+    tls_ciphersuites: Arc<str> { name: "tls-ciphersuites", group: Group::Tls }
+    /// Whether the server's order of ciphers counts, not the client's.
+    tls_prefer_server_ciphers: bool {
+        name: "tls-prefer-server-ciphers", kind: Kind::Bool, initial: Is("no"), group: Group::Tls
+    }
+    /// Whether clients may take up an earlier session of TLS.
+    tls_session_caching: bool { name: "tls-session-caching", kind: Kind::Bool, initial: Is("yes"), group: Group::Tls }
+    /// Sessions of TLS that are remembered.
+    tls_session_cache_size: u32 {
+        name: "tls-session-cache-size", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("20480"),
+        group: Group::Tls
+    }
+
+    /// Which protocols memcached clients may speak: auto for the one that their first byte chooses, ascii or binary for
+    /// that one alone.
+    memcached_protocol: MemcachedProtocol {
+        name: "memcached-protocol", kind: Kind::Choice(MemcachedProtocol::NAMES), initial: Is("auto"),
+        group: Group::Memcached
+    }
+    /// Whether memcached clients must say who they are before anything else: in the text protocol by a set of any key
+    /// whose data is a name, a blank and a password, in the binary one by SASL PLAIN. Names and passwords are those of
+    /// memcached-auth-file and of users that have a password and to whom nothing is refused.
+    memcached_auth: bool { name: "memcached-auth", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached }
+    /// File of names and passwords for memcached clients, name:password in each line; empty for none. It is read anew
+    /// when it has changed and somebody comes.
+    memcached_auth_file: Arc<str> { name: "memcached-auth-file", at: At::Start, group: Group::Memcached }
+    /// UDP port of the memcached front end, on the same addresses; 0 switches it off.
+    memcached_udp_port: u16 {
+        name: "memcached-udp-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("0"), at: At::Start,
+        group: Group::Memcached
+    }
+    /// How many times as long as its request an answer over UDP may be: a longer one is refused, as whoever sends requests
+    /// in another's name would have it flooded. 0 for any length.
+    memcached_udp_amplification_max: u32 {
+        name: "memcached-udp-amplification-max", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("10"),
+        group: Group::Memcached
+    }
+    /// Whether memcached clients may empty the store by flush_all.
+    memcached_flush_all: bool {
+        name: "memcached-flush-all", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached
+    }
+    /// Whether memcached clients may list the keys by lru_crawler metadump and mgdump.
+    memcached_dump: bool { name: "memcached-dump", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached }
+    /// Whether memcached clients may end the server by shutdown.
+    memcached_shutdown: bool {
+        name: "memcached-shutdown", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached
+    }
+    /// Whether memcached clients may watch what others do.
+    memcached_watch: bool { name: "memcached-watch", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached }
+    /// Bytes that may wait for a memcached client which watches; what does not fit is left out, and it is told how much.
+    memcached_watch_buffer: u64 {
+        name: "memcached-watch-buffer", kind: Kind::Memory { min: 1024 }, initial: Is("256kb"), group: Group::Memcached
+    }
+
     /// How much is logged.
     loglevel: LogLevel {
         name: "loglevel", kind: Kind::Choice(LogLevel::NAMES), initial: Is("notice"), group: Group::Logging
@@ -267,18 +348,78 @@ settings! {
 
     /// When to save to disk: seconds and changes, in pairs; empty for never.
     save: Vec<SavePoint> {
-        name: "save", kind: Kind::SavePoints, group: Group::Persistence,
-        support: Support::Only { values: &[""], reason: "Tenon keeps its data in memory alone; say save \"\"" }
+        name: "save", kind: Kind::SavePoints, group: Group::Persistence
+    }
+    /// Whether the data is saved when the server ends, also without save points.
+    save_on_exit: bool { name: "save-on-exit", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence }
+    /// Whether commands that write are refused after a save in the background has failed, as long as there are save
+    /// points.
+    stop_writes_on_bgsave_error: bool {
+        name: "stop-writes-on-bgsave-error", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
+    }
+    /// Whether strings in files are compressed.
+    rdbcompression: bool { name: "rdbcompression", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence }
+    /// Whether files end with a checksum.
+    rdbchecksum: bool {
+        name: "rdbchecksum", kind: Kind::Bool, initial: Is("yes"), at: At::Start, group: Group::Persistence
+    }
+    /// Whether a file is brought to the disk every 4 MiB while it is written.
+    rdb_save_incremental_fsync: bool {
+        name: "rdb-save-incremental-fsync", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
     }
     /// Whether every write is logged to disk.
     appendonly: bool {
-        name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence,
-        support: Support::Only { values: &["no"], reason: "Tenon has no append-only file; say appendonly no" }
+        name: "appendonly", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
     }
-    /// Name of the snapshot file in dir.
+    /// When what was logged is synced to disk: before a reply is sent, every second, or whenever the system likes.
+    appendfsync: Fsync {
+        name: "appendfsync", kind: Kind::Choice(Fsync::NAMES), initial: Is("everysec"), group: Group::Persistence
+    }
+    /// What the names of the log's files begin with.
+    appendfilename: Arc<str> {
+        name: "appendfilename", kind: Kind::PlainName("filename"), initial: Is("appendonly.aof"), at: At::Start,
+        group: Group::Persistence
+    }
+    /// Directory of the log's files, in dir.
+    appenddirname: Arc<str> {
+        name: "appenddirname", kind: Kind::PlainName("dirname"), initial: Is("appendonlydir"), at: At::Start,
+        group: Group::Persistence
+    }
+    /// Whether nothing is synced while a snapshot is written: what is logged meanwhile may be lost.
+    no_appendfsync_on_rewrite: bool {
+        name: "no-appendfsync-on-rewrite", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
+    }
+    /// Growth of the log over its size after the last rewrite, in percent, at which it is rewritten; 0 for never.
+    auto_aof_rewrite_percentage: u32 {
+        name: "auto-aof-rewrite-percentage", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("100"),
+        group: Group::Persistence
+    }
+    /// Size below which the log is not rewritten by itself.
+    auto_aof_rewrite_min_size: u64 {
+        name: "auto-aof-rewrite-min-size", kind: Kind::Memory { min: 0 }, initial: Is("67108864"),
+        group: Group::Persistence
+    }
+    /// Whether a log whose end is torn is loaded up to there; else the server does not start.
+    aof_load_truncated: bool {
+        name: "aof-load-truncated", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
+    }
+    /// Whether the log says when its records were written.
+    aof_timestamp_enabled: bool {
+        name: "aof-timestamp-enabled", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
+    }
+    /// Whether a rewrite syncs what it has written every few megabytes, rather than all at its end.
+    aof_rewrite_incremental_fsync: bool {
+        name: "aof-rewrite-incremental-fsync", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
+    }
+    /// Name of the snapshot file in dir, which is loaded at the start if it is there.
     dbfilename: Arc<str> {
         name: "dbfilename", kind: Kind::FileName, initial: Is("dump.rdb"), guard: Guard::Protected,
-        group: Group::Persistence, support: Support::NoEffect("Tenon saves no snapshots yet.")
+        group: Group::Persistence
+    }
+    /// Whether what belongs to modules, of which Tenon has none, is passed over when a snapshot file is loaded. Otherwise
+    /// such a file is refused.
+    rdb_skip_modules: bool {
+        name: "rdb-skip-modules", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
     }
 
     /// Fields up to which a hash is packed.

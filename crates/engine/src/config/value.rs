@@ -82,6 +82,11 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
             let word = one(words)?;
             if word.contains('/') { Err(ValueError::NotAFileName(scene.name)) } else { Ok(Value::Text(word.into())) }
         }
+        Kind::PlainName(what) => match one(words)? {
+            "" => Err(ValueError::EmptyName(scene.name)),
+            word if word.contains(['/', '\\']) => Err(ValueError::NotAPlainName { setting: scene.name, what }),
+            word => Ok(Value::Text(word.into())),
+        },
         Kind::Directory => parse_directory(one(words)?).map(Value::Text),
         Kind::Words { max } => {
             let words: Vec<_> = inner_words(words).collect();
@@ -442,6 +447,8 @@ mod tests {
              foo => ! argument(s) must be one of the following: no, yes, local",
         );
         check(Kind::FileName, "a/b => ! test can't be a path, just a filename");
+        check(Kind::PlainName("dirname"), "a/b => ! test can't be a path, just a dirname");
+        check(Kind::PlainName("filename"), "a.aof => a.aof");
         check(Kind::Directory, "/nonexistent => ! No such file or directory");
         check(Kind::Words { max: 2 }, "a b c => ! Too many bind addresses specified.");
         assert_eq!(read(Kind::Words { max: 3 }, &["a", "b"]), "a b");

@@ -17,6 +17,8 @@ pub struct Change<R> {
     extent: Extent,
     event: Option<&'static str>,
     second_event: Option<&'static str>,
+    /// As how many changes it counts.
+    times: usize,
 }
 
 /// How much of a collection has changed.
@@ -31,12 +33,12 @@ enum Extent {
 impl<R> Change<R> {
     /// Nothing: the collection is as it was.
     pub fn nothing(result: R) -> Change<R> {
-        Change { result, extent: Extent::Nothing, event: None, second_event: None }
+        Change { result, extent: Extent::Nothing, event: None, second_event: None, times: 0 }
     }
 
     /// The collection has changed; `event` is what keyspace notifications call it (`hset`, `lpush`).
     pub fn made(event: &'static str, result: R) -> Change<R> {
-        Change { result, extent: Extent::Elements, event: Some(event), second_event: None }
+        Change { result, extent: Extent::Elements, event: Some(event), second_event: None, times: 1 }
     }
 
     /// `made` when `changed`, else `nothing`.
@@ -48,7 +50,12 @@ impl<R> Change<R> {
     /// it: who watches the key, waits for it, or keeps what was read, is not told. Keyspace notifications may have a
     /// name for it all the same.
     pub fn aside(event: Option<&'static str>, result: R) -> Change<R> {
-        Change { result, extent: Extent::Aside, event, second_event: None }
+        Change { result, extent: Extent::Aside, event, second_event: None, times: 1 }
+    }
+
+    /// The same, which counts as so many changes (for save points), as in Redis: mostly one for each element.
+    pub fn times(self, times: usize) -> Change<R> {
+        Change { times, ..self }
     }
 
     /// The same, where perhaps something else has happened as well, of which another event tells.
@@ -124,13 +131,14 @@ impl KeyCx<'_> {
             Some(slot) => self.update_slot(slot, change),
             None => {
                 let mut collection = T::default();
-                let Change { result, extent, event, second_event } = change(&mut collection)?;
+                let Change { result, extent, event, second_event, times } = change(&mut collection)?;
                 if extent == Extent::Nothing || collection.is_empty() {
                     return Ok((result, Effect::Unchanged));
                 }
                 self.store_collection(None, collection);
+                self.count_changes(times as i64 - 1);
                 self.notify_of::<T>([event, second_event]);
-                Ok((result, Effect::Changed))
+                Ok((result, Effect::Verbatim))
             }
         }
     }
@@ -155,19 +163,19 @@ impl KeyCx<'_> {
         change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
     ) -> Result<(R, Effect), CmdError> {
         let mut scratch = std::mem::take(&mut self.worker.packed_scratch);
-        let (result, extent, events, is_empty) = match self.entry(slot).value() {
+        let (result, extent, events, is_empty, times) = match self.entry(slot).value() {
             ValueRef::Packed(form, bytes) => {
                 scratch.clear();
                 scratch.extend_from_slice(bytes);
                 let mut collection = T::from_packed(form, scratch).ok_or(CmdError::WrongType)?;
-                let Change { result, extent, event, second_event } = change(&mut collection)?;
+                let Change { result, extent, event, second_event, times } = change(&mut collection)?;
                 let is_empty = collection.is_empty();
                 if extent != Extent::Nothing && !is_empty {
                     self.store_collection(Some(slot), collection);
                 } else {
                     self.keep_scratch(collection);
                 }
-                (result, extent, [event, second_event], is_empty)
+                (result, extent, [event, second_event], is_empty, times)
             }
             ValueRef::Object(_) => {
                 self.worker.packed_scratch = scratch;
@@ -176,7 +184,7 @@ impl KeyCx<'_> {
                 let size = SizeBefore::of(object);
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
                 let had_deadlines = collection.deadlines().is_some();
-                let Change { result, extent, event, second_event } = change(collection)?;
+                let Change { result, extent, event, second_event, times } = change(collection)?;
                 let is_empty = collection.is_empty();
                 let has_deadlines = had_deadlines || collection.deadlines().is_some();
                 match extent {
@@ -191,20 +199,21 @@ impl KeyCx<'_> {
                         self.changed();
                     }
                 }
-                (result, extent, [event, second_event], is_empty)
+                (result, extent, [event, second_event], is_empty, times)
             }
             ValueRef::Bytes(_) | ValueRef::Int(_) => return Err(CmdError::WrongType),
         };
         if extent == Extent::Nothing {
             return Ok((result, Effect::Unchanged));
         }
+        self.count_changes(times as i64 - 1);
         self.notify_of::<T>(events);
         if is_empty {
             let entry = self.take(slot);
             self.worker.discard(entry);
             self.notify(EventClass::GENERIC, "del");
         }
-        Ok((result, Effect::Changed))
+        Ok((result, Effect::Verbatim))
     }
 
     #[inline]
@@ -221,7 +230,7 @@ impl KeyCx<'_> {
         if !collection.is_empty() {
             self.put_collection(slot, collection, Deadline::Clear);
             self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
-            return Effect::Changed;
+            return Effect::Verbatim;
         }
         let was_there = self.delete();
         if was_there {
@@ -237,7 +246,7 @@ impl KeyCx<'_> {
         self.worker.discard(entry);
         self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
         self.notify(EventClass::GENERIC, "del");
-        Effect::Changed
+        Effect::Verbatim
     }
 
     fn store_collection<T: Collection>(&mut self, slot: Option<Slot>, collection: T) {
@@ -304,7 +313,7 @@ mod tests {
         let (engine, effects) = play([(false, b"f".to_vec())]);
         assert_eq!((effects, len(&engine)), (vec![Effect::Unchanged], None));
         let (engine, effects) = play([(true, b"f".to_vec()), (true, b"f".to_vec()), (false, b"f".to_vec())]);
-        assert_eq!(effects, [Effect::Changed, Effect::Unchanged, Effect::Changed]);
+        assert_eq!(effects, [Effect::Verbatim, Effect::Unchanged, Effect::Verbatim]);
         assert_eq!(len(&engine), None);
     }
 
@@ -314,7 +323,7 @@ mod tests {
         let field = |number: usize| vec![b'a' + (number % 26) as u8; 20 + number];
         for count in [1, 30, 40, 41, 60] {
             let (engine, effects) = play((0..count).map(|number| (true, field(number))));
-            assert!(effects.iter().all(|&effect| effect == Effect::Changed));
+            assert!(effects.iter().all(|&effect| effect == Effect::Verbatim));
             assert_eq!(len(&engine), Some(count));
             let steps = (0..count).map(|number| (true, field(number))).chain((0..count).map(|at| (false, field(at))));
             assert_eq!(len(&play(steps).0), None);

@@ -6,6 +6,7 @@ use crate::large::{LARGE_MIN, SizeBefore};
 use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
+use tenon_persist::rdb::is_large;
 use tenon_store::Slot;
 use tenon_store::entry::{Entry, EntryMut, EntryRef, Marks, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHash;
@@ -46,7 +47,8 @@ pub struct KeyCx<'a> {
 }
 
 impl Engine {
-    /// Calls `visit` with one key of a database, its shard locked.
+    /// Calls `visit` with one key of a database, its shard locked. Whoever may change what is no string calls
+    /// [`KeyCx::hand_over`] before.
     #[inline]
     pub fn with_key<R>(
         &self,
@@ -57,7 +59,11 @@ impl Engine {
         visit: impl FnOnce(&mut KeyCx<'_>) -> R,
     ) -> R {
         let mut state = self.lock_serving(worker, self.shards.index(hash));
+        if state.shard.is_unfinished() {
+            self.hand_over_string(worker, &mut state, database, hash, key);
+        }
         let result = visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true });
+        self.commit(worker);
         drop(state);
         if !worker.ready.is_empty() {
             self.serve_ready(worker);
@@ -83,14 +89,34 @@ impl<'a> KeyCx<'a> {
         self.worker.clock.now_ms
     }
 
+    /// The present that deadlines are held against, in milliseconds since the UNIX epoch. While a log is read back none is
+    /// past: what expired then, it says itself.
+    #[inline]
+    pub fn expiry_now_ms(&self) -> u64 {
+        if self.worker.is_replaying { 0 } else { self.worker.clock.now_ms }
+    }
+
+    /// Whether a log is read back.
+    pub fn is_replaying(&self) -> bool {
+        self.worker.is_replaying
+    }
+
     /// The database of the key.
     pub fn database(&self) -> usize {
         self.database
     }
 
+    /// Hands the key over to a snapshot that has not written it yet, as it is about to change. Commands need not do that:
+    /// it is done for the keys that they name.
+    pub fn hand_over(&mut self) {
+        if self.state.shard.is_unfinished() {
+            self.engine.hand_over(self.worker, self.state, self.database, self.hash, self.key);
+        }
+    }
+
     /// The same key in another database; it lies in the same shard.
     pub fn in_database(&mut self, database: usize) -> KeyCx<'_> {
-        KeyCx {
+        let mut other = KeyCx {
             engine: self.engine,
             worker: self.worker,
             state: self.state,
@@ -98,7 +124,10 @@ impl<'a> KeyCx<'a> {
             hash: self.hash,
             key: self.key,
             touches: self.touches,
-        }
+        };
+        // Only what is in the session's database was handed over before the command.
+        other.hand_over();
+        other
     }
 
     #[inline(always)]
@@ -137,10 +166,20 @@ impl<'a> KeyCx<'a> {
     fn expire(&mut self, slot: Slot) -> Option<Slot> {
         let (database, now_ms) = (self.database, self.now_ms());
         let entry = self.entry(slot);
+        if self.worker.is_replaying {
+            return Some(slot);
+        }
         if self.worker.keeps_expired && self.engine.pause.is_active() {
             return (!entry.is_past(now_ms)).then_some(slot);
         }
         let is_key_due = is_past(entry.deadline_ms(), now_ms);
+        if !is_key_due && self.keyspace().is_some_and(|keyspace| keyspace.is_lacking(slot)) && !entry.is_past(now_ms) {
+            // Who reads does not wait for a snapshot: single members that are due are still seen.
+            if is_large(entry.value()) {
+                return Some(slot);
+            }
+            self.hand_over();
+        }
         let KeyCx { engine, worker, state, .. } = self;
         let ShardState { shard, watched } = &mut **state;
         let keyspace = shard.database_mut(database);
@@ -404,6 +443,17 @@ impl<'a> KeyCx<'a> {
         self.entry_mut(slot).set_access(meta.access);
     }
 
+    /// Adds the key, which is not there, as a file has it: nobody is told, and nothing is counted.
+    pub(crate) fn insert_loaded(&mut self, value: NewValue<'_>, meta: &Meta) {
+        let now_ms = self.now_ms();
+        let (hash, key) = (self.hash, self.key);
+        let slot = self.keyspace_mut().insert(hash, key, value, meta, now_ms);
+        self.due_changed(slot, None);
+        if matches!(self.entry(slot).value(), ValueRef::Object(_)) {
+            self.look_at_size(slot);
+        }
+    }
+
     /// Gives the key another value in place of an equal one of the same type: deadline and flags stay, a CAS token is
     /// void.
     pub fn rewrite(&mut self, slot: Slot, value: NewValue<'_>) {
@@ -472,6 +522,7 @@ impl<'a> KeyCx<'a> {
     /// Takes the key in a slot out. Drop it with `discard` when its value may be large.
     pub fn take(&mut self, slot: Slot) -> Entry {
         let entry = self.keyspace_mut().remove(slot);
+        debug_assert!(!entry.is_lacking(), "who takes a key out hands it over before");
         self.changed();
         entry
     }
@@ -525,11 +576,23 @@ impl<'a> KeyCx<'a> {
         }
     }
 
+    /// Counts so many changes (for save points) beside the one that every change of a key is, or fewer.
+    pub fn count_changes(&mut self, more: i64) {
+        self.worker.stats.all.changes.add(more as u64);
+    }
+
     /// What every change of a key entails beside the change.
     #[inline]
     pub(super) fn changed(&mut self) {
+        debug_assert!(!self.is_lacking(), "who changes a key hands it over before");
         self.worker.stats.changed();
         self.tell_others();
+    }
+
+    /// Whether a snapshot has not written the key yet.
+    fn is_lacking(&self) -> bool {
+        let found = self.keyspace().and_then(|keyspace| Some((keyspace, keyspace.find(self.hash, self.key)?)));
+        found.is_some_and(|(keyspace, slot)| keyspace.is_lacking(slot))
     }
 
     /// Tells those who watch the key, or keep what they have read of it.

@@ -44,6 +44,11 @@ impl<'a> KeysCx<'a> {
         self.worker.clock.now_ms
     }
 
+    /// The present that deadlines are held against: see [`KeyCx::expiry_now_ms`].
+    pub fn expiry_now_ms(&self) -> u64 {
+        if self.worker.is_replaying { 0 } else { self.worker.clock.now_ms }
+    }
+
     /// The session's database.
     pub fn database(&self) -> usize {
         self.database
@@ -88,7 +93,7 @@ impl<'a> KeysCx<'a> {
         let state = self.held.shard_ref(self.engine.shards.index(hash));
         let keyspace = state.shard.database(self.database)?;
         let entry = keyspace.entry(keyspace.find(hash, key)?);
-        (!entry.is_past(self.now_ms())).then_some(entry)
+        (self.worker.is_replaying || !entry.is_past(self.now_ms())).then_some(entry)
     }
 
     /// One of the keys, in any database.
@@ -98,6 +103,12 @@ impl<'a> KeysCx<'a> {
     pub fn key_in<'b>(&'b mut self, database: usize, key: &'b [u8]) -> KeyCx<'b> {
         let hash = self.engine.shards.hash(key);
         let state = self.held.shard(self.engine.shards.index(hash));
-        KeyCx { engine: self.engine, worker: self.worker, state, database, hash, key, touches: self.touches }
+        let (engine, worker, touches) = (self.engine, &mut *self.worker, self.touches);
+        let mut cx = KeyCx { engine, worker, state, database, hash, key, touches };
+        if database != self.database {
+            // Only what is in the session's database was handed over before the command.
+            cx.hand_over();
+        }
+        cx
     }
 }

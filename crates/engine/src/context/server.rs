@@ -36,6 +36,11 @@ pub struct ServerCx<'a> {
 }
 
 impl ServerCx<'_> {
+    /// Whether shards are held already: the command runs within a transaction or a script.
+    pub fn holds_shards(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// Keeps argument `index`, a password for example, out of the slow log.
     pub fn keep_secret(&mut self, index: usize) {
         self.worker.secrets.push(index);
@@ -51,7 +56,9 @@ impl ServerCx<'_> {
             None => {
                 for index in 0..self.engine.shards.count() {
                     let mut state = self.engine.lock_serving(self.worker, index);
-                    if !visit(self.engine, self.worker, index, &mut state) {
+                    let goes_on = visit(self.engine, self.worker, index, &mut state);
+                    self.engine.commit(self.worker);
+                    if !goes_on {
                         return;
                     }
                 }
@@ -65,7 +72,9 @@ impl ServerCx<'_> {
             Some(held) => visit(self.worker, held.shard(index)),
             None => {
                 let mut state = self.engine.lock_serving(self.worker, index);
-                visit(self.worker, &mut state)
+                let result = visit(self.worker, &mut state);
+                self.engine.commit(self.worker);
+                result
             }
         }
     }
@@ -76,7 +85,9 @@ impl ServerCx<'_> {
             Some(held) => visit(self.engine, self.worker, &mut **held),
             None => {
                 let mut held = self.engine.lock_everything(self.worker);
-                visit(self.engine, self.worker, &mut held)
+                let result = visit(self.engine, self.worker, &mut held);
+                self.engine.commit(self.worker);
+                result
             }
         }
     }

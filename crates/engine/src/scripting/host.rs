@@ -111,6 +111,8 @@ pub(crate) struct ScriptHost<'h, 'e> {
 
 impl Drop for ScriptHost<'_, '_> {
     fn drop(&mut self) {
+        // Its shards are still held.
+        self.engine.end_unit(self.worker);
         if self.is_stray {
             self.engine.shards.stray.end();
         }
@@ -257,6 +259,8 @@ impl ScriptHost<'_, '_> {
                     script = self.subject.name(),
                     "two scripts wait for each other's undeclared keys; one lets others see its changes so far"
                 );
+                engine.end_unit(self.worker);
+                engine.begin_unit(self.worker);
                 held.clear();
                 let everything = (0..engine.shards.count()).collect();
                 let all = engine.lock_several(self.worker, everything, OnBusy::Serve);

@@ -7,6 +7,7 @@ use super::payload::{self, Restore};
 use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::record::Word;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,19 +69,41 @@ impl Engine {
     /// When it makes no sense, does not load, or its name or one of its functions' is taken.
     pub fn function_load(&self, cx: &mut ServerCx<'_>, code: &[u8], replace: bool) -> Result<Vec<u8>, CmdError> {
         let on_existing = if replace { OnExisting::Replace } else { OnExisting::Refuse };
-        self.with_interpreters(cx, |_, interpreters| {
+        self.with_interpreters(cx, |cx, interpreters| {
             let shelf = self.scripts.libraries.shelf();
             let (library, scripts) = self.read_library(interpreters, code, &shelf, on_existing)?;
             self.scripts.libraries.change(|shelf| {
                 if on_existing == OnExisting::Refuse && shelf.has(&library.name) {
                     return Err(already_exists(&library.name));
                 }
-                shelf.add(Arc::clone(&library))
+                shelf.add(Arc::clone(&library))?;
+                self.log_libraries(cx.worker, &["FUNCTION".into(), "LOAD".into(), "REPLACE".into(), code.into()]);
+                Ok(())
             })?;
             // It is loaded here: who calls it through this worker need not load it again.
             interpreters.adopt(&library, scripts);
             Ok(library.name.clone())
         })
+    }
+
+    /// Runs the code of a library that a file has, and makes its functions known.
+    ///
+    /// # Errors
+    /// As `function_load`.
+    pub(crate) fn add_library(
+        &self,
+        worker: &mut Worker,
+        code: &[u8],
+        on_existing: OnExisting,
+    ) -> Result<(), CmdError> {
+        let mut interpreters = worker.interpreters.take().unwrap_or_default();
+        let shelf = self.scripts.libraries.shelf();
+        let library = self.read_library(&mut interpreters, code, &shelf, on_existing);
+        let (eval, functions) = interpreters.memory();
+        self.scripts.note_memory(worker.index, eval, functions);
+        worker.interpreters = Some(interpreters);
+        let (library, _) = library?;
+        self.scripts.libraries.change(|shelf| shelf.add(library))
     }
 
     /// Runs a library's code in this worker: the library, and what it registers here.
@@ -106,16 +129,22 @@ impl Engine {
     ///
     /// # Errors
     /// When there is none of that name.
-    pub fn function_delete(&self, name: &[u8]) -> Result<(), CmdError> {
+    pub fn function_delete(&self, worker: &mut Worker, name: &[u8]) -> Result<(), CmdError> {
         self.scripts.libraries.change(|shelf| match shelf.remove(name) {
-            Some(_) => Ok(()),
+            Some(_) => {
+                self.log_libraries(worker, &["FUNCTION".into(), "DELETE".into(), name.into()]);
+                Ok(())
+            }
             None => Err(CmdError::text("ERR Library not found")),
         })
     }
 
     /// Removes all libraries (FUNCTION FLUSH).
-    pub fn function_flush(&self) {
+    pub fn function_flush(&self, worker: &mut Worker) {
         let emptied = self.scripts.libraries.change(|shelf| {
+            if shelf.libraries().len() > 0 {
+                self.log_libraries(worker, &["FUNCTION".into(), "FLUSH".into()]);
+            }
             *shelf = Shelf::default();
             Ok(())
         });
@@ -134,7 +163,7 @@ impl Engine {
     /// When the payload is none, one of its libraries does not load, or a name is taken.
     pub fn function_restore(&self, cx: &mut ServerCx<'_>, bytes: &[u8], how: Restore) -> Result<(), CmdError> {
         let codes = payload::decode(bytes)?;
-        self.with_interpreters(cx, |_, interpreters| {
+        self.with_interpreters(cx, |cx, interpreters| {
             let mut restored = Shelf::default();
             for code in &codes {
                 let (library, _) = self.read_library(interpreters, code, &restored, OnExisting::Refuse)?;
@@ -151,9 +180,21 @@ impl Engine {
                     }
                     shelf.remove(&library.name);
                 }
-                restored.libraries().try_for_each(|library| shelf.add(Arc::clone(library)))
+                restored.libraries().try_for_each(|library| shelf.add(Arc::clone(library)))?;
+                let policy = if how == Restore::Flush { "FLUSH" } else { "REPLACE" };
+                self.log_libraries(cx.worker, &["FUNCTION".into(), "RESTORE".into(), bytes.into(), policy.into()]);
+                Ok(())
             })
         })
+    }
+
+    /// Appends what has become of the libraries, which no shard's lock keeps from changing: while their own is held. So
+    /// within MULTI it is no part of the transaction's record.
+    fn log_libraries(&self, worker: &mut Worker, words: &[Word<'_>]) {
+        self.with_own_record(worker, |worker| {
+            self.log(worker, 0, words);
+            self.commit(worker);
+        });
     }
 
     /// Makes the server forget all scripts of EVAL (SCRIPT FLUSH).

@@ -11,7 +11,8 @@ mod running;
 mod scripts;
 
 pub use interpreters::Interpreters;
-pub use libraries::{Function, Library};
+pub use libraries::{Function, Library, Shelf};
+pub(crate) use load::OnExisting;
 pub use payload::Restore;
 pub use run::{Access, By};
 pub use running::{Busy, Kind};

@@ -266,6 +266,8 @@ impl Engine {
                 Some(held) => Reach::Given(&mut **held),
                 None => Reach::Own(self.lock_several(cx.worker, indexes, OnBusy::Refuse)?),
             };
+            // All that it changes is one record.
+            self.begin_unit(cx.worker);
             let mut host = ScriptHost {
                 engine: self,
                 worker: cx.worker,

@@ -2,7 +2,7 @@
 //! the requests only which handler runs which.
 
 use super::keys::{Keys, bytes_of};
-use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits};
+use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits, loading};
 use crate::Flow;
 use std::sync::atomic::Ordering;
 use tenon_commands::memcache::binary::{self, BinaryItem, Refused};
@@ -11,6 +11,7 @@ use tenon_engine::Engine;
 use tenon_engine::batch::BatchScratch;
 use tenon_engine::pause::PauseMode;
 use tenon_engine::wire::OutBuf;
+use tenon_engine::wire::memcache::Limits;
 use tenon_engine::wire::memcache::binary::{
     BinaryCommand, BinaryDecoder, BinaryHead, BinaryStep, BinaryStore, Status, write_status,
 };
@@ -81,8 +82,12 @@ impl MemcacheConnection {
         start: &mut usize,
     ) -> Parsed {
         let limits = limits(engine);
+        // What a stranger asks for is not awaited, and what it may ask for depends on each request before.
+        let is_stranger = self.is_stranger();
+        let limits = if is_stranger { Limits { value_max: 0, ..limits } } else { limits };
+        let batch_max = if is_stranger { 1 } else { BATCH_MAX };
         let decoder = self.binary.as_mut().expect("the connection is one of the binary protocol");
-        while scratch.binary.len() < BATCH_MAX {
+        while scratch.binary.len() < batch_max {
             if *at == buf.len() {
                 return Parsed::Incomplete;
             }
@@ -129,6 +134,8 @@ impl MemcacheConnection {
         let mut ran = 0;
         let mut flow = None;
         let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
+        let is_loading = engine.is_loading();
+        let is_kept = engine.refusal().is_none();
         for step in &scratch.binary {
             if out.len() > OUTPUT_PAUSE {
                 flow = Some(Flow::Drain);
@@ -140,9 +147,28 @@ impl MemcacheConnection {
                 break;
             }
             ran += 1;
+            if self.is_stranger()
+                && let Some(head) = asks_for_too_much(step)
+            {
+                worker.stats.all.errors.add(1);
+                Refused::from(Status::AuthError).write(head, out);
+                flow = Some(Flow::CloseAfterFlush);
+                break;
+            }
+            let is_refused = !is_kept && waits(PauseMode::Write, step);
+            if (is_loading || is_refused)
+                && loading::is_refused(step)
+                && let BinaryStep::Request { head, .. } | BinaryStep::Refused { head, closes: false, .. } = step
+            {
+                worker.stats.all.errors.add(1);
+                let refused = if is_loading { Refused::LOADING } else { Refused::NOT_KEPT };
+                refused.write(head, out);
+                continue;
+            }
             match step {
                 BinaryStep::Request { head, command, .. } => {
                     if *command == BinaryCommand::Quit {
+                        self.has_quit = true;
                         binary::write_done(head, 0, out);
                         flow = Some(Flow::CloseAfterFlush);
                         break;
@@ -180,7 +206,7 @@ impl MemcacheConnection {
     /// Runs one request, and counts it by the prefix of its key where that is wanted.
     #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
     fn run_one(
-        &self,
+        &mut self,
         engine: &Engine,
         worker: &mut Worker,
         head: &BinaryHead,
@@ -211,7 +237,7 @@ impl MemcacheConnection {
 
     #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
     fn run_uncounted(
-        &self,
+        &mut self,
         engine: &Engine,
         worker: &mut Worker,
         head: &BinaryHead,
@@ -254,7 +280,9 @@ impl MemcacheConnection {
                 keys.visit(worker, bytes_of(key, buf, &[]), |cx| binary::delete(cx, head, out))
             }
             BinaryCommand::Flush { exptime } => {
-                admin::flush_all(engine, worker, exptime.map(i64::from));
+                if admin::flush_all(engine, worker, exptime.map(i64::from)).is_error() {
+                    return Err(Status::AuthError.into());
+                }
                 binary::write_done(head, 0, out);
                 Ok(())
             }
@@ -273,13 +301,21 @@ impl MemcacheConnection {
                     Err(Status::NotFound.into())
                 }
             }
+            BinaryCommand::SaslMechanisms => {
+                self.list_mechanisms(head, out);
+                Ok(())
+            }
+            BinaryCommand::Sasl { is_step, mechanism, data } => {
+                let credentials = (bytes_of(mechanism, buf, &[]), bytes_of(data, buf, &[]));
+                self.hear_credentials(engine, worker, head, is_step, credentials, out)
+            }
             BinaryCommand::Quit => unreachable!("it ends the batch"),
         }
     }
 }
 
 /// The key that a request is about, if it is about one.
-fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
+pub(super) fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
     match *command {
         BinaryCommand::Get { key, .. }
         | BinaryCommand::Touch { key, .. }
@@ -290,7 +326,24 @@ fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
         | BinaryCommand::Noop
         | BinaryCommand::Version
         | BinaryCommand::Quit
+        | BinaryCommand::SaslMechanisms
+        | BinaryCommand::Sasl { .. }
         | BinaryCommand::Stat { .. } => None,
+    }
+}
+
+/// Whether a request is more than who has not said who it is may ask for; gives what its answer needs.
+fn asks_for_too_much(step: &BinaryStep) -> Option<&BinaryHead> {
+    match step {
+        BinaryStep::Request { command, head, .. } => {
+            let is_for_strangers =
+                matches!(command, BinaryCommand::SaslMechanisms | BinaryCommand::Sasl { .. } | BinaryCommand::Version);
+            (!is_for_strangers).then_some(head)
+        }
+        // Lengths that contradict each other are seen first, as in memcached, and so are those of credentials.
+        BinaryStep::Refused { status: Status::Unknown, closes: true, .. } => None,
+        BinaryStep::Refused { head, .. } => (!matches!(head.opcode, 0x0b | 0x20..=0x22)).then_some(head),
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tenon_engine::Engine;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
-use tenon_engine::config::{Caller, Config, Machine};
+use tenon_engine::config::{Caller, Config, Loader, Machine, Origin};
 use tenon_engine::wire::OutBuf;
 use tenon_engine::worker::Worker;
 use tenon_frontend::{Connection, Flow};
@@ -25,6 +25,18 @@ pub struct Client {
 impl Host {
     pub fn new() -> Host {
         let engine = Arc::new(Engine::new(Config::new(Machine::detect()), tenon_commands::ALL, 7));
+        let worker = engine.worker(0);
+        Host { engine, worker, clients: 0 }
+    }
+
+    /// A server with settings that hold from its start.
+    #[allow(dead_code, reason = "not every test program needs such")]
+    pub fn with(settings: &[(&str, &str)]) -> Host {
+        let mut loader = Loader::new(Machine::detect());
+        for (name, value) in settings {
+            loader.apply(name, &[(*value).to_owned()], &Origin::CommandLine).expect("a setting");
+        }
+        let engine = Arc::new(Engine::new(loader.finish().expect("settings"), tenon_commands::ALL, 7));
         let worker = engine.worker(0);
         Host { engine, worker, clients: 0 }
     }

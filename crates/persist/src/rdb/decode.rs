@@ -152,6 +152,16 @@ pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Va
             hash.finish()
         }
         kind::VALKEY_HASH_2 if scene.origin == Origin::Valkey => read_valkey_fields(reader, limits),
+        // Deadlines are moments there.
+        kind::HASH_METADATA_EARLY => read_fields(reader, limits, |reader| match reader.length()? {
+            0 => Ok(None),
+            ms => Ok(Some(ms)),
+        }),
+        kind::HASH_LISTPACK_EX_EARLY if scene.origin == Origin::Redis => {
+            let mut hash = HashBuilder::new(0, limits);
+            hash.set_all_until(&mut listpack::Elements::new(&reader.string()?)?)?;
+            hash.finish()
+        }
         kind::STREAM_LISTPACKS | kind::STREAM_LISTPACKS_2 | kind::STREAM_LISTPACKS_3 => {
             stream::read(kind, reader).map(Value::Stream)
         }

@@ -20,7 +20,7 @@ const LISTPACK_LEN_MAX: usize = 1 << 30;
 
 /// A value by its type.
 #[derive(Clone, Copy)]
-enum View<'a> {
+pub(super) enum View<'a> {
     Int(i64),
     Bytes(&'a [u8]),
     Rope(&'a Rope),
@@ -33,7 +33,7 @@ enum View<'a> {
     Stream(&'a Stream),
 }
 
-fn view(value: ValueRef<'_>) -> View<'_> {
+pub(super) fn view(value: ValueRef<'_>) -> View<'_> {
     const WHY: &str = "the bytes are of the form that they are kept as";
     match value {
         ValueRef::Int(int) => View::Int(int),
@@ -150,7 +150,7 @@ pub fn write_value(writer: &mut Writer<'_>, value: ValueRef<'_>) {
     }
 }
 
-fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
+pub(super) fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
     match item {
         Item::Bytes(bytes) => writer.string(bytes),
         Item::Int(int) => writer.int_string(int),
@@ -158,7 +158,7 @@ fn write_item(writer: &mut Writer<'_>, item: Item<'_>) {
 }
 
 /// Writes a node of a list; a single element that is too long for a listpack is written as it is.
-fn write_node(writer: &mut Writer<'_>, node: Listpack<'_>) {
+pub(super) fn write_node(writer: &mut Writer<'_>, node: Listpack<'_>) {
     match node.get(0) {
         Some(only) if node.len() == 1 && node.redis_len() > LISTPACK_LEN_MAX => {
             writer.length(kind::node::PLAIN);

@@ -7,39 +7,54 @@
 //! ```
 
 use super::build::set_deadline;
+use super::file::opcode::AUXILIARY;
 use super::{DecodeError, Value};
+use std::ops::Range;
 use tenon_store::entry::ValueRef;
 use tenon_store::types::{MemberDeadlines, Object};
 use tenon_wire::rdb::{Compression, Reader, Writer};
 use tenon_wire::resp::number::parse_i64;
 
-/// What stands before an auxiliary field (`RDB_OPCODE_AUX`).
-const AUXILIARY: u8 = 0xFA;
 const CLIENT_FLAGS: &[u8] = b"tenon-client-flags";
 const MEMBER_DEADLINES: &[u8] = b"tenon-member-deadlines";
 
-/// Writes what there is beside a value.
-pub(super) fn write_extras(writer: &mut Writer<'_>, value: ValueRef<'_>, client_flags: u32) {
+/// Whether an auxiliary field of this name is about the value before it.
+pub(super) fn is_of_value(name: &[u8]) -> bool {
+    name == CLIENT_FLAGS || name == MEMBER_DEADLINES
+}
+
+/// Writes the flags of memcached's clients, if there are any.
+pub(super) fn write_client_flags(writer: &mut Writer<'_>, client_flags: u32) {
     if client_flags != 0 {
         writer.byte(AUXILIARY);
         writer.string(CLIENT_FLAGS);
         writer.int_string(client_flags.into());
     }
+}
+
+/// Writes some of the deadlines of a collection's members; several such fields add up.
+pub(super) fn write_deadlines(writer: &mut Writer<'_>, deadlines: &MemberDeadlines, range: Range<usize>) {
+    writer.byte(AUXILIARY);
+    writer.string(MEMBER_DEADLINES);
+    writer.string(&written(deadlines, range));
+}
+
+/// Writes what there is beside a value.
+pub(super) fn write_extras(writer: &mut Writer<'_>, value: ValueRef<'_>, client_flags: u32) {
+    write_client_flags(writer, client_flags);
     // A hash's are part of its form.
     if let ValueRef::Object(object @ (Object::Set(_) | Object::Zset(_))) = value
         && let Some(deadlines) = object.deadlines()
     {
-        writer.byte(AUXILIARY);
-        writer.string(MEMBER_DEADLINES);
-        writer.string(&written(deadlines));
+        write_deadlines(writer, deadlines, 0..deadlines.len());
     }
 }
 
-fn written(deadlines: &MemberDeadlines) -> Vec<u8> {
+fn written(deadlines: &MemberDeadlines, range: Range<usize>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, Compression::Off);
-    writer.length(deadlines.len() as u64);
-    deadlines.for_each(|member, deadline_ms| {
+    writer.length(range.len() as u64);
+    deadlines.for_each_in(range, |member, deadline_ms| {
         writer.string(member);
         writer.raw(&deadline_ms.to_le_bytes());
     });
@@ -78,7 +93,8 @@ fn read_deadlines(mut bytes: &[u8], value: &mut Value) -> Result<(), DecodeError
         match value {
             Value::Set(set) => set_deadline(set, &member, deadline_ms)?,
             Value::Zset(zset) => set_deadline(zset, &member, deadline_ms)?,
-            Value::String(_) | Value::List(_) | Value::Hash(_) | Value::Stream(_) => {
+            Value::Hash(hash) => set_deadline(hash, &member, deadline_ms)?,
+            Value::String(_) | Value::List(_) | Value::Stream(_) => {
                 return Err(DecodeError::malformed("deadlines of members follow a value that has none"));
             }
         }

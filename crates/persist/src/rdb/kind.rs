@@ -28,8 +28,12 @@ pub(super) const STREAM_LISTPACKS_2: u8 = 19;
 pub(super) const SET_LISTPACK: u8 = 20;
 /// With the times when consumers were active.
 pub(super) const STREAM_LISTPACKS_3: u8 = 21;
-/// Valkey 9's hash whose fields may expire. In release candidates of Redis 7.4 the number stood for something else.
+/// Valkey 9's hash whose fields may expire.
 pub(super) const VALKEY_HASH_2: u8 = 22;
+/// The same in release candidates of Redis 7.4: the number was given out twice.
+pub(super) const HASH_METADATA_EARLY: u8 = 22;
+/// The same while it is small.
+pub(super) const HASH_LISTPACK_EX_EARLY: u8 = 23;
 /// Redis 7.4's hash whose fields may expire.
 pub(super) const HASH_METADATA: u8 = 24;
 /// The same while it is small.

@@ -36,10 +36,18 @@ const UNKNOWN: u64 = u64::MAX;
 /// Writes a stream as `STREAM_LISTPACKS_2`, the form of Redis 7.0.
 pub(super) fn write(writer: &mut Writer<'_>, stream: &Stream) {
     writer.length(stream.block_count() as u64);
-    for block in stream.blocks() {
-        writer.string(&id_bytes(block.first()));
-        writer.string(&written(block));
-    }
+    stream.blocks().for_each(|block| write_block(writer, block));
+    write_state(writer, stream);
+    stream.groups().for_each(|(name, group)| write_group(writer, name, group));
+}
+
+pub(super) fn write_block(writer: &mut Writer<'_>, block: &Block) {
+    writer.string(&id_bytes(block.first()));
+    writer.string(&written(block));
+}
+
+/// Writes what stands between blocks and groups.
+pub(super) fn write_state(writer: &mut Writer<'_>, stream: &Stream) {
     let StreamState { last_id, max_deleted_id, entries_added } = stream.state();
     writer.length(stream.len());
     write_id(writer, last_id);
@@ -47,23 +55,24 @@ pub(super) fn write(writer: &mut Writer<'_>, stream: &Stream) {
     write_id(writer, max_deleted_id);
     writer.length(entries_added);
     writer.length(stream.groups().len() as u64);
-    for (name, group) in stream.groups() {
-        writer.string(name);
-        write_id(writer, group.last_id());
-        writer.length(group.entries_read().unwrap_or(UNKNOWN));
-        writer.length(group.pending_len() as u64);
-        for (id, pending) in group.pending_in(StreamId::MIN..=StreamId::MAX) {
-            writer.raw(&id_bytes(id));
-            writer.raw(&pending.delivered_ms.to_le_bytes());
-            writer.length(pending.deliveries);
-        }
-        writer.length(group.consumers().len() as u64);
-        for consumer in group.consumers() {
-            writer.string(consumer.name());
-            writer.raw(&consumer.seen_ms.to_le_bytes());
-            writer.length(consumer.pending().len() as u64);
-            consumer.pending().iter().for_each(|id| writer.raw(&id_bytes(*id)));
-        }
+}
+
+pub(super) fn write_group(writer: &mut Writer<'_>, name: &[u8], group: &Group) {
+    writer.string(name);
+    write_id(writer, group.last_id());
+    writer.length(group.entries_read().unwrap_or(UNKNOWN));
+    writer.length(group.pending_len() as u64);
+    for (id, pending) in group.pending_in(StreamId::MIN..=StreamId::MAX) {
+        writer.raw(&id_bytes(id));
+        writer.raw(&pending.delivered_ms.to_le_bytes());
+        writer.length(pending.deliveries);
+    }
+    writer.length(group.consumers().len() as u64);
+    for consumer in group.consumers() {
+        writer.string(consumer.name());
+        writer.raw(&consumer.seen_ms.to_le_bytes());
+        writer.length(consumer.pending().len() as u64);
+        consumer.pending().iter().for_each(|id| writer.raw(&id_bytes(*id)));
     }
 }
 

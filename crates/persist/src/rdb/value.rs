@@ -25,13 +25,18 @@ pub enum Value {
 }
 
 impl Value {
+    /// Hands a string to `put` as it is to be stored: as a number, if it is one.
+    pub fn store_string<R>(text: &[u8], put: impl FnOnce(NewValue<'_>) -> R) -> R {
+        match parse_i64(text).filter(|_| text.len() <= INT_LEN_MAX) {
+            Some(int) => put(NewValue::Int(int)),
+            None => put(NewValue::Bytes(text)),
+        }
+    }
+
     /// Hands the value to `put` as it is to be stored: numbers and small collections lie in the entry.
     pub fn store<R>(self, put: impl FnOnce(NewValue<'_>) -> R) -> R {
         match self {
-            Value::String(text) => match parse_i64(&text).filter(|_| text.len() <= INT_LEN_MAX) {
-                Some(int) => put(NewValue::Int(int)),
-                None => put(NewValue::Bytes(&text)),
-            },
+            Value::String(text) => Value::store_string(&text, put),
             Value::List(list) => store_collection(list, put),
             Value::Hash(hash) => store_collection(hash, put),
             Value::Set(set) => store_collection(set, put),

@@ -77,7 +77,7 @@ fn stream_content(stream: &Stream) -> StreamContent {
 }
 
 /// The same as it is once it was written: Redis 7.0 does not tell when a consumer was active.
-fn as_written(mut content: Content) -> Content {
+pub fn as_written(mut content: Content) -> Content {
     if let Content::Stream(stream) = &mut content {
         let consumers = stream.groups.iter_mut().flat_map(|group| &mut group.consumers);
         consumers.for_each(|(_, seen_ms, active_ms)| *active_ms = Some(*seen_ms));

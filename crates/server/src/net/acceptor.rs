@@ -118,7 +118,9 @@ impl<S: Service> Acceptor<S> {
 
     fn take(&self, listener: &Listener, fd: OwnedFd, remote: Option<SocketAddr>, next_worker: &mut usize) {
         if self.mail.connections() >= self.service.max_clients() {
-            return refuse(&fd, &self.service.refuse_over_max_clients(listener.front_end));
+            let reason = self.service.refuse_over_max_clients(listener.front_end);
+            // Under TLS nobody would understand it.
+            return refuse(&fd, if listener.tls() { b"" } else { &reason });
         }
         let (remote, local) = match &listener.address {
             unix @ Address::Unix(_) => (unix.clone(), unix.clone()),
@@ -135,7 +137,13 @@ impl<S: Service> Acceptor<S> {
         *next_worker = worker + 1;
         let mailbox = self.mail.mailbox(worker);
         mailbox.connection_added();
-        mailbox.post(Letter::Accepted(Accepted { fd, front_end: listener.front_end, remote, local }));
+        mailbox.post(Letter::Accepted(Accepted {
+            fd,
+            front_end: listener.front_end,
+            tls: listener.tls(),
+            remote,
+            local,
+        }));
     }
 
     /// The worker with the fewest connections; among equals the next in turn.

@@ -8,9 +8,10 @@
 
 use super::inbox::Waker;
 use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
+use super::tls::TlsSession;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 use rustix::time::Timespec;
@@ -40,6 +41,8 @@ const READ_INTEREST: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(
 
 pub(super) struct Epoll {
     epoll: OwnedFd,
+    /// Where bytes under TLS are received.
+    sealed: Vec<u8>,
     ready: Vec<epoll::Event>,
     /// Tokens to report in the next wait without asking the kernel, and those reported in the last.
     again: Vec<u64>,
@@ -50,6 +53,8 @@ pub(super) struct EpollSocket {
     fd: OwnedFd,
     token: u64,
     unsent: OutBuf,
+    /// Between the service's bytes and the socket's, where TLS is spoken; `unsent` is the socket's.
+    tls: Option<Box<TlsSession>>,
     /// An edge was seen and the socket not emptied since.
     may_receive: bool,
     /// The end of the stream is among what is waiting: read on until it comes, no further edge will tell.
@@ -62,7 +67,7 @@ pub(super) struct EpollSocket {
 impl Socket for EpollSocket {
     #[inline]
     fn unsent(&self) -> usize {
-        self.unsent.len()
+        self.unsent.len() + self.tls.as_ref().map_or(0, |tls| tls.unsealed())
     }
 
     fn peer_ended(&self) -> bool {
@@ -89,20 +94,36 @@ impl Io for Epoll {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         // Edge-triggered, so the counter never has to be read back.
         epoll::add(&epoll, waker, EventData::new_u64(WAKER_TOKEN), EventFlags::IN | EventFlags::ET)?;
-        Ok(Epoll { epoll, ready: Vec::with_capacity(EVENTS_PER_WAIT), again: Vec::new(), reported_again: Vec::new() })
+        Ok(Epoll {
+            epoll,
+            sealed: Vec::new(),
+            ready: Vec::with_capacity(EVENTS_PER_WAIT),
+            again: Vec::new(),
+            reported_again: Vec::new(),
+        })
     }
 
-    fn open(&mut self, fd: OwnedFd, token: u64) -> std::io::Result<EpollSocket> {
+    fn open(&mut self, fd: OwnedFd, tls: Option<TlsSession>, token: u64) -> std::io::Result<EpollSocket> {
         epoll::add(&self.epoll, &fd, EventData::new_u64(token), READ_INTEREST)?;
         Ok(EpollSocket {
             fd,
             token,
             unsent: OutBuf::new(),
+            tls: tls.map(Box::new),
             may_receive: false,
             end_is_near: false,
             write_interest: false,
             queued: false,
         })
+    }
+
+    fn watch(&mut self, fd: &impl AsFd, token: u64) -> std::io::Result<()> {
+        let interest = EventFlags::IN | EventFlags::ET | EventFlags::EXCLUSIVE;
+        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), interest)?)
+    }
+
+    fn again(&mut self, token: u64) {
+        self.again.push(token);
     }
 
     fn wait(&mut self, timeout: Duration) -> std::io::Result<usize> {
@@ -138,6 +159,9 @@ impl Io for Epoll {
     #[inline]
     fn receive(&mut self, socket: &mut EpollSocket, input: &mut Vec<u8>) -> Received {
         input.clear();
+        if socket.tls.is_some() {
+            return self.receive_sealed(socket, input);
+        }
         if input.capacity() < RECEIVE_BYTES {
             input.reserve_exact(RECEIVE_BYTES);
         }
@@ -165,6 +189,9 @@ impl Io for Epoll {
 
     #[inline]
     fn send(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
+        if socket.tls.is_some() {
+            return self.send_sealed(socket, out);
+        }
         if socket.unsent.is_empty() {
             let whole = out.len();
             send_some(&socket.fd, out)?;
@@ -183,7 +210,20 @@ impl Io for Epoll {
         self.set_interest(socket, READ_INTEREST | EventFlags::OUT)
     }
 
+    fn end(&mut self, socket: &mut EpollSocket) {
+        if let Some(tls) = &mut socket.tls {
+            tls.end(&mut socket.unsent);
+            // Whoever does not take it now has gone, or will see the connection end without it.
+            let _ = send_some(&socket.fd, &mut socket.unsent);
+        }
+    }
+
     fn continue_send(&mut self, socket: &mut EpollSocket) -> Result<bool, Errno> {
+        if socket.tls.is_some() {
+            let before = socket.unsent();
+            self.seal_and_send(socket)?;
+            return Ok(socket.unsent() < before);
+        }
         if socket.unsent.is_empty() {
             return Ok(false);
         }
@@ -203,6 +243,78 @@ impl Io for Epoll {
 }
 
 impl Epoll {
+    /// Receives what comes under TLS.
+    #[inline(never)]
+    fn receive_sealed(&mut self, socket: &mut EpollSocket, input: &mut Vec<u8>) -> Received {
+        self.sealed.clear();
+        self.sealed.reserve_exact(RECEIVE_BYTES);
+        match recv(&socket.fd, spare_capacity(&mut self.sealed), RecvFlags::empty()) {
+            Ok((0, _)) => return Received::End,
+            Ok((received, _)) => socket.may_receive = received == self.sealed.capacity() || socket.end_is_near,
+            Err(Errno::AGAIN | Errno::INTR) => {
+                socket.may_receive = false;
+                return Received::Nothing;
+            }
+            Err(error) => return Received::Failed(error),
+        }
+        let tls = socket.tls.as_mut().expect("the socket is one with TLS");
+        let opened = tls.open(&self.sealed, input);
+        let has_ended = tls.has_ended();
+        // The handshake's answers, or why there is none.
+        if let Err(error) = self.seal_and_send(socket) {
+            return Received::Failed(error);
+        }
+        match opened {
+            Err(_) => Received::Failed(Errno::PROTO),
+            Ok(()) if !input.is_empty() => {
+                // Nobody tells of an end that came together with bytes.
+                socket.may_receive |= has_ended;
+                Received::Bytes
+            }
+            Ok(()) if has_ended => Received::End,
+            Ok(()) => {
+                self.receive_later(socket);
+                Received::Nothing
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn send_sealed(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
+        let tls = socket.tls.as_mut().expect("the socket is one with TLS");
+        tls.push(out);
+        self.seal_and_send(socket)
+    }
+
+    /// Encrypts and sends as much as the socket takes, or a turn's share of it.
+    fn seal_and_send(&mut self, socket: &mut EpollSocket) -> Result<(), Errno> {
+        let mut turn_left = SEND_BYTES_PER_TURN;
+        let stopped_by = loop {
+            let tls = socket.tls.as_mut().expect("the socket is one with TLS");
+            // Encryption fails only when a connection has sent more than its key may be used for.
+            tls.seal(&mut socket.unsent).map_err(|_| Errno::PROTO)?;
+            let len = socket.unsent.len();
+            if len == 0 {
+                break StoppedBy::Empty;
+            }
+            let stopped_by = send_some(&socket.fd, &mut socket.unsent)?;
+            turn_left = turn_left.saturating_sub(len - socket.unsent.len());
+            if stopped_by != StoppedBy::Empty || turn_left == 0 {
+                break stopped_by;
+            }
+        };
+        if socket.unsent() == 0 {
+            if std::mem::take(&mut socket.write_interest) {
+                self.set_interest(socket, READ_INTEREST)?;
+            }
+        } else if !socket.write_interest || stopped_by != StoppedBy::Kernel {
+            // Where the socket would take more, registering anew asks for an edge.
+            socket.write_interest = true;
+            self.set_interest(socket, READ_INTEREST | EventFlags::OUT)?;
+        }
+        Ok(())
+    }
+
     fn set_interest(&self, socket: &EpollSocket, interest: EventFlags) -> Result<(), Errno> {
         epoll::modify(&self.epoll, &socket.fd, EventData::new_u64(socket.token), interest)
     }

@@ -76,6 +76,8 @@ pub(super) enum Letter<M> {
 pub(super) struct Accepted {
     pub(super) fd: OwnedFd,
     pub(super) front_end: FrontEnd,
+    /// Whether it speaks TLS.
+    pub(super) tls: bool,
     pub(super) remote: Address,
     pub(super) local: Address,
 }

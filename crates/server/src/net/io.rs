@@ -1,7 +1,8 @@
 //! The completion-shaped face of the kernel: "here are bytes", "these have left". Knows no service and no connection state.
 
 use super::inbox::Waker;
-use rustix::fd::OwnedFd;
+use super::tls::TlsSession;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::time::Duration;
 use tenon_wire::OutBuf;
@@ -20,8 +21,15 @@ pub(super) trait Io: Sized {
     /// `waker` makes a waiting thread return from [`Io::wait`]; it yields no event.
     fn new(waker: &Waker) -> std::io::Result<Self>;
 
-    /// Takes over a connected, non-blocking socket and starts to report about it.
-    fn open(&mut self, fd: OwnedFd, token: u64) -> std::io::Result<Self::Socket>;
+    /// Takes over a connected, non-blocking socket and starts to report about it. With TLS the bytes that come out of it
+    /// and go into it are those in clear.
+    fn open(&mut self, fd: OwnedFd, tls: Option<TlsSession>, token: u64) -> std::io::Result<Self::Socket>;
+
+    /// Reports what comes to a socket that several workers watch, to one of them each time.
+    fn watch(&mut self, fd: &impl AsFd, token: u64) -> std::io::Result<()>;
+
+    /// Has the next wait return at once with an event of this token.
+    fn again(&mut self, token: u64);
 
     /// Waits until something is to be done or until the timeout, and tells how many events there are.
     fn wait(&mut self, timeout: Duration) -> std::io::Result<usize>;
@@ -39,6 +47,9 @@ pub(super) trait Io: Sized {
     /// Sends `out`, or takes over what cannot leave yet: `out` is empty afterwards. When some of it leaves later, an
     /// event with [`Event::sent`] follows.
     fn send(&mut self, socket: &mut Self::Socket, out: &mut OutBuf) -> Result<(), Errno>;
+
+    /// Ends a socket in good order, as far as that needs no waiting.
+    fn end(&mut self, socket: &mut Self::Socket);
 
     /// Goes on sending after an event with [`Event::sent`]; tells whether anything left.
     fn continue_send(&mut self, socket: &mut Self::Socket) -> Result<bool, Errno>;

@@ -33,6 +33,13 @@ pub enum Endpoint {
         /// The port.
         port: u16,
     },
+    /// The same, where TLS is spoken.
+    Tls {
+        /// The address.
+        bind: Bind,
+        /// The port.
+        port: u16,
+    },
     /// A UNIX socket.
     Unix {
         /// The socket's file. One that nobody listens on any more is replaced.
@@ -60,7 +67,7 @@ impl Bind {
         }
     }
 
-    fn resolve(&self, port: u16) -> std::io::Result<SocketAddr> {
+    pub(super) fn resolve(&self, port: u16) -> std::io::Result<SocketAddr> {
         match self.host.as_str() {
             "*" => Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
             "::*" => Ok(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))),
@@ -78,8 +85,10 @@ impl Bind {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Endpoint::Tcp { bind, port } if bind.host.contains(':') => write!(f, "[{}]:{port}", bind.host),
-            Endpoint::Tcp { bind, port } => write!(f, "{}:{port}", bind.host),
+            Endpoint::Tcp { bind, port } | Endpoint::Tls { bind, port } if bind.host.contains(':') => {
+                write!(f, "[{}]:{port}", bind.host)
+            }
+            Endpoint::Tcp { bind, port } | Endpoint::Tls { bind, port } => write!(f, "{}:{port}", bind.host),
             Endpoint::Unix { path, .. } => path.display().fmt(f),
         }
     }
@@ -165,7 +174,7 @@ impl Listener {
 
     fn open(listen: &Listen, backlog: i32) -> Result<Listener, (&'static str, std::io::Error)> {
         match &listen.endpoint {
-            Endpoint::Tcp { bind, port } => {
+            Endpoint::Tcp { bind, port } | Endpoint::Tls { bind, port } => {
                 let address = bind.resolve(*port).map_err(|error| ("getaddrinfo", error))?;
                 open_tcp(address, backlog, listen).map_err(|(step, errno)| (step, errno.into()))
             }
@@ -176,7 +185,7 @@ impl Listener {
 
 /// Which failures Redis passes over: an absent optional address, and a protocol that the kernel does not have.
 fn can_be_skipped(listen: &Listen, error: &std::io::Error) -> bool {
-    let Endpoint::Tcp { bind, .. } = &listen.endpoint else { return false };
+    let (Endpoint::Tcp { bind, .. } | Endpoint::Tls { bind, .. }) = &listen.endpoint else { return false };
     match Errno::from_io_error(error) {
         Some(Errno::ADDRNOTAVAIL) => bind.optional,
         Some(
@@ -246,6 +255,11 @@ fn is_abandoned(path: &Path, address: &SocketAddrUnix) -> bool {
 }
 
 impl Listener {
+    /// Whether TLS is spoken.
+    pub(super) fn tls(&self) -> bool {
+        matches!(self.listen.endpoint, Endpoint::Tls { .. })
+    }
+
     /// The UNIX socket's file, for messages.
     pub(super) fn file(&self) -> Option<&Path> {
         self.file.as_ref().map(|file| &*file.path)

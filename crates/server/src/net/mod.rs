@@ -2,6 +2,7 @@
 
 mod acceptor;
 mod connection;
+mod datagrams;
 mod epoll;
 mod held;
 mod inbox;
@@ -11,6 +12,7 @@ mod relisten;
 mod serve;
 mod service;
 mod slab;
+mod tls;
 mod worker;
 
 pub use inbox::Mailboxes;

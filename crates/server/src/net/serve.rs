@@ -1,9 +1,10 @@
 //! Starts the workers and the acceptor, and waits for them. Knows no protocol.
 
 use super::acceptor::Acceptor;
+use super::datagrams::Datagrams;
 use super::epoll::Epoll;
 use super::inbox::{Mailboxes, Waker};
-use super::listener::{Listen, ListenError, Listener};
+use super::listener::{Bind, Listen, ListenError, Listener};
 use super::relisten::Listening;
 use super::service::{Address, FrontEnd, Service};
 use super::worker::Worker;
@@ -26,6 +27,8 @@ pub struct Options {
     pub workers: usize,
     /// Where to listen, in this order.
     pub listens: Vec<Listen>,
+    /// The UDP port and its addresses; none for no UDP.
+    pub datagrams: Option<(u16, Vec<Bind>)>,
     /// How many new connections the kernel may queue for each listener.
     pub backlog: i32,
 }
@@ -35,6 +38,8 @@ pub struct Options {
 pub struct Bound {
     /// Who speaks there.
     pub front_end: FrontEnd,
+    /// Whether TLS is spoken there.
+    pub tls: bool,
     /// The address, with the port that the kernel chose where none was asked for.
     pub address: Address,
 }
@@ -44,6 +49,8 @@ pub struct Bound {
 pub enum ServeError {
     /// An address cannot be listened on.
     Listen(ListenError),
+    /// The UDP port of an address cannot be had.
+    Datagrams(String, u16, std::io::Error),
     /// A thread, or something that it needs from the kernel, cannot be had.
     Thread(std::io::Error),
     /// The service panicked when a worker was made.
@@ -54,6 +61,9 @@ impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ServeError::Listen(error) => error.fmt(f),
+            ServeError::Datagrams(host, port, error) => {
+                write!(f, "cannot listen to datagrams on {host}:{port}: {error}")
+            }
             ServeError::Thread(error) => write!(f, "cannot start the worker threads: {error}"),
             ServeError::WorkerPanicked => f.write_str("a worker panicked while it was started"),
         }
@@ -64,7 +74,7 @@ impl std::error::Error for ServeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ServeError::Listen(error) => Some(error),
-            ServeError::Thread(error) => Some(error),
+            ServeError::Datagrams(_, _, error) | ServeError::Thread(error) => Some(error),
             ServeError::WorkerPanicked => None,
         }
     }
@@ -122,10 +132,11 @@ pub fn serve<S: Service>(
     let listeners = Listener::open_all(&options.listens, options.backlog).map_err(ServeError::Listen)?;
     let bound = listeners
         .iter()
-        .map(|listener| Bound { front_end: listener.front_end, address: listener.address.clone() })
+        .map(|listener| Bound { front_end: listener.front_end, tls: listener.tls(), address: listener.address.clone() })
         .collect();
+    let datagrams = open_datagrams(options)?;
     let mail = Mailboxes::new(workers)?;
-    match start_threads(workers, listeners, options.backlog, service, &mail, shutdown) {
+    match start_threads(workers, (listeners, datagrams), options.backlog, service, &mail, shutdown) {
         Ok((threads, listening)) => Ok(Running { bound, mail, listening, threads }),
         Err(error) => {
             // Those that did start have nothing to serve.
@@ -135,9 +146,28 @@ pub fn serve<S: Service>(
     }
 }
 
+/// Opens the UDP sockets, or none. An optional address that this machine lacks is skipped with a warning.
+fn open_datagrams(options: &Options) -> Result<Vec<Arc<Datagrams>>, ServeError> {
+    let Some((port, addresses)) = &options.datagrams else { return Ok(Vec::new()) };
+    let mut opened = Vec::new();
+    for address in addresses {
+        match Datagrams::open(address, *port) {
+            Ok(socket) => {
+                tracing::info!(address = %socket.local(), "listening to datagrams");
+                opened.push(Arc::new(socket));
+            }
+            Err(error) if address.optional => {
+                tracing::warn!("no UDP on {}: {error}; going on without it", address.host)
+            }
+            Err(error) => return Err(ServeError::Datagrams(address.host.clone(), *port, error)),
+        }
+    }
+    Ok(opened)
+}
+
 fn start_threads<S: Service>(
     workers: usize,
-    listeners: Vec<Listener>,
+    (listeners, datagrams): (Vec<Listener>, Vec<Arc<Datagrams>>),
     backlog: i32,
     service: Arc<S>,
     mail: &Mailboxes<S::Message>,
@@ -147,8 +177,8 @@ fn start_threads<S: Service>(
     let (started, is_started) = mpsc::channel();
     for index in 0..workers {
         let (service, mail, shutdown) = (Arc::clone(&service), mail.clone(), shutdown.clone());
-        let started = started.clone();
-        let body = move || run_worker(index, service, mail, shutdown, started);
+        let (started, datagrams) = (started.clone(), datagrams.clone());
+        let body = move || run_worker(index, service, mail, datagrams, shutdown, started);
         threads
             .push(thread::Builder::new().name(format!("tenon-w{index}")).stack_size(WORKER_STACK_BYTES).spawn(body)?);
     }
@@ -169,10 +199,11 @@ fn run_worker<S: Service>(
     index: usize,
     service: Arc<S>,
     mail: Mailboxes<S::Message>,
+    datagrams: Vec<Arc<Datagrams>>,
     shutdown: Shutdown,
     started: mpsc::Sender<std::io::Result<()>>,
 ) {
-    let worker = match Worker::<S, Epoll>::new(&service, index, mail) {
+    let worker = match Worker::<S, Epoll>::new(&service, index, mail, datagrams) {
         Ok(worker) => worker,
         Err(error) => {
             // If the receiver is gone, the start has failed already.

@@ -1,6 +1,7 @@
 //! What the event loop asks of whoever understands the bytes. Knows no socket.
 
 use super::inbox::Mailboxes;
+use rustls::ServerConfig;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
@@ -54,6 +55,22 @@ pub trait Service: Send + Sync + 'static {
         message: Self::Message,
         out: &mut OutBuf,
     ) -> Flow;
+
+    /// Answers a datagram from `from`, which came to `local`, by those that it hands to `send`.
+    fn on_datagram(
+        &self,
+        worker: &mut Self::Worker,
+        (from, local): (SocketAddr, SocketAddr),
+        datagram: &[u8],
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        let _ = (worker, from, local, datagram, send);
+    }
+
+    /// How a new connection's TLS is to be spoken; nothing where none can be.
+    fn tls(&self) -> Option<Arc<ServerConfig>> {
+        None
+    }
 
     /// Delivers a message that was posted to the worker.
     fn on_worker_message(&self, worker: &mut Self::Worker, message: Self::Message);

@@ -1,13 +1,16 @@
 //! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
 
 use super::connection::{Connection, Phase};
+use super::datagrams::Datagrams;
 use super::held::Held;
 use super::inbox::{Accepted, Letter, Mailboxes};
 use super::io::{Event, Io, Received, Socket};
 use super::service::{CloseReason, ConnectionId, Peer, Service};
 use super::slab::{Key, Slab};
+use super::tls::TlsSession;
 use rustix::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
@@ -32,6 +35,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     letters: Vec<Letter<S::Message>>,
     io: I,
     connections: Slab<Connection<S::Connection, I::Socket>>,
+    /// The UDP sockets, by the generation part of their tokens.
+    datagrams: Vec<Arc<Datagrams>>,
     /// Where replies are written before they are sent; empty between calls, and taken out for one.
     reply: Option<Box<OutBuf>>,
     /// Where input is received; taken out for a call.
@@ -59,8 +64,16 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
 
 impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     /// Makes the worker on the thread that will run it.
-    pub(super) fn new(service: &'s S, index: usize, mail: Mailboxes<S::Message>) -> std::io::Result<Worker<'s, S, I>> {
-        let io = I::new(mail.mailbox(index).waker())?;
+    pub(super) fn new(
+        service: &'s S,
+        index: usize,
+        mail: Mailboxes<S::Message>,
+        datagrams: Vec<Arc<Datagrams>>,
+    ) -> std::io::Result<Worker<'s, S, I>> {
+        let mut io = I::new(mail.mailbox(index).waker())?;
+        for (number, socket) in datagrams.iter().enumerate() {
+            io.watch(&**socket, datagram_token(number))?;
+        }
         let state = service.worker(index, &mail);
         let now = Instant::now();
         Ok(Worker {
@@ -71,6 +84,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             letters: Vec::new(),
             io,
             connections: Slab::new(),
+            datagrams,
             reply: None,
             input: Vec::new(),
             events: 0,
@@ -205,8 +219,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     fn on_event(&mut self, worker: &mut S::Worker, event: Event) {
         let key = Key::from_u64(event.token);
-        // A token without a connection is that of one closed since the wait, or the waker's.
-        let Some(connection) = self.connections.get_mut(key) else { return };
+        // A token without a connection is that of one closed since the wait, the waker's, or that of a UDP socket.
+        let Some(connection) = self.connections.get_mut(key) else { return self.receive_datagrams(worker, key, event) };
         let may_go_on = match &connection.state {
             Some(_) if !self.in_call => true,
             Some(state) => self.service.may_serve_meanwhile(state),
@@ -226,6 +240,25 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             return;
         }
         self.receive(worker, key);
+    }
+
+    /// Answers datagrams, if the event is one of a UDP socket.
+    #[cold]
+    fn receive_datagrams(&mut self, worker: &mut S::Worker, key: Key, event: Event) {
+        let socket = match self.datagrams.get(key.generation as usize) {
+            Some(socket) if key.index == u32::MAX => Arc::clone(socket),
+            _ => return,
+        };
+        if self.in_call {
+            return self.postponed_events.push(event);
+        }
+        let local = socket.local();
+        let has_more = socket.receive(|from, datagram, send| {
+            self.guarded(worker, |service, worker| service.on_datagram(worker, (from, local), datagram, send));
+        });
+        if has_more {
+            self.io.again(event.token);
+        }
     }
 
     /// Sends what was left; `false` if the connection is gone.
@@ -413,12 +446,13 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     fn close(&mut self, worker: &mut S::Worker, key: Key, reason: CloseReason) {
         let Some(connection) = self.connections.remove(key) else { return };
-        let Connection { socket, state, unsent_noted, .. } = connection;
+        let Connection { mut socket, state, unsent_noted, .. } = connection;
         let state = state.expect("a connection is not closed while a call with it runs");
         if unsent_noted > 0 {
             self.service.note_unsent(&state, 0);
         }
         self.guarded(worker, |service, worker| service.closed(worker, state, reason));
+        self.io.end(&mut socket);
         drop(socket);
         self.mail.mailbox(self.index).connection_gone();
     }
@@ -452,16 +486,24 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     }
 
     fn accept(&mut self, worker: &mut S::Worker, accepted: Accepted) {
-        let Accepted { fd, front_end, remote, local } = accepted;
+        let Accepted { fd, front_end, tls, remote, local } = accepted;
         let key = self.connections.next_key();
         let id = ConnectionId { worker: self.index as u32, index: key.index, generation: key.generation };
         let peer = Peer { id, front_end, remote, local, fd: fd.as_raw_fd() };
         let service = self.service;
+        let tls = match self.begin_tls(tls) {
+            Ok(tls) => tls,
+            Err(error) => {
+                tracing::warn!(?id, "no TLS can be spoken with a new connection; it is closed: {error}");
+                return self.mail.mailbox(self.index).connection_gone();
+            }
+        };
         let answer = catch_unwind(AssertUnwindSafe(|| service.accept(worker, peer)));
         let state = match answer {
             Ok(Ok(state)) => state,
             Ok(Err(refusal)) => {
-                super::acceptor::refuse(&fd, &refusal);
+                // Under TLS nobody would understand it.
+                super::acceptor::refuse(&fd, if tls.is_some() { b"" } else { &refusal });
                 return self.mail.mailbox(self.index).connection_gone();
             }
             Err(_) => {
@@ -469,7 +511,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
                 return self.mail.mailbox(self.index).connection_gone();
             }
         };
-        let socket = match self.io.open(fd, key.to_u64()) {
+        let socket = match self.io.open(fd, tls, key.to_u64()) {
             Ok(socket) => socket,
             Err(error) => {
                 tracing::warn!(?id, %error, "cannot watch a new connection; it is closed");
@@ -493,6 +535,15 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         };
         let inserted = self.connections.insert(connection);
         debug_assert_eq!(inserted, key);
+    }
+
+    /// A new connection's TLS, if it is to have one.
+    fn begin_tls(&self, wanted: bool) -> Result<Option<TlsSession>, String> {
+        if !wanted {
+            return Ok(None);
+        }
+        let config = self.service.tls().ok_or("there is no certificate")?;
+        TlsSession::new(config).map(Some).map_err(|error| error.to_string())
     }
 
     fn keep_time(&mut self, worker: &mut S::Worker) {
@@ -565,6 +616,11 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
         self.connections.len() == 0
     }
+}
+
+/// The token of a UDP socket; its index part is one that no connection reaches.
+fn datagram_token(number: usize) -> u64 {
+    Key { index: u32::MAX, generation: number as u32 }.to_u64()
 }
 
 /// Tells the service how much is unsent, if that has changed: with nothing unsent before and after, which is usual, one

@@ -1,10 +1,12 @@
 //! A service of a few line commands that exercises every answer the loop understands. Knows no socket.
 
 use bytes::Bytes;
+use rustls::ServerConfig;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_server::net::{CloseReason, ConnectionId, FrontEnd, Mailboxes, OutputLimits, Peer, Service};
@@ -37,6 +39,7 @@ pub struct Echo {
     pub unsent: Mutex<HashMap<String, usize>>,
     pub closed: Mutex<Vec<CloseReason>>,
     pub peers: Mutex<Vec<Peer>>,
+    pub tls: Mutex<Option<Arc<ServerConfig>>>,
 }
 
 #[derive(Default)]
@@ -160,6 +163,21 @@ impl Service for Echo {
             Message::Kill => Flow::Close,
             Message::Panic => panic!("asked to by message"),
         }
+    }
+
+    fn on_datagram(
+        &self,
+        _worker: &mut Self::Worker,
+        _addresses: (SocketAddr, SocketAddr),
+        datagram: &[u8],
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        send(datagram);
+        send(b"and another");
+    }
+
+    fn tls(&self) -> Option<Arc<ServerConfig>> {
+        self.tls.lock().unwrap().clone()
     }
 
     fn on_worker_message(&self, _worker: &mut Self::Worker, message: Message) {

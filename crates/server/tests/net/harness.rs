@@ -27,9 +27,12 @@ impl Server {
     }
 
     pub fn start_with(workers: usize, listens: Vec<Listen>) -> Server {
+        Server::start_as(&Options { workers, listens, datagrams: None, backlog: 511 })
+    }
+
+    pub fn start_as(options: &Options) -> Server {
         let (echo, shutdown) = (Arc::new(Echo::default()), Shutdown::new());
-        let options = Options { workers, listens, backlog: 511 };
-        let running = serve(&options, Arc::clone(&echo), &shutdown).unwrap();
+        let running = serve(options, Arc::clone(&echo), &shutdown).unwrap();
         Server { echo, shutdown, running: Some(running) }
     }
 

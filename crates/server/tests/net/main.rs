@@ -1,6 +1,7 @@
 //! The event loop against real sockets on loopback, with a service that echoes lines. Knows no Tenon command.
 
 mod closing;
+mod datagrams;
 mod echo;
 mod harness;
 mod holding;
@@ -8,3 +9,4 @@ mod limits;
 mod moving;
 mod signals;
 mod stopping;
+mod tls;

@@ -25,7 +25,9 @@ fn serves_until_a_signal() {
         setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: old.maximum }).unwrap();
     }
     let server = Server::start();
-    signals::listen(server.shutdown.clone(), move || grace, || println!("\nhangup")).unwrap();
+    let asked = server.shutdown.clone();
+    let on_end = move || _ = asked.request(grace);
+    signals::listen(server.shutdown.clone(), on_end, || false, || println!("\nhangup")).unwrap();
     println!("\nlistens on {}", server.address(FrontEnd::Resp));
     server.shutdown.wait();
     println!("\nstopping");

@@ -17,6 +17,8 @@ pub(super) mod field {
     pub const MEMBERS_DUE: u8 = 16;
     /// The bit behind the last field.
     pub const END: u8 = 32;
+    /// No field follows: what it means is the keyspace's matter (`keyspace/snapshot.rs`).
+    pub const SNAPSHOT: u8 = 64;
     /// No field follows: a short string that was changed since it was set, or made by anything but SET.
     pub const RAW: u8 = 128;
 }
@@ -25,8 +27,8 @@ pub(super) mod field {
 const KIND: u64 = 0x1f;
 /// The marks of an item, in the first byte.
 const MARKS: u64 = 0xe0;
-/// The kind and the fields: nothing of them for a plain entry, whatever its marks.
-const SHAPE: u64 = 0xff00 | KIND;
+/// The kind and the fields: nothing of them for a plain entry, whatever its marks and its snapshot bit.
+const SHAPE: u64 = ((0xff & !field::SNAPSHOT) as u64) << 8 | KIND;
 
 /// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
 pub(super) const NO_DEADLINE: u64 = u64::MAX;
@@ -113,9 +115,23 @@ impl Header {
         }
     }
 
+    /// The bits of the fields, without the snapshot's.
     #[inline]
     pub(super) fn fields(self) -> u8 {
-        (self.0 >> 8) as u8
+        (self.0 >> 8) as u8 & !field::SNAPSHOT
+    }
+
+    /// The snapshot's bit.
+    #[inline]
+    pub(super) fn snapshot_bit(self) -> bool {
+        (self.0 >> 8) as u8 & field::SNAPSHOT != 0
+    }
+
+    /// The same with this bit for the snapshot.
+    #[inline]
+    pub(super) fn with_snapshot_bit(self, bit: bool) -> Header {
+        const BIT: u64 = (field::SNAPSHOT as u64) << 8;
+        Header(if bit { self.0 | BIT } else { self.0 & !BIT })
     }
 
     /// Whether the field is there, or any of several.

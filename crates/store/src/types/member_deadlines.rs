@@ -7,6 +7,7 @@
 
 use super::MemberForm;
 use super::zset::{Direction, ScoreBound, ScoreRange, ZsetForm, ZsetLimits};
+use std::ops::Range;
 use tenon_ds::packed::IntText;
 
 /// The latest deadline that a member can have, in milliseconds since the UNIX epoch: the year 4199. It is Redis's bound
@@ -78,6 +79,16 @@ impl MemberDeadlines {
     pub fn for_each(&self, mut visit: impl FnMut(&[u8], u64)) {
         let mut room: IntText = IntText::new();
         self.0.view().for_each(|member, score| visit(member.as_bytes(&mut room), score as u64));
+    }
+
+    /// Calls `visit` with some of the members that have a deadline and with that: those of these ranks, by time.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    pub fn for_each_in(&self, ranks: Range<usize>, mut visit: impl FnMut(&[u8], u64)) {
+        let mut room: IntText = IntText::new();
+        let view = self.0.view();
+        view.for_each_in(ranks, Direction::Ascending, |member, score| visit(member.as_bytes(&mut room), score as u64));
     }
 
     /// Bytes of memory, those of this itself included.

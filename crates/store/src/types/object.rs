@@ -104,12 +104,12 @@ impl Object {
         self.deadlines().and_then(MemberDeadlines::next_ms)
     }
 
-    /// Takes out members whose deadlines are past, at most so many; tells how many there were.
-    pub fn take_past_members(&mut self, now_ms: u64, at_most: usize) -> usize {
+    /// Takes out members whose deadlines are past, at most so many; tells how many there were. Each is handed to `visit`.
+    pub fn take_past_members(&mut self, now_ms: u64, at_most: usize, visit: &mut dyn FnMut(&[u8])) -> usize {
         match self {
-            Object::Hash(hash) => hash.take_past(now_ms, at_most),
-            Object::Set(set) => set.take_past(now_ms, at_most),
-            Object::Zset(zset) => zset.take_past(now_ms, at_most),
+            Object::Hash(hash) => hash.take_past(now_ms, at_most, visit),
+            Object::Set(set) => set.take_past(now_ms, at_most, visit),
+            Object::Zset(zset) => zset.take_past(now_ms, at_most, visit),
             Object::Shared(_) | Object::Rope(_) | Object::List(_) | Object::Stream(_) => 0,
         }
     }

@@ -164,12 +164,14 @@ impl<F: MemberForm> WithDeadlines<F> {
     }
 
     /// Takes out members whose deadlines are past, the first ones first and at most so many; tells how many there were.
-    pub fn take_past(&mut self, now_ms: u64, at_most: usize) -> usize {
+    /// Each is handed to `visit`.
+    pub fn take_past(&mut self, now_ms: u64, at_most: usize, visit: &mut dyn FnMut(&[u8])) -> usize {
         let Some(deadlines) = &mut self.deadlines else { return 0 };
         let form = &mut self.form;
         let count = deadlines.take_past(now_ms, at_most, |member| {
             let was_there = form.take(member);
             debug_assert!(was_there, "only what is there has a deadline");
+            visit(member);
         });
         self.deadlines.take_if(|deadlines| deadlines.is_empty());
         count

@@ -1,8 +1,10 @@
 //! Plays a folder of transcripts and reports, or rewrites them when asked to bless. Knows no protocol.
 
+use super::escape::Captures;
 use super::play::{Failure, Mode, play};
 use super::script::{OracleRule, Script};
-use crate::target::{Demand, NotReady, Side, Target};
+use crate::server::Folder;
+use crate::target::{Demand, NotReady, Setting, Side, Target};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -119,7 +121,9 @@ fn run_file(path: &Path, target: &mut dyn Target, mode: Mode, report: &mut Repor
         *report.skipped.entry(reason).or_default() += 1;
         return Ok(());
     }
-    let demand = Demand { dialect: script.dialect, settings: &script.settings, fresh: script.fresh };
+    let unwritten = |what: String| format!("{}: {what}", path.display());
+    let (settings, _files) = with_files(&script).map_err(unwritten)?;
+    let demand = Demand { dialect: script.dialect, settings: &settings, fresh: script.fresh };
     match target.prepare(&demand) {
         Ok(()) => {}
         Err(NotReady::Skip(reason)) if target.side() == Side::Oracle && !oracles_are_required() => {
@@ -137,6 +141,23 @@ fn run_file(path: &Path, target: &mut dyn Target, mode: Mode, report: &mut Repor
         report.blessed.push(path.to_owned());
     }
     if outcome.failures.is_empty() { Ok(()) } else { Err(describe(path, &outcome.failures)) }
+}
+
+/// Writes the files that a script comes with; gives its settings with their paths, and what holds them.
+fn with_files(script: &Script) -> Result<(Vec<Setting>, Option<Folder>), String> {
+    let mut settings = script.settings.clone();
+    if script.files.is_empty() {
+        return Ok((settings, None));
+    }
+    let folder = Folder::new().map_err(|error| error.to_string())?;
+    for (name, text) in &script.files {
+        let path = folder.path.join(name);
+        fs::write(&path, text.fill(&Captures::new())?).map_err(|error| format!("{name}: {error}"))?;
+        for setting in settings.iter_mut().filter(|setting| setting.value == *name) {
+            setting.value = path.display().to_string();
+        }
+    }
+    Ok((settings, Some(folder)))
 }
 
 /// Why the installed oracle can't judge this file, if so.

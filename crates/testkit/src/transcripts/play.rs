@@ -74,6 +74,11 @@ pub fn play(script: &Script, target: &mut dyn Target, mode: Mode) -> Outcome {
         }
     }
     outcome.failures.extend(player.leftovers());
+    drop(player);
+    if let Err(what) = target.finish() {
+        let came = what.lines().map(|line| format!("# {line}")).collect();
+        outcome.failures.push(Failure { line: 0, title: "at the end".to_owned(), expected: Vec::new(), came });
+    }
     outcome
 }
 
@@ -285,8 +290,10 @@ impl Open {
                 Err(error) => Some(Came::Garbage(std::mem::take(&mut self.input), error.to_string())),
             },
             Dialect::Memcache => {
-                let end = self.input.windows(2).position(|pair| pair == b"\r\n")?;
-                let line = self.input.drain(..end + 2).take(end).collect();
+                // What watchers are told ends with LF alone.
+                let line_end: &[u8] = if self.input.starts_with(b"ts=") { b"\n" } else { b"\r\n" };
+                let end = self.input.windows(line_end.len()).position(|bytes| bytes == line_end)?;
+                let line = self.input.drain(..end + line_end.len()).take(end).collect();
                 Some(Came::Line(line))
             }
         }

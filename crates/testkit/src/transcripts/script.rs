@@ -19,6 +19,8 @@ pub struct Script {
     pub oracle: OracleRule,
     /// Settings the server must be started with.
     pub settings: Vec<Setting>,
+    /// Files that settings name, and what is in them.
+    pub files: Vec<(String, Template)>,
     /// Whether the file wants a server that nothing has used before.
     pub fresh: bool,
     /// What is done, in order.
@@ -104,6 +106,7 @@ impl Script {
                 dialect,
                 oracle: OracleRule::Any,
                 settings: Vec::new(),
+                files: Vec::new(),
                 fresh: false,
                 steps: Vec::new(),
                 lines: text.lines().map(str::to_owned).collect(),
@@ -190,6 +193,11 @@ impl Reader {
             }
             "server" if value == "fresh" => {
                 self.script.fresh = true;
+                return Ok(true);
+            }
+            "file" => {
+                let (name, text) = value.split_once(' ').ok_or("a file is a name, a blank and a text")?;
+                self.script.files.push((name.to_owned(), Template::parse(text)?));
                 return Ok(true);
             }
             "config" => None,

@@ -19,6 +19,10 @@ pub const REQUEST_MAGIC: u8 = 0x80;
 const RESPONSE_MAGIC: u8 = 0x81;
 /// Bytes of a header.
 const HEADER: usize = 24;
+/// Bytes of the longest name of a way to say who one is; memcached's `MAX_SASL_MECH_LEN`.
+const MECHANISM_MAX: usize = 32;
+/// Bytes of the longest thing that a client may say about who it is.
+const CREDENTIALS_MAX: usize = 4096;
 /// The expiry of a counter that is not to be made.
 const NOT_TO_BE_MADE: u32 = u32::MAX;
 
@@ -40,10 +44,16 @@ pub enum Status {
     NotStored = 5,
     /// A counter's value is no number.
     NonNumeric = 6,
+    /// The client has not said who it is, or nobody is who it says.
+    AuthError = 0x20,
+    /// There is more to be said about who the client is.
+    AuthContinue = 0x21,
     /// There is no such kind of request.
     Unknown = 0x81,
     /// Memory is used up, and nothing can be evicted.
     OutOfMemory = 0x82,
+    /// It can be done later.
+    NotNow = 0x86,
 }
 
 impl Status {
@@ -57,8 +67,11 @@ impl Status {
             Status::Invalid => "Invalid arguments",
             Status::NotStored => "Not stored.",
             Status::NonNumeric => "Non-numeric server-side value for incr or decr",
+            Status::AuthError => "Auth failure.",
+            Status::AuthContinue => "",
             Status::Unknown => "Unknown command",
             Status::OutOfMemory => "Out of memory",
+            Status::NotNow => "Temporary failure",
         }
     }
 }
@@ -141,6 +154,17 @@ pub enum BinaryCommand {
     Stat {
         /// Which ones; empty for the general ones.
         group: Span,
+    },
+    /// The ways there are to say who one is.
+    SaslMechanisms,
+    /// Who the client is.
+    Sasl {
+        /// Whether the conversation goes on with it, instead of beginning.
+        is_step: bool,
+        /// In which way, up to 32 bytes.
+        mechanism: Span,
+        /// What it says.
+        data: Span,
     },
 }
 
@@ -268,14 +292,18 @@ impl BinaryDecoder {
         }
         let key = Span::bytes(start + key_at, frame.key_len);
         let at = start + front.len();
-        let (head, command) = match frame.command(&front[HEADER..key_at], key, data_len) {
+        let (head, command) = match frame.command(&front[HEADER..key_at], key, data_len, limits.sasl) {
             Ok(found) => found,
             // Of a kind that nobody knows at least the length is known.
             Err(Status::Unknown) => return self.refuse(frame.head, Status::Unknown, None, data_len, at),
             Err(status) => return refused(status, at),
         };
-        let BinaryCommand::Store { verb, flags, exptime, .. } = command else {
-            return BinaryStep::Request { head, command, end: at };
+        let (verb, flags, exptime) = match command {
+            BinaryCommand::Store { verb, flags, exptime, .. } => (verb, flags, exptime),
+            BinaryCommand::Sasl { is_step, mechanism, .. } => {
+                return self.read_credentials(buf, head, is_step, mechanism, data_len, at);
+            }
+            _ => return BinaryStep::Request { head, command, end: at },
         };
         if data_len > limits.value_max {
             let stale_key = (verb == BinaryStore::Set).then_some(key);
@@ -287,6 +315,27 @@ impl BinaryDecoder {
         }
         self.state = State::Request { taken: false };
         let command = BinaryCommand::Store { verb, key, flags, exptime, data };
+        BinaryStep::Request { head, command, end: at + len }
+    }
+
+    /// What a client says about who it is, `len` bytes from `at` on.
+    fn read_credentials(
+        &mut self,
+        buf: &[u8],
+        head: BinaryHead,
+        is_step: bool,
+        mechanism: Span,
+        len: usize,
+        at: usize,
+    ) -> BinaryStep {
+        let is_long = mechanism.in_input().is_none_or(|(_, len)| len > MECHANISM_MAX);
+        if is_long || len > CREDENTIALS_MAX {
+            return self.refuse(head, Status::Invalid, None, len, at);
+        }
+        if buf.len() - at < len {
+            return BinaryStep::Incomplete;
+        }
+        let command = BinaryCommand::Sasl { is_step, mechanism, data: Span::bytes(at, len) };
         BinaryStep::Request { head, command, end: at + len }
     }
 
@@ -344,8 +393,15 @@ impl Frame {
         }
     }
 
-    /// What the request asks for, whether it is a quiet one, and its data left out.
-    fn command(&self, extras: &[u8], key: Span, data_len: usize) -> Result<(BinaryHead, BinaryCommand), Status> {
+    /// What the request asks for, whether it is a quiet one, and its data left out. Without `sasl` nobody is asked who
+    /// it is.
+    fn command(
+        &self,
+        extras: &[u8],
+        key: Span,
+        data_len: usize,
+        sasl: bool,
+    ) -> Result<(BinaryHead, BinaryCommand), Status> {
         let opcode = self.head.opcode;
         let has = |extras_len, has_key| {
             let fits = self.extras_len == extras_len && (self.key_len > 0) == has_key;
@@ -410,6 +466,16 @@ impl Frame {
             0x10 => {
                 has(0, self.key_len > 0)?;
                 (false, BinaryCommand::Stat { group: key })
+            }
+            0x20 if sasl => {
+                has(0, false)?;
+                (false, BinaryCommand::SaslMechanisms)
+            }
+            0x21 | 0x22 if sasl => {
+                has(0, true)?;
+                has_data = true;
+                let data = Span::bytes(0, 0);
+                (false, BinaryCommand::Sasl { is_step: opcode == 0x22, mechanism: key, data })
             }
             _ => return Err(Status::Unknown),
         };

@@ -21,11 +21,13 @@ pub struct Limits {
     pub line_max: usize,
     /// A data block of this many bytes, not yet wholly there, is left to the caller to fetch. `usize::MAX`: none.
     pub big_min: usize,
+    /// Whether clients of the binary protocol are asked who they are.
+    pub sasl: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { value_max: 512 << 20, line_max: 2048, big_min: 32 << 10 }
+        Limits { value_max: 512 << 20, line_max: 2048, big_min: 32 << 10, sasl: false }
     }
 }
 

@@ -142,6 +142,7 @@ pub(super) fn parse_line(line: &[u8], start: usize, args: &mut ArgSpans, value_m
         b"shutdown" => Ok(line.free_form(Request::Shutdown, spans)),
         b"lru_crawler" => Ok(line.free_form(Request::LruCrawler, spans)),
         b"lru" => Ok(line.free_form(Request::Lru, spans)),
+        b"watch" => Ok(line.free_form(Request::Watch, spans)),
         b"slabs" => Ok(line.free_form(Request::Slabs, spans)),
         _ if line.last.unwrap_or(verb).starts_with(b"HTTP/") => Err(Fatal::Http),
         _ => Ok(refused(RequestError::Unknown)),

@@ -156,6 +156,8 @@ pub enum Request {
     Lru,
     /// Moves memory between memcached's size classes. How is told by the arguments that the step appended.
     Slabs,
+    /// Watches what others do. What of it is told by the arguments that the step appended, perhaps none.
+    Watch,
     /// Ends the connection.
     Quit,
 }

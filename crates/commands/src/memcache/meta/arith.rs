@@ -6,6 +6,7 @@ use super::super::expiry::Expiry;
 use super::super::store::{Data, put_with};
 use super::super::touch::set_expiry;
 use super::super::verb::TextCommand;
+use super::super::watch;
 use super::asked::{Code, write_number, write_own, write_plain, write_seconds_left, write_value_code};
 use tenon_engine::context::KeyCx;
 use tenon_engine::notify::EventClass;
@@ -38,7 +39,9 @@ pub fn count(
 ) -> Result<(), Answer> {
     let verb = if matches!(flags.mode, Some(b'D' | b'-')) { ArithmeticVerb::Decr } else { ArithmeticVerb::Incr };
     let mut is_made = false;
-    let slot = match cx.find_for_write() {
+    let found = cx.find_for_write();
+    watch::fetched(cx, found);
+    let slot = match found {
         Some(slot) => {
             let (number, len) = arith::number_of(cx, slot)?;
             // As in memcached 0 stands for none.

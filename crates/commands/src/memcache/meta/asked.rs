@@ -1,5 +1,6 @@
 //! What a client has asked for in the answer of a meta command, behind its code. Knows no command.
 
+use super::super::answer::Answer;
 use itoa::{Buffer, Integer};
 use tenon_engine::wire::memcache::{MetaWords, base64};
 
@@ -19,6 +20,16 @@ pub(super) enum Code {
 }
 
 impl Code {
+    /// What the classic verbs say for it.
+    pub(super) fn as_answer(self) -> Answer {
+        match self {
+            Code::Done => Answer::Stored,
+            Code::NotStored => Answer::NotStored,
+            Code::Exists => Answer::Exists,
+            Code::NotFound | Code::Miss => Answer::NotFound,
+        }
+    }
+
     /// Writes it.
     pub(super) fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(match self {

@@ -6,6 +6,7 @@ use super::super::expiry::Expiry;
 use super::super::store::{Data, put_with};
 use super::super::touch::set_expiry;
 use super::super::verb::TextCommand;
+use super::super::watch;
 use super::asked::{Code, write_plain};
 use tenon_engine::context::KeyCx;
 use tenon_engine::store::Slot;
@@ -29,6 +30,7 @@ pub static MD: TextCommand = TextCommand {
 /// When the key holds another type.
 pub fn delete(cx: &mut KeyCx<'_>, words: MetaWords<'_>, flags: &MetaFlags, out: &mut OutBuf) -> Result<(), Answer> {
     let slot = cx.find();
+    watch::fetched(cx, slot);
     if slot.is_some_and(|slot| cx.string(slot).is_err()) {
         return Err(Answer::WrongType);
     }
@@ -72,6 +74,7 @@ fn take_away(cx: &mut KeyCx<'_>, slot: Slot, flags: &MetaFlags) {
             set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
         }
     } else if !flags.remove_value {
+        watch::deleted(cx, slot, "md");
         remove(cx);
     }
 }

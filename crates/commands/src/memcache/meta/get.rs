@@ -6,6 +6,7 @@ use super::super::store::{Data, put_with};
 use super::super::touch::set_expiry;
 use super::super::value::write_data;
 use super::super::verb::TextCommand;
+use super::super::watch;
 use super::asked::{Code, write_number, write_own, write_plain, write_seconds_left, write_value_code};
 use tenon_engine::context::KeyCx;
 use tenon_engine::store::Slot;
@@ -37,6 +38,7 @@ pub fn get(
     out: &mut OutBuf,
 ) -> Result<(), Answer> {
     let found = cx.find_unnoted();
+    watch::fetched(cx, found);
     count(cx, flags, found.is_some());
     let made = match (found, flags.vivify) {
         (None, Some(_)) if has_room => put_with(cx, None, Data::Bytes(b""), Expiry::Never, 0, None),

@@ -4,6 +4,7 @@ use super::super::answer::Answer;
 use super::super::expiry::Expiry;
 use super::super::store::{Data, append, prepend, put_with};
 use super::super::verb::TextCommand;
+use super::super::watch::{self, Storing};
 use super::asked::{Code, write_number, write_own};
 use tenon_engine::context::KeyCx;
 use tenon_engine::store::Slot;
@@ -49,6 +50,7 @@ pub fn set(
 ) -> Result<(), Answer> {
     cx.worker().stats.all.mc_set.add(1);
     let slot = cx.find();
+    watch::fetched(cx, slot);
     if slot.is_some_and(|slot| cx.string(slot).is_err()) {
         return Err(Answer::WrongType);
     }
@@ -65,6 +67,8 @@ pub fn set(
         Some(b'R') if slot.is_none() => Code::NotStored.into(),
         _ => put(cx, slot, data, flags, flags.exptime),
     };
+    let expiry = Expiry::of(flags.exptime.unwrap_or(0), cx.now_ms());
+    watch::stored(cx, storing(flags), stored.code.as_answer(), expiry, data_len);
     if stored.code == Code::Done {
         cx.worker().stats.all.mc_stored.add(1);
         if flags.quiet {
@@ -82,6 +86,18 @@ pub fn set(
     }
     out.extend_from_slice(b"\r\n");
     Ok(())
+}
+
+/// Which write of the classic text protocol it is.
+fn storing(flags: &MetaFlags) -> Storing {
+    match flags.mode {
+        Some(b'E') => Storing::Add,
+        Some(b'A') => Storing::Append,
+        Some(b'P') => Storing::Prepend,
+        _ if flags.compare.is_some() => Storing::Cas,
+        Some(b'R') => Storing::Replace,
+        _ => Storing::Set,
+    }
 }
 
 /// The CAS token that the item is to have: one that the client has chosen, or a new one if it asks for it.

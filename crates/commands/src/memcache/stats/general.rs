@@ -64,8 +64,8 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("touch_misses", difference(|all| &all.mc_touch, |all| &all.mc_touch_hits));
     lines.stat("store_too_large", sum(|all| &all.mc_too_large));
     lines.stat("store_no_memory", sum(|all| &all.mc_no_memory));
-    lines.stat("auth_cmds", 0);
-    lines.stat("auth_errors", 0);
+    lines.stat("auth_cmds", sum(|all| &all.mc_auth));
+    lines.stat("auth_errors", sum(|all| &all.mc_auth_errors));
     lines.stat("bytes_read", sum(|all| &all.input_bytes));
     lines.stat("bytes_written", sum(|all| &all.output_bytes));
     lines.stat("limit_maxbytes", config.maxmemory());
@@ -83,6 +83,13 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("lru_crawler_running", 0);
     lines.stat("lru_crawler_starts", 0);
     lines.stat("malloc_fails", 0);
+    let watchers = engine.watchers.counts();
+    // A line is written when it is told, and never dropped before.
+    lines.stat("log_worker_dropped", 0);
+    lines.stat("log_worker_written", watchers.sent + watchers.skipped);
+    lines.stat("log_watcher_skipped", watchers.skipped);
+    lines.stat("log_watcher_sent", watchers.sent);
+    lines.stat("log_watchers", watchers.watchers);
     lines.stat("bytes", memory::used());
     lines.stat("curr_items", keys);
     lines.stat("total_items", sum(|all| &all.mc_stored));

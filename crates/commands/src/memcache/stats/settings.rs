@@ -4,7 +4,7 @@ use super::lines::Lines;
 use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
 use tenon_engine::clients::{Client, Dialect};
-use tenon_engine::config::{LogLevel, Policy};
+use tenon_engine::config::{LogLevel, MemcachedProtocol, Policy};
 use tenon_engine::prefixes::DELIMITER;
 use tenon_engine::worker::Worker;
 
@@ -16,7 +16,7 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("maxbytes", config.maxmemory());
     lines.stat("maxconns", config.maxclients());
     lines.stat("tcpport", config.memcached_port());
-    lines.stat("udpport", 0);
+    lines.stat("udpport", config.memcached_udp_port());
     lines.stat("inter", config.bind().join(","));
     // The levels of `verbosity`; fewer lines than 0 has have none of their own.
     lines.stat(
@@ -29,27 +29,43 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     );
     lines.stat("evictions", if config.maxmemory_policy() == Policy::NoEviction { "off" } else { "on" });
     lines.stat("domain_socket", if socket.is_empty() { "NULL" } else { &socket });
-    lines.stat("shutdown_command", yes_no(false));
+    lines.stat("shutdown_command", yes_no(config.memcached_shutdown()));
     lines.stat("num_threads", engine.workers());
     lines.stat("stat_key_prefix", char::from(DELIMITER));
     lines.stat("detail_enabled", yes_no(engine.prefixes.is_on()));
     lines.stat("cas_enabled", yes_no(true));
     lines.stat("tcp_backlog", config.tcp_backlog());
-    lines.stat("binding_protocol", "auto-negotiate");
-    lines.stat("auth_enabled_sasl", yes_no(false));
-    lines.stat("auth_enabled_ascii", yes_no(false));
+    lines.stat(
+        "binding_protocol",
+        match config.memcached_protocol() {
+            MemcachedProtocol::Auto => "auto-negotiate",
+            MemcachedProtocol::Ascii => "ascii",
+            MemcachedProtocol::Binary => "binary",
+        },
+    );
+    lines.stat(
+        "auth_enabled_sasl",
+        yes_no(config.memcached_auth() && config.memcached_protocol() != MemcachedProtocol::Ascii),
+    );
+    let asks_by_text = config.memcached_auth() && config.memcached_protocol() != MemcachedProtocol::Binary;
+    let auth_file = config.memcached_auth_file();
+    // As memcached: the file's name where there is one.
+    match (asks_by_text, auth_file.is_empty()) {
+        (true, false) => lines.stat("auth_enabled_ascii", auth_file),
+        (asks, _) => lines.stat("auth_enabled_ascii", yes_no(asks)),
+    }
     lines.stat("item_size_max", config.max_value_size());
     // What has expired is found without looking for it, and what is evicted without a queue for each class.
     for name in ["slab_reassign", "lru_crawler", "lru_maintainer_thread", "lru_segmented", "temp_lru"] {
         lines.stat(name, yes_no(false));
     }
     lines.stat("slab_automove", 0);
-    lines.stat("flush_enabled", yes_no(true));
-    lines.stat("dump_enabled", yes_no(false));
+    lines.stat("flush_enabled", yes_no(config.memcached_flush_all()));
+    lines.stat("dump_enabled", yes_no(config.memcached_dump()));
     lines.stat("hash_algorithm", "rapidhash");
     lines.stat("idle_timeout", config.timeout());
     lines.stat("track_sizes", yes_no(false));
-    lines.stat("ssl_enabled", yes_no(false));
+    lines.stat("ssl_enabled", yes_no(config.memcached_tls_port() != 0));
 }
 
 /// The connections of memcached's clients, by the numbers of their sockets.

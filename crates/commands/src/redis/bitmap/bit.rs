@@ -72,5 +72,5 @@ fn setbit(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         None => cx.create_at(index, &Text::Bytes(&[after])),
     }
     cx.notify(EventClass::STRING, "setbit");
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

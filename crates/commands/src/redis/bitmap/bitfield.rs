@@ -189,19 +189,19 @@ fn read(cx: &mut KeyCx<'_>, operations: &[Operation], reply: &mut Reply<'_>) -> 
 
 /// Runs operations of which some write, on a string that is to have at least `len` bytes.
 fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let mut effect = Effect::Unchanged;
+    let (mut effect, mut is_new) = (Effect::Unchanged, false);
     // As in Redis the string grows even when every operation fails.
     let slot = match cx.find_for_write() {
         Some(slot) => {
             if string::len(cx.string(slot)?) < len {
                 cx.write_at(slot, len - 1, Text::Bytes(&[0]));
-                effect = Effect::Changed;
+                effect = Effect::Verbatim;
             }
             slot
         }
         None => {
             cx.create_at(len - 1, &Text::Bytes(&[0]));
-            effect = Effect::Changed;
+            (effect, is_new) = (Effect::Verbatim, true);
             cx.find().expect("it was just stored")
         }
     };
@@ -210,14 +210,16 @@ fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut R
         match run(cx, slot, operation) {
             Some((answer, changed)) => {
                 reply.int(answer);
-                if changed == Effect::Changed {
+                if changed == Effect::Verbatim {
                     effect = changed;
+                    // To make the string and to write into it is one change.
+                    cx.count_changes(-i64::from(std::mem::take(&mut is_new)));
                 }
             }
             None => reply.null(),
         }
     }
-    if effect == Effect::Changed {
+    if effect == Effect::Verbatim {
         cx.notify(EventClass::STRING, "setbit");
     }
     Ok(effect)

@@ -71,7 +71,7 @@ fn bitop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         target.store_raw(slot, NewValue::Object(Box::new(Object::from_rope(result))), Deadline::Clear);
     }
     target.notify(EventClass::STRING, "set");
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }
 
 /// A string that is read; a long one is referred to and not copied, but for its last chunk.

@@ -74,5 +74,5 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     }
     target.notify(EventClass::GENERIC, "copy_to");
     reply.int(1);
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

@@ -177,18 +177,20 @@ fn set(
         return Ok(Effect::Unchanged);
     };
     match u64::try_from(deadline_ms) {
-        Ok(deadline_ms) if deadline_ms > cx.now_ms() => {
+        Ok(deadline_ms) if deadline_ms > cx.expiry_now_ms() => {
             cx.set_deadline(slot, Some(deadline_ms));
             cx.notify(EventClass::GENERIC, "expire");
+            reply.int(1);
+            Ok(cx.log_deadline(slot))
         }
         // The moment has passed: the key goes at once.
         _ => {
             assert!(cx.delete(), "it was just found");
             cx.notify(EventClass::GENERIC, "del");
+            reply.int(1);
+            Ok(cx.log_deleted())
         }
     }
-    reply.int(1);
-    Ok(Effect::Changed)
 }
 
 fn persist(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {

@@ -35,8 +35,10 @@ fn move_key(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     };
     let entry = cx.take(slot);
     put(&mut cx.in_database(database), entry);
+    // That the one is gone and the other there is one change.
+    cx.count_changes(-1);
     cx.notify(EventClass::GENERIC, "move_from");
     cx.in_database(database).notify(EventClass::GENERIC, "move_to");
     reply.int(1);
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

@@ -51,7 +51,7 @@ fn rename(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn renamenx(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let effect = give_name(cx, args, Existing::Keep)?;
-    reply.int((effect == Effect::Changed).into());
+    reply.int(effect.is_change().into());
     Ok(effect)
 }
 
@@ -68,7 +68,9 @@ fn give_name(cx: &mut KeysCx<'_>, args: &Args<'_>, existing: Existing) -> Result
     let slot = source.find().expect("it was there at this instant");
     let entry = source.take(slot);
     put(&mut cx.key(to), entry);
+    // That the one is gone and the other there is one change.
+    cx.key(from).count_changes(-1);
     cx.key(from).notify(EventClass::GENERIC, "rename_from");
     cx.key(to).notify(EventClass::GENERIC, "rename_to");
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

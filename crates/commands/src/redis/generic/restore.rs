@@ -109,19 +109,30 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let (limits, room) = (cx.engine().limits(), cx.engine().memory_left());
     let Loaded { value, client_flags } = rdb::load(args.get(3), limits, room).map_err(refusal)?;
     let was_there = options.replace && cx.delete();
-    if deadline_ms.is_some_and(|deadline| deadline <= now_ms) {
-        if was_there {
-            cx.notify(EventClass::GENERIC, "del");
-        }
+    if deadline_ms.is_some_and(|deadline| deadline <= cx.expiry_now_ms()) {
         reply.ok();
-        return Ok(Effect::when(was_there));
+        if !was_there {
+            return Ok(Effect::Unchanged);
+        }
+        cx.notify(EventClass::GENERIC, "del");
+        return Ok(cx.log_deleted());
     }
     let access = options.used.access(cx.worker().clock.access);
     let meta = Meta { deadline_ms, flags: client_flags, access, ..Meta::default() };
     value.store(|value| cx.store_moved(value, &meta));
     cx.notify(EventClass::GENERIC, "restore");
     reply.ok();
-    Ok(Effect::Changed)
+    let key = cx.key;
+    // As it came, with members that may be past their deadlines: what becomes of those is told when they go.
+    let slot = cx.find_as_it_is().expect("it was just stored");
+    Ok(match (cx.string(slot), deadline_ms) {
+        (Ok(_), _) => cx.log_string(slot),
+        (Err(_), None) => cx.log(&["RESTORE".into(), key.into(), "0".into(), args.get(3).into(), "REPLACE".into()]),
+        (Err(_), Some(ms)) => {
+            let payload = args.get(3).into();
+            cx.log(&["RESTORE".into(), key.into(), ms.into(), payload, "REPLACE".into(), "ABSTTL".into()])
+        }
+    })
 }
 
 fn refusal(error: LoadError) -> CmdError {

@@ -157,9 +157,12 @@ fn search(cx: &mut KeysCx<'_>, args: &Args<'_>, form: Form, reply: &mut Reply<'_
         return Ok(Effect::Unchanged);
     };
     let kept = to_keep(&query, &found, stored, limits);
-    reply.int(kept.view().len() as i64);
+    let len = kept.view().len() as i64;
+    reply.int(len);
     let event = if form == Form::SearchStore { "geosearchstore" } else { "georadiusstore" };
-    Ok(cx.key(args.get(destination)).replace_with(event, kept))
+    let effect = cx.key(args.get(destination)).replace_with(event, kept);
+    cx.key(args.get(destination)).count_changes((len - 1).max(0));
+    Ok(effect)
 }
 
 fn give(query: &Query, found: &[Found<'_>], reply: &mut Reply<'_>) {

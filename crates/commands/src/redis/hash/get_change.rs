@@ -7,7 +7,7 @@ use crate::redis::member_expiry::names::Named;
 use crate::redis::string::options::TimeUnit;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::{Change, KeyCx};
+use tenon_engine::context::{Change, KeyCx, Word};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::{Collection, Hash, HashForm};
 use tenon_engine::wire::resp::Reply;
@@ -55,8 +55,10 @@ fn parse(args: &Args<'_>, now_ms: u64) -> Result<(Then, Members), CmdError> {
 fn hgetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let now_ms = cx.now_ms();
     let (then, fields) = type_first::<HashForm, _>(cx, parse(args, now_ms))?;
+    let deadline_ms = if let Then::Expire(deadline_ms) = then { deadline_ms } else { 0 };
+    let (mut tally, expiry_now_ms) = (Tally::new(cx, deadline_ms), cx.expiry_now_ms());
     let outcome = cx.update_existing(|hash: &mut Hash| {
-        let (mut tally, mut persisted) = (Tally::default(), false);
+        let mut persisted = false;
         reply.array(fields.count);
         for field in fields.of(args) {
             let value = hash.view().get(field);
@@ -64,8 +66,8 @@ fn hgetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
             reply_value(reply, value);
             match then {
                 Then::Persist => persisted |= hash.persist(field),
-                Then::Expire(deadline_ms) if is_there => {
-                    tally.expire(hash, field, deadline_ms, now_ms);
+                Then::Expire(_) if is_there => {
+                    tally.expire(hash, field, expiry_now_ms);
                 }
                 Then::Nothing | Then::Expire(_) => {}
             }
@@ -73,7 +75,16 @@ fn hgetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         let event = tally.event::<HashForm>().or(persisted.then_some(HashForm::NAMES.persist_event));
         Ok(event.map_or(Change::nothing(()), |event| Change::made(event, ())))
     })?;
-    Ok(effect_of(outcome, fields, reply, |reply| reply.null()))
+    let effect = effect_of(outcome, fields, reply, |reply| reply.null());
+    Ok(match then {
+        _ if !effect.is_change() => effect,
+        Then::Expire(_) => tally.log::<HashForm>(cx),
+        Then::Persist | Then::Nothing => {
+            let key = cx.key;
+            let words = ["HPERSIST".into(), key.into(), "FIELDS".into(), (fields.count as u64).into()];
+            cx.log_of(&words, fields.of(args).map(Word::Bytes))
+        }
+    })
 }
 
 /// Gives values and takes their fields out.
@@ -102,5 +113,10 @@ fn hgetdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
         }
         Ok(Change::when(removed, HashForm::NAMES.remove_event, ()))
     })?;
-    Ok(effect_of(outcome, fields, reply, |reply| reply.null()))
+    let effect = effect_of(outcome, fields, reply, |reply| reply.null());
+    if !effect.is_change() {
+        return Ok(effect);
+    }
+    let key = cx.key;
+    Ok(cx.log_of(&["HDEL".into(), key.into()], fields.of(args).map(Word::Bytes)))
 }

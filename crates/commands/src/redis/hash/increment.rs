@@ -1,12 +1,13 @@
 //! HINCRBY and HINCRBYFLOAT: fields that are counters.
 
+use crate::redis::member_expiry::change::log_deadline;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx};
 use tenon_engine::ds::packed::{IntText, Item};
 use tenon_engine::errors::CmdError;
 use tenon_engine::long_double::LongDouble;
-use tenon_engine::store::types::{Collection, Hash};
+use tenon_engine::store::types::{Collection, Hash, HashForm};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -66,7 +67,7 @@ fn hincrbyfloat(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
     }
     let limits = cx.engine().config.hash_limits();
     let field = args.get(2);
-    let (sum, effect) = cx.update(|hash: &mut Hash| {
+    let ((sum, deadline_ms), effect) = cx.update(|hash: &mut Hash| {
         let before = match hash.view().get(field) {
             None => LongDouble::ZERO,
             Some(Item::Int(int)) => LongDouble::from(int),
@@ -74,8 +75,16 @@ fn hincrbyfloat(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
         };
         let sum = before.checked_add(increment).ok_or(CmdError::NotFinite)?.to_text();
         hash.set_value(field, sum.as_bytes(), limits);
-        Ok(Change::made("hincrbyfloat", sum))
+        Ok(Change::made("hincrbyfloat", (sum, hash.deadline_ms(field))))
     })?;
     reply.bulk(sum.as_bytes());
-    Ok(effect)
+    debug_assert!(effect.is_change(), "a field was set");
+    // The sum itself: another machine might round it differently.
+    let key = cx.key;
+    let logged = cx.log(&["HSET".into(), key.into(), field.into(), sum.as_bytes().into()]);
+    // HSET takes a deadline away, this leaves it.
+    if let Some(deadline_ms) = deadline_ms {
+        log_deadline::<HashForm>(cx, deadline_ms, &[field]);
+    }
+    Ok(logged)
 }

@@ -24,7 +24,7 @@ pub static HDEL: Command = Command {
 fn hdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let outcome = cx.update_existing(|hash: &mut Hash| {
         let removed = args.from(2).filter(|field| hash.remove(field)).count();
-        Ok(Change::when(removed > 0, "hdel", removed))
+        Ok(Change::when(removed > 0, "hdel", removed).times(removed))
     })?;
     let (removed, effect) = outcome.unwrap_or((0, Effect::Unchanged));
     reply.int(removed as i64);

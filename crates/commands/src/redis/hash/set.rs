@@ -58,7 +58,7 @@ fn set_all(cx: &mut KeyCx<'_>, args: &Args<'_>, command: &str) -> Result<(i64, E
         for at in (2..args.len()).step_by(2) {
             new += i64::from(hash.set(args.get(at), args.get(at + 1), limits));
         }
-        Ok(Change::made("hset", new))
+        Ok(Change::made("hset", new).times(args.len() / 2 - 1))
     })
 }
 

@@ -1,11 +1,11 @@
 //! HSETEX: fields that get values and deadlines at once.
 
 use crate::redis::member_expiry::arguments::parse_deadline;
-use crate::redis::member_expiry::change::Tally;
+use crate::redis::member_expiry::change::{Tally, log_deadline};
 use crate::redis::string::options::TimeUnit;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::{Change, KeyCx};
+use tenon_engine::context::{Change, KeyCx, Word};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::{Hash, HashForm};
 use tenon_engine::wire::resp::Reply;
@@ -111,6 +111,9 @@ fn hsetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let Options { when, expire, pairs } = Options::parse(args, now_ms)?;
     let limits = cx.engine().config.hash_limits();
     let fields = || (pairs..args.len()).step_by(2);
+    let deadline_ms = if let Expire::At(deadline_ms) = expire { deadline_ms } else { 0 };
+    let (mut tally, expiry_now_ms, logs) = (Tally::new(cx, deadline_ms), cx.expiry_now_ms(), cx.logs());
+    let mut kept = Vec::new();
     let (is_set, effect) = cx.update(|hash: &mut Hash| {
         let holds = match when {
             When::Always => true,
@@ -120,21 +123,33 @@ fn hsetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         if !holds {
             return Ok(Change::nothing(false));
         }
-        let mut tally = Tally::default();
         for at in fields() {
             let (field, value) = (args.get(at), args.get(at + 1));
             match expire {
                 Expire::Clear => hash.set(field, value, limits),
                 Expire::Keep | Expire::At(_) => hash.set_value(field, value, limits),
             };
-            if let Expire::At(deadline_ms) = expire {
-                tally.expire(hash, field, deadline_ms, now_ms);
+            match expire {
+                Expire::At(_) => _ = tally.expire(hash, field, expiry_now_ms),
+                Expire::Keep if logs => kept.extend(hash.deadline_ms(field).map(|deadline_ms| (deadline_ms, field))),
+                Expire::Clear | Expire::Keep => {}
             }
         }
         Ok(Change::made("hset", true).and(tally.event::<HashForm>()))
     })?;
     reply.int(is_set.into());
-    Ok(effect)
+    if !effect.is_change() {
+        return Ok(effect);
+    }
+    if matches!(expire, Expire::At(deadline_ms) if deadline_ms <= expiry_now_ms) {
+        return Ok(tally.log::<HashForm>(cx));
+    }
+    let key = cx.key;
+    let logged = cx.log_of(&["HSET".into(), key.into()], args.from(pairs).map(Word::Bytes));
+    // HSET takes deadlines away.
+    let _deadlines = tally.log::<HashForm>(cx);
+    kept.into_iter().for_each(|(deadline_ms, field)| log_deadline::<HashForm>(cx, deadline_ms, &[field]));
+    Ok(logged)
 }
 
 #[cfg(test)]

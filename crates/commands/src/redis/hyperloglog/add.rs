@@ -30,7 +30,8 @@ fn pfadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let is_changed = match slot {
         None => {
             let mut sketch = Sketch::default();
-            let _ = raise_all(cx, &mut sketch, args);
+            let raised = raise_all(cx, &mut sketch, args);
+            cx.count_changes(raised as i64);
             // A new sketch has no estimate, not even that of no element.
             sketch.outdate();
             cx.store_raw(None, NewValue::Bytes(sketch.as_bytes()), Deadline::Clear);
@@ -66,16 +67,17 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
         }
     }
     let mut sketch = parse(&bytes_of(cx.string(slot)?))?.to_sketch().map_err(corrupt)?;
-    let is_changed = raise_all(cx, &mut sketch, args);
-    if is_changed {
+    let raised = raise_all(cx, &mut sketch, args);
+    if raised > 0 {
+        cx.count_changes(raised as i64 - 1);
         cx.rewrite(slot, NewValue::Bytes(sketch.as_bytes()));
         cx.mark_raw(slot);
     }
-    Ok(is_changed)
+    Ok(raised > 0)
 }
 
-/// Adds the elements; tells whether any register was raised.
-fn raise_all(cx: &KeyCx<'_>, sketch: &mut Sketch, args: &Args<'_>) -> bool {
+/// Adds the elements; tells how many have raised a register.
+fn raise_all(cx: &KeyCx<'_>, sketch: &mut Sketch, args: &Args<'_>) -> usize {
     let sparse_len_max = cx.engine().config.hll_sparse_max_bytes() as usize;
-    args.from(2).filter(|element| sketch.raise(Position::of(element), sparse_len_max)).count() > 0
+    args.from(2).filter(|element| sketch.raise(Position::of(element), sparse_len_max)).count()
 }

@@ -47,7 +47,7 @@ fn count_one(cx: &mut KeyCx<'_>) -> Result<(u64, Effect), CmdError> {
     };
     let (at, field) = estimate_field(estimate);
     cx.write_at(slot, at, Text::Bytes(&field));
-    Ok((estimate, Effect::Changed))
+    Ok((estimate, Effect::Verbatim))
 }
 
 fn count_together(cx: &mut KeysCx<'_>, args: &Args<'_>) -> Result<u64, CmdError> {

@@ -59,5 +59,5 @@ fn pfmerge(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     // In Redis, too, a merge is an addition of many elements.
     target.notify(EventClass::STRING, "pfadd");
     reply.simple("OK");
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

@@ -1,8 +1,8 @@
 //! BLPOP, BRPOP, BLMPOP, BLMOVE and BRPOPLPUSH: taking elements off lists that may have to come first.
 
-use super::pop::{Multiple, pop_one};
+use super::pop::{Multiple, log_pop, pop_one};
 use super::transfer::{self, transfer};
-use super::which_end::parse_end;
+use super::which_end::{name_of, parse_end};
 use tenon_engine::args::Args;
 use tenon_engine::blocking::{Outcome, Timeout, Wait};
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
@@ -110,8 +110,8 @@ fn pop(cx: &mut KeysCx<'_>, args: &Args<'_>, end: End, reply: &mut Reply<'_>) ->
         cx.collection::<List>(slot)?;
         reply.array(2);
         reply.bulk(key);
-        let popped = pop_one(&mut cx, end, reply)?;
-        return Ok(Outcome::Done(popped.expect("the list is there")));
+        let _popped = pop_one(&mut cx, end, reply)?.expect("the list is there");
+        return Ok(Outcome::Done(log_pop(&mut cx, end, None)));
     }
     Ok(Outcome::Wait(Wait::new(timeout, 1..last, ValueType::List)))
 }
@@ -140,6 +140,11 @@ fn transfer_or_wait(
 ) -> Result<Outcome, CmdError> {
     let timeout = Timeout::of_seconds(args.get(args.len() - 1), cx.now_ms())?;
     let moved = if cx.may_take(args.get(1), ValueType::List) { transfer(cx, args, from, to, reply)? } else { None };
+    // As the command that would not have waited.
+    let moved = moved.map(|_| {
+        let (source, destination) = (args.get(1).into(), args.get(2).into());
+        cx.log(&["LMOVE".into(), source, destination, name_of(from).into(), name_of(to).into()])
+    });
     Ok(done_or(moved, || Wait::new(timeout, 1..2, ValueType::List).or_null()))
 }
 

@@ -125,7 +125,7 @@ fn lrem(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     let updated = cx.update_existing(|list: &mut List| {
         let removed = list.remove_equal(item, most, from);
         list.shrunk(&limits);
-        Ok(Change::when(removed > 0, "lrem", removed))
+        Ok(Change::when(removed > 0, "lrem", removed).times(removed))
     })?;
     let (removed, effect) = updated.unwrap_or((0, Effect::Unchanged));
     reply.int(removed as i64);
@@ -137,13 +137,17 @@ fn ltrim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let stop = parse_i64(args.get(3)).ok_or(CmdError::NotInteger)?;
     let limits = cx.engine().list_limits();
     let updated = cx.update_existing(|list: &mut List| {
-        let kept = part(start, stop, list.len());
+        let (kept, len) = (part(start, stop, list.len()), list.len());
         list.remove(kept.end, list.len() - kept.end);
         list.remove(0, kept.start);
         list.shrunk(&limits);
         // As in Redis this is a change even where nothing was outside.
-        Ok(Change::made("ltrim", ()))
+        let removed = len - kept.len();
+        Ok(Change::made("ltrim", removed).times(removed))
     })?;
     reply.simple("OK");
-    Ok(updated.map_or(Effect::Unchanged, |((), effect)| effect))
+    Ok(match updated {
+        Some((1.., effect)) => effect,
+        _ => Effect::Unchanged,
+    })
 }

@@ -121,9 +121,22 @@ pub(super) fn pop_many(
         };
         list.remove(from, count);
         list.shrunk(&limits);
-        Ok(Change::made(pop_event(end), ()))
+        Ok(Change::made(pop_event(end), ()).times(count))
     })?;
     Ok(updated.map(|((), effect)| effect))
+}
+
+/// Puts down that so many elements, or one, were taken off the list.
+pub(super) fn log_pop(cx: &mut KeyCx<'_>, end: End, count: Option<usize>) -> Effect {
+    let key = cx.key;
+    let name = match end {
+        End::Front => "LPOP",
+        End::Back => "RPOP",
+    };
+    match count {
+        None => cx.log(&[name.into(), key.into()]),
+        Some(count) => cx.log(&[name.into(), key.into(), (count as u64).into()]),
+    }
 }
 
 /// What LMPOP and BLMPOP are asked for.
@@ -153,7 +166,8 @@ impl Multiple {
             cx.collection::<List>(slot)?;
             reply.array(2);
             reply.bulk(key);
-            return pop_many(&mut cx, self.side, self.count, reply);
+            let effect = pop_many(&mut cx, self.side, self.count, reply)?;
+            return Ok(effect.map(|_| log_pop(&mut cx, self.side, Some(self.count))));
         }
         Ok(None)
     }

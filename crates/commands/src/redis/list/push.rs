@@ -114,5 +114,5 @@ fn add(list: &mut List, args: &Args<'_>, end: End, limits: &ListLimits) -> Resul
     args.from(2).try_for_each(check_len)?;
     list.prepare(args.from(2), limits);
     args.from(2).for_each(|element| list.push(end, Item::of(element), limits));
-    Ok(Change::made(push_event(end), list.len()))
+    Ok(Change::made(push_event(end), list.len()).times(args.len() - 2))
 }

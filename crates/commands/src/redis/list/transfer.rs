@@ -81,7 +81,8 @@ pub(super) fn transfer(
     let popped = cx.key(args.get(1)).update_existing(|list: &mut List| {
         list.pop(from, |item| bulk_item(reply, item)).expect("the element is still there");
         list.shrunk(&limits);
-        Ok(Change::made(pop_event(from), ()))
+        // It counts with the push.
+        Ok(Change::made(pop_event(from), ()).times(0))
     })?;
     Ok(popped.map(|((), effect)| effect))
 }

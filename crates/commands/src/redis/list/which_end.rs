@@ -15,6 +15,14 @@ pub(super) fn parse_end(args: &Args<'_>, index: usize) -> Result<End, CmdError> 
     }
 }
 
+/// The word that names an end.
+pub(super) fn name_of(end: End) -> &'static str {
+    match end {
+        End::Front => "LEFT",
+        End::Back => "RIGHT",
+    }
+}
+
 /// The event of taking elements off an end.
 pub(super) fn pop_event(end: End) -> &'static str {
     match end {

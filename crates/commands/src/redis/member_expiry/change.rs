@@ -19,36 +19,73 @@ const DONE: i64 = 1;
 const REMOVED: i64 = 2;
 
 /// What became of members that were given a deadline.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::redis) struct Tally {
+#[derive(Debug)]
+pub(in crate::redis) struct Tally<'m> {
+    deadline_ms: u64,
     given: usize,
     removed: usize,
+    /// The members, when they are to be put down for the log.
+    names: Option<Names<'m>>,
 }
 
-impl Tally {
+#[derive(Debug, Default)]
+struct Names<'m> {
+    given: Vec<&'m [u8]>,
+    removed: Vec<&'m [u8]>,
+}
+
+/// Puts down that these members of the key have this deadline.
+pub(in crate::redis) fn log_deadline<F: Named>(cx: &mut KeyCx<'_>, deadline_ms: u64, members: &[&[u8]]) {
+    let (key, names) = (cx.key, F::NAMES);
+    let count = members.len() as u64;
+    let words = [names.expire_command.into(), key.into(), deadline_ms.into(), names.list.into(), count.into()];
+    let _logged = cx.log_of(&words, members.iter().map(|&member| member.into()));
+}
+
+impl<'m> Tally<'m> {
+    /// Of no member so far that is to have this deadline.
+    pub fn new(cx: &KeyCx<'_>, deadline_ms: u64) -> Tally<'m> {
+        Tally { deadline_ms, given: 0, removed: 0, names: cx.logs().then(Names::default) }
+    }
+
+    /// Puts down what has become of the members.
+    pub fn log<F: Named>(&self, cx: &mut KeyCx<'_>) -> Effect {
+        if let Some(Names { given, removed }) = &self.names {
+            let key = cx.key;
+            if !removed.is_empty() {
+                let words = [F::NAMES.remove_command.into(), key.into()];
+                let _logged = cx.log_of(&words, removed.iter().map(|&member| member.into()));
+            }
+            if !given.is_empty() {
+                log_deadline::<F>(cx, self.deadline_ms, given);
+            }
+        }
+        if self.given + self.removed > 0 { Effect::As } else { Effect::Unchanged }
+    }
+
     /// Gives a member that is there a deadline; takes it out when that has come already.
-    pub fn expire<F: Named>(
-        &mut self,
-        collection: &mut WithDeadlines<F>,
-        member: &[u8],
-        deadline_ms: u64,
-        now_ms: u64,
-    ) -> i64 {
-        if deadline_ms <= now_ms {
+    pub fn expire<F: Named>(&mut self, collection: &mut WithDeadlines<F>, member: &'m [u8], now_ms: u64) -> i64 {
+        if self.deadline_ms <= now_ms {
             collection.take(member);
             self.removed += 1;
+            if let Some(names) = &mut self.names {
+                names.removed.push(member);
+            }
             REMOVED
         } else {
-            collection.set_deadline(member, deadline_ms);
+            collection.set_deadline(member, self.deadline_ms);
             self.given += 1;
+            if let Some(names) = &mut self.names {
+                names.given.push(member);
+            }
             DONE
         }
     }
 
     /// The event that tells of it; `None` when nothing has changed.
-    pub fn event<F: Named>(self) -> Option<&'static str> {
+    pub fn event<F: Named>(&self) -> Option<&'static str> {
         match self {
-            Tally { given: 0, removed: 0 } => None,
+            Tally { given: 0, removed: 0, .. } => None,
             Tally { removed: 0, .. } => Some(F::NAMES.expire_event),
             Tally { .. } => Some(F::NAMES.remove_event),
         }
@@ -72,21 +109,22 @@ pub(in crate::redis) fn expire<F: Named>(
         Ok((deadline_ms, condition.unwrap_or(Condition::Always), members))
     });
     let (deadline_ms, condition, members) = type_first::<F, _>(cx, parsed)?;
+    let (mut tally, expiry_now_ms) = (Tally::new(cx, deadline_ms), cx.expiry_now_ms());
     let outcome = cx.update_existing(|collection: &mut WithDeadlines<F>| {
-        let mut tally = Tally::default();
         reply.array(members.count);
         for member in members.of(args) {
             reply.int(if !collection.has(member) {
                 NO_MEMBER
             } else if condition.holds(collection.deadline_ms(member), deadline_ms) {
-                tally.expire(collection, member, deadline_ms, now_ms)
+                tally.expire(collection, member, expiry_now_ms)
             } else {
                 REFUSED
             });
         }
         Ok(tally.event::<F>().map_or(Change::nothing(()), |event| Change::made(event, ())))
     })?;
-    Ok(effect_of(outcome, members, reply, |reply| reply.int(NO_MEMBER)))
+    let effect = effect_of(outcome, members, reply, |reply| reply.int(NO_MEMBER));
+    Ok(if effect.is_change() { tally.log::<F>(cx) } else { effect })
 }
 
 /// Takes members' deadlines away: `key FIELDS numfields field [field ...]`.

@@ -11,6 +11,10 @@ pub(in crate::redis) struct Names {
     pub number: &'static str,
     /// One or more of them: `fields`.
     pub members: &'static str,
+    /// The command that gives members a deadline in milliseconds since the UNIX epoch.
+    pub expire_command: &'static str,
+    /// The command that takes members out.
+    pub remove_command: &'static str,
     /// The event of members that were given a deadline.
     pub expire_event: &'static str,
     /// The event of members that have lost theirs.
@@ -30,6 +34,8 @@ impl Named for HashForm {
         list: "FIELDS",
         number: "numfields",
         members: "fields",
+        expire_command: "HPEXPIREAT",
+        remove_command: "HDEL",
         expire_event: "hexpire",
         persist_event: "hpersist",
         remove_event: "hdel",
@@ -41,6 +47,8 @@ impl Named for SetForm {
         list: "MEMBERS",
         number: "nummembers",
         members: "members",
+        expire_command: "SPEXPIREAT",
+        remove_command: "SREM",
         expire_event: "sexpire",
         persist_event: "spersist",
         remove_event: "srem",
@@ -52,6 +60,8 @@ impl Named for ZsetForm {
         list: "MEMBERS",
         number: "nummembers",
         members: "members",
+        expire_command: "ZPEXPIREAT",
+        remove_command: "ZREM",
         expire_event: "zexpire",
         persist_event: "zpersist",
         remove_event: "zrem",

@@ -103,7 +103,7 @@ static RESTORE: Command = Command {
 };
 
 fn delete(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    cx.engine.function_delete(args.get(2))?;
+    cx.engine.function_delete(cx.worker, args.get(2))?;
     reply.simple("OK");
     Ok(())
 }
@@ -120,7 +120,7 @@ fn flush(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     if args.len() == 3 && !args.is(2, "sync") && !args.is(2, "async") {
         return Err(CmdError::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
     }
-    cx.engine.function_flush();
+    cx.engine.function_flush(cx.worker);
     reply.simple("OK");
     Ok(())
 }

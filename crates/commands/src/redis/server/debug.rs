@@ -1,6 +1,7 @@
 //! DEBUG: what test suites use to look inside, where `enable-debug-command` lets them.
 
 use super::debug_protocol::reply_type;
+use super::debug_reload;
 use super::digest::Digest;
 use crate::redis::generic::object::{encoding_name, reference_count};
 use crate::redis::help::{reply_help, wrong_form};
@@ -131,6 +132,7 @@ static SUBCOMMANDS: &[Subcommand] = &[
         ],
         run: quicklist_packed_threshold,
     },
+    Subcommand { name: "RELOAD", args: (2, usize::MAX), help: debug_reload::HELP, run: debug_reload::reload },
     Subcommand {
         name: "SET-ACTIVE-EXPIRE",
         args: (3, 3),
@@ -367,7 +369,8 @@ fn populate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         }
         cx.with_key(&key, |key| {
             if key.find().is_none() {
-                key.set(NewValue::Bytes(&value), Deadline::Clear);
+                let slot = key.store_in_slot(None, NewValue::Bytes(&value), Deadline::Clear, 0, None);
+                let _appended = key.log_string(slot);
             }
         });
     }

@@ -1,9 +1,11 @@
 //! What INFO's sections say: lines of `name:value` with the names that exporters and clients read from Redis. A figure
 //! that the server has not is left out; one that is 0 because there is no such thing is 0.
 
+use super::info_append_only::append_only;
 use super::latency::latency_counts;
 use std::fmt::{Arguments, Write};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tenon_engine::acl::Reason;
 use tenon_engine::context::ServerCx;
 use tenon_engine::engine::Engine;
@@ -33,7 +35,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
+pub(super) fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
     put(text, format_args!("{name}:{value}\r\n"));
 }
 
@@ -41,7 +43,7 @@ fn put(text: &mut String, what: Arguments<'_>) {
     text.write_fmt(what).expect("a string takes whatever is written");
 }
 
-fn lines(text: &mut String, all: &[(&str, u64)]) {
+pub(super) fn lines(text: &mut String, all: &[(&str, u64)]) {
     all.iter().for_each(|(name, value)| line(text, name, value));
 }
 
@@ -153,7 +155,7 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
             ("mem_clients_slaves", 0),
             ("mem_clients_normal", memory.clients),
             ("mem_cluster_links", 0),
-            ("mem_aof_buffer", 0),
+            ("mem_aof_buffer", facts.engine.aof_figures().files.map_or(0, |files| files.log.buffered)),
             // A table of keys grows in one step, so that there are never two of it.
             ("mem_overhead_db_hashtable_rehashing", 0),
         ],
@@ -181,50 +183,70 @@ fn scripts_memory(facts: &Facts<'_>, text: &mut String) {
     both(text, "used_memory_scripts", scripts.overhead());
 }
 
-/// `# Persistence`: nothing is written, so nothing is going on and nothing has failed.
+/// `# Persistence`. What Redis copies on write is here what was handed over to the snapshot: the most of it at one time.
 pub fn persistence(facts: &Facts<'_>, text: &mut String) {
+    let saving = facts.engine.saving.facts(facts.engine.changes());
+    let snapshot = facts.engine.snapshot().map(|snapshot| snapshot.progress());
+    let progress = snapshot.unwrap_or_default();
     lines(
         text,
         &[
-            ("loading", 0),
+            ("loading", facts.engine.is_loading().into()),
             ("async_loading", 0),
-            ("current_cow_peak", 0),
-            ("current_cow_size", 0),
+            ("current_cow_peak", progress.queued_peak),
+            ("current_cow_size", progress.queued),
             ("current_cow_size_age", 0),
         ],
     );
-    line(text, "current_fork_perc", "0.00");
+    let percent =
+        if progress.keys_total == 0 { 0.0 } else { progress.keys as f64 * 100.0 / progress.keys_total as f64 };
+    line(text, "current_fork_perc", format!("{percent:.2}"));
     lines(
         text,
         &[
-            ("current_save_keys_processed", 0),
-            ("current_save_keys_total", 0),
-            ("rdb_changes_since_last_save", facts.engine.changes()),
-            ("rdb_bgsave_in_progress", 0),
-            ("rdb_last_save_time", facts.engine.started_ms / 1_000),
+            ("current_save_keys_processed", progress.keys),
+            ("current_save_keys_total", progress.keys_total),
+            ("rdb_changes_since_last_save", saving.changes),
+            ("rdb_bgsave_in_progress", u64::from(saving.current.is_some())),
+            ("rdb_last_save_time", saving.saved_s),
         ],
     );
-    line(text, "rdb_last_bgsave_status", "ok");
-    line(text, "rdb_last_bgsave_time_sec", -1);
-    line(text, "rdb_current_bgsave_time_sec", -1);
+    let seconds = |duration: Option<Duration>| duration.map_or(-1, |duration| duration.as_secs() as i64);
+    line(text, "rdb_last_bgsave_status", if saving.is_well { "ok" } else { "err" });
+    line(text, "rdb_last_bgsave_time_sec", seconds(saving.took));
+    line(text, "rdb_current_bgsave_time_sec", seconds(saving.current));
     lines(
         text,
         &[
-            ("rdb_last_cow_size", 0),
-            ("rdb_saves", 0),
-            ("rdb_last_load_keys_expired", 0),
-            ("rdb_last_load_keys_loaded", 0),
-            ("aof_enabled", 0),
-            ("aof_rewrite_in_progress", 0),
-            ("aof_rewrite_scheduled", 0),
+            ("rdb_last_cow_size", saving.last.queued_peak),
+            ("rdb_last_stalls", saving.last.stalls),
+            ("rdb_last_stalls_usec", saving.last.stalled_us),
+            ("rdb_saves", saving.tries),
+            ("rdb_last_load_keys_expired", facts.engine.loading.keys_expired.load(Ordering::Relaxed)),
+            ("rdb_last_load_keys_loaded", facts.engine.loading.keys_loaded.load(Ordering::Relaxed)),
         ],
     );
-    line(text, "aof_last_rewrite_time_sec", -1);
-    line(text, "aof_current_rewrite_time_sec", -1);
-    line(text, "aof_last_bgrewrite_status", "ok");
-    line(text, "aof_last_write_status", "ok");
-    lines(text, &[("aof_rewrites", 0), ("aof_rewrites_consecutive_failures", 0), ("aof_last_cow_size", 0)]);
+    append_only(facts.engine, text);
     lines(text, &[("module_fork_in_progress", 0), ("module_fork_last_cow_size", 0)]);
+    if facts.engine.is_loading() {
+        loading(facts, text);
+    }
+}
+
+/// How far the data is that is being loaded.
+fn loading(facts: &Facts<'_>, text: &mut String) {
+    let figures = facts.engine.loading.figures();
+    lines(
+        text,
+        &[
+            ("loading_start_time", figures.started_ms / 1_000),
+            ("loading_total_bytes", figures.total_bytes),
+            ("loading_rdb_used_mem", figures.writer_memory),
+            ("loading_loaded_bytes", figures.loaded_bytes),
+        ],
+    );
+    put(text, format_args!("loading_loaded_perc:{:.2}\r\n", figures.percent()));
+    line(text, "loading_eta_seconds", figures.seconds_left(clock::now_us() / 1_000));
 }
 
 /// `# Stats`

@@ -4,6 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::saving::{Ending, OnFailure};
 use tenon_engine::wire::resp::Reply;
 
 /// Ends the server.
@@ -29,9 +30,10 @@ pub static SHUTDOWN: Command = Command {
 struct Options {
     save: bool,
     no_save: bool,
-    /// NOW skips waiting for replicas and FORCE ignores errors of saving: with neither replicas nor saving, both are
-    /// fulfilled as they are.
-    hurry: bool,
+    /// Skips waiting for replicas: without any, it is fulfilled as it is.
+    now: bool,
+    /// Ends the server also when the data cannot be saved.
+    force: bool,
     abort: bool,
 }
 
@@ -42,13 +44,14 @@ impl Options {
             let flag = match word.to_ascii_lowercase().as_slice() {
                 b"save" => &mut options.save,
                 b"nosave" => &mut options.no_save,
-                b"now" | b"force" => &mut options.hurry,
+                b"now" => &mut options.now,
+                b"force" => &mut options.force,
                 b"abort" => &mut options.abort,
                 _ => return Err(CmdError::Syntax),
             };
             *flag = true;
         }
-        let others = options.save || options.no_save || options.hurry;
+        let others = options.save || options.no_save || options.now || options.force;
         if options.abort && others || options.save && options.no_save {
             return Err(CmdError::Syntax);
         }
@@ -56,16 +59,14 @@ impl Options {
     }
 }
 
-fn shutdown(cx: &mut SessionCx<'_>, args: &Args<'_>, _reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn shutdown(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let options = Options::parse(args)?;
     if options.abort {
-        // A shutdown waits for nothing that could be called off.
-        return Err(CmdError::text("ERR No shutdown in progress."));
-    }
-    if options.save {
-        return Err(CmdError::text(
-            "ERR SHUTDOWN SAVE is not possible: the data is in memory alone. Use SHUTDOWN NOSAVE.",
-        ));
+        if !cx.engine.call_off_end() {
+            return Err(CmdError::text("ERR No shutdown in progress."));
+        }
+        reply.simple("OK");
+        return Ok(());
     }
     if !options.no_save
         && let Some(kind) = cx.engine.scripts.running.busy()
@@ -73,10 +74,11 @@ fn shutdown(cx: &mut SessionCx<'_>, args: &Args<'_>, _reply: &mut Reply<'_>) -> 
         // A busy script may have written half of what belongs together.
         return Err(CmdError::Busy(kind));
     }
-    if !cx.engine.shut_down() {
-        return Err(CmdError::text("ERR Errors trying to SHUTDOWN. Check logs."));
-    }
+    let ending = match (options.save, options.no_save) {
+        (true, _) => Ending::Save,
+        (_, true) => Ending::NoSave,
+        (false, false) => Ending::AsConfigured,
+    };
     // As in Redis there is no reply: the connection ends.
-    cx.session.closing = true;
-    Ok(())
+    cx.engine.shut_down_for(cx, ending, if options.force { OnFailure::EndAnyway } else { OnFailure::GoOn }, reply)
 }

@@ -27,7 +27,7 @@ fn sadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     let (added, effect) = cx.update(|set: &mut Set| {
         set.expect(args.get(2), args.len() - 2, limits);
         let added = args.from(2).filter(|member| set.add(Item::Bytes(member), limits)).count();
-        Ok(Change::when(added > 0, "sadd", added))
+        Ok(Change::when(added > 0, "sadd", added).times(added))
     })?;
     reply.int(added as i64);
     Ok(effect)
@@ -50,7 +50,7 @@ pub static SREM: Command = Command {
 fn srem(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let outcome = cx.update_existing(|set: &mut Set| {
         let removed = args.from(2).filter(|member| set.remove(Item::Bytes(member))).count();
-        Ok(Change::when(removed > 0, "srem", removed))
+        Ok(Change::when(removed > 0, "srem", removed).times(removed))
     })?;
     let (removed, effect) = outcome.unwrap_or((0, Effect::Unchanged));
     reply.int(removed as i64);
@@ -94,5 +94,5 @@ fn smove(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         set.expect(args.get(3), 1, limits);
         Ok(Change::when(set.add(member, limits), "sadd", ()))
     })?;
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

@@ -37,12 +37,19 @@ fn spop(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
 
 fn pop_one(cx: &mut KeyCx<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let mut random = cx.worker().random_source();
+    let (logs, mut gone) = (cx.logs(), Vec::new());
     let outcome = cx.update_existing(|set: &mut Set| {
-        let popped = set.pop(|| random.bits(), |member| bulk_item(reply, member));
+        let popped = set.pop(
+            || random.bits(),
+            |member| {
+                gone.extend(logs.then(|| member.to_vec()));
+                bulk_item(reply, member);
+            },
+        );
         Ok(Change::when(popped.is_some(), "spop", ()))
     })?;
     match outcome {
-        Some(((), effect)) => Ok(effect),
+        Some(((), effect)) => Ok(if effect.is_change() { log_removed(cx, &gone) } else { effect }),
         None => {
             reply.null();
             Ok(Effect::Unchanged)
@@ -57,16 +64,39 @@ fn pop_many(cx: &mut KeyCx<'_>, count: usize, reply: &mut Reply<'_>) -> Result<E
         return Ok(Effect::Unchanged);
     };
     let set = cx.collection::<Set>(slot)?;
-    reply.set(count.min(set.len()));
-    if count >= set.len() {
+    let len = set.len();
+    reply.set(count.min(len));
+    if count >= len {
         set.for_each(|member| bulk_item(reply, member));
-        return Ok(cx.take_collection::<Set>(slot, "spop"));
+        let _taken = cx.take_collection::<Set>(slot, "spop");
+        cx.count_changes(len as i64 - 1);
+        return Ok(cx.log_deleted());
     }
+    let (logs, mut gone) = (cx.logs(), Vec::new());
     let outcome = cx.update_existing(|set: &mut Set| {
-        set.pop_many(count, || random.bits(), |member| bulk_item(reply, member));
-        Ok(Change::when(count > 0, "spop", ()))
+        set.pop_many(
+            count,
+            || random.bits(),
+            |member| {
+                gone.extend(logs.then(|| member.to_vec()));
+                bulk_item(reply, member);
+            },
+        );
+        Ok(Change::when(count > 0, "spop", ()).times(count))
     })?;
-    Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
+    Ok(match outcome {
+        Some(((), effect)) if effect.is_change() => log_removed(cx, &gone),
+        _ => Effect::Unchanged,
+    })
+}
+
+/// Puts down which members chance has taken out.
+fn log_removed(cx: &mut KeyCx<'_>, members: &[Vec<u8>]) -> Effect {
+    if members.is_empty() {
+        return Effect::As;
+    }
+    let key = cx.key;
+    cx.log_of(&["SREM".into(), key.into()], members.iter().map(|member| member.as_slice().into()))
 }
 
 /// Gives random members.

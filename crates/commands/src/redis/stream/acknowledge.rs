@@ -27,7 +27,7 @@ fn xack(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
         let Some(group) = stream.group_mut(args.get(2)) else { return Ok(Change::nothing(0)) };
         let ids = parse_ids(args, 3)?;
         let count = ids.into_iter().filter(|&id| group.acknowledge(id)).count();
-        Ok(if count > 0 { Change::aside(None, count) } else { Change::nothing(count) })
+        Ok(if count > 0 { Change::aside(None, count).times(count) } else { Change::nothing(count) })
     })?;
     let (count, effect) = outcome.unwrap_or((0, Effect::Unchanged));
     reply.int(count as i64);

@@ -1,11 +1,11 @@
 //! XADD: entries.
 
 use super::id::NewId;
-use super::reply::reply_id;
-use super::trim_args::parse_add;
+use super::reply::{IdText, reply_id};
+use super::trim_args::{parse_add, words_of_trim};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::{Change, KeyCx};
+use tenon_engine::context::{Change, KeyCx, Word};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream::{StreamId, TakenBlocks};
@@ -70,17 +70,25 @@ fn xadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
             None => (0, TakenBlocks::default()),
         };
         let second_event = (trimmed.0 > 0).then_some("xtrim");
-        Ok(Change::made("xadd", (id, trimmed)).and(second_event))
+        Ok(Change::made("xadd", (id, trimmed, stream.len())).and(second_event))
     };
     let outcome = if options.makes_stream { Some(cx.update(add)?) } else { cx.update_existing(add)? };
-    let Some(((id, (_, taken)), effect)) = outcome else {
+    let Some(((id, (trimmed, taken), len), effect)) = outcome else {
         reply.null();
         return Ok(Effect::Unchanged);
     };
     let allocations = taken.allocations();
     cx.worker().discard_part(taken, allocations);
     reply_id(reply, id);
-    Ok(effect)
+    debug_assert!(effect.is_change(), "an entry was added");
+    if !cx.logs() {
+        return Ok(Effect::As);
+    }
+    let (key, id) = (cx.key, IdText::of(id));
+    let mut words: Vec<Word<'_>> = vec!["XADD".into(), key.into()];
+    words.extend(options.trimming.filter(|_| trimmed > 0).into_iter().flat_map(|trim| words_of_trim(trim, len)));
+    words.push(id.as_bytes().into());
+    Ok(cx.log_of(&words, args.from(options.fields_at).map(Word::Bytes)))
 }
 
 /// Fields and values in turn, from an argument on.

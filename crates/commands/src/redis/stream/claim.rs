@@ -1,5 +1,6 @@
 //! XCLAIM and XAUTOCLAIM: consumers take over what others were given and did not acknowledge.
 
+use super::delivery_log::Deliveries;
 use super::id::{parse_id, parse_start};
 use super::reply::{reply_entry, reply_id};
 use std::ops::Range;
@@ -69,7 +70,8 @@ struct ClaimArgs {
 }
 
 impl ClaimArgs {
-    fn parse(args: &Args<'_>, now_ms: u64) -> Result<ClaimArgs, CmdError> {
+    /// Times later than `latest_ms` make no sense.
+    fn parse(args: &Args<'_>, now_ms: u64, latest_ms: u64) -> Result<ClaimArgs, CmdError> {
         let idle_ms_min = parse_min_idle(args.get(4), "XCLAIM")?;
         let ids_end = (5..args.len()).find(|&at| parse_id(args.get(at), 0).is_err()).unwrap_or(args.len());
         let mut claim = ClaimArgs {
@@ -87,7 +89,7 @@ impl ClaimArgs {
         };
         // Clients count from clocks of their own: what makes no sense is now.
         let sensible =
-            |ms: Option<i64>| ms.and_then(|ms| u64::try_from(ms).ok()).filter(|&ms| ms <= now_ms).unwrap_or(now_ms);
+            |ms: Option<i64>| ms.and_then(|ms| u64::try_from(ms).ok()).filter(|&ms| ms <= latest_ms).unwrap_or(now_ms);
         let mut at = ids_end;
         while at < args.len() {
             let has_value = at + 1 < args.len();
@@ -134,11 +136,19 @@ fn reply_claimed(stream: &Stream, ids: &[StreamId], just_ids: bool, reply: &mut 
 }
 
 /// What taking over came to.
-fn change_of(is_new: bool, any_changed: bool) -> Change<()> {
-    match (is_new, any_changed) {
-        (true, _) => Change::aside(Some("xgroup-createconsumer"), ()),
-        (false, true) => Change::aside(None, ()),
-        (false, false) => Change::nothing(()),
+fn change_of(any_changed: bool, deliveries: Deliveries) -> Change<Deliveries> {
+    match (deliveries.is_new_consumer, any_changed) {
+        (true, _) => Change::aside(Some("xgroup-createconsumer"), deliveries),
+        (false, true) => Change::aside(None, deliveries),
+        (false, false) => Change::nothing(deliveries),
+    }
+}
+
+/// Puts down what taking over came to, if to anything.
+fn log(cx: &mut KeyCx<'_>, outcome: Option<(Deliveries, Effect)>, group: &[u8], consumer: &[u8]) -> Effect {
+    match outcome {
+        Some((deliveries, effect)) if effect.is_change() => deliveries.log(cx, group, consumer),
+        _ => Effect::Unchanged,
     }
 }
 
@@ -153,33 +163,37 @@ fn xclaim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let (group, consumer) = (args.get(2), args.get(3));
     check_group(cx, group)?;
     let now_ms = cx.now_ms();
-    let asked = ClaimArgs::parse(args, now_ms)?;
+    // A log says when, whatever the clock says by now.
+    let latest_ms = if cx.is_replaying() { u64::MAX } else { now_ms };
+    let asked = ClaimArgs::parse(args, now_ms, latest_ms)?;
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let place = stream.group_mut(group).expect("it was there at this instant");
-        let (consumer, is_new) = place.see_consumer(consumer, now_ms);
+        let (taker, is_new) = place.see_consumer(consumer, now_ms);
         let is_raised = place.raise_last_id(asked.last_id);
         let claim = Claim {
-            consumer,
+            consumer: taker,
             idle_ms_min: asked.idle_ms_min,
             delivered_ms: asked.delivered_ms,
             deliveries: asked.deliveries,
             is_delivery: !asked.just_ids,
             is_forced: asked.is_forced,
         };
-        let mut any_gone = false;
+        let mut gone = Vec::new();
         let mut claimed = Vec::with_capacity(asked.ids.len());
         for index in asked.ids.clone() {
             let id = parse_id(args.get(index), 0)?;
             match stream.claim(group, id, &claim, now_ms) {
                 Claimed::Yes => claimed.push(id),
                 Claimed::No => {}
-                Claimed::Gone => any_gone = true,
+                Claimed::Gone => gone.push(id),
             }
         }
         reply_claimed(stream, &claimed, asked.just_ids, reply);
-        Ok(change_of(is_new, is_raised || any_gone || !claimed.is_empty()))
+        let any_changed = is_raised || !gone.is_empty() || !claimed.is_empty();
+        let deliveries = Deliveries { is_new_consumer: is_new, pending: claimed, gone, has_moved: is_raised };
+        Ok(change_of(any_changed, deliveries))
     })?;
-    Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
+    Ok(log(cx, outcome, group, consumer))
 }
 
 /// Given entries that are looked at for each that is asked for.
@@ -260,14 +274,16 @@ fn xautoclaim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     let now_ms = cx.now_ms();
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let place = stream.group_mut(group).expect("it was there at this instant");
-        let (consumer, is_new) = place.see_consumer(consumer, now_ms);
-        let found = asked.run(stream, group, consumer, now_ms);
+        let (taker, is_new) = place.see_consumer(consumer, now_ms);
+        let found = asked.run(stream, group, taker, now_ms);
         reply.array(3);
         reply_id(reply, found.next.unwrap_or(StreamId::MIN));
         reply_claimed(stream, &found.claimed, asked.just_ids, reply);
         reply.array(found.gone.len());
         found.gone.iter().for_each(|&id| reply_id(reply, id));
-        Ok(change_of(is_new, !found.claimed.is_empty() || !found.gone.is_empty()))
+        let any_changed = !found.claimed.is_empty() || !found.gone.is_empty();
+        let AutoClaimed { claimed: pending, gone, .. } = found;
+        Ok(change_of(any_changed, Deliveries { is_new_consumer: is_new, pending, gone, has_moved: false }))
     })?;
-    Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
+    Ok(log(cx, outcome, group, consumer))
 }

@@ -58,7 +58,7 @@ fn xdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let ids = parse_ids(args, 2)?;
         let deleted = ids.into_iter().filter(|&id| stream.delete(id, References::Keep) == Deletion::Deleted).count();
-        Ok(Change::when(deleted > 0, "xdel", deleted))
+        Ok(Change::when(deleted > 0, "xdel", deleted).times(deleted))
     })?;
     let (deleted, effect) = outcome.unwrap_or((0, Effect::Unchanged));
     reply.int(deleted as i64);

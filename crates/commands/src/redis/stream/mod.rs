@@ -4,6 +4,7 @@ pub mod acknowledge;
 pub mod add;
 pub mod claim;
 pub mod delete;
+mod delivery_log;
 pub mod group;
 mod id;
 pub mod info;

@@ -1,5 +1,6 @@
 //! XREADGROUP: entries are given to the consumers of a group.
 
+use super::delivery_log::Deliveries;
 use super::id::parse_id;
 use super::read_args::{ReadArgs, Reader, StreamsReply, find_keys};
 use super::reply::{reply_entry, reply_id};
@@ -65,6 +66,8 @@ struct Delivery<'a> {
     count: usize,
     acknowledgement: Acknowledgement,
     now_ms: u64,
+    /// Whether what is given is put down for the log.
+    logs: bool,
 }
 
 impl Delivery<'_> {
@@ -76,7 +79,9 @@ impl Delivery<'_> {
         key: &[u8],
         answer: &mut StreamsReply,
         reply: &mut Reply<'_>,
-    ) -> Change<()> {
+    ) -> Change<Deliveries> {
+        let mut deliveries = Deliveries::default();
+        let is_pending = self.acknowledgement == Acknowledgement::Expected;
         let group = stream.group_mut(self.group).expect("it was there at this instant");
         let last_id = group.last_id();
         let (consumer, is_new) = group.see_consumer(self.consumer, self.now_ms);
@@ -88,7 +93,11 @@ impl Delivery<'_> {
                 let given =
                     stream.deliver(self.group, consumer, self.count, self.now_ms, self.acknowledgement, |entry| {
                         reply_entry(reply, &entry);
+                        if self.logs && is_pending {
+                            deliveries.pending.push(entry.id());
+                        }
                     });
+                deliveries.has_moved = given > 0;
                 reply.finish(array, given);
                 given
             }
@@ -97,7 +106,12 @@ impl Delivery<'_> {
                 let array = reply.array_deferred();
                 let given = behind.next().map_or(0, |from| {
                     stream.deliver_again(self.group, consumer, from, self.count, self.now_ms, |id, entry| match entry {
-                        Some(entry) => reply_entry(reply, &entry),
+                        Some(entry) => {
+                            reply_entry(reply, &entry);
+                            if self.logs {
+                                deliveries.pending.push(id);
+                            }
+                        }
                         None => reply_gone(reply, id),
                     })
                 });
@@ -105,10 +119,12 @@ impl Delivery<'_> {
                 given
             }
         };
+        deliveries.is_new_consumer = is_new;
         match (is_new, given) {
-            (true, _) => Change::aside(Some("xgroup-createconsumer"), ()),
-            (false, 0) => Change::nothing(()),
-            (false, _) => Change::aside(None, ()),
+            (true, 0) => Change::aside(Some("xgroup-createconsumer"), deliveries),
+            (true, _) => Change::aside(Some("xgroup-createconsumer"), deliveries).times(2),
+            (false, 0) => Change::nothing(deliveries),
+            (false, _) => Change::aside(None, deliveries),
         }
     }
 }
@@ -136,15 +152,15 @@ fn xreadgroup(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         }
     }
     let acknowledgement = if read.no_ack { Acknowledgement::Given } else { Acknowledgement::Expected };
-    let delivery = Delivery { group, consumer, count: read.count, acknowledgement, now_ms };
+    let delivery = Delivery { group, consumer, count: read.count, acknowledgement, now_ms, logs: cx.logs() };
     let mut answer = StreamsReply::default();
     let mut effect = Effect::Unchanged;
     for (key, wanted) in streams {
         let outcome = cx
             .key(key)
             .update_existing(|stream: &mut Stream| Ok(delivery.give(stream, wanted, key, &mut answer, reply)))?;
-        if let Some(((), Effect::Changed)) = outcome {
-            effect = Effect::Changed;
+        if let Some((deliveries, Effect::Verbatim)) = outcome {
+            effect = deliveries.log(&mut cx.key(key), group, consumer);
         }
     }
     if answer.finish(reply) {

@@ -17,6 +17,15 @@ pub(super) fn parse_references(args: &Args<'_>, index: usize) -> Option<Referenc
         .map(|(_, references)| references)
 }
 
+/// The word that says so, where it must be said.
+pub(super) fn word_of(references: References) -> Option<&'static str> {
+    match references {
+        References::Keep => None,
+        References::Delete => Some("DELREF"),
+        References::WaitForAcknowledgement => Some("ACKED"),
+    }
+}
+
 /// Reads `[KEEPREF | DELREF | ACKED] IDS numids id [id ...]` from argument `first` on, in any order.
 pub(super) fn parse_deletion(args: &Args<'_>, first: usize) -> Result<(References, Vec<StreamId>), CmdError> {
     let (mut references, mut ids) = (None, None);

@@ -8,15 +8,33 @@ use tenon_engine::wire::resp::Reply;
 /// The longest text of an id: twice twenty digits and what is between them.
 const ID_LEN_MAX: usize = 41;
 
+/// An id as text.
+#[derive(Clone, Copy)]
+pub(super) struct IdText {
+    text: [u8; ID_LEN_MAX],
+    len: usize,
+}
+
+impl IdText {
+    /// The text of an id.
+    pub(super) fn of(id: StreamId) -> IdText {
+        let (mut ms, mut seq) = (IntText::new(), IntText::new());
+        let (ms, seq) = (ms.format(id.ms).as_bytes(), seq.format(id.seq).as_bytes());
+        let mut text = [b'-'; ID_LEN_MAX];
+        let len = ms.len() + 1 + seq.len();
+        text[..ms.len()].copy_from_slice(ms);
+        text[ms.len() + 1..len].copy_from_slice(seq);
+        IdText { text, len }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+}
+
 /// Writes an id as a string.
 pub(super) fn reply_id(reply: &mut Reply<'_>, id: StreamId) {
-    let (mut ms, mut seq) = (IntText::new(), IntText::new());
-    let (ms, seq) = (ms.format(id.ms).as_bytes(), seq.format(id.seq).as_bytes());
-    let mut text = [b'-'; ID_LEN_MAX];
-    let end = ms.len() + 1 + seq.len();
-    text[..ms.len()].copy_from_slice(ms);
-    text[ms.len() + 1..end].copy_from_slice(seq);
-    reply.bulk(&text[..end]);
+    reply.bulk(IdText::of(id).as_bytes());
 }
 
 /// Writes an entry: its id, and its fields with their values.

@@ -1,6 +1,6 @@
 //! XTRIM: the oldest entries go.
 
-use super::trim_args::parse_trim;
+use super::trim_args::{parse_trim, words_of_trim};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx};
@@ -26,14 +26,18 @@ fn xtrim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let trimming = parse_trim(args, cx.engine())?;
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let (count, taken) = stream.trim(trimming.trim, trimming.references);
-        Ok(Change::when(count > 0, "xtrim", (count, taken)))
+        Ok(Change::when(count > 0, "xtrim", (count, taken, stream.len())).times(count as usize))
     })?;
-    let Some(((count, taken), effect)) = outcome else {
+    let Some(((count, taken, len), effect)) = outcome else {
         reply.int(0);
         return Ok(Effect::Unchanged);
     };
     let allocations = taken.allocations();
     cx.worker().discard_part(taken, allocations);
     reply.int(count as i64);
-    Ok(effect)
+    if !effect.is_change() {
+        return Ok(effect);
+    }
+    let words = ["XTRIM".into(), cx.key.into()].into_iter().chain(words_of_trim(trimming, len));
+    Ok(cx.log(&words.collect::<Vec<_>>()))
 }

@@ -1,9 +1,10 @@
 //! The options that XADD and XTRIM share: how the oldest entries go. Knows no stream.
 
 use super::id::{NewId, parse_id, parse_new_id};
-use super::references::parse_references;
+use super::references::{parse_references, word_of};
 use tenon_engine::Engine;
 use tenon_engine::args::Args;
+use tenon_engine::context::Word;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::stream::{Keep, Reach, References, Trim};
 use tenon_engine::wire::resp::number::parse_i64;
@@ -39,6 +40,13 @@ pub(super) struct AddArgs {
     /// Whether the stream is made if it is not there.
     pub(super) makes_stream: bool,
     pub(super) trimming: Option<Trimming>,
+}
+
+/// What trimming has come to, in words that trim a stream by as much again, whatever its blocks are: the oldest entries go
+/// that may, until so many are left.
+pub(super) fn words_of_trim<'a>(trimming: Trimming, count_left: u64) -> impl Iterator<Item = Word<'a>> {
+    let exactly = ["MAXLEN".into(), "=".into(), count_left.into()];
+    exactly.into_iter().chain(word_of(trimming.references).map(Word::from))
 }
 
 /// Options as far as they are read.

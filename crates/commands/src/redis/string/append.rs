@@ -39,5 +39,5 @@ fn append(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     }
     cx.notify(EventClass::STRING, "append");
     reply.int(len as i64);
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }

@@ -97,7 +97,7 @@ fn add(cx: &mut KeyCx<'_>, increment: i64, reply: &mut Reply<'_>) -> Result<Effe
     }
     cx.notify(EventClass::STRING, "incrby");
     reply.int(sum);
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }
 
 /// Adds a floating-point number.
@@ -126,11 +126,15 @@ fn incrbyfloat(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     let increment = LongDouble::parse(args.get(2)).ok_or(CmdError::NotFloat)?;
     let sum = before.checked_add(increment).ok_or(CmdError::NotFinite)?.to_text();
     let value = NewValue::Bytes(sum.as_bytes());
-    match slot {
-        Some(slot) => cx.rewrite(slot, value),
-        None => cx.store(None, value, Deadline::Clear, 0, None),
-    }
+    let slot = match slot {
+        Some(slot) => {
+            cx.rewrite(slot, value);
+            slot
+        }
+        None => cx.store_in_slot(None, value, Deadline::Clear, 0, None),
+    };
     cx.notify(EventClass::STRING, "incrbyfloat");
     reply.bulk(sum.as_bytes());
-    Ok(Effect::Changed)
+    // The sum itself: another machine might round it differently.
+    Ok(cx.log_string(slot))
 }

@@ -62,9 +62,10 @@ fn delex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         }
     };
     let removed = holds && cx.delete();
-    if removed {
-        cx.notify(EventClass::GENERIC, "del");
-    }
     reply.int(removed.into());
-    Ok(Effect::when(removed))
+    if !removed {
+        return Ok(Effect::Unchanged);
+    }
+    cx.notify(EventClass::GENERIC, "del");
+    Ok(cx.log_deleted())
 }

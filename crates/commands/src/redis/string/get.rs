@@ -95,7 +95,7 @@ fn getdel(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let entry = cx.take(slot);
     cx.worker().discard(entry);
     cx.notify(EventClass::GENERIC, "del");
-    Ok(Effect::Changed)
+    Ok(cx.log_deleted())
 }
 
 /// Reads a string and sets or takes away its expiry.
@@ -128,21 +128,23 @@ fn getex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     reply_string(value, reply);
     match (options.expire, after) {
         // A point in time that has come is the key's end; Redis looks at those that the client named only.
-        (_, Some((deadline_ms, TimeUnit::SecondsAt | TimeUnit::MillisecondsAt))) if deadline_ms <= now_ms => {
+        (_, Some((deadline_ms, TimeUnit::SecondsAt | TimeUnit::MillisecondsAt)))
+            if deadline_ms <= cx.expiry_now_ms() =>
+        {
             let entry = cx.take(slot);
             cx.worker().discard(entry);
             cx.notify(EventClass::GENERIC, "del");
-            Ok(Effect::Changed)
+            Ok(cx.log_deleted())
         }
         (_, Some((deadline_ms, _))) => {
             cx.set_deadline(slot, Some(deadline_ms));
             cx.notify(EventClass::GENERIC, "expire");
-            Ok(Effect::Changed)
+            Ok(cx.log_deadline(slot))
         }
         (Expire::Persist, None) if cx.entry(slot).deadline_ms().is_some() => {
             cx.set_deadline(slot, None);
             cx.notify(EventClass::GENERIC, "persist");
-            Ok(Effect::Changed)
+            Ok(cx.log_deadline(slot))
         }
         _ => Ok(Effect::Unchanged),
     }

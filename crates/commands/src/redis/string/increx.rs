@@ -250,22 +250,23 @@ fn store(
         expire = Deadline::Keep;
     }
     if let Deadline::At(ms) = expire
-        && is_past(Some(ms), cx.now_ms())
+        && is_past(Some(ms), cx.expiry_now_ms())
     {
         let is_deleted = cx.delete();
         if is_deleted {
             cx.notify(EventClass::GENERIC, "del");
+            return cx.log_deleted();
         }
-        return Effect::when(is_deleted);
+        return Effect::Unchanged;
     }
     let flags = slot.map_or(0, |slot| cx.entry(slot).flags());
     let event = if matches!(value, NewValue::Int(_)) { "incrby" } else { "incrbyfloat" };
-    cx.store(slot, value, expire, flags, None);
+    let slot = cx.store_in_slot(slot, value, expire, flags, None);
     cx.notify(EventClass::STRING, event);
     match expire {
         Deadline::At(_) => cx.notify(EventClass::GENERIC, "expire"),
         Deadline::Clear if has_deadline => cx.notify(EventClass::GENERIC, "persist"),
         Deadline::Clear | Deadline::Keep => {}
     }
-    Effect::Changed
+    cx.log_string(slot)
 }

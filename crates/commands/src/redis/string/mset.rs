@@ -1,11 +1,12 @@
 //! MSET, MSETNX and MSETEX: storing several strings as one.
 
 use super::options::{Accepts, Options, When};
-use super::set::store;
+use super::set::{store, store_logged};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Find, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::{Deadline, KeysCx};
+use tenon_engine::context::{Deadline, KeyCx, KeysCx};
 use tenon_engine::errors::CmdError;
+use tenon_engine::store::Slot;
 use tenon_engine::string::Text;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -26,9 +27,9 @@ pub static MSET: Command = Command {
 
 fn mset(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     check_pairs(args, "mset")?;
-    store_pairs(cx, args, 1..args.len(), Deadline::Clear);
+    store_pairs(cx, args, 1..args.len(), store_plain);
     reply.simple("OK");
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }
 
 /// Stores strings if none of the keys is there.
@@ -47,7 +48,7 @@ pub static MSETNX: Command = Command {
 
 fn msetnx(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     check_pairs(args, "msetnx")?;
-    Ok(store_pairs_when(cx, args, 1..args.len(), When::Absent, Deadline::Clear, reply))
+    Ok(Effect::when(store_pairs_when(cx, args, 1..args.len(), When::Absent, reply, store_plain)))
 }
 
 /// Stores strings with conditions and an expiry for all of them.
@@ -79,22 +80,30 @@ fn msetex(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     let options = Options::parse(args, end, Accepts::MSetEx)?;
     let deadline = options.expire.deadline(cx.now_ms(), "msetex")?;
-    Ok(store_pairs_when(cx, args, FIRST..end, options.when, deadline, reply))
+    let holds = store_pairs_when(cx, args, FIRST..end, options.when, reply, |cx, slot, text| {
+        let _all_alike = store_logged(cx, slot, text, deadline);
+    });
+    Ok(if holds { Effect::As } else { Effect::Unchanged })
 }
 
 fn check_pairs(args: &Args<'_>, command: &str) -> Result<(), CmdError> {
     if args.len() % 2 == 1 { Ok(()) } else { Err(CmdError::Arity(command.to_owned())) }
 }
 
-/// Stores the pairs if all or none of their keys are there, as `when` says, and answers whether it did.
+/// Stores a string that the command as it came says enough of.
+fn store_plain(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>) {
+    store(cx, slot, text, Deadline::Clear);
+}
+
+/// Stores the pairs with `store_one` if all or none of their keys are there, as `when` says, and answers whether it did.
 fn store_pairs_when(
     cx: &mut KeysCx<'_>,
     args: &Args<'_>,
     pairs: std::ops::Range<usize>,
     when: When<'_>,
-    deadline: Deadline,
     reply: &mut Reply<'_>,
-) -> Effect {
+    store_one: impl FnMut(&mut KeyCx<'_>, Option<Slot>, Text<'_>),
+) -> bool {
     let wanted = match when {
         When::Always | When::If(_) => None,
         When::Absent => Some(false),
@@ -103,16 +112,21 @@ fn store_pairs_when(
     let holds =
         wanted.is_none_or(|wanted| pairs.clone().step_by(2).all(|at| cx.key(args.get(at)).find().is_some() == wanted));
     if holds {
-        store_pairs(cx, args, pairs, deadline);
+        store_pairs(cx, args, pairs, store_one);
     }
     reply.int(holds.into());
-    Effect::when(holds)
+    holds
 }
 
-fn store_pairs(cx: &mut KeysCx<'_>, args: &Args<'_>, pairs: std::ops::Range<usize>, deadline: Deadline) {
+fn store_pairs(
+    cx: &mut KeysCx<'_>,
+    args: &Args<'_>,
+    pairs: std::ops::Range<usize>,
+    mut store_one: impl FnMut(&mut KeyCx<'_>, Option<Slot>, Text<'_>),
+) {
     for at in pairs.step_by(2) {
         let mut cx = cx.key(args.get(at));
         let slot = cx.find();
-        let _ = store(&mut cx, slot, Text::of_arg(args, at + 1), deadline);
+        store_one(&mut cx, slot, Text::of_arg(args, at + 1));
     }
 }

@@ -106,7 +106,7 @@ fn setrange(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     };
     cx.notify(EventClass::STRING, "setrange");
     reply.int(len as i64);
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ fn set(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Eff
     cx.set(Text::of_arg(args, 2).into_value(), Deadline::Clear);
     cx.notify(EventClass::STRING, "set");
     reply.ok();
-    Ok(Effect::Changed)
+    Ok(Effect::Verbatim)
 }
 
 fn set_with_options(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
@@ -67,27 +67,46 @@ fn set_with_options(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) 
         (false, true) => reply.ok(),
         (false, false) => reply.null(),
     }
-    Ok(if holds { store(cx, slot, Text::of_arg(args, 2), deadline) } else { Effect::Unchanged })
+    Ok(if holds { store_logged(cx, slot, Text::of_arg(args, 2), deadline) } else { Effect::Unchanged })
+}
+
+/// What storing a string has come to.
+pub(super) enum Stored {
+    /// It is there.
+    At(Slot),
+    /// Its time has passed already: the key is gone.
+    Removed,
+    /// As before, there being no key.
+    Nothing,
+}
+
+/// Stores a string as `store` does, and puts down what the key has then, whatever led to it.
+pub(super) fn store_logged(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, deadline: Deadline) -> Effect {
+    match store(cx, slot, text, deadline) {
+        Stored::At(slot) => cx.log_string(slot),
+        Stored::Removed => cx.log_deleted(),
+        Stored::Nothing => Effect::Unchanged,
+    }
 }
 
 /// Stores a string in a slot that was just found, or as a new key; one whose time has passed already is removed.
-pub(super) fn store(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, deadline: Deadline) -> Effect {
+pub(super) fn store(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, deadline: Deadline) -> Stored {
     if let Deadline::At(ms) = deadline
-        && is_past(Some(ms), cx.now_ms())
+        && is_past(Some(ms), cx.expiry_now_ms())
     {
-        let effect = Effect::when(cx.delete());
+        let stored = if cx.delete() { Stored::Removed } else { Stored::Nothing };
         // Redis stores it, and removes it soon after.
         cx.notify(EventClass::STRING, "set");
         cx.notify(EventClass::GENERIC, "expire");
         cx.notify(EventClass::EXPIRED, "expired");
-        return effect;
+        return stored;
     }
-    cx.store(slot, text.into_value(), deadline, 0, None);
+    let slot = cx.store_in_slot(slot, text.into_value(), deadline, 0, None);
     cx.notify(EventClass::STRING, "set");
     if matches!(deadline, Deadline::At(_)) {
         cx.notify(EventClass::GENERIC, "expire");
     }
-    Effect::Changed
+    Stored::At(slot)
 }
 
 /// Stores a string if the key is not there.
@@ -110,7 +129,8 @@ fn setnx(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         return Ok(Effect::Unchanged);
     }
     reply.int(1);
-    Ok(store(cx, None, Text::of_arg(args, 2), Deadline::Clear))
+    store(cx, None, Text::of_arg(args, 2), Deadline::Clear);
+    Ok(Effect::Verbatim)
 }
 
 /// Stores a string with an expiry in seconds.
@@ -161,7 +181,7 @@ fn set_for(
     let deadline = expire.deadline(cx.now_ms(), command)?;
     let slot = cx.find();
     reply.ok();
-    Ok(store(cx, slot, Text::of_arg(args, 3), deadline))
+    Ok(store_logged(cx, slot, Text::of_arg(args, 3), deadline))
 }
 
 /// Stores a string and answers the one before.
@@ -182,5 +202,6 @@ fn getset(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let slot = cx.find_for_read();
     let before = slot.map(|slot| cx.string(slot)).transpose()?;
     reply_optional(before, reply);
-    Ok(store(cx, slot, Text::of_arg(args, 2), Deadline::Clear))
+    store(cx, slot, Text::of_arg(args, 2), Deadline::Clear);
+    Ok(Effect::Verbatim)
 }

@@ -235,7 +235,7 @@ pub(in crate::redis) fn add<'a>(
                 return Err(error);
             }
         }
-        Ok(Change::when(added + changed > 0, event, ()))
+        Ok(Change::when(added + changed > 0, event, ()).times((added + changed) as usize))
     })?;
     match (options.arithmetic, last) {
         (Arithmetic::Set, _) => reply.int(if options.counted == Counted::Changed { added + changed } else { added }),

@@ -1,6 +1,6 @@
 //! BZPOPMIN, BZPOPMAX and BZMPOP: taking members off sorted sets that may have to come first.
 
-use super::pop::{Multiple, take_off};
+use super::pop::{Multiple, log_pop, take_off};
 use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
 use tenon_engine::blocking::{Outcome, Timeout, Wait};
@@ -76,11 +76,11 @@ fn pop(cx: &mut KeysCx<'_>, args: &Args<'_>, direction: Direction, reply: &mut R
         cx.collection::<Zset>(slot)?;
         reply.array(3);
         reply.bulk(key);
-        let effect = take_off(&mut cx, slot, 1, direction, |member, score| {
+        let _taken = take_off(&mut cx, slot, 1, direction, |member, score| {
             bulk_item(reply, member);
             reply.double(score);
         })?;
-        return Ok(Outcome::Done(effect));
+        return Ok(Outcome::Done(log_pop(&mut cx, direction, None)));
     }
     Ok(Outcome::Wait(Wait::new(timeout, 1..last, ValueType::Zset)))
 }

@@ -116,7 +116,9 @@ pub(super) fn take_off(
     let zset = cx.collection::<Zset>(slot)?;
     if count == zset.len() {
         zset.for_each_in(0..count, direction, visit);
-        return Ok(cx.take_collection::<Zset>(slot, event));
+        let effect = cx.take_collection::<Zset>(slot, event);
+        cx.count_changes(count as i64 - 1);
+        return Ok(effect);
     }
     let outcome = cx.update_existing(|zset: &mut Zset| {
         let len = zset.view().len();
@@ -125,9 +127,22 @@ pub(super) fn take_off(
             Direction::Descending => len - count..len,
         };
         zset.remove_ranks(ranks, direction, &mut visit);
-        Ok(Change::when(count > 0, event, ()))
+        Ok(Change::when(count > 0, event, ()).times(count))
     })?;
     Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
+}
+
+/// Puts down that so many members, or one, were taken off the sorted set.
+pub(super) fn log_pop(cx: &mut KeyCx<'_>, direction: Direction, count: Option<usize>) -> Effect {
+    let key = cx.key;
+    let name = match direction {
+        Direction::Ascending => "ZPOPMIN",
+        Direction::Descending => "ZPOPMAX",
+    };
+    match count {
+        None => cx.log(&[name.into(), key.into()]),
+        Some(count) => cx.log(&[name.into(), key.into(), (count as u64).into()]),
+    }
 }
 
 /// What ZMPOP and BZMPOP are asked for.
@@ -162,12 +177,12 @@ impl Multiple {
             reply.array(2);
             reply.bulk(key);
             reply.array(count);
-            let effect = take_off(&mut cx, slot, count, self.side, |member, score| {
+            let _taken = take_off(&mut cx, slot, count, self.side, |member, score| {
                 reply.array(2);
                 bulk_item(reply, member);
                 reply.double(score);
             })?;
-            return Ok(Some(effect));
+            return Ok(Some(log_pop(&mut cx, self.side, Some(count))));
         }
         Ok(None)
     }

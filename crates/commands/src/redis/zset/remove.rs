@@ -30,7 +30,7 @@ pub static ZREM: Command = Command {
 fn zrem(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let outcome = cx.update_existing(|zset: &mut Zset| {
         let removed = args.from(2).filter(|member| zset.remove(member).is_some()).count();
-        Ok(Change::when(removed > 0, "zrem", removed))
+        Ok(Change::when(removed > 0, "zrem", removed).times(removed))
     })?;
     let (removed, effect) = outcome.unwrap_or((0, Effect::Unchanged));
     reply.int(removed as i64);
@@ -108,12 +108,14 @@ fn remove_range(
     let ranks = ranks_of(zset);
     reply.int(ranks.len() as i64);
     if ranks.len() == zset.len() {
-        return Ok(cx.take_collection::<Zset>(slot, event));
+        let effect = cx.take_collection::<Zset>(slot, event);
+        cx.count_changes(ranks.len() as i64 - 1);
+        return Ok(effect);
     }
     let outcome = cx.update_existing(|zset: &mut Zset| {
-        let changes = !ranks.is_empty();
+        let removed = ranks.len();
         zset.remove_ranks(ranks, Direction::Ascending, |_, _| ());
-        Ok(Change::when(changes, event, ()))
+        Ok(Change::when(removed > 0, event, ()).times(removed))
     })?;
     Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
 }

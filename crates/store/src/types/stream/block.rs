@@ -116,7 +116,7 @@ impl Block {
     }
 
     /// Bytes of memory beside the block itself.
-    pub(super) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.bytes.capacity()
     }
 

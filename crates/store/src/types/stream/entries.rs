@@ -83,6 +83,12 @@ impl Entries {
         self.sealed.values().chain(&self.tail)
     }
 
+    /// The blocks from the one with this first id on, in order.
+    pub(super) fn blocks_from(&self, first: StreamId) -> impl Iterator<Item = &Block> {
+        let tail = self.tail.as_ref().filter(|tail| tail.first() >= first);
+        self.sealed.range(first..).map(|(_, block)| block).chain(tail)
+    }
+
     /// Adds an entry, whose id is higher than that of any entry before.
     pub(super) fn append<'f>(
         &mut self,

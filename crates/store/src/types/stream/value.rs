@@ -263,6 +263,11 @@ impl Stream {
         self.entries.blocks()
     }
 
+    /// The blocks from the one with this first id on, in order.
+    pub fn blocks_from(&self, first: StreamId) -> impl Iterator<Item = &Block> {
+        self.entries.blocks_from(first)
+    }
+
     /// Begins a block with this first id, which is higher than all before, and the names that most entries have.
     pub fn begin_block<'f>(&mut self, first: StreamId, names: impl ExactSizeIterator<Item = &'f [u8]>) {
         self.entries.push_block(Block::with_fields(first, names));

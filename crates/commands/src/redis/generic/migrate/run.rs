@@ -117,8 +117,10 @@ impl Round {
         let content =
             cx.engine.with_key(cx.worker, self.database, hash, &key, |cx: &mut KeyCx<'_>| match Content::of(cx) {
                 Some(now) if now.is_as(&sent) => {
+                    cx.hand_over();
                     cx.delete();
                     cx.notify(EventClass::GENERIC, "del");
+                    let _appended = cx.log_deleted();
                     None
                 }
                 Some(now) => Some(now),

@@ -264,6 +264,9 @@ fn store(
             with_named(cx, pattern, element, |named| push(&named.map(Named::into_vec).unwrap_or_default()));
         }
     }
-    reply.int(list.len() as i64);
-    Ok(cx.key(target).replace_with("sortstore", list))
+    let len = list.len() as i64;
+    reply.int(len);
+    let effect = cx.key(target).replace_with("sortstore", list);
+    cx.key(target).count_changes((len - 1).max(0));
+    Ok(effect)
 }

@@ -1,0 +1,129 @@
+//! The command line: a subcommand for each experiment, made from the experiments' table. Knows not what they measure.
+
+use crate::experiments::{ALL, Experiment};
+use crate::report;
+use crate::results::Record;
+use crate::session::{Interrupt, Options, Session};
+use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use std::path::PathBuf;
+
+const SUITE: &str = "suite";
+const REPORT: &str = "report";
+const OUT: &str = "out";
+
+/// The whole command line.
+pub fn command() -> Command {
+    let mut command = Command::new("tenon-bench")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Measures Tenon, Redis, Valkey and Memcached on the same work")
+        .subcommand_required(true)
+        .arg_required_else_help(true);
+    for experiment in ALL {
+        let about = format!("{}: {}", experiment.title, experiment.summary);
+        // The options bring a text of their own, which must not stand.
+        let subcommand = Options::augment_args(Command::new(experiment.name));
+        command = command.subcommand(subcommand.about(experiment.title).long_about(about));
+    }
+    let suite = Options::augment_args(Command::new(SUITE)).about("Runs every experiment, then writes the report");
+    let suite = suite.long_about(None);
+    let report = Command::new(REPORT).about("Writes report.html and report.md from the results").arg(
+        Arg::new(OUT).long(OUT).value_name("DIR").help("Where the results are").default_value("tenon-bench-results"),
+    );
+    command.subcommand(suite).subcommand(report)
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// When nothing can be measured, when it was interrupted, and when a run failed its own check.
+pub fn run(matches: &ArgMatches) -> Result<()> {
+    let (name, matches) = matches.subcommand().context("a subcommand is required")?;
+    if name == REPORT {
+        let directory: &String = matches.get_one(OUT).context("the directory has a default")?;
+        return write_report(&PathBuf::from(directory));
+    }
+    let options = Options::from_arg_matches(matches)?;
+    let interrupt = Interrupt::listen()?;
+    crate::machine::process::raise_open_files();
+    if name != SUITE {
+        let experiment = ALL.iter().find(|experiment| experiment.name == name).context("the experiment is known")?;
+        return fail_if(measure(experiment, &options, &interrupt)?);
+    }
+    let mut failures = 0;
+    for experiment in ALL {
+        failures += measure(experiment, &options, &interrupt)?;
+    }
+    write_report(&options.out)?;
+    fail_if(failures)
+}
+
+/// Runs one experiment and prints its results; how many runs failed their own check.
+fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<usize> {
+    let mut session = Session::open(options.clone(), interrupt.clone(), experiment.name, experiment.axes)?;
+    let ran = (experiment.run)(&mut session);
+    let (records, failures) = session.finish();
+    ran?;
+    print(experiment, &records, options)?;
+    Ok(failures)
+}
+
+fn print(experiment: &Experiment, records: &[Record], options: &Options) -> Result<()> {
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(records)?);
+    } else {
+        println!("{}", report::section(experiment, records));
+    }
+    Ok(())
+}
+
+fn write_report(directory: &std::path::Path) -> Result<()> {
+    for path in report::write(directory)? {
+        eprintln!("{}", path.display());
+    }
+    Ok(())
+}
+
+fn fail_if(failures: usize) -> Result<()> {
+    if failures > 0 {
+        bail!("{failures} runs failed their own check");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn options_are_read_and_wrong_ones_refused() {
+        let read = |words: &[&str]| {
+            let matches = command().try_get_matches_from([&["tenon-bench"], words].concat());
+            matches.and_then(|matches| Options::from_arg_matches(matches.subcommand().expect("required").1))
+        };
+        let options =
+            read(&["ycsb", "--quick", "--peers", "tenon,redis-server", "--workloads", "a,WC", "--server-cpus", "0-1"]);
+        let options = options.expect("all are known");
+        assert!(options.quick && options.peers.len() == 2 && options.workloads[1].name == "WC");
+        assert_eq!(options.server_cpus.expect("given").0, [0, 1]);
+        for wrong in [
+            &["latency", "--rounds", "0"][..],
+            &["latency", "--seconds", "0"],
+            &["latency", "--seconds", "-1"],
+            &["latency", "--target", "http://x"],
+            &["latency", "--protocols", "smtp"],
+            &["latency", "--connections", "0"],
+            &["load", "--rates", "0"],
+            &["load", "--arrivals", "never"],
+            &["ycsb", "--workloads", "G"],
+            &["unknown"],
+        ] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

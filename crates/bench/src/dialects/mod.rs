@@ -1,0 +1,15 @@
+//! The languages as bytes: requests written, replies found and read. Know no socket.
+
+mod binary;
+mod dialect;
+mod lines;
+mod meta;
+mod resp;
+mod text;
+
+pub use binary::Binary;
+pub use dialect::{Dialect, Each, Read};
+pub use lines::refused;
+pub use meta::Meta;
+pub use resp::{Resp, read_length, write_bulk, write_head};
+pub use text::Text;

@@ -1,0 +1,111 @@
+//! What an experiment declares. Knows none.
+
+use crate::session::Session;
+use anyhow::Result;
+
+/// One experiment.
+#[derive(Debug)]
+pub struct Experiment {
+    /// What it is called by.
+    pub name: &'static str,
+    /// Its heading in a report.
+    pub title: &'static str,
+    /// One sentence on what is measured.
+    pub summary: &'static str,
+    /// Which study it comes from.
+    pub study: &'static str,
+    /// What its cases differ in, in the order of the table's columns.
+    pub axes: &'static [&'static str],
+    /// What its table shows.
+    pub figures: &'static [Figure],
+    /// What its report draws.
+    pub plots: &'static [Plot],
+    /// What the study published. Its machine was another: only shape and ratios are to be compared.
+    pub published: &'static [Published],
+    /// Measures everything.
+    pub run: fn(&mut Session) -> Result<()>,
+}
+
+/// A column of figures.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Its name in the results.
+    pub name: &'static str,
+    /// Its heading, with its unit.
+    pub heading: &'static str,
+}
+
+/// How an axis is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Evenly, from 0.
+    Linear,
+    /// By powers of ten.
+    Log,
+}
+
+/// A drawing. There is one for each of the cases that differ in other axes.
+#[derive(Clone, Copy, Debug)]
+pub enum Plot {
+    /// A line for each server and language.
+    Lines {
+        /// What the drawing shows.
+        title: &'static str,
+        /// The axis of the cases that goes to the right.
+        x: &'static str,
+        /// How it is divided.
+        x_scale: Scale,
+        /// The figure that goes up.
+        y: Figure,
+        /// How it is divided.
+        y_scale: Scale,
+    },
+    /// A group of bars for each case.
+    Bars {
+        /// What the drawing shows.
+        title: &'static str,
+        /// The axis of the cases that there is a drawing for each place of, if any.
+        each: Option<&'static str>,
+        /// The figure that goes up.
+        y: Figure,
+    },
+    /// A line for each server over time.
+    Series {
+        /// What the drawing shows.
+        title: &'static str,
+        /// The series' name, and its heading.
+        y: Figure,
+        /// Seconds from one point to the next.
+        step_s: f64,
+    },
+}
+
+/// A published figure.
+#[derive(Clone, Copy, Debug)]
+pub struct Published {
+    /// What was measured.
+    pub what: &'static str,
+    /// What came out.
+    pub figure: &'static str,
+}
+
+/// Operations a second.
+pub const OPS: Figure = Figure { name: "ops_s", heading: "op/s" };
+/// The mean latency.
+pub const MEAN: Figure = Figure { name: "mean_us", heading: "mean µs" };
+/// The median latency.
+pub const P50: Figure = Figure { name: "p50_us", heading: "p50 µs" };
+/// The 99th percentile of the latency.
+pub const P99: Figure = Figure { name: "p99_us", heading: "p99 µs" };
+/// The 99.9th percentile of the latency.
+pub const P999: Figure = Figure { name: "p999_us", heading: "p99.9 µs" };
+/// The longest latency.
+pub const MAX: Figure = Figure { name: "max_us", heading: "max µs" };
+/// CPU time of the server an operation.
+pub const SERVER_CPU: Figure = Figure { name: "server_cpu_us", heading: "server CPU µs/op" };
+/// The part of it in the kernel.
+pub const SERVER_SYSTEM: Figure = Figure { name: "server_system_us", heading: "of it system µs/op" };
+/// CPU time of the client an operation.
+pub const CLIENT_CPU: Figure = Figure { name: "client_cpu_us", heading: "client CPU µs/op" };
+/// The busiest client thread's share of its core.
+pub const CLIENT_BUSY: Figure = Figure { name: "client_busy", heading: "client busy" };

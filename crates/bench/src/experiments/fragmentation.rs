@@ -1,0 +1,119 @@
+//! `fragmentation`: a cache that is full, and values that change their length.
+
+use super::experiment::{Experiment, Figure, OPS, P99, Plot, SERVER_CPU};
+use super::plain::{OPERATION, PROTOCOL, case, protocol, speaks};
+use crate::generators::{Distribution, Inserted, KeyChooser};
+use crate::machine::process::resident_bytes;
+use crate::peers::{Family, Settings};
+use crate::results::Case;
+use crate::session::{Contender, Named, Reading, Running, Session, Shape};
+use crate::values::{Lengths, Values};
+use crate::workloads::{Keys, Misses, Mix, Spec};
+use anyhow::{Context, Result};
+use std::sync::Arc;
+
+const PHASE: &str = OPERATION;
+const OVER: Figure = Figure { name: "memory_over_limit", heading: "memory / limit" };
+const HITS: Figure = Figure { name: "hit_ratio", heading: "hit ratio" };
+
+/// The value sizes of each phase. The keys are others in each, so that the old ones must make room.
+static PHASES: [(&str, Lengths); 4] = [
+    ("100 to 300 bytes", Lengths { min: 100, max: 300 }),
+    ("then 1 to 3 KB", Lengths { min: 1_000, max: 3_000 }),
+    ("then 60 to 180 bytes", Lengths { min: 60, max: 180 }),
+    ("then 300 to 900 bytes", Lengths { min: 300, max: 900 }),
+];
+
+/// A full cache whose values change.
+pub static FRAGMENTATION: Experiment = Experiment {
+    name: "fragmentation",
+    title: "A full cache whose values change their length",
+    summary: "A server with a memory limit serves gets by Zipf's law and is given what it misses; then the values become \
+              longer, shorter, longer. The keys of each phase would fill it twice.",
+    study: "what the studies wished for",
+    axes: &[PROTOCOL, PHASE],
+    figures: &[HITS, OVER, OPS, P99, SERVER_CPU],
+    plots: &[
+        Plot::Bars { title: "Hit ratio", each: Some(PROTOCOL), y: HITS },
+        Plot::Bars { title: "Resident memory over the limit", each: Some(PROTOCOL), y: OVER },
+    ],
+    published: &[],
+    run,
+};
+
+fn run(session: &mut Session) -> Result<()> {
+    let started: Vec<Contender> =
+        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    // One run of a server passes through all phases; each is kept as a case of its own, so a server lives as long as the
+    // phases of its round.
+    let limit: u64 = session.scaled(16 << 20, 128 << 20);
+    for protocol in session.all_protocols() {
+        for contender in &started {
+            for round in 0..session.rounds() {
+                if !speaks(session, contender, &case(protocol, "")) {
+                    continue;
+                }
+                let settings =
+                    Settings { memory_bytes: Some(limit), eviction: eviction(contender), ..session.settings() };
+                session.progress.add_steps(PHASES.len());
+                let server = session.start(contender, &settings).with_context(|| contender.name())?;
+                for (index, (name, lengths)) in PHASES.iter().enumerate() {
+                    let case = case(protocol, name);
+                    session.one(contender, &case, round, |session| {
+                        phase(session, &server, &case, *lengths, limit, index as u64, round)
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What each evicts by: all are asked for their own best general policy.
+fn eviction(contender: &Contender) -> Option<&'static str> {
+    match contender {
+        Contender::Program(program) if program.family == Family::Memcached => None,
+        _ => Some("allkeys-lru"),
+    }
+}
+
+fn phase(
+    session: &Session,
+    server: &Running,
+    case: &Case,
+    lengths: Lengths,
+    limit: u64,
+    index: u64,
+    round: u64,
+) -> Result<Reading> {
+    let mean = (lengths.min + lengths.max) as u64 / 2;
+    let keys = 2 * limit / mean;
+    let chooser = KeyChooser::new(Distribution::Zipfian(0.99), &Arc::new(Inserted::new(keys)), 0);
+    let values = Values::new(lengths.max);
+    let shape = session.usual_shape(16);
+    let spec = |seed: u64| {
+        let (chooser, values) = (chooser.clone(), values.clone());
+        move |thread: usize| Spec {
+            mix: Mix::GET,
+            keys: Keys::Chosen(chooser.clone()),
+            // No key is one of the phases before: their values must make room.
+            first: index << 32,
+            values: values.clone(),
+            lengths,
+            expire_s: 0,
+            keys_a_get: 1,
+            misses: Misses::Fill,
+            seed: seed << 32 | thread as u64,
+        }
+    };
+    // It is filled first: as many requests as keys.
+    let fill = Shape { until: crate::load::Until::Operations(keys), ..shape };
+    session.key_value(server, protocol(case)?, &fill, spec(8 * round + 2 * index))?;
+    let (measured, tally) = session.key_value(server, protocol(case)?, &shape, spec(8 * round + 2 * index + 1))?;
+    let resident = resident_bytes(server.pid().context("a started server has a process")?)?;
+    let gets = (tally.hits + tally.misses).max(1) as f64;
+    Ok(measured
+        .reading()
+        .figure("hit_ratio", tally.hits as f64 / gets)
+        .figure("memory_over_limit", resident as f64 / limit as f64))
+}

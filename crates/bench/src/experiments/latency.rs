@@ -1,0 +1,34 @@
+//! `latency`: one client that waits for each reply.
+
+use super::experiment::{CLIENT_CPU, Experiment, MAX, MEAN, P50, P99, P999, Plot, Published, SERVER_CPU};
+use super::plain::{OPERATION, PROTOCOL, Stock, case, speaks};
+use crate::session::{Session, Shape};
+use anyhow::Result;
+
+/// One connection, one request at a time.
+pub static LATENCY: Experiment = Experiment {
+    name: "latency",
+    title: "Latency of one client",
+    summary: "One connection gets and sets values of 32 bytes, one request at a time.",
+    study: "the memtier studies",
+    axes: &[PROTOCOL, OPERATION],
+    figures: &[MEAN, P50, P99, P999, MAX, SERVER_CPU, CLIENT_CPU],
+    plots: &[Plot::Bars { title: "Mean latency, one connection", each: None, y: MEAN }],
+    published: &[
+        Published { what: "SET, one connection, 32 bytes", figure: "Redis 5.5 % slower than Memcached" },
+        Published { what: "GET, one connection, 32 bytes", figure: "Redis 6 % slower than Memcached" },
+    ],
+    run,
+};
+
+fn run(session: &mut Session) -> Result<()> {
+    let stock = Stock::short(session.keys());
+    let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+    let protocols = session.all_protocols();
+    let cases: Vec<_> =
+        protocols.into_iter().flat_map(|protocol| ["get", "set"].map(|verb| case(protocol, verb))).collect();
+    session.grid(&servers, &cases, speaks, |session, server, case, round| {
+        let shape = Shape { connections: 1, threads: 1, ..session.usual_shape(1) };
+        Ok(stock.measure(session, server, case, &shape, round)?.reading())
+    })
+}

@@ -1,0 +1,65 @@
+//! `load`: what latency becomes as more is asked of a server, in an open loop.
+
+use super::experiment::{Experiment, Figure, MEAN, OPS, P50, P99, P999, Plot, Published, SERVER_CPU, Scale};
+use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
+use crate::load::Pace;
+use crate::session::{Session, Shape};
+use anyhow::Result;
+
+const OFFERED: &str = "offered op/s";
+const CORES: Figure = Figure { name: "server_cores", heading: "server cores" };
+const UNSENT: Figure = Figure { name: "unsent", heading: "never sent" };
+
+/// Requests that are waiting on one connection at most. An open loop needs room for those that come while others wait.
+const PIPELINE: usize = 16;
+
+/// Latency against offered load.
+pub static LOAD: Experiment = Experiment {
+    name: "load",
+    title: "Latency against offered load",
+    summary: "Operations are due at a rate, whether or not earlier ones are answered; their latency counts from then.",
+    study: "the memtier studies; ULB",
+    axes: &[PROTOCOL, OPERATION, OFFERED],
+    figures: &[OPS, MEAN, P50, P99, P999, CORES, SERVER_CPU, UNSENT],
+    plots: &[
+        Plot::Lines {
+            title: "99th percentile of the latency against offered load",
+            x: OFFERED,
+            x_scale: Scale::Log,
+            y: P99,
+            y_scale: Scale::Log,
+        },
+        Plot::Lines {
+            title: "The server's cores in use",
+            x: OFFERED,
+            x_scale: Scale::Log,
+            y: CORES,
+            y_scale: Scale::Linear,
+        },
+    ],
+    published: &[
+        Published { what: "Highest load with p99 under 1 ms, Memcached, 6 cores", figure: "550,000 op/s at 0.45 ms" },
+        Published { what: "Highest load with p99 under 1 ms, six Redis, 6 cores", figure: "500,000 op/s at 0.52 ms" },
+    ],
+    run,
+};
+
+const RATES: [u64; 7] = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000];
+const RATES_QUICK: [u64; 3] = [5_000, 20_000, 80_000];
+
+fn run(session: &mut Session) -> Result<()> {
+    let stock = Stock::short(session.keys());
+    let usual = session.scaled(&RATES_QUICK[..], &RATES[..]);
+    let rates = if session.options.rates.is_empty() { usual.to_vec() } else { session.options.rates.clone() };
+    let mut cases = Vec::new();
+    for protocol in session.all_protocols() {
+        cases.extend(rates.iter().map(|rate| case(protocol, MIXED).number(OFFERED, *rate as f64)));
+    }
+    let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+    session.grid(&servers, &cases, speaks, |session, server, case, round| {
+        let rate = case.quantity(OFFERED).unwrap_or(1.0);
+        let pace = Pace::Open { rate, arrivals: session.options.arrivals };
+        let shape = Shape { pace, ..session.usual_shape(PIPELINE) };
+        Ok(stock.measure(session, server, case, &shape, round)?.reading())
+    })
+}

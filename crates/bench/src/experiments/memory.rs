@@ -1,0 +1,75 @@
+//! `memory`: what a key costs beside its own bytes.
+
+use super::experiment::{Experiment, Figure, Plot, Published};
+use crate::key::Key;
+use crate::machine::process::resident_bytes;
+use crate::results::Case;
+use crate::session::{Contender, Named, Reading, Session};
+use crate::values::{Lengths, Values};
+use anyhow::{Context, Result};
+use std::time::Duration;
+
+const KEYS: &str = "keys";
+const VALUE: &str = "value bytes";
+const EXPIRY: &str = "expiry";
+const OVERHEAD: Figure = Figure { name: "overhead_bytes_key", heading: "bytes a key over key + value" };
+
+/// Resident memory against the bytes stored.
+pub static MEMORY: Experiment = Experiment {
+    name: "memory",
+    title: "Memory",
+    summary: "A fresh server is filled; its resident memory is read before and after, once it has settled.",
+    study: "the memtier studies; Waterloo",
+    axes: &[KEYS, VALUE, EXPIRY],
+    figures: &[
+        Figure { name: "grown_mb", heading: "grown by MB" },
+        OVERHEAD,
+        Figure { name: "overhead_share", heading: "over key + value" },
+        Figure { name: "empty_mb", heading: "empty MB" },
+    ],
+    plots: &[Plot::Bars { title: "Bytes a key over key and value", each: Some(EXPIRY), y: OVERHEAD }],
+    published: &[
+        Published { what: "Redis, 10 k, 100 k and 1 M keys", figure: "0.78, 7.46 and 72.4 MB" },
+        Published { what: "Memcached, 10 k, 100 k and 1 M keys", figure: "0.67, 6.87 and 49.6 MB" },
+        Published { what: "Memcached, 10.2 GB of records", figure: "10,876 MB, 6.6 % over" },
+        Published { what: "Redis, 10.2 GB of records", figure: "14,740 MB, 44.5 % over" },
+    ],
+    run,
+};
+
+/// A day: nothing expires meanwhile.
+const EXPIRE_S: u32 = 86_400;
+
+fn run(session: &mut Session) -> Result<()> {
+    let keys = session.keys() as f64;
+    let case =
+        |keys: f64, len: f64, expiry: &str| Case::new().number(KEYS, keys).number(VALUE, len).word(EXPIRY, expiry);
+    let mut cases = vec![case(keys / 100.0, 32.0, "no"), case(keys / 10.0, 32.0, "no")];
+    for len in [8.0, 32.0, 100.0, 1_000.0] {
+        cases.extend(["no", "yes"].map(|expiry| case(keys, len, expiry)));
+    }
+    // The memory of a server that somebody else has filled says nothing.
+    let started: Vec<Contender> =
+        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    // In one language: what is stored does not know how it came.
+    session.grid(&started, &cases, |session, contender, _| !session.protocols(contender).is_empty(), filled)
+}
+
+fn filled(session: &Session, contender: &Contender, case: &Case, _round: u64) -> Result<Reading> {
+    let quantity = |axis: &str| case.quantity(axis).context("the case has its quantities");
+    let (keys, len) = (quantity(KEYS)?.max(1.0) as u64, quantity(VALUE)? as usize);
+    let expire_s = if case.at(EXPIRY).is_some_and(|point| point.to_string() == "yes") { EXPIRE_S } else { 0 };
+    let server = session.start(contender, &session.settings())?;
+    let pid = server.pid().with_context(|| format!("{} has no process here", contender.name()))?;
+    let empty = resident_bytes(pid)? as f64;
+    session.fill(&server, keys, &Values::new(len), Lengths::fixed(len), expire_s)?;
+    // Redis finishes its rehash in it, and all give back what they only needed for a moment.
+    session.interrupt.sleep(Duration::from_millis(session.scaled(500, 1_500)))?;
+    let grown = resident_bytes(pid)? as f64 - empty;
+    let stored = keys as f64 * (Key::PLAIN_LEN + len) as f64;
+    Ok(Reading::default()
+        .figure("grown_mb", grown / 1e6)
+        .figure("empty_mb", empty / 1e6)
+        .figure("overhead_bytes_key", (grown - stored) / keys as f64)
+        .figure("overhead_share", grown / stored - 1.0))
+}

@@ -1,0 +1,42 @@
+//! The experiments. Each declares its name, its axes, its figures and plots beside its code.
+
+mod eviction;
+mod experiment;
+mod expiry;
+mod fragmentation;
+mod latency;
+mod load;
+mod memory;
+mod page;
+mod persistence;
+mod plain;
+mod records;
+mod recovery;
+mod scalability;
+mod sizes;
+mod skew;
+mod throughput;
+mod weblog;
+mod ycsb;
+
+pub use experiment::{Experiment, Figure, Plot, Published, Scale};
+pub use page::page;
+
+/// All of them, in the order of the report.
+pub static ALL: [&Experiment; 15] = [
+    &latency::LATENCY,
+    &throughput::THROUGHPUT,
+    &load::LOAD,
+    &scalability::SCALABILITY,
+    &sizes::SIZES,
+    &skew::SKEW,
+    &memory::MEMORY,
+    &ycsb::YCSB,
+    &records::RECORDS_EXPERIMENT,
+    &weblog::WEBLOG,
+    &eviction::EVICTION,
+    &fragmentation::FRAGMENTATION,
+    &expiry::EXPIRY,
+    &persistence::PERSISTENCE,
+    &recovery::RECOVERY,
+];

@@ -1,0 +1,110 @@
+//! What the experiments on plain values share: the cases by language and operation, and the loads behind them. Knows no
+//! experiment's sizes.
+
+use crate::generators::{Distribution, Inserted, KeyChooser};
+use crate::results::Case;
+use crate::session::{Measured, Named, Running, Session, Shape};
+use crate::target::Protocol;
+use crate::values::{Lengths, Values};
+use crate::workloads::{Keys, Misses, Mix, Spec};
+use anyhow::{Context, Result};
+use std::sync::Arc;
+
+/// The axis of languages.
+pub const PROTOCOL: &str = "protocol";
+/// The axis of operations.
+pub const OPERATION: &str = "operation";
+
+/// Bytes of the values where the studies do not vary them.
+pub const VALUE_LEN: usize = 32;
+
+/// Of one language and operation.
+pub fn case(protocol: Protocol, operation: &str) -> Case {
+    Case::new().word(PROTOCOL, protocol.name()).word(OPERATION, operation)
+}
+
+/// Whether a server is measured in the case's language.
+pub fn speaks(session: &Session, server: &impl Named, case: &Case) -> bool {
+    protocol(case).is_ok_and(|protocol| session.protocols(server).contains(&protocol))
+}
+
+/// The case's language.
+pub fn protocol(case: &Case) -> Result<Protocol> {
+    let name = case.at(PROTOCOL).context("the case names a language")?.to_string();
+    name.parse().map_err(anyhow::Error::msg)
+}
+
+/// What the case's operation stands for.
+pub fn mix(case: &Case) -> Mix {
+    match case.at(OPERATION).map(ToString::to_string).as_deref() {
+        Some("set") => Mix::SET,
+        Some("get") => Mix::GET,
+        // As memtier mixes them when not told.
+        _ => Mix { get: 10.0, set: 1.0, delete: 0.0 },
+    }
+}
+
+/// The name of memtier's usual mix.
+pub const MIXED: &str = "get:set 10:1";
+
+/// What is stored in the servers, and how it is named.
+#[derive(Clone, Debug)]
+pub struct Stock {
+    /// Keys that are there.
+    pub keys: u64,
+    /// What the values hold.
+    pub values: Values,
+    /// How long they are.
+    pub lengths: Lengths,
+    /// How often each key is named.
+    pub distribution: Distribution,
+}
+
+impl Stock {
+    /// Short values, all named equally often.
+    pub fn short(keys: u64) -> Stock {
+        Stock::of(keys, VALUE_LEN)
+    }
+
+    /// Values of one length, all named equally often.
+    pub fn of(keys: u64, value_len: usize) -> Stock {
+        let (values, lengths) = (Values::new(value_len), Lengths::fixed(value_len));
+        Stock { keys, values, lengths, distribution: Distribution::Uniform }
+    }
+
+    /// Stores it.
+    pub fn fill(&self, session: &Session, server: &Running) -> Result<Measured> {
+        session.fill(server, self.keys, &self.values, self.lengths, 0)
+    }
+
+    /// Warms the server up and measures a load; the values are there.
+    pub fn measure(
+        &self,
+        session: &Session,
+        server: &Running,
+        case: &Case,
+        shape: &Shape,
+        round: u64,
+    ) -> Result<Measured> {
+        let (protocol, mix) = (protocol(case)?, mix(case));
+        let keys = KeyChooser::new(self.distribution, &Arc::new(Inserted::new(self.keys)), 0);
+        let spec = |seed: u64| {
+            let keys = keys.clone();
+            move |thread: usize| Spec {
+                mix,
+                keys: Keys::Chosen(keys.clone()),
+                first: 0,
+                values: self.values.clone(),
+                lengths: self.lengths,
+                expire_s: 0,
+                keys_a_get: 1,
+                misses: Misses::Fail,
+                // Every thread of every load draws other keys.
+                seed: seed << 32 | thread as u64,
+            }
+        };
+        let warm_up = Shape { until: crate::load::Until::Elapsed(session.warm_up()), ..*shape };
+        session.key_value(server, protocol, &warm_up, spec(2 * round))?;
+        Ok(session.key_value(server, protocol, shape, spec(2 * round + 1))?.0)
+    }
+}

@@ -1,0 +1,73 @@
+//! `records`: how loading and using more and more records goes.
+
+use super::experiment::{Experiment, Figure, OPS, Plot, Published, Scale};
+use super::plain::{PROTOCOL, protocol, speaks};
+use super::ycsb::{load, transact};
+use crate::results::Case;
+use crate::session::{Contender, Reading, Session};
+use crate::workloads::ycsb::{Layout, Mix};
+use anyhow::{Context, Result};
+
+const RECORDS: &str = "records";
+const LOAD: Figure = Figure { name: "load_s", heading: "loaded in s" };
+const READ: Figure = Figure { name: "read_mean_us", heading: "read mean µs" };
+
+/// Load time and latency against the number of records.
+pub static RECORDS_EXPERIMENT: Experiment = Experiment {
+    name: "records",
+    title: "More and more records",
+    summary: "YCSB's records are loaded into a fresh server, then workload A runs on them.",
+    study: "ULB",
+    axes: &[PROTOCOL, RECORDS],
+    figures: &[
+        LOAD,
+        Figure { name: "insert_mean_us", heading: "insert mean µs" },
+        OPS,
+        READ,
+        Figure { name: "update_mean_us", heading: "update mean µs" },
+        Figure { name: "server_memory_mb", heading: "server MB" },
+    ],
+    plots: &[
+        Plot::Lines { title: "Time to load", x: RECORDS, x_scale: Scale::Log, y: LOAD, y_scale: Scale::Log },
+        Plot::Lines {
+            title: "Mean latency of a read",
+            x: RECORDS,
+            x_scale: Scale::Log,
+            y: READ,
+            y_scale: Scale::Linear,
+        },
+    ],
+    published: &[Published {
+        what: "1 k to 500 k records",
+        figure: "load time grows in proportion, latency stays flat",
+    }],
+    run,
+};
+
+fn run(session: &mut Session) -> Result<()> {
+    let counts = session.scaled(&[1e3, 1e4][..], &[1e3, 1e4, 1e5, 5e5][..]);
+    let mut cases = Vec::new();
+    for protocol in session.all_protocols() {
+        let case = Case::new().word(PROTOCOL, protocol.name());
+        cases.extend(counts.iter().map(|records| case.clone().number(RECORDS, *records)));
+    }
+    // Somebody else's server is not fresh.
+    let started: Vec<Contender> =
+        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    session.grid(&started, &cases, speaks, measured)
+}
+
+fn measured(session: &Session, contender: &Contender, case: &Case, round: u64) -> Result<Reading> {
+    let layout = Layout::new(session.options.record_fields.unwrap_or(10), session.options.field_bytes.unwrap_or(100));
+    let (protocol, records) = (protocol(case)?, case.quantity(RECORDS).context("the case has its records")? as u64);
+    let server = session.start(contender, &session.settings())?;
+    let loaded = load(session, &server, protocol, &layout, records)?;
+    let mix = Mix::of("A").context("workload A is known")?;
+    let used = transact(session, &server, protocol, &layout, records, mix, &session.usual_shape(1), round)?;
+    let inserts = loaded.outcome.latency().summary();
+    Ok(used
+        .reading()
+        .figure("load_s", loaded.outcome.elapsed.as_secs_f64())
+        .figure("load_ops_s", loaded.outcome.throughput())
+        .figure("insert_mean_us", inserts.mean_us))
+}

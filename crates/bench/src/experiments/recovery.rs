@@ -1,0 +1,103 @@
+//! `recovery`: how long a server that was killed takes to answer again, and what it has lost.
+
+use super::experiment::{Experiment, Figure, Plot, Scale};
+use super::persistence::{MODES, can, mode};
+use super::plain::Stock;
+use crate::peers::{Persistence, Program, Server, Settings};
+use crate::results::Case;
+use crate::session::{Contender, Reading, Running, Session};
+use crate::target::Protocol;
+use anyhow::{Context, Result, bail};
+use std::time::{Duration, Instant};
+use tenon_client::{Resp, Value};
+
+const MODE: &str = "persistence";
+const KEYS: &str = "keys";
+const RECOVERED: Figure = Figure { name: "recovered_s", heading: "answers again after s" };
+const LOST: Figure = Figure { name: "lost_keys", heading: "keys lost" };
+
+/// Killed and started again.
+pub static RECOVERY: Experiment = Experiment {
+    name: "recovery",
+    title: "After a crash",
+    summary: "A server that keeps data is filled, and killed as soon as its last reply has come; with snapshots, the last \
+              one is taken when nine tenths are stored. The time until it answers again, and the keys it has not.",
+    study: "what the memtier studies left out",
+    axes: &[MODE, KEYS],
+    figures: &[RECOVERED, LOST, Figure { name: "disk_mb", heading: "on disk MB" }],
+    plots: &[Plot::Lines {
+        title: "Time until the server answers again",
+        x: KEYS,
+        x_scale: Scale::Log,
+        y: RECOVERED,
+        y_scale: Scale::Log,
+    }],
+    published: &[],
+    run,
+};
+
+fn run(session: &mut Session) -> Result<()> {
+    let keys = session.keys() as f64;
+    let counts = session.scaled(vec![keys / 10.0, keys], vec![keys / 100.0, keys / 10.0, keys]);
+    let mut cases = Vec::new();
+    for mode in MODES.iter().filter(|mode| **mode != Persistence::Off) {
+        cases
+            .extend(counts.iter().map(|keys| Case::new().word(MODE, mode.name()).number(KEYS, keys.max(10.0).floor())));
+    }
+    let contenders = session.contenders.clone();
+    let applies = |session: &Session, contender: &Contender, case: &Case| can(session, contender, mode(case));
+    session.grid(&contenders, &cases, applies, |session, contender, case, _| match contender {
+        Contender::Program(program) => crash(session, program, case),
+        Contender::External(_) => bail!("only a server that the bench has started is killed"),
+    })
+}
+
+fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
+    let keys = case.quantity(KEYS).context("the case has its keys")? as u64;
+    let settings = Settings { persistence: mode(case), ..session.settings() };
+    let server = Running::Started(Box::new(program.start(&settings)?));
+    let fill = |keys| Stock::short(keys).fill(session, &server);
+    if settings.persistence == Persistence::Rdb {
+        fill(keys * 9 / 10)?;
+        let mut resp = connect(&server)?;
+        match resp.call(&[b"SAVE"])? {
+            Value::Simple(ok) if ok == b"OK" => {}
+            other => bail!("SAVE was answered by {other:?}"),
+        }
+    }
+    fill(keys)?;
+    let Running::Started(server) = server else { bail!("the bench has started the server itself") };
+    let directory = server.kill()?;
+    let disk_bytes = bytes_in(&directory)?;
+    let begin = Instant::now();
+    let server = Running::Started(Box::new(Server::start_in(program, &settings, directory)?));
+    let recovered = begin.elapsed();
+    let left = match connect(&server)?.call(&[b"DBSIZE"])? {
+        Value::Int(left) => left as f64,
+        other => bail!("DBSIZE was answered by {other:?}"),
+    };
+    Ok(Reading::default()
+        .figure("recovered_s", recovered.as_secs_f64())
+        .figure("lost_keys", keys as f64 - left)
+        .figure("disk_mb", disk_bytes as f64 / 1e6))
+}
+
+fn connect(server: &Running) -> Result<Resp> {
+    let target = server.target(Protocol::Resp).context("a server that keeps data speaks RESP")?;
+    Ok(Resp::connect_to(&target.address, Some(Duration::from_secs(600)))?)
+}
+
+/// What a server has written, but its log.
+fn bytes_in(directory: &std::path::Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let data = entry.metadata()?;
+        if data.is_dir() {
+            bytes += bytes_in(&entry.path())?;
+        } else if entry.file_name() != "log" {
+            bytes += data.len();
+        }
+    }
+    Ok(bytes)
+}

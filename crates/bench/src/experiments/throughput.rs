@@ -1,0 +1,93 @@
+//! `throughput`: as fast as fifty clients go, at several depths, and while the keyspace grows.
+
+use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM};
+use super::plain::{OPERATION, PROTOCOL, Stock, case, protocol, speaks};
+use crate::load::Until;
+use crate::results::Case;
+use crate::session::{Contender, Running, Session, Shape};
+use crate::workloads::{Keys, Misses, Mix, Spec};
+use anyhow::Result;
+
+const PIPELINE: &str = "pipeline";
+const GROW: &str = "set of new keys";
+
+/// Many connections in a closed loop.
+pub static THROUGHPUT: Experiment = Experiment {
+    name: "throughput",
+    title: "Throughput and cost of an operation",
+    summary: "Fifty connections get and set values of 32 bytes, with 1, 16 and 64 requests in flight on each; then every \
+              key is new, and the throughput of each tenth of a second shows how the table grows.",
+    study: "the memtier studies; in-memory data management (coalescing)",
+    axes: &[PROTOCOL, OPERATION, PIPELINE],
+    figures: &[
+        OPS,
+        P50,
+        P99,
+        SERVER_CPU,
+        SERVER_SYSTEM,
+        CLIENT_BUSY,
+        Figure { name: "slowest_interval", heading: "slowest 0.1 s / median" },
+    ],
+    plots: &[
+        Plot::Bars { title: "Throughput", each: Some(PIPELINE), y: OPS },
+        Plot::Bars { title: "The server's CPU time an operation", each: Some(PIPELINE), y: SERVER_CPU },
+        Plot::Series {
+            title: "Throughput while the keyspace grows",
+            y: Figure { name: "ops_s_over_time", heading: "op/s" },
+            step_s: 0.1,
+        },
+    ],
+    published: &[
+        Published { what: "Throughput while the key space grows, Redis", figure: "two dips of 38 %" },
+        Published { what: "Throughput while the key space grows, Memcached", figure: "nearly no dip" },
+    ],
+    run,
+};
+
+fn run(session: &mut Session) -> Result<()> {
+    let stock = Stock::short(session.keys());
+    let mut cases = Vec::new();
+    for protocol in session.all_protocols() {
+        for verb in ["get", "set"] {
+            cases.extend([1.0, 16.0, 64.0].map(|depth| case(protocol, verb).number(PIPELINE, depth)));
+        }
+    }
+    let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+    session.grid(&servers, &cases, speaks, |session, server, case, round| {
+        let pipeline = case.quantity(PIPELINE).unwrap_or(1.0) as usize;
+        Ok(stock.measure(session, server, case, &session.usual_shape(pipeline), round)?.reading())
+    })?;
+    drop(servers);
+
+    let growing: Vec<Case> =
+        session.all_protocols().into_iter().map(|protocol| case(protocol, GROW).number(PIPELINE, 1.0)).collect();
+    // Somebody else's server has keys already.
+    let started: Vec<Contender> =
+        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    session.grid(&started, &growing, speaks, |session, contender, case, _| {
+        let server = session.start(contender, &session.settings())?;
+        grow(session, &server, case)
+    })
+}
+
+/// Every key is set once, on a server that has none.
+fn grow(session: &Session, server: &Running, case: &Case) -> Result<crate::session::Reading> {
+    let shape = Shape { until: Until::Exhausted, ..session.usual_shape(1) };
+    let stock = Stock::short(session.keys() * session.scaled(1, 4));
+    let (measured, _) = session.key_value(server, protocol(case)?, &shape, |thread| Spec {
+        mix: Mix::SET,
+        keys: Keys::part(stock.keys, shape.threads, thread),
+        first: 0,
+        values: stock.values.clone(),
+        lengths: stock.lengths,
+        expire_s: 0,
+        keys_a_get: 1,
+        misses: Misses::Fail,
+        seed: thread as u64,
+    })?;
+    let mut reading = measured.reading().series("ops_s_over_time", measured.throughput_series());
+    if let Some(share) = measured.outcome.slowest_interval() {
+        reading = reading.figure("slowest_interval", share);
+    }
+    Ok(reading)
+}

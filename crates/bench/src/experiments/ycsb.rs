@@ -1,0 +1,171 @@
+//! `ycsb`: YCSB's core workloads, and the mixes of the Waterloo study.
+
+use super::experiment::{Experiment, Figure, OPS, P99, Plot, Published, SERVER_CPU};
+use super::plain::{PROTOCOL, speaks};
+use crate::dialects::{Binary, Meta, Text};
+use crate::generators::{Inserted, KeyChooser};
+use crate::load::{Pace, Until};
+use crate::results::Case;
+use crate::session::{Measured, Running, Session, Shape};
+use crate::target::Protocol;
+use crate::workloads::ycsb::{Layout, Memcache, Mix, Resp, Spec, Updates, YCSB as CORE};
+use anyhow::{Context, Result};
+use std::sync::Arc;
+
+const WORKLOAD: &str = "workload";
+
+/// Workloads A to F.
+pub static YCSB: Experiment = Experiment {
+    name: "ycsb",
+    title: "YCSB",
+    summary: "Records of ten fields of 100 bytes: hashes with an index over RESP, JSON in one value over memcached's \
+              protocols (which have no scans, so no workload E). An update writes one field.",
+    study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
+    axes: &[PROTOCOL, WORKLOAD],
+    figures: &[
+        OPS,
+        Figure { name: "read_mean_us", heading: "read mean µs" },
+        Figure { name: "update_mean_us", heading: "update mean µs" },
+        Figure { name: "insert_mean_us", heading: "insert mean µs" },
+        Figure { name: "scan_mean_us", heading: "scan mean µs" },
+        Figure { name: "read_modify_write_mean_us", heading: "read-modify-write mean µs" },
+        P99,
+        SERVER_CPU,
+        Figure { name: "server_memory_mb", heading: "server MB" },
+    ],
+    plots: &[
+        Plot::Bars { title: "Throughput", each: Some(PROTOCOL), y: OPS },
+        Plot::Bars { title: "The server's CPU time an operation", each: Some(PROTOCOL), y: SERVER_CPU },
+    ],
+    published: &[Published {
+        what: "Waterloo, memory for 10.2 GB of records",
+        figure: "Memcached +6.6 %, Redis +44.5 %",
+    }],
+    run,
+};
+
+fn run(session: &mut Session) -> Result<()> {
+    let mixes: Vec<&'static Mix> =
+        if session.options.workloads.is_empty() { CORE.iter().collect() } else { session.options.workloads.clone() };
+    let records = session.options.keys.unwrap_or(session.scaled(10_000, 100_000));
+    let layout = layout(session, &mixes);
+    let mut cases = Vec::new();
+    for protocol in session.all_protocols() {
+        cases.extend(mixes.iter().map(|mix| Case::new().word(PROTOCOL, protocol.name()).word(WORKLOAD, mix.name)));
+    }
+    let servers = session.start_all(Session::settings, |session, server| {
+        // Records of one protocol are not those of another: a server that speaks several holds both.
+        for protocol in one_of_each_layout(&session.protocols(server)) {
+            load(session, server, protocol, &layout, records)?;
+        }
+        Ok(())
+    })?;
+    let applies = |session: &Session, server: &Running, case: &Case| {
+        speaks(session, server, case) && mix(case).is_ok_and(|mix| mix.scan == 0.0 || has_scans(case))
+    };
+    session.grid(&servers, &cases, applies, |session, server, case, round| {
+        let protocol = super::plain::protocol(case)?;
+        let measure = |until, seed| {
+            let shape = Shape { until, ..session.usual_shape(1) };
+            transact(session, server, protocol, &layout, records, mix(case)?, &shape, seed)
+        };
+        measure(Until::Elapsed(session.warm_up()), 2 * round)?;
+        Ok(measure(Until::Elapsed(session.measured_for()), 2 * round + 1)?.reading())
+    })
+}
+
+fn mix(case: &Case) -> Result<&'static Mix> {
+    let name = case.at(WORKLOAD).map(ToString::to_string).unwrap_or_default();
+    Mix::of(&name).context("the case names a workload")
+}
+
+fn has_scans(case: &Case) -> bool {
+    super::plain::protocol(case).is_ok_and(|protocol| protocol == Protocol::Resp)
+}
+
+/// The form of the records: YCSB's, or for the Waterloo study's workloads that study's.
+fn layout(session: &Session, mixes: &[&Mix]) -> Layout {
+    let waterloo = mixes.iter().all(|mix| mix.name.starts_with('W'));
+    let (fields, len) = if waterloo { (16, 255) } else { (10, 100) };
+    Layout::new(session.options.record_fields.unwrap_or(fields), session.options.field_bytes.unwrap_or(len))
+}
+
+/// Of these languages, those whose records differ.
+pub fn one_of_each_layout(protocols: &[Protocol]) -> Vec<Protocol> {
+    let resp = protocols.iter().find(|protocol| !protocol.is_memcache());
+    let memcache = protocols.iter().find(|protocol| protocol.is_memcache());
+    resp.into_iter().chain(memcache).copied().collect()
+}
+
+/// Inserts all records.
+pub fn load(
+    session: &Session,
+    server: &Running,
+    protocol: Protocol,
+    layout: &Layout,
+    records: u64,
+) -> Result<Measured> {
+    let shape = Shape { until: Until::Exhausted, pace: Pace::Closed, ..session.usual_shape(1) };
+    let threads = shape.threads as u64;
+    run_records(session, server, protocol, layout, &shape, |thread| {
+        let thread = thread as u64;
+        Spec::Load(records * thread / threads..records * (thread + 1) / threads)
+    })
+}
+
+/// Runs a workload on records that are there.
+#[expect(clippy::too_many_arguments, reason = "each is a choice of its own, and all are named where this is called")]
+pub fn transact(
+    session: &Session,
+    server: &Running,
+    protocol: Protocol,
+    layout: &Layout,
+    records: u64,
+    mix: &'static Mix,
+    shape: &Shape,
+    seed: u64,
+) -> Result<Measured> {
+    let inserted = Arc::new(Inserted::new(records));
+    // YCSB counts twice the insertions that it expects; how many come in a time is not known before.
+    let expected = if mix.insert > 0.0 { records } else { 0 };
+    let keys = KeyChooser::new(mix.distribution, &inserted, expected);
+    run_records(session, server, protocol, layout, shape, |thread| Spec::Run {
+        mix,
+        keys: keys.clone(),
+        inserted: Arc::clone(&inserted),
+        scan_max: 100,
+        seed: seed << 32 | thread as u64,
+    })
+}
+
+fn run_records(
+    session: &Session,
+    server: &Running,
+    protocol: Protocol,
+    layout: &Layout,
+    shape: &Shape,
+    spec: impl Fn(usize) -> Spec,
+) -> Result<Measured> {
+    let target = server.target(protocol).context("the server speaks the case's language")?;
+    let specs = (0..shape.threads.min(shape.connections)).map(spec);
+    let updates = if session.options.shrinking_updates { Updates::Shrinking } else { Updates::Whole };
+    let layout = || layout.clone();
+    Ok(match protocol {
+        Protocol::Resp => {
+            let workloads = specs.map(|spec| Resp::new(layout(), spec)).collect();
+            session.load(server, &target, shape, workloads)?.0
+        }
+        Protocol::Text => {
+            let workloads = specs.map(|spec| Memcache::new(Text, layout(), spec, updates)).collect();
+            session.load(server, &target, shape, workloads)?.0
+        }
+        Protocol::Meta => {
+            let workloads = specs.map(|spec| Memcache::new(Meta, layout(), spec, updates)).collect();
+            session.load(server, &target, shape, workloads)?.0
+        }
+        Protocol::Binary => {
+            let workloads = specs.map(|spec| Memcache::new(Binary, layout(), spec, updates)).collect();
+            session.load(server, &target, shape, workloads)?.0
+        }
+    })
+}

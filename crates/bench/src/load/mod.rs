@@ -1,0 +1,15 @@
+//! Loads: threads with event loops that keep connections busy and count what comes back. Know no request's bytes.
+
+mod connection;
+mod drive;
+mod outcome;
+mod pace;
+mod plan;
+mod run;
+mod workload;
+
+pub use outcome::{INTERVAL, Outcome};
+pub use pace::{Arrivals, Pace};
+pub use plan::{Observer, Plan, Until};
+pub use run::run;
+pub use workload::{Reply, Workload};

@@ -1,0 +1,66 @@
+//! What is asked of a load. Knows not what it sends.
+
+use super::pace::Pace;
+use anyhow::Result;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+use tenon_client::Address;
+
+/// A load on one server.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// Where the server listens.
+    pub address: &'a Address,
+    /// Connections over all threads.
+    pub connections: usize,
+    /// Most requests in flight on each connection.
+    pub pipeline: usize,
+    /// Whether operations wait for each other.
+    pub pace: Pace,
+    /// When it ends.
+    pub until: Until,
+    /// Cores the threads may use; empty for all.
+    pub cores: &'a [usize],
+    /// Counts operations as they are answered, for who watches.
+    pub progress: &'a AtomicU64,
+    /// Set by who wants the load to end early, which makes it an error.
+    pub stop: &'a AtomicBool,
+}
+
+/// When a load ends. What is in flight then is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After so many operations begun, shared out over the threads.
+    Operations(u64),
+    /// After so long.
+    Elapsed(Duration),
+    /// When the workloads have nothing more to send.
+    Exhausted,
+}
+
+/// Who wants to look at the server just before the first request and just after the last reply, while all connections are
+/// open.
+pub trait Observer {
+    /// All connections are open, nothing has been sent.
+    ///
+    /// # Errors
+    /// When the server cannot be looked at; the load is given up.
+    fn begins(&mut self) -> Result<()>;
+
+    /// All replies have come.
+    ///
+    /// # Errors
+    /// When the server cannot be looked at.
+    fn ended(&mut self) -> Result<()>;
+}
+
+/// Nobody looks.
+impl Observer for () {
+    fn begins(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! CPU time of threads and processes, and how often they were switched. Knows nothing of what they do.
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::time::Duration;
+
+/// CPU time of the calling thread.
+pub fn own_thread() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// What all living threads of a process have used since their start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// All CPU time, to the nanosecond.
+    pub total: Duration,
+    /// The part in its own code, by the kernel's clock ticks.
+    pub user: Duration,
+    /// The part in the kernel, by the kernel's clock ticks.
+    pub system: Duration,
+    /// How often a thread gave up its core itself.
+    pub voluntary: u64,
+    /// How often its core was taken from it.
+    pub involuntary: u64,
+}
+
+impl Used {
+    /// Of a running process.
+    pub fn of(pid: u32) -> Result<Used> {
+        let tasks = format!("/proc/{pid}/task");
+        let mut used = Used::default();
+        for task in fs::read_dir(&tasks).with_context(|| tasks.clone())? {
+            let task = task.with_context(|| tasks.clone())?.path();
+            // A thread may end between the listing and the reading; its time is lost to the listing as well.
+            if let Ok(text) = fs::read_to_string(task.join("schedstat")) {
+                used.total += scheduled(&text).with_context(|| format!("{}: {text:?}", task.display()))?;
+            }
+            if let Ok(text) = fs::read_to_string(task.join("status")) {
+                used.voluntary += count(&text, "voluntary_ctxt_switches:").unwrap_or(0);
+                used.involuntary += count(&text, "nonvoluntary_ctxt_switches:").unwrap_or(0);
+            }
+        }
+        let path = format!("/proc/{pid}/stat");
+        let text = fs::read_to_string(&path).with_context(|| path.clone())?;
+        let (user, system) = ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
+        let seconds =
+            |ticks: u64| Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
+        (used.user, used.system) = (seconds(user), seconds(system));
+        if used.total.is_zero() {
+            used.total = used.user + used.system;
+        }
+        Ok(used)
+    }
+
+    /// What was used since `before`.
+    pub fn since(self, before: Used) -> Used {
+        Used {
+            total: self.total.saturating_sub(before.total),
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
+    }
+}
+
+/// The first field of schedstat: nanoseconds on a core.
+fn scheduled(text: &str) -> Option<Duration> {
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
+
+/// Fields 14 and 15 of /proc/PID/stat (proc(5)); the name before them may hold blanks, but ends with the last `)`.
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+fn count(status: &str, name: &str) -> Option<u64> {
+    status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_files_are_read() {
+        assert_eq!(scheduled("318912 54320 3\n"), Some(Duration::from_nanos(318_912)));
+        assert_eq!(ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0"), Some((150, 50)));
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
+        assert_eq!(count(status, "voluntary_ctxt_switches:"), Some(12));
+        assert_eq!(count(status, "nonvoluntary_ctxt_switches:"), Some(3));
+        let own = Used::of(std::process::id()).unwrap();
+        assert!(own.total > Duration::ZERO);
+        assert!(own_thread() > Duration::ZERO);
+        assert!(Used::of(std::process::id()).unwrap().since(own).total < own.total + Duration::from_secs(60));
+    }
+}

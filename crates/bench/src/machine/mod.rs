@@ -1,0 +1,6 @@
+//! What the kernel says and does about processes and cores. Knows nothing of what they run.
+
+pub mod cpu;
+pub mod facts;
+pub mod placement;
+pub mod process;

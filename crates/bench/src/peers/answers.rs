@@ -1,0 +1,41 @@
+//! Whether a server answers, and what it says of itself. Knows one question of each language.
+
+use crate::target::{Protocol, Target};
+use std::io::{self, Read, Write};
+use std::time::Duration;
+use tenon_client::{Address, Memcache, Resp, Stream, Value};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether somebody who speaks `protocol` answers there.
+pub fn answers(address: &Address, protocol: Protocol) -> bool {
+    let (question, answer): (&[u8], &[u8]) = match protocol {
+        Protocol::Resp => (b"*1\r\n$4\r\nPING\r\n", b"+PONG"),
+        Protocol::Text | Protocol::Meta => (b"version\r\n", b"VERSION"),
+        Protocol::Binary => (b"\x80\x0b\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"\x81\x0b"),
+    };
+    let ask = || -> io::Result<bool> {
+        let mut stream = Stream::connect(address, Some(PATIENCE))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(question)?;
+        let mut begins = vec![0; answer.len()];
+        stream.read_exact(&mut begins)?;
+        Ok(begins == answer)
+    };
+    ask().unwrap_or(false)
+}
+
+/// A server's own figures by their names: INFO, or memcached's stats.
+pub fn own_figures(target: &Target) -> io::Result<Vec<(String, String)>> {
+    if target.protocol.is_memcache() {
+        let mut memcache = Memcache::connect_to(&target.address, Some(PATIENCE))?;
+        return memcache.stats(None);
+    }
+    let reply = Resp::connect_to(&target.address, Some(PATIENCE))?.call(&[b"INFO", b"everything"])?;
+    let (Value::Bulk(info) | Value::Verbatim { text: info, .. }) = reply else {
+        return Err(io::Error::other(format!("INFO was answered by {reply:?}")));
+    };
+    let info = String::from_utf8_lossy(&info).into_owned();
+    let lines = info.lines().filter_map(|line| line.split_once(':'));
+    Ok(lines.map(|(name, value)| (name.to_owned(), value.trim_end().to_owned())).collect())
+}

@@ -1,0 +1,51 @@
+//! A server that somebody else has started. It is measured as it is, and never ended.
+
+use super::answers::{answers, own_figures};
+use crate::target::Target;
+use anyhow::{Result, bail};
+use std::path::Path;
+use tenon_client::Address;
+
+/// A server somewhere.
+#[derive(Clone, Debug)]
+pub struct External {
+    /// Where it is.
+    pub target: Target,
+    /// What it says of itself.
+    pub version: String,
+    /// Its process, if it runs on this machine and may be looked at.
+    pub pid: Option<u32>,
+}
+
+impl External {
+    /// Asks it who it is.
+    ///
+    /// # Errors
+    /// When nobody answers there in that language.
+    pub fn ask(target: &Target) -> Result<External> {
+        if !answers(&target.address, target.protocol) {
+            bail!("nobody at {target} answers");
+        }
+        // A server may refuse to speak of itself, or know no process; it can be measured all the same.
+        let figures = own_figures(target).unwrap_or_default();
+        let figure = |names: &[&str]| {
+            let found = figures.iter().find(|(name, _)| names.contains(&name.as_str()));
+            found.map(|(_, value)| value.as_str())
+        };
+        let version = figure(&["valkey_version", "tenon_version"])
+            .or_else(|| figure(&["redis_version", "version"]))
+            .unwrap_or("?");
+        let pid = figure(&["process_id", "pid"]).and_then(|pid| pid.parse().ok()).filter(|_| is_local(&target.address));
+        let pid = pid.filter(|pid: &u32| Path::new(&format!("/proc/{pid}/task")).exists());
+        Ok(External { target: target.clone(), version: version.to_owned(), pid })
+    }
+}
+
+fn is_local(address: &Address) -> bool {
+    match address {
+        Address::Unix(_) => true,
+        Address::Tcp { host, .. } => {
+            host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The servers under measurement: found, started, ended, or only spoken to. Know not what is measured.
+
+mod answers;
+mod external;
+mod family;
+mod find;
+mod guard;
+mod program;
+mod server;
+
+pub use answers::{answers, own_figures};
+pub use external::External;
+pub use family::Family;
+pub use find::{Found, find};
+pub use program::{Persistence, Program, Settings};
+pub use server::Server;

@@ -1,0 +1,190 @@
+//! An installed server and how it is called. Knows not what is measured.
+
+use super::family::Family;
+use super::server::Server;
+use crate::target::Protocol;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// An installed server.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What results call it.
+    pub name: String,
+    /// How it is called.
+    pub family: Family,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it says of itself.
+    pub version: String,
+}
+
+/// What a server keeps on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// Nothing.
+    Off,
+    /// Snapshots, one whenever a minute has seen writes.
+    Rdb,
+    /// A log that is on disk before a write is answered.
+    AofAlways,
+    /// A log that goes to disk every second.
+    AofEverysec,
+}
+
+impl Persistence {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Persistence::Off => "none",
+            Persistence::Rdb => "rdb",
+            Persistence::AofAlways => "aof always",
+            Persistence::AofEverysec => "aof everysec",
+        }
+    }
+}
+
+/// How to start a server, the same for all that are compared.
+#[derive(Clone, Debug)]
+pub struct Settings<'a> {
+    /// Threads that serve clients.
+    pub threads: usize,
+    /// Cores it may use; empty for all.
+    pub cores: &'a [usize],
+    /// Bytes it may keep; `None` for as many as it likes.
+    pub memory_bytes: Option<u64>,
+    /// What it evicts, by the name it knows; memcached has one policy only.
+    pub eviction: Option<&'a str>,
+    /// What it keeps on disk.
+    pub persistence: Persistence,
+    /// Bytes of the longest value, for who must be told.
+    pub value_len_max: usize,
+    /// Where its directory and its log go.
+    pub scratch: &'a Path,
+}
+
+impl<'a> Settings<'a> {
+    /// In memory, without a limit.
+    pub fn new(threads: usize, cores: &'a [usize], scratch: &'a Path) -> Settings<'a> {
+        Settings {
+            threads,
+            cores,
+            memory_bytes: None,
+            eviction: None,
+            persistence: Persistence::Off,
+            value_len_max: 512 * 1024,
+            scratch,
+        }
+    }
+}
+
+impl Program {
+    /// Whether it can do what is asked.
+    pub fn can(&self, settings: &Settings<'_>) -> bool {
+        self.family != Family::Memcached
+            || settings.persistence == Persistence::Off && settings.eviction.is_none_or(|policy| policy == "lru")
+    }
+
+    /// Starts it on free loopback ports and waits until it answers.
+    pub fn start(&self, settings: &Settings<'_>) -> Result<Server> {
+        Server::start(self, settings)
+    }
+
+    /// The ports that it is given, by its languages: RESP's, memcached's.
+    pub(super) fn arguments(&self, settings: &Settings<'_>, [resp, memcache]: [u16; 2]) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
+        let (resp, memcache) = (resp.to_string(), memcache.to_string());
+        let threads = settings.threads.to_string();
+        match self.family {
+            Family::Tenon => {
+                add(&["--bind", "127.0.0.1", "--port", &resp, "--memcached-port", &memcache, "--workers", &threads]);
+            }
+            Family::Redis => {
+                add(&["--bind", "127.0.0.1", "--port", &resp, "--daemonize", "no", "--io-threads", &threads]);
+            }
+            Family::Memcached => {
+                add(&["-l", "127.0.0.1", "-p", &memcache, "-U", "0", "-t", &threads, "-c", "20000"]);
+                if rustix::process::geteuid().is_root() {
+                    add(&["-u", "root"]);
+                }
+                // It must be given a limit; without one asked for, one that nothing here reaches.
+                let limit = settings.memory_bytes.unwrap_or(64 << 30).div_ceil(1 << 20).max(1);
+                add(&["-m", &limit.to_string()]);
+                // Room for the key beside the value, in the steps that memcached's chunks have.
+                if settings.value_len_max > 1000 * 1024 {
+                    add(&["-I", &format!("{}k", (settings.value_len_max / (512 * 1024) + 1) * 512)]);
+                }
+            }
+        }
+        if self.family != Family::Memcached {
+            self.add_persistence(settings, &mut words);
+            let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
+            if let Some(limit) = settings.memory_bytes {
+                add(&["--maxmemory", &limit.to_string()]);
+            }
+            if let Some(policy) = settings.eviction {
+                add(&["--maxmemory-policy", policy]);
+            }
+        }
+        words
+    }
+
+    fn add_persistence(&self, settings: &Settings<'_>, words: &mut Vec<String>) {
+        let wanted: &[&str] = match settings.persistence {
+            // Tenon has nothing to be switched off as long as it is not told to keep anything.
+            Persistence::Off if self.family == Family::Tenon => &[],
+            Persistence::Off => &["--save", "", "--appendonly", "no"],
+            Persistence::Rdb => &["--save", "60 1", "--appendonly", "no"],
+            Persistence::AofAlways => &["--save", "", "--appendonly", "yes", "--appendfsync", "always"],
+            Persistence::AofEverysec => &["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"],
+        };
+        words.extend(wanted.iter().map(|word| (*word).to_owned()));
+    }
+
+    /// Whether its servers speak this.
+    pub fn speaks(&self, protocol: Protocol) -> bool {
+        self.family.protocols().contains(&protocol)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, change: impl Fn(&mut Settings<'_>)) -> String {
+        let family = Family::of(name).expect("a known name");
+        let program = Program { name: name.to_owned(), family, path: PathBuf::new(), version: String::new() };
+        let mut settings = Settings::new(2, &[], Path::new("."));
+        change(&mut settings);
+        program.arguments(&settings, [1, 2]).join(" ")
+    }
+
+    #[test]
+    fn all_are_given_the_same_limits() {
+        let limited = |settings: &mut Settings<'_>| {
+            settings.memory_bytes = Some(64 << 20);
+            settings.eviction = Some("allkeys-lru");
+        };
+        let redis = line("redis-server", limited);
+        assert!(redis.starts_with("--bind 127.0.0.1 --port 1 ") && redis.contains(" --io-threads 2 "), "{redis}");
+        assert!(redis.ends_with("--appendonly no --maxmemory 67108864 --maxmemory-policy allkeys-lru"), "{redis}");
+        let tenon = line("tenon", limited);
+        assert!(tenon.contains("--workers 2 --maxmemory 67108864 --maxmemory-policy allkeys-lru"), "{tenon}");
+        let memcached = line("memcached-new", limited);
+        assert!(memcached.contains(" -t 2 ") && memcached.ends_with(" -m 64"), "{memcached}");
+        let roomy = line("memcached", |settings| settings.value_len_max = 4 << 20);
+        assert!(roomy.ends_with(" -I 4608k"), "{roomy}");
+    }
+
+    #[test]
+    fn what_a_server_cannot_do_is_known() {
+        let redis = Program { name: "r".into(), family: Family::Redis, path: PathBuf::new(), version: String::new() };
+        let memcached = Program { family: Family::Memcached, ..redis.clone() };
+        let mut settings = Settings::new(1, &[], Path::new("."));
+        assert!(redis.can(&settings) && memcached.can(&settings));
+        settings.persistence = Persistence::Rdb;
+        assert!(redis.can(&settings) && !memcached.can(&settings));
+        assert!(line("valkey-server", |settings| settings.persistence = Persistence::AofAlways).contains("always"));
+    }
+}

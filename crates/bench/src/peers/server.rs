@@ -1,0 +1,173 @@
+//! A server that the bench has started. Knows how to wait for it and how to end it, not what is measured.
+
+use super::answers::answers;
+use super::guard::Guard;
+use super::program::{Program, Settings};
+use crate::machine::placement;
+use crate::target::{Protocol, Target};
+use anyhow::{Context, Result, anyhow, bail};
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tenon_client::Address;
+
+/// A running server, ended when dropped.
+#[derive(Debug)]
+pub struct Server {
+    /// What was started.
+    pub program: Program,
+    child: Child,
+    guard: Guard,
+    ports: [u16; 2],
+    directory: PathBuf,
+    /// Whether its directory outlives it.
+    keeps_directory: bool,
+}
+
+/// How long a server may take until it answers; one that loads its data may take longer.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
+impl Server {
+    /// In a new directory of its own.
+    pub fn start(program: &Program, settings: &Settings<'_>) -> Result<Server> {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let directory = settings.scratch.join(format!("{}-{}-{number}", program.name, std::process::id()));
+        std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+        Server::start_in(program, settings, directory)
+    }
+
+    /// In a directory that may hold the files of one before it.
+    pub fn start_in(program: &Program, settings: &Settings<'_>, directory: PathBuf) -> Result<Server> {
+        let ports = free_ports()?;
+        let mut command = Command::new(&program.path);
+        command.args(program.arguments(settings, ports)).current_dir(&directory).stdin(Stdio::null());
+        let log = directory.join("log");
+        let log_file = File::create(&log).with_context(|| log.display().to_string())?;
+        command.stdout(log_file.try_clone()?).stderr(log_file);
+        // An interrupt from the terminal is the bench's to deal with.
+        command.process_group(0);
+        let mut child = spawn_on(settings.cores, &mut command).with_context(|| program.path.display().to_string())?;
+        let guard = match Guard::over(child.id()) {
+            Ok(guard) => guard,
+            Err(error) => {
+                child.kill()?;
+                child.wait()?;
+                return Err(error).context("sh");
+            }
+        };
+        let mut server = Server { program: program.clone(), child, guard, ports, directory, keeps_directory: false };
+        server.wait_until_it_answers(&log)?;
+        Ok(server)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where it keeps its files.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where it speaks `protocol`, if it does.
+    pub fn target(&self, protocol: Protocol) -> Option<Target> {
+        let port = self.ports[usize::from(protocol.is_memcache())];
+        self.program.speaks(protocol).then(|| Target { protocol, address: Address::loopback(port) })
+    }
+
+    fn wait_until_it_answers(&mut self, log: &Path) -> Result<()> {
+        let begin = Instant::now();
+        let protocols = self.program.family.protocols();
+        // The other languages come with the first of each port.
+        let asked = [Protocol::Resp, Protocol::Text].into_iter().filter(|protocol| protocols.contains(protocol));
+        let targets: Vec<Target> = asked.filter_map(|protocol| self.target(protocol)).collect();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                let said = std::fs::read_to_string(log).unwrap_or_default();
+                let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("none");
+                bail!("{} ended before it answered ({status}); its last words: {last}", self.program.name);
+            }
+            if targets.iter().all(|target| answers(&target.address, target.protocol)) {
+                return Ok(());
+            }
+            if begin.elapsed() > PATIENCE {
+                bail!("{} did not answer within {} s", self.program.name, PATIENCE.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Asks it to end and waits; after ten seconds it is killed.
+    pub fn stop(&mut self) -> Result<()> {
+        let ended = self.end();
+        self.guard.dismiss();
+        ended
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if self.child.try_wait()?.is_some() {
+            return Ok(());
+        }
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let begin = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            if begin.elapsed() > Duration::from_secs(10) {
+                self.child.kill()?;
+                self.child.wait()?;
+                bail!("{} did not end when asked to", self.program.name);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// Ends it as a crash does, and gives its directory to whoever starts the next one there.
+    pub fn kill(mut self) -> Result<PathBuf> {
+        self.child.kill()?;
+        self.child.wait()?;
+        self.guard.dismiss();
+        self.keeps_directory = true;
+        Ok(self.directory.clone())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(error) = self.stop() {
+            eprintln!("{}: {error:#}", self.program.name);
+        }
+        if !self.keeps_directory {
+            // What is left of a server's files harms nobody.
+            let _ = std::fs::remove_dir_all(&self.directory);
+        }
+    }
+}
+
+/// A process begins on the cores of the thread that starts it, so a thread that is kept on the right ones does.
+fn spawn_on(cores: &[usize], command: &mut Command) -> Result<Child> {
+    if cores.is_empty() {
+        return Ok(command.spawn()?);
+    }
+    std::thread::scope(|scope| {
+        let starter = scope.spawn(|| {
+            placement::pin_this_thread(cores)?;
+            Ok(command.spawn()?)
+        });
+        starter.join().unwrap_or_else(|_| Err(anyhow!("the starting thread panicked")))
+    })
+}
+
+/// Two ports that were free a moment ago.
+fn free_ports() -> Result<[u16; 2]> {
+    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port");
+    let (one, other) = (bind()?, bind()?);
+    Ok([one.local_addr()?.port(), other.local_addr()?.port()])
+}

@@ -1,0 +1,49 @@
+//! An experiment's results as Markdown. Knows no drawing.
+
+use super::tables::table;
+use crate::experiments::Experiment;
+use crate::results::Record;
+use std::fmt::Write;
+
+/// Heading, sentence, table, published figures and failures.
+pub fn section(experiment: &Experiment, records: &[Record]) -> String {
+    let mut text = format!("## {}\n\n{} (After {}.)\n", experiment.title, experiment.summary, experiment.study);
+    let table = table(experiment, records);
+    if !table.is_empty() {
+        text += &format!("\n{}", table.markdown());
+    }
+    if !experiment.published.is_empty() {
+        text += "\nPublished, on other machines:\n\n";
+        for published in experiment.published {
+            text += &format!("- {}: {}\n", published.what, published.figure);
+        }
+    }
+    let failed: Vec<&Record> = records.iter().filter(|record| record.failure.is_some()).collect();
+    if !failed.is_empty() {
+        text += "\nFailed, so that no figure was taken:\n\n";
+        for record in failed {
+            let failure = record.failure.as_deref().unwrap_or_default();
+            // Writing to a text does not fail.
+            let _ = writeln!(text, "- {}, {}: {failure}", record.case.shown(experiment.axes), record.server);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables::tests::record;
+    use super::*;
+    use crate::experiments::ALL;
+
+    #[test]
+    fn a_section_says_what_failed_and_what_was_published() {
+        let mut records = vec![record("tenon", "get", 0, 10.0), record("redis-server", "set", 0, 1.0)];
+        records[1].failure = Some("the server has lost 'key:000000000001'".into());
+        let text = section(ALL[0], &records);
+        assert!(text.starts_with("## Latency of one client\n\nOne connection gets"), "{text}");
+        assert!(text.contains("| resp     | get       | tenon  |    10.0 |"), "{text}");
+        assert!(text.contains("- GET, one connection, 32 bytes: Redis 6 % slower"), "{text}");
+        assert!(text.ends_with("- resp, set, redis-server: the server has lost 'key:000000000001'\n"), "{text}");
+    }
+}

@@ -1,0 +1,12 @@
+//! Results as tables and pages. Know not how anything was measured.
+
+mod html;
+mod markdown;
+mod scale;
+mod svg;
+mod tables;
+mod write;
+
+pub use markdown::section;
+pub use tables::{Group, groups, table};
+pub use write::write;

@@ -1,0 +1,13 @@
+//! What was measured, on disk and in memory. Knows not how it was.
+
+mod case;
+mod median;
+mod record;
+mod store;
+mod table;
+
+pub use case::{Case, Point};
+pub use median::{Spread, median, spread};
+pub use record::Record;
+pub use store::{Earlier, Store};
+pub use table::{Table, figure};

@@ -1,0 +1,138 @@
+//! Results on disk: one file for each experiment, a line for each run, so that what was measured survives whatever happens
+//! to the bench. Knows no experiment.
+
+use super::Record;
+use anyhow::{Context, Result};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// One experiment's results.
+#[derive(Debug)]
+pub struct Store {
+    file: File,
+    path: PathBuf,
+    records: Vec<Record>,
+}
+
+const ENDING: &str = "jsonl";
+
+/// Whether earlier results are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// What is there need not be measured again.
+    Continue,
+    /// All is measured anew.
+    Discard,
+}
+
+impl Store {
+    /// Of the experiment of this name, in this directory.
+    pub fn open(directory: &Path, experiment: &str, earlier: Earlier) -> Result<Store> {
+        std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        let path = directory.join(format!("{experiment}.{ENDING}"));
+        if earlier == Earlier::Discard && path.exists() {
+            std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+        }
+        let records: Vec<Record> = if path.exists() { read(&path)? } else { Vec::new() };
+        // What failed is tried again, and half a line of a bench that was killed is dropped.
+        let records: Vec<Record> = records.into_iter().filter(|record| record.failure.is_none()).collect();
+        let file = OpenOptions::new().create(true).write(true).truncate(true).open(&path);
+        let mut store = Store { file: file.with_context(|| path.display().to_string())?, path, records: Vec::new() };
+        records.into_iter().try_for_each(|record| store.push(record))?;
+        Ok(store)
+    }
+
+    /// Whether this measurement has been made, with success.
+    pub fn has(&self, record: &Record) -> bool {
+        self.records.iter().any(|made| made.failure.is_none() && made.repeats(record))
+    }
+
+    /// Keeps a measurement.
+    pub fn push(&mut self, record: Record) -> Result<()> {
+        let mut line = serde_json::to_vec(&record)?;
+        line.push(b'\n');
+        self.file.write_all(&line).with_context(|| self.path.display().to_string())?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// All measurements, in the order in which they were made.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The results of all experiments in a directory.
+    pub fn read_all(directory: &Path) -> Result<Vec<Record>> {
+        let entries = std::fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+        let mut paths = Vec::new();
+        for entry in entries {
+            paths.push(entry.with_context(|| directory.display().to_string())?.path());
+        }
+        paths.sort();
+        let mut records = Vec::new();
+        for path in paths.iter().filter(|path| path.extension().is_some_and(|ending| ending == ENDING)) {
+            records.extend(read(path)?);
+        }
+        Ok(records)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Record>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let mut records = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        match serde_json::from_str(line) {
+            Ok(record) => records.push(record),
+            // The last line may have been cut off with the bench.
+            Err(_) if index + 1 == text.lines().count() && !text.ends_with('\n') => {}
+            Err(error) => return Err(error).with_context(|| format!("{}, line {}", path.display(), index + 1)),
+        }
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Case;
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn record(round: u64, failure: Option<&str>) -> Record {
+        Record {
+            experiment: "latency".into(),
+            server: "tenon".into(),
+            version: "1.0".into(),
+            case: Case::new().word("operation", "get"),
+            round,
+            quick: true,
+            figures: BTreeMap::from([("ops_s".to_owned(), 5.0)]),
+            series: BTreeMap::new(),
+            notes: Vec::new(),
+            failure: failure.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn an_interrupted_run_is_continued() {
+        let directory = std::env::temp_dir().join(format!("tenon-bench-store-{}", std::process::id()));
+        let mut store = Store::open(&directory, "latency", Earlier::Discard).unwrap();
+        store.push(record(0, None)).unwrap();
+        store.push(record(1, Some("it broke"))).unwrap();
+        assert!(store.has(&record(0, None)) && !store.has(&record(1, None)));
+        drop(store);
+        let path = directory.join("latency.jsonl");
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text += "{\"experiment\":\"lat";
+        std::fs::write(&path, text).unwrap();
+
+        let mut store = Store::open(&directory, "latency", Earlier::Continue).unwrap();
+        assert_eq!(store.records(), [record(0, None)]);
+        store.push(record(1, None)).unwrap();
+        assert_eq!(Store::read_all(&directory).unwrap(), [record(0, None), record(1, None)]);
+        assert!(Store::open(&directory, "latency", Earlier::Discard).unwrap().records().is_empty());
+        std::fs::write(&path, "nonsense\n{}\n").unwrap();
+        assert!(format!("{:#}", Store::read_all(&directory).unwrap_err()).contains("line 1"));
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}

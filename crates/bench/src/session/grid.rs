@@ -1,0 +1,276 @@
+//! One run of one experiment. Knows no experiment by name.
+
+use super::interrupt::Interrupt;
+use super::measured::Reading;
+use super::options::Options;
+use super::progress::Progress;
+use super::running::{Contender, Named, Running};
+use crate::machine::placement::{self, Placement};
+use crate::peers::{External, Settings, find};
+use crate::results::{Case, Earlier, Record, Store};
+use crate::target::Protocol;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What an experiment is given.
+#[derive(Debug)]
+pub struct Session {
+    /// What was asked for.
+    pub options: Options,
+    /// Who takes part.
+    pub contenders: Vec<Contender>,
+    /// Which cores are whose.
+    pub placement: Placement,
+    /// Whether to end.
+    pub interrupt: Interrupt,
+    /// How far it is.
+    pub progress: Progress,
+    experiment: &'static str,
+    axes: &'static [&'static str],
+    store: Store,
+    scratch: PathBuf,
+    failures: usize,
+}
+
+impl Session {
+    /// Finds the servers and opens the results.
+    pub fn open(
+        options: Options,
+        interrupt: Interrupt,
+        experiment: &'static str,
+        axes: &'static [&'static str],
+    ) -> Result<Session> {
+        let half = (placement::own_cores()?.len() / 2).max(1);
+        let cores = |cores: &Option<super::options::Cores>| cores.as_ref().map(|cores| cores.0.clone());
+        let placement = Placement::new(
+            options.server_threads.unwrap_or(half),
+            options.client_threads.unwrap_or(half),
+            cores(&options.server_cpus),
+            cores(&options.client_cpus),
+        )?;
+        let progress = Progress::new(experiment);
+        let contenders = contenders(&options, &progress)?;
+        let earlier = if options.r#continue { Earlier::Continue } else { Earlier::Discard };
+        let store = Store::open(&options.out, experiment, earlier)?;
+        let scratch = std::env::temp_dir().join(format!("tenon-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+        Ok(Session {
+            options,
+            contenders,
+            placement,
+            interrupt,
+            progress,
+            experiment,
+            axes,
+            store,
+            scratch,
+            failures: 0,
+        })
+    }
+
+    /// Threads that a started server serves clients with.
+    pub fn server_threads(&self) -> usize {
+        self.options.server_threads.unwrap_or(self.placement.server.len().max(1))
+    }
+
+    /// Threads of a load.
+    pub fn client_threads(&self) -> usize {
+        self.options.client_threads.unwrap_or(self.placement.client.len().max(1))
+    }
+
+    /// How often each case is measured.
+    pub fn rounds(&self) -> u64 {
+        self.options.rounds.unwrap_or(if self.options.quick { 1 } else { 3 })
+    }
+
+    /// How long each load runs.
+    pub fn measured_for(&self) -> Duration {
+        self.options.seconds.unwrap_or(Duration::from_millis(if self.options.quick { 300 } else { 3_000 }))
+    }
+
+    /// How long the same load runs before it is measured.
+    pub fn warm_up(&self) -> Duration {
+        self.measured_for() / 6
+    }
+
+    /// Keys in the servers.
+    pub fn keys(&self) -> u64 {
+        self.options.keys.unwrap_or(if self.options.quick { 100_000 } else { 1_000_000 })
+    }
+
+    /// One of two sizes.
+    pub fn scaled<T>(&self, quick: T, full: T) -> T {
+        if self.options.quick { quick } else { full }
+    }
+
+    /// The languages to measure, of those that a server speaks.
+    pub fn protocols(&self, server: &impl Named) -> Vec<Protocol> {
+        let asked = &self.options.protocols;
+        let spoken = server.protocols();
+        // A server with one language is measured in it; of memcached's, text stands for all unless they are asked for.
+        let usual = |protocol: &Protocol| spoken.len() == 1 || matches!(protocol, Protocol::Resp | Protocol::Text);
+        let wanted = |protocol: &Protocol| if asked.is_empty() { usual(protocol) } else { asked.contains(protocol) };
+        spoken.iter().copied().filter(wanted).collect()
+    }
+
+    /// The languages that any contender is measured in.
+    pub fn all_protocols(&self) -> Vec<Protocol> {
+        let spoken: Vec<Protocol> = self.contenders.iter().flat_map(|contender| self.protocols(contender)).collect();
+        Protocol::ALL.into_iter().filter(|protocol| spoken.contains(protocol)).collect()
+    }
+
+    /// How servers are started when nothing else is asked for.
+    pub fn settings(&self) -> Settings<'_> {
+        Settings::new(self.server_threads(), &self.placement.server, &self.scratch)
+    }
+
+    /// Where files may be put until the experiment's end.
+    pub fn scratch(&self) -> &Path {
+        &self.scratch
+    }
+
+    /// Starts a server, or takes one that runs.
+    pub fn start(&self, contender: &Contender, settings: &Settings<'_>) -> Result<Running> {
+        self.interrupt.check()?;
+        Ok(match contender {
+            Contender::Program(program) => Running::Started(Box::new(program.start(settings)?)),
+            Contender::External(external) => Running::External(external.clone()),
+        })
+    }
+
+    /// Starts every server and prepares it; one that fails is left out, and the experiment has failed.
+    pub fn start_all(
+        &mut self,
+        settings: impl Fn(&Session) -> Settings<'_>,
+        prepare: impl Fn(&Session, &Running) -> Result<()>,
+    ) -> Result<Vec<Running>> {
+        let mut servers = Vec::new();
+        for contender in self.contenders.clone() {
+            self.progress.doing(&format!("starting {}", contender.name()));
+            let started = self.start(&contender, &settings(self)).and_then(|server| {
+                prepare(self, &server)?;
+                Ok(server)
+            });
+            match started {
+                Ok(server) => servers.push(server),
+                Err(error) => {
+                    self.interrupt.check()?;
+                    self.failed(&contender, &Case::new().word("operation", "start"), 0, &error)?;
+                }
+            }
+        }
+        Ok(servers)
+    }
+
+    /// Measures every case on every server that it applies to, round by round, the servers in turn, and keeps the results.
+    pub fn grid<S: Named>(
+        &mut self,
+        servers: &[S],
+        cases: &[Case],
+        applies: impl Fn(&Session, &S, &Case) -> bool,
+        measure: impl Fn(&Session, &S, &Case, u64) -> Result<Reading>,
+    ) -> Result<()> {
+        let mut steps: Vec<(&Case, u64, &S)> = Vec::new();
+        for case in cases.iter().filter(|case| self.wants(case)) {
+            for round in 0..self.rounds() {
+                steps.extend(servers.iter().filter(|s| applies(self, s, case)).map(|server| (case, round, server)));
+            }
+        }
+        self.progress.add_steps(steps.len());
+        steps.into_iter().try_for_each(|(case, round, server)| {
+            self.one(server, case, round, |session| measure(session, server, case, round))
+        })
+    }
+
+    /// Whether the case was asked for.
+    pub fn wants(&self, case: &Case) -> bool {
+        case.shown(self.axes).contains(&self.options.filter)
+    }
+
+    /// Measures one case on one server once, unless that has been done, and keeps the result.
+    pub fn one(
+        &mut self,
+        server: &impl Named,
+        case: &Case,
+        round: u64,
+        measure: impl FnOnce(&Session) -> Result<Reading>,
+    ) -> Result<()> {
+        self.interrupt.check()?;
+        let mut record = self.record(server, case, round);
+        if !self.store.has(&record) {
+            self.progress.doing(&format!("{}, {}", case.shown(self.axes), server.name()));
+            match measure(self) {
+                Ok(reading) => {
+                    reading.fill(&mut record);
+                    self.store.push(record)?;
+                }
+                Err(error) => {
+                    // What an interrupt has cut off has not failed.
+                    self.interrupt.check()?;
+                    self.failed(server, case, round, &error)?;
+                }
+            }
+        }
+        self.progress.step();
+        Ok(())
+    }
+
+    fn record(&self, server: &impl Named, case: &Case, round: u64) -> Record {
+        Record {
+            experiment: self.experiment.to_owned(),
+            server: server.name(),
+            version: server.version().to_owned(),
+            case: case.clone(),
+            round,
+            quick: self.options.quick,
+            figures: BTreeMap::new(),
+            series: BTreeMap::new(),
+            notes: Vec::new(),
+            failure: None,
+        }
+    }
+
+    fn failed(&mut self, server: &impl Named, case: &Case, round: u64, error: &anyhow::Error) -> Result<()> {
+        let failure = format!("{error:#}");
+        self.progress.say(&format!("failed: {}, {}: {failure}", case.shown(self.axes), server.name()));
+        self.failures += 1;
+        let record = Record { failure: Some(failure), ..self.record(server, case, round) };
+        self.store.push(record)
+    }
+
+    /// What was measured.
+    pub fn records(&self) -> &[Record] {
+        self.store.records()
+    }
+
+    /// Ends the experiment: how many runs failed their own check.
+    pub fn finish(self) -> (Vec<Record>, usize) {
+        self.progress.finish();
+        (self.store.records().to_vec(), self.failures)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // What is left in the temporary directory harms nobody.
+        let _ = std::fs::remove_dir_all(&self.scratch);
+    }
+}
+
+fn contenders(options: &Options, progress: &Progress) -> Result<Vec<Contender>> {
+    let mut contenders = Vec::new();
+    if !options.peers.is_empty() || options.target.is_empty() {
+        let found = find(&options.peers)?;
+        found.missing.iter().for_each(|line| progress.say(line));
+        contenders.extend(found.programs.into_iter().map(Contender::Program));
+    }
+    for target in &options.target {
+        contenders.push(Contender::External(External::ask(target)?));
+    }
+    if contenders.is_empty() {
+        bail!("there is no server to measure: install one, or name it with --peers or --target");
+    }
+    Ok(contenders)
+}

@@ -1,0 +1,122 @@
+//! Loads of plain values in whichever language is asked for. Knows no experiment.
+
+use super::grid::Session;
+use super::measured::{Measured, Watch};
+use super::running::{Named, Running};
+use crate::dialects::{Binary, Dialect, Meta, Resp, Text};
+use crate::load::{Pace, Plan, Until, Workload, run};
+use crate::target::{Protocol, Target};
+use crate::values::{Lengths, Values};
+use crate::workloads::{KeyValue, Keys, Misses, Mix, Spec, Tally};
+use anyhow::{Context, Result};
+
+/// The outer form of a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Connections over all threads.
+    pub connections: usize,
+    /// Threads of the client.
+    pub threads: usize,
+    /// Requests in flight on each connection.
+    pub pipeline: usize,
+    /// Whether operations wait for each other.
+    pub pace: Pace,
+    /// When it ends.
+    pub until: Until,
+}
+
+impl Session {
+    /// A closed loop of the usual connections and threads for the usual time.
+    pub fn usual_shape(&self, pipeline: usize) -> Shape {
+        Shape {
+            connections: self.options.connections,
+            threads: self.client_threads(),
+            pipeline,
+            pace: Pace::Closed,
+            until: Until::Elapsed(self.measured_for()),
+        }
+    }
+
+    /// Runs a load and looks at the server before and after it.
+    pub fn load<W: Workload>(
+        &self,
+        server: &Running,
+        target: &Target,
+        shape: &Shape,
+        workloads: Vec<W>,
+    ) -> Result<(Measured, Vec<W>)> {
+        let plan = Plan {
+            address: &target.address,
+            connections: shape.connections,
+            pipeline: shape.pipeline,
+            pace: shape.pace,
+            until: shape.until,
+            cores: &self.placement.client,
+            progress: self.progress.operations(),
+            stop: self.interrupt.flag(),
+        };
+        let mut watch = Watch::on(server.pid());
+        let (outcome, workloads) = run(&plan, workloads, &mut watch)?;
+        Ok((watch.measured(outcome), workloads))
+    }
+
+    /// Runs a load of plain values; `spec` makes each thread's part from its index.
+    pub fn key_value(
+        &self,
+        server: &Running,
+        protocol: Protocol,
+        shape: &Shape,
+        spec: impl Fn(usize) -> Spec,
+    ) -> Result<(Measured, Tally)> {
+        let target = server.target(protocol).with_context(|| format!("it does not speak {}", protocol.name()))?;
+        let specs: Vec<Spec> = (0..shape.threads.min(shape.connections)).map(spec).collect();
+        match protocol {
+            Protocol::Resp => self.in_dialect(Resp, server, &target, shape, specs),
+            Protocol::Text => self.in_dialect(Text, server, &target, shape, specs),
+            Protocol::Meta => self.in_dialect(Meta, server, &target, shape, specs),
+            Protocol::Binary => self.in_dialect(Binary, server, &target, shape, specs),
+        }
+    }
+
+    fn in_dialect<D: Dialect>(
+        &self,
+        dialect: D,
+        server: &Running,
+        target: &Target,
+        shape: &Shape,
+        specs: Vec<Spec>,
+    ) -> Result<(Measured, Tally)> {
+        let workloads = specs.into_iter().map(|spec| KeyValue::new(dialect, spec)).collect();
+        let (measured, workloads) = self.load(server, target, shape, workloads)?;
+        let add = |sum: Tally, tally: Tally| Tally { hits: sum.hits + tally.hits, misses: sum.misses + tally.misses };
+        Ok((measured, workloads.iter().map(KeyValue::tally).fold(Tally::default(), add)))
+    }
+
+    /// Stores each of the first `keys` keys once.
+    pub fn fill(
+        &self,
+        server: &Running,
+        keys: u64,
+        values: &Values,
+        lengths: Lengths,
+        expire_s: u32,
+    ) -> Result<Measured> {
+        let threads = self.client_threads();
+        // Few requests of large values in flight: what is in flight is memory on both sides.
+        let pipeline = (1_000_000 / lengths.max.max(1)).clamp(1, 32);
+        let shape = Shape { connections: threads * 8, threads, pipeline, pace: Pace::Closed, until: Until::Exhausted };
+        let protocol = *server.protocols().first().context("a server speaks something")?;
+        let (measured, _) = self.key_value(server, protocol, &shape, |thread| Spec {
+            mix: Mix::SET,
+            keys: Keys::part(keys, threads, thread),
+            first: 0,
+            values: values.clone(),
+            lengths,
+            expire_s,
+            keys_a_get: 1,
+            misses: Misses::Fail,
+            seed: thread as u64,
+        })?;
+        Ok(measured)
+    }
+}

@@ -1,0 +1,155 @@
+//! A load's outcome with the server's cost beside it, as figures by name. Knows no experiment.
+
+use crate::load::{Observer, Outcome};
+use crate::machine::cpu::Used;
+use crate::machine::process;
+use crate::results::Record;
+use anyhow::Result;
+use std::collections::BTreeMap;
+
+/// Above this share of its core, a client is taken to be the limit.
+pub const CLIENT_BUSY_LIMIT: f64 = 0.95;
+
+/// What a load and the server it ran on have shown.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The load's side.
+    pub outcome: Outcome,
+    /// The server's CPU time while it ran, if its process may be looked at.
+    pub used: Option<Used>,
+    /// The server's memory after it.
+    pub resident_bytes: Option<u64>,
+}
+
+/// What is kept of a measurement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Figures by name; units last.
+    pub figures: BTreeMap<String, f64>,
+    /// Figures over time, by name.
+    pub series: BTreeMap<String, Vec<f64>>,
+    /// What must be known to read them.
+    pub notes: Vec<String>,
+}
+
+impl Reading {
+    /// With one figure more.
+    pub fn figure(mut self, name: &str, figure: f64) -> Reading {
+        self.figures.insert(name.to_owned(), figure);
+        self
+    }
+
+    /// With one series more.
+    pub fn series(mut self, name: &str, series: Vec<f64>) -> Reading {
+        self.series.insert(name.to_owned(), series);
+        self
+    }
+
+    /// With one note more.
+    pub fn note(mut self, note: impl Into<String>) -> Reading {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Into a record that has none yet.
+    pub fn fill(self, record: &mut Record) {
+        (record.figures, record.series, record.notes) = (self.figures, self.series, self.notes);
+    }
+}
+
+/// Looks at the server just before and just after a load.
+#[derive(Debug)]
+pub struct Watch {
+    pid: Option<u32>,
+    before: Option<Used>,
+    used: Option<Used>,
+    resident_bytes: Option<u64>,
+}
+
+impl Watch {
+    /// On this process, if there is one to look at.
+    pub fn on(pid: Option<u32>) -> Watch {
+        Watch { pid, before: None, used: None, resident_bytes: None }
+    }
+
+    /// With the load's side.
+    pub fn measured(self, outcome: Outcome) -> Measured {
+        Measured { outcome, used: self.used, resident_bytes: self.resident_bytes }
+    }
+}
+
+impl Observer for Watch {
+    fn begins(&mut self) -> Result<()> {
+        self.before = self.pid.map(Used::of).transpose()?;
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<()> {
+        if let (Some(pid), Some(before)) = (self.pid, self.before) {
+            self.used = Some(Used::of(pid)?.since(before));
+            self.resident_bytes = Some(process::resident_bytes(pid)?);
+        }
+        Ok(())
+    }
+}
+
+impl Measured {
+    /// Its figures by name.
+    pub fn reading(&self) -> Reading {
+        let outcome = &self.outcome;
+        let mut reading = Reading::default();
+        let mut set = |name: &str, figure: f64| {
+            reading.figures.insert(name.to_owned(), figure);
+        };
+        let operations = outcome.operations.max(1) as f64;
+        let seconds = outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        set("operations", outcome.operations as f64);
+        set("ops_s", outcome.throughput());
+        let all = outcome.latency().summary();
+        let latencies = [
+            ("mean_us", all.mean_us),
+            ("p50_us", all.p50_us),
+            ("p95_us", all.p95_us),
+            ("p99_us", all.p99_us),
+            ("p999_us", all.p999_us),
+            ("max_us", all.max_us),
+        ];
+        latencies.into_iter().for_each(|(name, figure)| set(name, figure));
+        for (kind, latency) in outcome.kinds.iter().filter(|(_, latency)| latency.count() > 0) {
+            let summary = latency.summary();
+            set(&format!("{kind}_mean_us"), summary.mean_us);
+            set(&format!("{kind}_p99_us"), summary.p99_us);
+            set(&format!("{kind}_count"), summary.count as f64);
+        }
+        set("client_cpu_us", outcome.client_cpu.as_secs_f64() * 1e6 / operations);
+        set("client_busy", outcome.client_busy);
+        if let Some(used) = self.used {
+            set("server_cpu_us", used.total.as_secs_f64() * 1e6 / operations);
+            set("server_user_us", used.user.as_secs_f64() * 1e6 / operations);
+            set("server_system_us", used.system.as_secs_f64() * 1e6 / operations);
+            set("server_cores", used.total.as_secs_f64() / seconds);
+            set("voluntary_switches_op", used.voluntary as f64 / operations);
+            set("involuntary_switches_op", used.involuntary as f64 / operations);
+        }
+        if let Some(bytes) = self.resident_bytes {
+            set("server_memory_mb", bytes as f64 / 1e6);
+        }
+        if outcome.late.count() > 0 {
+            set("client_late_p99_us", outcome.late.summary().p99_us);
+            set("unsent", outcome.unsent as f64);
+        }
+        if outcome.client_busy > CLIENT_BUSY_LIMIT && outcome.late.count() == 0 {
+            reading = reading.note("the client was the limit");
+        }
+        if outcome.unsent > 0 {
+            reading = reading.note("the server did not keep up");
+        }
+        reading
+    }
+
+    /// The operations of each interval, a second.
+    pub fn throughput_series(&self) -> Vec<f64> {
+        let whole = self.outcome.intervals.split_last().map_or(&[][..], |(_, whole)| whole);
+        whole.iter().map(|operations| *operations as f64 / crate::load::INTERVAL.as_secs_f64()).collect()
+    }
+}

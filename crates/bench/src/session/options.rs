@@ -1,0 +1,134 @@
+//! What can be asked for on the command line, alike for every experiment. Knows no experiment.
+
+use crate::load::Arrivals;
+use crate::machine::placement::parse_cores;
+use crate::target::{Protocol, Target};
+use crate::workloads::ycsb::Mix;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of every experiment.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Small sizes, short times and one round: shows that everything works, in under a minute
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Measure a server that runs already: redis://HOST[:PORT], memcache://..., memcache-meta://..., memcache-binary://...,
+    /// unix:///PATH. The bench writes its keys into it. May be given several times
+    #[arg(long, value_name = "URL")]
+    pub target: Vec<Target>,
+
+    /// Servers to start and measure, by name (tenon, redis-server, valkey-server, memcached, ...) or as NAME=FILE; all that
+    /// are installed if neither this nor --target is given
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub peers: Vec<String>,
+
+    /// Languages to measure: resp, text, meta, binary; if not given, resp and text
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub protocols: Vec<Protocol>,
+
+    /// Only cases whose description contains this text
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub filter: String,
+
+    /// How often each case is measured; the median is shown [default: 3, with --quick 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rounds: Option<u64>,
+
+    /// How long each load runs [default: 3, with --quick 0.3]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<Duration>,
+
+    /// Keys in the servers [default: 1000000, with --quick 100000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub keys: Option<u64>,
+
+    /// Connections of each load, where the experiment does not vary them
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
+    pub connections: usize,
+
+    /// Threads that each started server serves clients with [default: half of the cores]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub server_threads: Option<usize>,
+
+    /// Threads of the bench [default: half of the cores]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub client_threads: Option<usize>,
+
+    /// Cores for the servers, e.g. 0-3,8 [default: as many as the server has threads]
+    #[arg(long, value_name = "CORES", value_parser = Cores::parse)]
+    pub server_cpus: Option<Cores>,
+
+    /// Cores for the bench [default: as many as it has threads, apart from the servers']
+    #[arg(long, value_name = "CORES", value_parser = Cores::parse)]
+    pub client_cpus: Option<Cores>,
+
+    /// Offered loads for `load`, in operations a second [default: 5000,10000,...,320000]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    pub rates: Vec<u64>,
+
+    /// How offered operations follow one another: poisson or even
+    #[arg(long, value_name = "KIND", default_value = "poisson")]
+    pub arrivals: Arrivals,
+
+    /// Workloads for `ycsb`: A to F, and the Waterloo study's WA to WF [default: A,B,C,D,E,F]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = workload)]
+    pub workloads: Vec<&'static Mix>,
+
+    /// Fields of YCSB's records [default: 10; for the Waterloo workloads 16]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub record_fields: Option<usize>,
+
+    /// Bytes of each field of YCSB's records [default: 100; for the Waterloo workloads 255]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub field_bytes: Option<usize>,
+
+    /// Let updates of YCSB's records in memcached store the new field alone, as YCSB's own binding does
+    #[arg(long)]
+    pub shrinking_updates: bool,
+
+    /// Traces for `eviction`: files, or directories of them (.csv, .lis, .trace, packed or not)
+    #[arg(long, value_name = "PATH,...", value_delimiter = ',')]
+    pub traces: Vec<PathBuf>,
+
+    /// A web server's log for `weblog`: a head, then lines of words parted by tabs, the last two status and bytes
+    #[arg(long, value_name = "FILE")]
+    pub weblog: Option<PathBuf>,
+
+    /// Where results are kept, a file for each experiment
+    #[arg(long, value_name = "DIR", default_value = "tenon-bench-results")]
+    pub out: PathBuf,
+
+    /// Keep what an earlier, interrupted run has measured, and measure the rest
+    #[arg(long)]
+    pub r#continue: bool,
+
+    /// Print the results as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A list of cores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cores(pub Vec<usize>);
+
+impl Cores {
+    fn parse(text: &str) -> Result<Cores, String> {
+        parse_cores(text).map(Cores)
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let bad = || format!("'{text}' is no number of seconds above 0");
+    let seconds: f64 = text.parse().map_err(|_| bad())?;
+    Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero()).ok_or_else(bad)
+}
+
+fn workload(text: &str) -> Result<&'static Mix, String> {
+    Mix::of(text).ok_or_else(|| format!("'{text}' is no workload: A to F or WA to WF"))
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| format!("'{text}' is no number of 1 or more"))
+}

@@ -1,0 +1,96 @@
+//! A server to measure, whoever started it. Knows not what is measured.
+
+use crate::peers::{External, Program, Server};
+use crate::target::{Protocol, Target};
+
+/// What results are kept under.
+pub trait Named {
+    /// The name in tables.
+    fn name(&self) -> String;
+    /// The version.
+    fn version(&self) -> &str;
+    /// What it speaks.
+    fn protocols(&self) -> Vec<Protocol>;
+}
+
+/// A server that takes part.
+#[derive(Clone, Debug)]
+pub enum Contender {
+    /// One that the bench starts.
+    Program(Program),
+    /// One that runs already.
+    External(External),
+}
+
+impl Named for Contender {
+    fn name(&self) -> String {
+        match self {
+            Contender::Program(program) => program.name.clone(),
+            Contender::External(external) => external.target.to_string(),
+        }
+    }
+
+    fn version(&self) -> &str {
+        match self {
+            Contender::Program(program) => &program.version,
+            Contender::External(external) => &external.version,
+        }
+    }
+
+    fn protocols(&self) -> Vec<Protocol> {
+        match self {
+            Contender::Program(program) => program.family.protocols().to_vec(),
+            Contender::External(external) => vec![external.target.protocol],
+        }
+    }
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub enum Running {
+    /// Started by the bench, and ended by it.
+    Started(Box<Server>),
+    /// Only spoken to.
+    External(External),
+}
+
+impl Named for Running {
+    fn name(&self) -> String {
+        match self {
+            Running::Started(server) => server.program.name.clone(),
+            Running::External(external) => external.target.to_string(),
+        }
+    }
+
+    fn version(&self) -> &str {
+        match self {
+            Running::Started(server) => &server.program.version,
+            Running::External(external) => &external.version,
+        }
+    }
+
+    fn protocols(&self) -> Vec<Protocol> {
+        match self {
+            Running::Started(server) => server.program.family.protocols().to_vec(),
+            Running::External(external) => vec![external.target.protocol],
+        }
+    }
+}
+
+impl Running {
+    /// Where it speaks `protocol`, if it does.
+    pub fn target(&self, protocol: Protocol) -> Option<Target> {
+        match self {
+            Running::Started(server) => server.target(protocol),
+            Running::External(external) => (external.target.protocol == protocol).then(|| external.target.clone()),
+        }
+    }
+
+    /// Its process, if it may be looked at.
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Running::Started(server) => Some(server.pid()),
+            Running::External(external) => external.pid,
+        }
+    }
+}

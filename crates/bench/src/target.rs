@@ -1,0 +1,133 @@
+//! What to measure and how to speak to it, as people write it. Opens no socket.
+
+use std::fmt;
+use std::str::FromStr;
+use tenon_client::Address;
+
+/// A language that a load can be sent in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Protocol {
+    /// RESP2.
+    Resp,
+    /// memcached's classic text.
+    Text,
+    /// memcached's meta commands.
+    Meta,
+    /// memcached's binary protocol.
+    Binary,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Protocol; 4] = [Protocol::Resp, Protocol::Text, Protocol::Meta, Protocol::Binary];
+
+    /// Its name in options and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Resp => "resp",
+            Protocol::Text => "text",
+            Protocol::Meta => "meta",
+            Protocol::Binary => "binary",
+        }
+    }
+
+    /// The scheme of its addresses.
+    fn scheme(self) -> &'static str {
+        match self {
+            Protocol::Resp => "redis",
+            Protocol::Text => "memcache",
+            Protocol::Meta => "memcache-meta",
+            Protocol::Binary => "memcache-binary",
+        }
+    }
+
+    /// Whether it is one of memcached's, so that the same port speaks the others too.
+    pub fn is_memcache(self) -> bool {
+        self != Protocol::Resp
+    }
+
+    fn usual_port(self) -> u16 {
+        if self.is_memcache() { 11_211 } else { 6_379 }
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Protocol, String> {
+        let known = Protocol::ALL.into_iter().find(|protocol| protocol.name() == text);
+        known.ok_or_else(|| format!("'{text}' is no protocol: resp, text, meta or binary"))
+    }
+}
+
+/// Where a server listens and what it speaks there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The language.
+    pub protocol: Protocol,
+    /// The place.
+    pub address: Address,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Address::Unix(path) => write!(f, "{}+unix://{}", self.protocol.scheme(), path.display()),
+            tcp @ Address::Tcp { .. } => write!(f, "{}://{tcp}", self.protocol.scheme()),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    /// Reads `SCHEME://HOST[:PORT]`, `SCHEME+unix:///PATH` and `unix:///PATH`, which speaks RESP.
+    fn from_str(text: &str) -> Result<Target, String> {
+        const FORMS: &str = "redis://HOST[:PORT], memcache://HOST[:PORT], memcache-meta://..., memcache-binary://..., \
+                             unix:///PATH (RESP) or SCHEME+unix:///PATH";
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("'{text}' is no target: write {FORMS}"))?;
+        let (scheme, unix) = match scheme.strip_suffix("+unix") {
+            Some(scheme) => (scheme, true),
+            None if scheme == "unix" => (Protocol::Resp.scheme(), true),
+            None => (scheme, false),
+        };
+        let protocol = Protocol::ALL.into_iter().find(|protocol| protocol.scheme() == scheme);
+        let protocol =
+            protocol.ok_or_else(|| format!("'{scheme}' is no scheme that can be measured: write {FORMS}"))?;
+        let address = if unix {
+            format!("unix://{rest}").parse()
+        } else {
+            let rest = rest.strip_suffix('/').unwrap_or(rest);
+            let has_port = rest.rsplit_once(':').is_some_and(|(host, _)| !host.contains(':') || host.ends_with(']'));
+            if has_port { rest.parse() } else { format!("{rest}:{}", protocol.usual_port()).parse() }
+        };
+        Ok(Target { protocol, address: address.map_err(|bad: tenon_client::address::BadAddress| bad.to_string())? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_and_written() {
+        for (text, shown) in [
+            ("redis://localhost", "redis://localhost:6379"),
+            ("redis://127.0.0.1:7000/", "redis://127.0.0.1:7000"),
+            ("redis://[::1]", "redis://[::1]:6379"),
+            ("redis://[::1]:7000", "redis://[::1]:7000"),
+            ("memcache://host", "memcache://host:11211"),
+            ("memcache-meta://host:1", "memcache-meta://host:1"),
+            ("memcache-binary://host:1", "memcache-binary://host:1"),
+            ("unix:///run/t.sock", "redis+unix:///run/t.sock"),
+            ("memcache+unix:///run/t.sock", "memcache+unix:///run/t.sock"),
+        ] {
+            let target: Target = text.parse().expect(text);
+            assert_eq!(target.to_string(), shown);
+            assert_eq!(shown.parse(), Ok(target));
+        }
+        for bad in ["", "localhost", "http://x", "redis://", "redis://u:p@h", "redis://h/1", "unix://", "redis://h:x"] {
+            assert!(bad.parse::<Target>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What loads send. Know no socket and no server's name.
+
+mod key_value;
+mod replay;
+mod weblog;
+pub mod ycsb;
+
+pub use key_value::{KeyValue, Keys, Misses, Mix, Spec, Tally};
+pub use replay::Replay;
+pub use weblog::{Log, Step, WebLog};

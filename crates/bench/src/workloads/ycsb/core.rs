@@ -1,0 +1,149 @@
+//! Which operation comes next on which record, as YCSB's `CoreWorkload` decides it. Knows no protocol.
+
+use super::layout::Layout;
+use super::mix::Mix;
+use crate::generators::{Choice, Inserted, KeyChooser, Random};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The kinds of operations, by the index of each in results.
+pub const KINDS: &[&str] = &["read", "update", "insert", "scan", "read_modify_write"];
+pub(super) const READ: usize = 0;
+pub(super) const UPDATE: usize = 1;
+pub(super) const INSERT: usize = 2;
+pub(super) const SCAN: usize = 3;
+pub(super) const READ_MODIFY_WRITE: usize = 4;
+
+/// What one thread does.
+#[derive(Clone, Debug)]
+pub enum Spec {
+    /// Inserts records of these numbers.
+    Load(Range<u64>),
+    /// Runs a workload.
+    Run {
+        /// The operations.
+        mix: &'static Mix,
+        /// The records.
+        keys: KeyChooser,
+        /// Which records exist.
+        inserted: Arc<Inserted>,
+        /// The longest scan; lengths are even from 1.
+        scan_max: u64,
+        /// Other seeds draw other records.
+        seed: u64,
+    },
+}
+
+/// An operation on a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Read(u64),
+    Update(u64, usize),
+    Insert(u64),
+    Scan(u64, u64),
+    ReadModifyWrite(u64, usize),
+}
+
+/// Draws operations.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub layout: Layout,
+    spec: Spec,
+    choice: Choice<usize>,
+    random: Random,
+}
+
+impl Core {
+    pub fn new(layout: Layout, spec: Spec) -> Core {
+        let (weights, seed) = match &spec {
+            Spec::Load(_) => ([0.0, 0.0, 1.0, 0.0, 0.0], 0),
+            Spec::Run { mix, seed, .. } => ([mix.read, mix.update, mix.insert, mix.scan, mix.read_modify_write], *seed),
+        };
+        let choice = Choice::new(weights.into_iter().zip(0..));
+        Core { layout, spec, choice, random: Random::new(seed) }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Option<Operation> {
+        let (random, fields) = (&mut self.random, self.layout.fields as u64);
+        match &mut self.spec {
+            Spec::Load(numbers) => numbers.next().map(Operation::Insert),
+            Spec::Run { keys, inserted, scan_max, .. } => Some(match self.choice.next(random) {
+                READ => Operation::Read(keys.next(random)),
+                UPDATE => Operation::Update(keys.next(random), random.below(fields) as usize),
+                INSERT => Operation::Insert(inserted.begin()),
+                SCAN => Operation::Scan(keys.next(random), 1 + random.below(*scan_max)),
+                _ => Operation::ReadModifyWrite(keys.next(random), random.below(fields) as usize),
+            }),
+        }
+    }
+
+    /// The record of this number is stored.
+    pub fn inserted(&self, number: u64) {
+        if let Spec::Run { inserted, .. } = &self.spec {
+            inserted.finish(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generators::Distribution;
+
+    #[test]
+    fn the_mix_is_kept_and_new_records_are_read() {
+        let inserted = Arc::new(Inserted::new(100));
+        let mix = Mix::of("D").unwrap();
+        let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
+        let spec = Spec::Run { mix, keys, inserted: Arc::clone(&inserted), scan_max: 100, seed: 1 };
+        let mut core = Core::new(Layout::new(10, 100), spec);
+        let (mut inserts, mut new) = (0u64, 0u64);
+        for _ in 0..20_000 {
+            match core.next() {
+                Some(Operation::Insert(number)) => {
+                    assert_eq!(number, 100 + inserts);
+                    inserts += 1;
+                    core.inserted(number);
+                }
+                Some(Operation::Read(number)) => {
+                    assert!(number < inserted.present());
+                    new += u64::from(number >= 100);
+                }
+                other => panic!("{other:?} is not in the mix"),
+            }
+        }
+        // Ten standard deviations.
+        assert!((690..1_310).contains(&inserts), "{inserts}");
+        assert!(new > 15_000, "{new}");
+    }
+
+    #[test]
+    fn loading_inserts_each_record_once() {
+        let mut core = Core::new(Layout::new(1, 1), Spec::Load(3..5));
+        let all: Vec<_> = std::iter::from_fn(|| core.next()).collect();
+        assert_eq!(all, [Operation::Insert(3), Operation::Insert(4)]);
+    }
+
+    #[test]
+    fn every_other_mix_names_only_records_that_exist() {
+        for name in ["A", "B", "C", "E", "F", "WC"] {
+            let inserted = Arc::new(Inserted::new(100));
+            let mix = Mix::of(name).unwrap();
+            let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
+            let spec = Spec::Run { mix, keys, inserted, scan_max: 100, seed: 1 };
+            let mut core = Core::new(Layout::new(10, 100), spec);
+            for _ in 0..1_000 {
+                match core.next().expect("it never ends") {
+                    Operation::Read(number) => assert!(number < 100),
+                    Operation::Update(number, field) | Operation::ReadModifyWrite(number, field) => {
+                        assert!(number < 100 && field < 10);
+                    }
+                    Operation::Scan(number, len) => assert!(number < 100 && (1..=100).contains(&len)),
+                    Operation::Insert(_) => {}
+                }
+            }
+        }
+        assert_eq!(Distribution::Latest, Mix::of("D").unwrap().distribution);
+    }
+}

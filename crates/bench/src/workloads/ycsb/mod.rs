@@ -1,0 +1,13 @@
+//! YCSB's core workloads over records of several fields. Know no socket.
+
+mod core;
+mod layout;
+mod memcache;
+mod mix;
+mod resp;
+
+pub use self::core::{KINDS, Spec};
+pub use layout::Layout;
+pub use memcache::{Memcache, Updates};
+pub use mix::{Mix, WATERLOO, YCSB};
+pub use resp::Resp;

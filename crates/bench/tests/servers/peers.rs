@@ -1,0 +1,121 @@
+//! Real servers, where they are installed: started, spoken to in every language, ended.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use tenon_bench::dialects::{Binary, Dialect, Meta, Resp, Text};
+use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
+use tenon_bench::load::{Pace, Plan, Until, run};
+use tenon_bench::machine::placement;
+use tenon_bench::peers::{External, Program, Settings, find};
+use tenon_bench::target::{Protocol, Target};
+use tenon_bench::values::{Lengths, Values};
+use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Spec};
+
+/// The installed server of this name, or a line on why the test is left out.
+fn installed(name: &str) -> Option<Program> {
+    match find(&[name.to_owned()]) {
+        Ok(found) => found.programs.into_iter().next(),
+        Err(error) if std::env::var_os("TENON_REQUIRE_ORACLES").is_some() => panic!("{error:#}"),
+        Err(error) => {
+            writeln!(std::io::stderr(), "skipped: {name} is not measured in a test: {error:#}").expect("stderr");
+            None
+        }
+    }
+}
+
+/// A directory for a test's servers.
+fn scratch(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("tenon-bench-peers-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    directory
+}
+
+fn exercise<D: Dialect>(dialect: D, target: &Target) {
+    const KEYS: u64 = 300;
+    let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let plan = |until| Plan {
+        address: &target.address,
+        connections: 3,
+        pipeline: 16,
+        pace: Pace::Closed,
+        until,
+        cores: &[],
+        progress: &progress,
+        stop: &stop,
+    };
+    for lengths in [Lengths::fixed(32), Lengths { min: 0, max: 400_000 }] {
+        let spec = |mix, keys| Spec {
+            mix,
+            keys,
+            first: 0,
+            values: Values::new(lengths.max),
+            lengths,
+            expire_s: 86_400,
+            keys_a_get: 1,
+            misses: Misses::Fail,
+            seed: 1,
+        };
+        let fill = KeyValue::new(dialect, spec(Mix::SET, Keys::part(KEYS, 1, 0)));
+        let (outcome, _) = run(&plan(Until::Exhausted), vec![fill], &mut ()).expect("it stores");
+        assert_eq!(outcome.operations, KEYS);
+        let chosen = Keys::Chosen(KeyChooser::new(Distribution::Uniform, &Arc::new(Inserted::new(KEYS)), 0));
+        for keys_a_get in [1, 7] {
+            let get = KeyValue::new(dialect, Spec { keys_a_get, ..spec(Mix::GET, chosen.clone()) });
+            let (outcome, workloads) = run(&plan(Until::Operations(1_000)), vec![get], &mut ()).expect("it has all");
+            assert_eq!(outcome.operations, 1_000 * keys_a_get as u64);
+            assert_eq!(workloads[0].tally().hits, outcome.operations);
+        }
+        let mixed = Mix { get: 1.0, set: 1.0, delete: 1.0 };
+        let mixed = KeyValue::new(dialect, Spec { misses: Misses::Fill, ..spec(mixed, chosen) });
+        let (outcome, _) =
+            run(&plan(Until::Operations(3_000)), vec![mixed], &mut ()).expect("it forgets what it is told to");
+        assert!(outcome.kinds.iter().all(|(_, latency)| latency.count() > 0), "{:?}", outcome.operations);
+    }
+}
+
+fn check(name: &str) {
+    let Some(program) = installed(name) else { return };
+    let scratch = scratch(name);
+    let cores = placement::own_cores().expect("cores");
+    let server = program.start(&Settings::new(1, &cores[..1], &scratch)).expect("it starts");
+    for protocol in Protocol::ALL {
+        let Some(target) = server.target(protocol) else { continue };
+        match protocol {
+            Protocol::Resp => exercise(Resp, &target),
+            Protocol::Text => exercise(Text, &target),
+            Protocol::Meta => exercise(Meta, &target),
+            Protocol::Binary => exercise(Binary, &target),
+        }
+        let external = External::ask(&target).expect("it answers");
+        // memcached tells its process in the text languages only, and those are what it is asked in.
+        assert_eq!(external.pid, Some(server.pid()), "{protocol:?}");
+        assert!(!external.version.is_empty());
+    }
+    let (pid, directory) = (server.pid(), server.directory().to_owned());
+    assert!(directory.join("log").exists());
+    drop(server);
+    assert!(!directory.exists() && !PathBuf::from(format!("/proc/{pid}/task")).exists());
+    std::fs::remove_dir_all(scratch).expect("nothing holds it");
+}
+
+#[test]
+fn redis_server_is_measured() {
+    check("redis-server");
+}
+
+#[test]
+fn memcached_is_measured() {
+    check("memcached");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let Some(program) = installed("redis-server") else { return };
+    let scratch = scratch("unstartable");
+    let settings = Settings { eviction: Some("no-such-policy"), ..Settings::new(1, &[], &scratch) };
+    let error = program.start(&settings).expect_err("it refuses");
+    assert!(format!("{error:#}").contains("last words"), "{error:#}");
+    std::fs::remove_dir_all(scratch).expect("nothing holds it");
+}

@@ -1,0 +1,156 @@
+//! The program as people call it: results, reports, and its end when it is interrupted or killed.
+
+use crate::toy::{Manners, Toy};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use tenon_bench::peers::find;
+
+fn bench(out: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
+    command.args(words).arg("--out").arg(out).stdin(Stdio::null());
+    command
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("tenon-bench-program-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    directory
+}
+
+fn text(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+const SHORT: [&str; 5] = ["--quick", "--seconds", "0.05", "--keys", "200"];
+
+#[test]
+fn a_server_that_runs_already_is_measured_and_reported_on() {
+    let out = scratch("target");
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    for experiment in ["latency", "throughput", "skew"] {
+        let output = bench(&out, &[&[experiment, "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(text(&output).contains(&format!("| {target} |")), "{}", text(&output));
+    }
+    let json =
+        bench(&out, &[&["latency", "--target", &target, "--json"], &SHORT[..]].concat()).output().expect("it runs");
+    let records: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON and nothing else");
+    assert_eq!(records.as_array().expect("an array").len(), 2);
+    assert!(records[0]["figures"]["p99_us"].as_f64().expect("a figure") > 0.0);
+
+    let output = bench(&out, &["report"]).output().expect("it runs");
+    assert!(output.status.success(), "{}", text(&output));
+    let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
+    assert!(page.contains("<section id=\"skew\">") && page.contains("<svg"), "{page}");
+    assert!(std::fs::read_to_string(out.join("report.md")).expect("a summary").contains("## Popular keys"));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
+fn a_server_that_loses_keys_fails_the_experiment() {
+    let out = scratch("forgets");
+    let toy = Toy::start(Manners::Forgets { at: 500 });
+    let target = format!("redis://{}", toy.address);
+    let output = bench(&out, &[&["latency", "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("1 runs failed their own check"), "{said}");
+    assert!(said.contains("the server has lost 'key:"), "{said}");
+
+    // What failed is measured again, and nothing else is.
+    let before = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
+    let kept: Vec<&str> = before.lines().filter(|line| !line.contains("\"failure\"")).collect();
+    let again =
+        bench(&out, &[&["latency", "--target", &target, "--continue"], &SHORT[..]].concat()).output().expect("it runs");
+    assert!(again.status.success(), "{}", text(&again));
+    let after = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
+    assert!(kept.iter().all(|line| after.contains(line)) && after.lines().count() == 2, "{before}\n{after}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
+fn nothing_to_measure_is_an_error() {
+    let out = scratch("nothing");
+    let output = bench(&out, &["latency", "--target", "redis://127.0.0.1:1"]).output().expect("it runs");
+    assert!(
+        !output.status.success() && text(&output).contains("nobody at redis://127.0.0.1:1 answers"),
+        "{}",
+        text(&output)
+    );
+    let output = bench(&out, &["report"]).output().expect("it runs");
+    assert!(!output.status.success() && text(&output).contains("no results"), "{}", text(&output));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+/// A bench that measures a server of its own for a minute, once it has begun to; none where there is no server.
+fn measuring(out: &Path) -> Option<(Child, Vec<i32>)> {
+    if let Err(error) = find(&["redis-server".to_owned()]) {
+        assert!(std::env::var_os("TENON_REQUIRE_ORACLES").is_none(), "{error:#}");
+        writeln!(std::io::stderr(), "skipped: the bench's end is not tested: {error:#}").expect("stderr");
+        return None;
+    }
+    let words = ["latency", "--peers", "redis-server", "--seconds", "60", "--keys", "100"];
+    let mut child = bench(out, &words).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it runs");
+    let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let begun = lines.map_while(Result::ok).any(|line| line.starts_with("latency 0/"));
+    assert!(begun, "it measures");
+    let started = children(child.id() as i32);
+    assert!(started.iter().any(|pid| name(*pid).starts_with("redis-server")), "{started:?}");
+    Some((child, started))
+}
+
+/// The processes that a process has started.
+fn children(parent: i32) -> Vec<i32> {
+    let all = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent_field = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
+        parent_field == Some(&parent.to_string())
+    })
+    .collect()
+}
+
+fn name(pid: i32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()
+}
+
+/// Waits until none of them runs; a test that waits for ever is ended by whoever runs it.
+fn wait_for_the_end(pids: &[i32]) {
+    let runs = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // One that has ended and was not yet waited for by its new parent has ended.
+        stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    };
+    while pids.iter().any(runs) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_interrupted_bench_ends_its_servers() {
+    let out = scratch("interrupted");
+    let Some((mut child, started)) = measuring(&out) else { return };
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    assert!(started.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()), "{started:?}");
+    assert_eq!(
+        std::fs::read_to_string(out.join("latency.jsonl")).expect("results"),
+        "",
+        "what was cut off is no result"
+    );
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
+fn a_killed_bench_leaves_no_server() {
+    let out = scratch("killed");
+    let Some((mut child, started)) = measuring(&out) else { return };
+    let servers: Vec<i32> = started.into_iter().filter(|pid| name(*pid).starts_with("redis-server")).collect();
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    wait_for_the_end(&servers);
+    std::fs::remove_dir_all(out).expect("it can go");
+}

@@ -1,0 +1,83 @@
+//! DEBUG RELOAD: the data goes and comes again from the snapshot file.
+
+use std::path::Path;
+use tenon_engine::args::Args;
+use tenon_engine::context::ServerCx;
+use tenon_engine::errors::CmdError;
+use tenon_engine::loading::{Before, OnDuplicate};
+use tenon_engine::wire::resp::Reply;
+
+/// What is said of it by DEBUG HELP.
+pub(super) const HELP: &[&str] = &[
+    "RELOAD [option ...]",
+    "    Save the RDB on disk and reload it back to memory. Valid <option> values:",
+    "    * MERGE: conflicting keys will be loaded from RDB.",
+    "    * NOFLUSH: the existing database will not be removed before load, but",
+    "      conflicting keys will generate an exception and kill the server.",
+    "    * NOSAVE: the database will be loaded from an existing RDB file.",
+    "    Examples:",
+    "    * DEBUG RELOAD: verify that the server is able to persist, flush and reload",
+    "      the database.",
+    "    * DEBUG RELOAD NOSAVE: replace the current database with the contents of an",
+    "      existing RDB file.",
+    "    * DEBUG RELOAD NOSAVE NOFLUSH MERGE: add the contents of an existing RDB",
+    "      file to the database.",
+];
+
+/// What stands behind RELOAD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Options {
+    saves: bool,
+    flushes: bool,
+    merges: bool,
+}
+
+impl Options {
+    fn parse(args: &Args<'_>) -> Result<Options, CmdError> {
+        let mut options = Options { saves: true, flushes: true, merges: false };
+        for at in 2..args.len() {
+            if args.is(at, "MERGE") {
+                options.merges = true;
+            } else if args.is(at, "NOFLUSH") {
+                options.flushes = false;
+            } else if args.is(at, "NOSAVE") {
+                options.saves = false;
+            } else {
+                return Err(CmdError::text("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."));
+            }
+        }
+        Ok(options)
+    }
+
+    /// What becomes of the data that is there. Redis ends when a key is there twice; here the reload does.
+    fn before(self) -> Before {
+        match self {
+            Options { flushes: true, .. } => Before::Flush,
+            Options { merges: true, .. } => Before::Keep(OnDuplicate::Replace),
+            Options { .. } => Before::Keep(OnDuplicate::Refuse),
+        }
+    }
+}
+
+/// Loads the snapshot file once more.
+pub(super) fn reload(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    let options = Options::parse(args)?;
+    if cx.holds_shards() {
+        return Err(CmdError::text("ERR DEBUG RELOAD is not allowed within a transaction or a script"));
+    }
+    if options.saves {
+        return Err(CmdError::text("ERR DEBUG RELOAD saves nothing yet, only NOSAVE is supported"));
+    }
+    let path = cx.engine.config.dbfilename();
+    match cx.reload(Path::new(&*path), options.before()) {
+        Ok(_) => {
+            tracing::warn!("DB reloaded by DEBUG RELOAD");
+            reply.simple("OK");
+            Ok(())
+        }
+        Err(error) => {
+            tracing::error!("cannot load '{path}': {error}");
+            Err(CmdError::text("ERR Error trying to load the RDB dump, check server logs"))
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A ring of bytes that many threads append to without a lock and one thread empties, in the order in which room was
+//! reserved. Knows no record's meaning and no file.
+//!
+//! Positions count all bytes that were ever reserved; the ring holds the last `capacity` of them, in blocks.
+//!
+//! ```text
+//!      released        consumed      complete           head            released + capacity
+//!         |                |             |                |                     |
+//!  -------+----------------+-------------+----------------+---------------------+-------
+//!   free  | taken, but its |  readable   | reserved, some | room                | not yet
+//!  (older)| block is not   |             | not yet filled |                     |
+//! ```
+//!
+//! - A producer reserves its bytes with one `fetch_add` of `head`, copies them in, and adds their number to the count of
+//!   the block that they lie in. What finds no room is copied as room appears.
+//! - A block is complete when its count is its length. The block that `head` lies in is complete as far as `head` when
+//!   its count is what was reserved of it: the count is read first, so it holds nothing that was reserved later.
+//! - Blocks are released whole, their counts are zero by then: no two rounds of a block meet in one count.
+//! - The producer whose record continues beyond a block leaves word where the record began, so the consumer can stop at
+//!   the end of a record.
+//! - The consumer that sleeps says from which position on it wants to be woken; who has filled bytes looks there. Either
+//!   the consumer sees the bytes or their producer sees the wish, as both are sequentially consistent.
+
+mod bytes;
+mod consumer;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod signal;
+mod sync;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use consumer::Consumer;
+
+use bytes::Bytes;
+use signal::Signal;
+use std::time::Duration;
+use sync::{Arc, AtomicU32, AtomicU64, Ordering, after_write};
+
+/// What a block's straddler is when no record continues beyond the block.
+const NONE: u64 = u64::MAX;
+/// What `wake_from` is while the consumer is awake.
+const AWAKE: u64 = u64::MAX;
+
+/// Keeps what producers write apart from what the consumer writes.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+#[derive(Debug)]
+struct Block {
+    /// Bytes of this round that were copied in.
+    filled: AtomicU32,
+    /// Where the record began that continues beyond the block's end.
+    straddler: AtomicU64,
+}
+
+/// The producers' side.
+#[derive(Debug)]
+pub struct Ring {
+    /// All bytes that were ever reserved.
+    head: Apart<AtomicU64>,
+    /// Everything before it was taken out; a multiple of the block length.
+    released: Apart<AtomicU64>,
+    /// The consumer wants to be woken when bytes before this position, or behind it, were filled.
+    wake_from: AtomicU64,
+    /// The consumer is to look at something else before it sleeps.
+    nudged: AtomicU32,
+    filled: Signal,
+    room: Signal,
+    blocks: Box<[Block]>,
+    bytes: Bytes,
+    block_len: u64,
+    capacity: u64,
+    /// Tells rings apart: a claim is of use in its own ring only.
+    id: u64,
+}
+
+/// Bytes that were reserved and are still to be filled. To drop it before it is filled stops the ring there for good.
+#[derive(Debug)]
+#[must_use = "the consumer waits for these bytes"]
+pub struct Claim {
+    ring: u64,
+    start: u64,
+    at: u64,
+    end: u64,
+}
+
+impl Claim {
+    /// Position of the next byte to be filled.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Position behind the last byte.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether all bytes are filled.
+    pub fn is_filled(&self) -> bool {
+        self.at == self.end
+    }
+}
+
+/// A ring of `blocks` blocks of `block_len` bytes, each a power of two, whose positions begin at `start`.
+///
+/// # Panics
+/// When one is no power of two, there is but one block, a block has 4 GiB and more, or `start` is no block's start.
+pub fn ring(block_len: usize, blocks: usize, start: u64) -> (Arc<Ring>, Consumer) {
+    assert!(block_len.is_power_of_two() && blocks.is_power_of_two() && blocks > 1);
+    assert!(u32::try_from(block_len).is_ok() && start.is_multiple_of(block_len as u64));
+    let capacity = block_len * blocks;
+    let block = || Block { filled: AtomicU32::new(0), straddler: AtomicU64::new(NONE) };
+    let ring = Arc::new(Ring {
+        head: Apart(AtomicU64::new(start)),
+        released: Apart(AtomicU64::new(start)),
+        wake_from: AtomicU64::new(AWAKE),
+        nudged: AtomicU32::new(0),
+        filled: Signal::new(),
+        room: Signal::new(),
+        blocks: (0..blocks).map(|_| block()).collect(),
+        bytes: Bytes::new(capacity),
+        block_len: block_len as u64,
+        capacity: capacity as u64,
+        id: sync::next_id(),
+    });
+    let consumer = Consumer::new(Arc::clone(&ring), start);
+    (ring, consumer)
+}
+
+impl Ring {
+    /// Bytes that the ring holds at most.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Position behind the last byte that was reserved.
+    pub fn head(&self) -> u64 {
+        self.head.0.load(Ordering::SeqCst)
+    }
+
+    /// Bytes that are held for the consumer, rounded up to its block.
+    pub fn len(&self) -> u64 {
+        let released = self.released.0.load(Ordering::SeqCst);
+        self.head().saturating_sub(released)
+    }
+
+    /// Whether nothing was reserved since the last block was released.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reserves the next `len` bytes, which are one record; there need not be room for them yet.
+    ///
+    /// # Panics
+    /// When `len` is 0.
+    #[inline]
+    pub fn reserve(&self, len: usize) -> Claim {
+        assert!(len > 0, "a record has bytes");
+        let start = self.head.0.fetch_add(len as u64, Ordering::SeqCst);
+        Claim { ring: self.id, start, at: start, end: start + len as u64 }
+    }
+
+    /// Copies the claim's next bytes in, as many as there is room for, and tells how many they were.
+    ///
+    /// # Panics
+    /// When the claim is another ring's, or has fewer bytes to fill.
+    #[inline]
+    pub fn fill(&self, claim: &mut Claim, bytes: &[u8]) -> usize {
+        assert!(claim.ring == self.id && bytes.len() as u64 <= claim.end - claim.at);
+        let limit = self.released.0.load(Ordering::SeqCst) + self.capacity;
+        let mut rest = bytes;
+        while !rest.is_empty() && claim.at < limit {
+            let block_end = (claim.at | (self.block_len - 1)) + 1;
+            // Room comes in whole blocks, so only the block and the bytes bound the piece.
+            let len = rest.len().min((block_end - claim.at) as usize);
+            let (piece, after) = rest.split_at(len);
+            // SAFETY: `claim` is the only one of these positions, and no position is filled twice, as `at` moves on. The
+            // positions lie below `limit`, so the consumer has released what the ring held there a round ago, and it
+            // reads them only when the block's count says that they are filled.
+            unsafe { self.bytes.write((claim.at & (self.capacity - 1)) as usize, piece) };
+            let block = self.block(claim.at);
+            claim.at += len as u64;
+            if claim.at == block_end && claim.end > block_end {
+                block.straddler.store(claim.start, Ordering::Relaxed);
+            }
+            block.filled.fetch_add(len as u32, Ordering::SeqCst);
+            rest = after;
+        }
+        after_write();
+        if claim.at > self.wake_from.load(Ordering::SeqCst) {
+            self.wake_consumer();
+        }
+        bytes.len() - rest.len()
+    }
+
+    /// Waits until the claim's next byte has room, for a while, or until [`Ring::wake_producers`].
+    #[cold]
+    pub fn wait_for_room(&self, claim: &Claim, at_most: Duration) {
+        self.room.wait(at_most, || claim.at < self.released.0.load(Ordering::SeqCst) + self.capacity);
+    }
+
+    /// Has the consumer look at what else has changed: its sleep ends, or its next one does at once.
+    pub fn nudge_consumer(&self) {
+        self.nudged.store(1, Ordering::SeqCst);
+        after_write();
+        self.wake_consumer();
+    }
+
+    #[cold]
+    fn wake_consumer(&self) {
+        // One producer is enough.
+        if self.wake_from.swap(AWAKE, Ordering::SeqCst) != AWAKE {
+            self.filled.raise();
+        }
+    }
+
+    /// Wakes all who wait for room, so that they look at what else has changed.
+    pub fn wake_producers(&self) {
+        self.room.raise();
+    }
+
+    fn block(&self, position: u64) -> &Block {
+        let index = (position & (self.capacity - 1)) / self.block_len;
+        &self.blocks[index as usize]
+    }
+}

@@ -1,0 +1,62 @@
+//! What is done about what the log tells: replies leave, writes are refused, operators are told. Knows no file.
+
+use crate::engine::Engine;
+use std::sync::Weak;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tenon_journal::Hooks;
+use tenon_journal::log::Event;
+
+/// Called by the log's threads.
+pub(super) struct LogHooks {
+    engine: Weak<Engine>,
+}
+
+impl LogHooks {
+    pub(super) fn new(engine: Weak<Engine>) -> LogHooks {
+        LogHooks { engine }
+    }
+}
+
+impl Hooks for LogHooks {
+    fn may_answer(&self, _position: u64) {
+        if let Some(engine) = self.engine.upgrade() {
+            engine.replies_may_leave();
+        }
+    }
+
+    fn needs_rewrite(&self) {
+        if let Some(engine) = self.engine.upgrade() {
+            engine.aof.wanted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn event(&self, event: &Event) {
+        match event {
+            Event::WritesAgain => tracing::info!("{event}"),
+            _ => tracing::warn!("{event}"),
+        }
+        let Some(engine) = self.engine.upgrade() else { return };
+        match event {
+            Event::WriteFailed(why) | Event::SyncFailed(why) => engine.refuse_writes_for_log(Some(why)),
+            Event::WritesAgain => engine.look_at_log(),
+            Event::NotCut(_) | Event::SyncIsSlow => {}
+        }
+    }
+
+    fn took(&self, name: &'static str, time: Duration) {
+        if let Some(engine) = self.engine.upgrade() {
+            let now_ms = crate::clock::now_us() / 1_000;
+            let threshold_ms = engine.config.latency_monitor_threshold();
+            engine.latency.note(name, time.as_millis() as u64, threshold_ms, now_ms);
+        }
+    }
+}
+
+impl Engine {
+    /// Refuses writes or takes them again, as it stands with the log.
+    pub(super) fn look_at_log(&self) {
+        let reason = self.append_only().and_then(|append_only| append_only.log().refuses_writes());
+        self.refuse_writes_for_log(reason.as_ref().map(|reason| &*reason.error));
+    }
+}

@@ -1,0 +1,294 @@
+//! Rewriting the log: when, and on which thread; a snapshot of one position takes the place of all records before it.
+//! Knows no command.
+
+use super::running::OpenLog;
+use crate::engine::Engine;
+use crate::snapshot::{Begun, SnapshotOptions};
+use crate::worker::Worker;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tenon_journal::files::File;
+use tenon_persist::aof::growth::{Growth, Restraint};
+use tenon_persist::aof::names::BaseFormat;
+use tenon_persist::aof::{AppendOnly, Rewrite};
+use tenon_persist::rdb::file::{FileOptions, FileWriter};
+use tenon_wire::rdb::Compression;
+
+/// How often a rewrite that waits for another snapshot to end looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// After a failed one, a rewrite that the log needs is tried again so much later.
+const RETRY: Duration = Duration::from_secs(1);
+/// Bytes after which a base is synced while it is written.
+const SYNC_BYTES: u64 = 4 << 20;
+
+/// The rewrites of this process.
+#[derive(Debug, Default)]
+pub(super) struct Rewrites {
+    /// When the one that is under way began.
+    pub(super) since: Option<Instant>,
+    /// How long the last one took, and whether it succeeded.
+    pub(super) last: Option<(Duration, bool)>,
+    /// When the last one ended.
+    ended: Option<Instant>,
+    thread: Option<JoinHandle<()>>,
+    restraint: Restraint,
+    is_ending: bool,
+}
+
+/// What became of the wish for a rewrite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RewriteStart {
+    /// It began.
+    Started,
+    /// It begins when the snapshot that is under way is done.
+    Scheduled,
+    /// Another one is under way.
+    UnderWay,
+    /// No thread can be had.
+    Failed,
+}
+
+/// A snapshot of no data.
+pub(super) fn empty_base() -> Vec<u8> {
+    let options = FileOptions { compression: Compression::Off, has_checksum: true };
+    let mut file = FileWriter::new(Vec::new(), options);
+    file.auxiliary("redis-ver", crate::version::REDIS.as_bytes()).expect("a vector takes whatever is written");
+    file.auxiliary("aof-base", b"1").expect("a vector takes whatever is written");
+    file.finish().expect("a vector takes whatever is written").0
+}
+
+impl Engine {
+    /// Begins a rewrite, or has one begin when it can (BGREWRITEAOF).
+    pub fn rewrite_aof(&self) -> RewriteStart {
+        if self.aof.rewrites.lock().since.is_some() {
+            return RewriteStart::UnderWay;
+        }
+        if self.snapshots.is_active() {
+            self.aof.wanted.store(true, Ordering::Relaxed);
+            return RewriteStart::Scheduled;
+        }
+        self.start_rewrite()
+    }
+
+    fn start_rewrite(&self) -> RewriteStart {
+        let Some(engine) = self.shared() else { return RewriteStart::Failed };
+        let work = move |engine: &Arc<Engine>| match engine.append_only() {
+            Some(append_only) => engine.rewrite(&append_only),
+            None => engine.rewrite_without_log(),
+        };
+        self.on_rewriter(engine, work)
+    }
+
+    /// Does this on the rewriter's thread, of which there is one at a time.
+    pub(super) fn on_rewriter(
+        &self,
+        engine: Arc<Engine>,
+        work: impl FnOnce(&Arc<Engine>) -> Result<(), String> + Send + 'static,
+    ) -> RewriteStart {
+        let mut rewrites = self.aof.rewrites.lock();
+        if rewrites.since.is_some() || rewrites.is_ending {
+            return RewriteStart::UnderWay;
+        }
+        self.aof.wanted.store(false, Ordering::Relaxed);
+        let run = move || {
+            let started = Instant::now();
+            let result = work(&engine);
+            engine.has_rewritten(started, result);
+        };
+        match std::thread::Builder::new().name("aof-rewrite".to_owned()).spawn(run) {
+            Ok(thread) => {
+                rewrites.since = Some(Instant::now());
+                // The one before has ended: it says so as the last thing it does.
+                rewrites.thread = Some(thread);
+                RewriteStart::Started
+            }
+            Err(error) => {
+                tracing::warn!("Can't rewrite append only file in background: {error}");
+                RewriteStart::Failed
+            }
+        }
+    }
+
+    fn has_rewritten(&self, started: Instant, result: Result<(), String>) {
+        let took = started.elapsed();
+        match &result {
+            Ok(()) => tracing::info!("Background AOF rewrite finished successfully in {:.3} s", took.as_secs_f64()),
+            Err(why) => tracing::warn!("Background AOF rewrite terminated: {why}"),
+        }
+        let mut rewrites = self.aof.rewrites.lock();
+        rewrites.last = Some((took, result.is_ok()));
+        rewrites.ended = Some(Instant::now());
+        rewrites.since = None;
+        drop(rewrites);
+        self.look_at_log();
+    }
+
+    /// Puts a snapshot in the place of the records so far.
+    fn rewrite(&self, append_only: &AppendOnly) -> Result<(), String> {
+        self.await_other_snapshot()?;
+        let mut rewrite = append_only.begin_rewrite().map_err(|error| error.to_string())?;
+        let mut worker = self.worker(self.workers());
+        let begun = self.begin_base(&mut worker, |_| _ = append_only.cut(&mut rewrite));
+        self.finish_base(append_only, rewrite, begun)
+    }
+
+    /// Writes a first base for a log that has just begun, from the moment on at which it is attached.
+    pub(super) fn write_first_base(&self, append_only: &Arc<AppendOnly>, rewrite: Rewrite) -> Result<(), String> {
+        self.await_other_snapshot()?;
+        let mut worker = self.worker(self.workers());
+        let begun = self.begin_base(&mut worker, |engine| {
+            engine.attach_journal(Arc::new(OpenLog(Arc::clone(append_only))));
+        });
+        self.finish_base(append_only, rewrite, begun)
+    }
+
+    /// Writes the data as the base of a log that nothing is added to.
+    fn rewrite_without_log(&self) -> Result<(), String> {
+        let directory = tenon_persist::aof::Directory::open(self.files(), self.aof_names());
+        let begun = directory.and_then(|directory| directory.begin_with_rewrite(&self.log_settings(), self.hooks()));
+        let (append_only, rewrite) = begun.map_err(|error| error.to_string())?;
+        self.await_other_snapshot()?;
+        let mut worker = self.worker(self.workers());
+        let begun = self.begin_base(&mut worker, |_| {});
+        self.finish_base(&append_only, rewrite, begun)?;
+        append_only.close().map_err(|error| error.to_string())
+    }
+
+    /// One snapshot is written at a time.
+    fn await_other_snapshot(&self) -> Result<(), String> {
+        while self.snapshots.is_active() {
+            if self.aof.rewrites.lock().is_ending {
+                return Err("the server ends".to_owned());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+
+    fn begin_base(&self, worker: &mut Worker, mut at_moment: impl FnMut(&Engine)) -> Option<Begun> {
+        let file = self.snapshot_file();
+        loop {
+            let options = SnapshotOptions { file, is_log_base: true };
+            if let Some(begun) = self.begin_snapshot(worker, options, |_| at_moment(self)) {
+                return Some(begun);
+            }
+            self.await_other_snapshot().ok()?;
+        }
+    }
+
+    /// Writes the snapshot and makes it the base.
+    fn finish_base(&self, append_only: &AppendOnly, rewrite: Rewrite, begun: Option<Begun>) -> Result<(), String> {
+        let Some(begun) = begun else {
+            append_only.abort_rewrite(rewrite);
+            return Err("the server ends".to_owned());
+        };
+        append_only.log().set_snapshotting(true);
+        let written = self.write_base(&rewrite, begun);
+        append_only.log().set_snapshotting(false);
+        match written {
+            Ok(()) => append_only.finish_rewrite(rewrite, BaseFormat::Rdb).map_err(|error| error.to_string()),
+            Err(error) => {
+                append_only.abort_rewrite(rewrite);
+                Err(format!("Write error writing append only file on disk: {error}"))
+            }
+        }
+    }
+
+    fn write_base(&self, rewrite: &Rewrite, begun: Begun) -> io::Result<()> {
+        let file = match self.files().create(rewrite.base_path()) {
+            Ok(file) => file,
+            Err(error) => {
+                begun.give_up(self);
+                return Err(error);
+            }
+        };
+        let syncs = self.config.aof_rewrite_incremental_fsync();
+        let out =
+            BaseFile { file: Arc::clone(&file), unsynced: 0, sync_bytes: if syncs { SYNC_BYTES } else { u64::MAX } };
+        begun.write_to(self, out)?;
+        file.sync()
+    }
+
+    /// Begins a rewrite if one is due: it was asked for, the log needs it, or it has grown. Called now and then.
+    pub(crate) fn rewrite_aof_if_due(&self, now_s: u64) {
+        if self.snapshots.is_active() {
+            return;
+        }
+        let append_only = self.append_only().filter(|_| self.aof.is_whole.load(Ordering::Relaxed));
+        {
+            let mut rewrites = self.aof.rewrites.lock();
+            if rewrites.since.is_some() || rewrites.is_ending {
+                return;
+            }
+            let rested = rewrites.ended.is_none_or(|ended| ended.elapsed() >= RETRY);
+            let needed = append_only.as_ref().is_some_and(|append_only| append_only.log().needs_rewrite());
+            let asked = self.aof.wanted.load(Ordering::Relaxed) && !needed;
+            if !(asked || needed && rested) {
+                let Some(append_only) = &append_only else { return };
+                let growth = Growth {
+                    percentage: self.config.auto_aof_rewrite_percentage(),
+                    size_min: self.config.auto_aof_rewrite_min_size(),
+                };
+                let figures = append_only.statistics();
+                if !growth.wants_rewrite(figures.current_size, figures.base_size) {
+                    return;
+                }
+                if let Some(minutes) = rewrites.restraint.holds_back(figures.failures, now_s) {
+                    if minutes > 0 {
+                        tracing::warn!(
+                            "Background AOF rewrite has repeatedly failed and triggered the limit, will retry in {minutes} \
+                             minutes"
+                        );
+                    }
+                    return;
+                }
+                tracing::info!("Starting automatic rewriting of AOF: it has {} bytes", figures.current_size);
+            }
+        }
+        self.start_rewrite();
+    }
+
+    /// Ends a rewrite that is under way, and begins no other.
+    pub(super) fn end_rewrite(&self) {
+        let thread = {
+            let mut rewrites = self.aof.rewrites.lock();
+            rewrites.is_ending = true;
+            rewrites.thread.take()
+        };
+        let Some(thread) = thread else { return };
+        while !thread.is_finished() {
+            if let Some(snapshot) = self.snapshot() {
+                snapshot.cancel();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Whether it panicked was logged by its thread.
+        let _ = thread.join();
+    }
+}
+
+/// A base while it is written.
+struct BaseFile {
+    file: Arc<dyn File>,
+    unsynced: u64,
+    sync_bytes: u64,
+}
+
+impl Write for BaseFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = self.file.write(&[io::IoSlice::new(bytes)])?;
+        self.unsynced += len as u64;
+        if self.unsynced >= self.sync_bytes {
+            self.unsynced = 0;
+            self.file.sync()?;
+        }
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! The log of all writes, as far as the engine knows it: who takes the records, and the one place where a command's
+//! record is appended while its shards are held. Knows neither file nor disk, and no command.
+
+use crate::args::Args;
+use crate::command::{Command, Effect, Flags};
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::worker::Worker;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where records of writes go.
+///
+/// It is called while the record's shards are held, so the order of the calls for one shard is the order of its writes.
+pub trait Journal: Send + Sync {
+    /// Appends one record: whole RESP commands, several of them within MULTI and EXEC. Gives the log's position behind it,
+    /// in bytes since the server's start. It may wait for room.
+    fn append(&self, record: &[u8]) -> u64;
+
+    /// Whether a reply may be sent to whom a record that ends at `position` is confirmed by it.
+    fn may_answer(&self, position: u64) -> bool {
+        let _ = position;
+        true
+    }
+
+    /// The last position of which `may_answer` says yes, if it says no of any; `u64::MAX` otherwise.
+    fn answerable(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+/// Who takes the records now.
+#[derive(Default)]
+pub(crate) struct Attachment {
+    /// Which attachment it is, counted from 1; 0: nobody takes any.
+    number: AtomicU64,
+    current: Mutex<Attached>,
+}
+
+#[derive(Default)]
+struct Attached {
+    /// How many there have been.
+    count: u64,
+    journal: Option<Arc<dyn Journal>>,
+}
+
+/// What a worker knows of the attachment: so the way to the journal is no lock that all workers share.
+#[derive(Default)]
+pub(crate) struct KnownJournal {
+    number: u64,
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+}
+
+impl Engine {
+    /// Gives all records of writes to a journal from now on.
+    ///
+    /// A write is in it whose shards are locked after this; whoever needs one moment for all keys holds all shards
+    /// meanwhile.
+    pub fn attach_journal(&self, journal: Arc<dyn Journal>) {
+        let mut current = self.journal.current.lock();
+        current.count += 1;
+        current.journal = Some(journal);
+        self.journal.number.store(current.count, Ordering::Release);
+    }
+
+    /// Gives no more records to anybody. A worker lets go of the journal with its next tick.
+    pub fn detach_journal(&self) {
+        let mut current = self.journal.current.lock();
+        current.journal = None;
+        self.journal.number.store(0, Ordering::Release);
+    }
+
+    /// Who takes the records, if anybody does.
+    pub(crate) fn current_journal(&self) -> Option<Arc<dyn Journal>> {
+        self.journal.current.lock().journal.clone()
+    }
+
+    /// Whether anybody takes records.
+    #[inline]
+    pub fn is_journaling(&self) -> bool {
+        self.journal_number() != 0
+    }
+
+    /// Which attachment is in force; 0: none.
+    #[inline]
+    pub(crate) fn journal_number(&self) -> u64 {
+        self.journal.number.load(Ordering::Relaxed)
+    }
+
+    /// Lets go of a journal that is not attached any more.
+    pub(crate) fn follow_journal(&self, worker: &mut Worker) {
+        let number = self.journal_number();
+        if worker.journal.number != number {
+            let current = self.journal.current.lock();
+            worker.journal = KnownJournal { number, journal: current.journal.clone() };
+        }
+    }
+
+    /// Notes what a command that has run did, for its record. Its shards are held.
+    ///
+    /// A command that failed has changed nothing, but for what had expired.
+    #[inline]
+    pub(crate) fn note_effect(
+        &self,
+        worker: &mut Worker,
+        database: usize,
+        result: &Result<Effect, CmdError>,
+        args: &Args<'_>,
+    ) {
+        if self.is_journaling() {
+            if let Ok(Effect::Verbatim) = result {
+                self.record_verbatim(worker, database, args);
+            }
+            worker.record.forget_prepared();
+        }
+    }
+
+    /// Notes what a command did that is a record by itself, and appends that.
+    #[inline(never)]
+    pub(crate) fn log_command(
+        &self,
+        worker: &mut Worker,
+        database: usize,
+        result: &Result<Effect, CmdError>,
+        args: &Args<'_>,
+    ) {
+        self.note_effect(worker, database, result, args);
+        self.commit(worker);
+    }
+
+    /// Adds a command as it came to the record.
+    #[inline(never)]
+    fn record_verbatim(&self, worker: &mut Worker, database: usize, args: &Args<'_>) {
+        if worker.record.begin(self.journal_number(), database) {
+            worker.record.verbatim(args);
+        }
+    }
+
+    /// Prepares for a command that has long arguments, which it may take away: they are written down before.
+    #[cold]
+    pub(crate) fn prepare_record(&self, worker: &mut Worker, command: &Command, args: &Args<'_>) {
+        if self.is_journaling() && command.flags.any(Flags::WRITE) {
+            worker.record.prepare(args);
+        }
+    }
+
+    /// Appends the worker's record, if there is anything in it and what it belongs to has come to its end. The shards
+    /// that it is about are held.
+    #[inline]
+    pub(crate) fn commit(&self, worker: &mut Worker) {
+        if worker.record.is_ready() {
+            self.append_record(worker);
+        }
+    }
+
+    #[inline(never)]
+    fn append_record(&self, worker: &mut Worker) {
+        self.follow_journal(worker);
+        // What was begun for another journal is not this one's.
+        let is_current = worker.record.number() == worker.journal.number;
+        if let Some(journal) = worker.journal.journal.as_ref().filter(|_| is_current) {
+            worker.journaled = journal.append(worker.record.finish());
+        }
+        worker.record.clear();
+    }
+
+    /// Calls `work`, all of whose changes are one record, or part of the one that is already under way.
+    ///
+    /// The caller holds the shards until after `end_unit`.
+    pub(crate) fn begin_unit(&self, worker: &mut Worker) {
+        worker.record.hold();
+    }
+
+    /// Ends what `begin_unit` has begun, and appends its record. All of its shards are still held.
+    pub(crate) fn end_unit(&self, worker: &mut Worker) {
+        worker.record.release();
+        self.commit(worker);
+    }
+
+    /// Calls `work` with a record of its own beside the one that may be under way: what it changes is let go of before
+    /// that one is appended.
+    pub(crate) fn with_own_record<R>(&self, worker: &mut Worker, work: impl FnOnce(&mut Worker) -> R) -> R {
+        if !self.is_journaling() {
+            return work(worker);
+        }
+        let outer = std::mem::take(&mut worker.record);
+        worker.record.follow(&outer);
+        let result = work(worker);
+        debug_assert!(worker.record.is_empty(), "it is appended while its shards are held");
+        worker.record = outer;
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+    use std::sync::atomic::AtomicUsize;
+
+    /// A log whose records are on disk up to where it is told that they are.
+    #[derive(Default)]
+    struct Told {
+        end: AtomicU64,
+        durable: AtomicU64,
+    }
+
+    impl Journal for Told {
+        fn append(&self, record: &[u8]) -> u64 {
+            self.end.fetch_add(record.len() as u64, Ordering::Relaxed) + record.len() as u64
+        }
+
+        fn may_answer(&self, position: u64) -> bool {
+            position <= self.answerable()
+        }
+
+        fn answerable(&self) -> u64 {
+            self.durable.load(Ordering::SeqCst)
+        }
+    }
+
+    #[test]
+    fn who_has_written_is_answered_when_it_is_on_disk() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let woken = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&woken);
+        engine.set_wake(Arc::new(move |_| _ = counted.fetch_add(1, Ordering::Relaxed)));
+        let log = Arc::new(Told::default());
+        engine.attach_journal(Arc::<Told>::clone(&log));
+        let mut worker = engine.worker(0);
+        engine.begin_call(&mut worker);
+        assert_eq!(engine.holds_replies(&worker), None);
+        engine.log(&mut worker, 0, &["FLUSHALL".into()]);
+        engine.commit(&mut worker);
+        let position = engine.holds_replies(&worker).expect("it is not on disk");
+        assert_eq!(position, log.end.load(Ordering::Relaxed));
+        log.durable.store(position - 1, Ordering::SeqCst);
+        assert!(engine.durable() < position && engine.holds_replies(&worker).is_some());
+        log.durable.store(position, Ordering::SeqCst);
+        assert_eq!((engine.durable(), engine.holds_replies(&worker)), (position, None));
+        engine.replies_may_leave();
+        engine.replies_may_leave();
+        assert_eq!(woken.load(Ordering::Relaxed), 1, "a worker is woken once for what it holds");
+        engine.begin_call(&mut worker);
+        engine.detach_journal();
+        assert_eq!((engine.durable(), engine.holds_replies(&worker)), (u64::MAX, None));
+    }
+}

@@ -1,0 +1,14 @@
+//! Data that comes from files: an index.
+
+mod crew;
+mod error;
+mod figures;
+mod insert;
+mod rdb;
+mod reload;
+
+pub use error::LoadError;
+pub use figures::{Figures, Loading, LoadingGuard};
+pub use insert::{OnDuplicate, Past};
+pub use rdb::{Hands, LoadReport, Progress, RdbOptions};
+pub use reload::Before;

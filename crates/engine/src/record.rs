@@ -1,0 +1,281 @@
+//! One record of the log while it is written: commands in RESP, as a worker's command puts them down. Knows no command,
+//! no key and no file.
+//!
+//! ```text
+//! SET k v                                                one command in database 0 stands alone
+//! MULTI, SELECT 3, SET k v, SELECT 0, EXEC               of another database: who reads it is in database 0 again
+//! MULTI, DEL k, #TENON:FLAGS 7, SET k v, EXEC            several are one, and a torn one is an open MULTI
+//! ```
+//!
+//! A line that begins with `#` says of the next command what no command of Redis can say; Redis passes over it.
+
+use crate::args::Args;
+use crate::string::{self, Text};
+use tenon_store::entry::ValueRef;
+
+const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
+/// What stands, behind the `#`, before memcached's client flags of the value that the next command stores.
+pub(crate) const FLAGS_ANNOTATION: &[u8] = b"TENON:FLAGS ";
+/// Buffers that have grown beyond this are not kept, in bytes.
+const KEPT_MAX: usize = 1 << 20;
+
+/// A word of a command that is put down.
+#[derive(Clone, Copy, Debug)]
+pub enum Word<'a> {
+    /// Bytes as they are.
+    Bytes(&'a [u8]),
+    /// A number in decimal.
+    Int(i64),
+    /// A number without a sign in decimal.
+    Unsigned(u64),
+    /// A string on its way into the store.
+    Text(&'a Text<'a>),
+    /// A string that is stored.
+    Value(ValueRef<'a>),
+}
+
+impl<'a> From<&'a [u8]> for Word<'a> {
+    fn from(bytes: &'a [u8]) -> Word<'a> {
+        Word::Bytes(bytes)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for Word<'a> {
+    fn from(bytes: &'a [u8; N]) -> Word<'a> {
+        Word::Bytes(bytes)
+    }
+}
+
+impl<'a> From<&'a str> for Word<'a> {
+    fn from(text: &'a str) -> Word<'a> {
+        Word::Bytes(text.as_bytes())
+    }
+}
+
+impl From<i64> for Word<'_> {
+    fn from(number: i64) -> Self {
+        Word::Int(number)
+    }
+}
+
+impl From<u64> for Word<'_> {
+    fn from(number: u64) -> Self {
+        Word::Unsigned(number)
+    }
+}
+
+impl Word<'_> {
+    fn write(self, out: &mut Vec<u8>) {
+        let mut digits = itoa::Buffer::new();
+        match self {
+            Word::Bytes(bytes) => write_bulk(out, bytes),
+            Word::Int(number) => write_bulk(out, digits.format(number).as_bytes()),
+            Word::Unsigned(number) => write_bulk(out, digits.format(number).as_bytes()),
+            Word::Text(text) => {
+                write_header(out, b'$', text.len());
+                text.for_each_slice(|slice| out.extend_from_slice(slice));
+                out.extend_from_slice(b"\r\n");
+            }
+            Word::Value(value) => {
+                write_header(out, b'$', string::len(value));
+                string::for_each_slice(value, |slice| out.extend_from_slice(slice));
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+}
+
+#[inline]
+fn write_header(out: &mut Vec<u8>, kind: u8, count: usize) {
+    out.push(kind);
+    out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+#[inline]
+fn write_bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+    write_header(out, b'$', bytes.len());
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_args(out: &mut Vec<u8>, args: &Args<'_>) {
+    let len: usize = (0..args.len()).map(|index| args.len_of(index)).sum();
+    out.reserve(len + 16 * (args.len() + 1));
+    write_header(out, b'*', args.len());
+    for index in 0..args.len() {
+        match args.big(index) {
+            Some(big) => {
+                write_header(out, b'$', big.len());
+                big.for_each_slice(|slice| out.extend_from_slice(slice));
+                out.extend_from_slice(b"\r\n");
+            }
+            None => write_bulk(out, args.get(index)),
+        }
+    }
+}
+
+fn write_select(out: &mut Vec<u8>, database: usize) {
+    write_header(out, b'*', 2);
+    write_bulk(out, b"SELECT");
+    write_bulk(out, itoa::Buffer::new().format(database).as_bytes());
+}
+
+/// What a worker's command, transaction or script has put down so far.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    /// MULTI, which is left out where one command stands alone, and the commands.
+    bytes: Vec<u8>,
+    /// How many commands, SELECT counted.
+    commands: usize,
+    /// The database that the commands so far have led to.
+    database: usize,
+    /// The attachment that they are for.
+    number: u64,
+    /// How many transactions and scripts, one in another, are under way that make one record.
+    holds: u32,
+    /// Whether nothing is put down: a log is read back.
+    muted: bool,
+    /// A command whose long arguments are taken away when it runs, written down before.
+    prepared: Vec<u8>,
+}
+
+impl Record {
+    /// Whether there is nothing in it.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.commands == 0
+    }
+
+    /// Whether it is to be appended.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.commands > 0 && self.holds == 0
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn hold(&mut self) {
+        self.holds += 1;
+    }
+
+    pub(crate) fn release(&mut self) {
+        self.holds -= 1;
+    }
+
+    /// Puts nothing down from now on, or does so again; gives whether it did not before.
+    pub(crate) fn mute(&mut self, muted: bool) -> bool {
+        std::mem::replace(&mut self.muted, muted)
+    }
+
+    pub(crate) fn is_muted(&self) -> bool {
+        self.muted
+    }
+
+    /// Is muted as another one is.
+    pub(crate) fn follow(&mut self, other: &Record) {
+        self.muted = other.muted;
+    }
+
+    /// Makes ready for a command of a database; tells whether it is to be put down at all.
+    pub(crate) fn begin(&mut self, number: u64, database: usize) -> bool {
+        if self.muted || number == 0 {
+            return false;
+        }
+        if self.number != number {
+            // What was put down for a journal that is gone meanwhile.
+            self.clear();
+            self.number = number;
+        }
+        if self.bytes.is_empty() {
+            self.bytes.extend_from_slice(MULTI);
+        }
+        if self.database != database {
+            write_select(&mut self.bytes, database);
+            self.database = database;
+            self.commands += 1;
+        }
+        true
+    }
+
+    /// Adds a command of these words. `begin` was called for it.
+    pub(crate) fn command(&mut self, words: &[Word<'_>]) {
+        write_header(&mut self.bytes, b'*', words.len());
+        words.iter().for_each(|word| word.write(&mut self.bytes));
+        self.commands += 1;
+    }
+
+    /// Adds a command of words that are followed by others.
+    pub(crate) fn command_of<'w>(&mut self, words: &[Word<'_>], rest: impl ExactSizeIterator<Item = Word<'w>>) {
+        write_header(&mut self.bytes, b'*', words.len() + rest.len());
+        words.iter().for_each(|word| word.write(&mut self.bytes));
+        rest.for_each(|word| word.write(&mut self.bytes));
+        self.commands += 1;
+    }
+
+    /// Says of the next command that the value which it stores has these client flags.
+    pub(crate) fn annotate_flags(&mut self, flags: u32) {
+        if flags != 0 {
+            self.bytes.push(b'#');
+            self.bytes.extend_from_slice(FLAGS_ANNOTATION);
+            self.bytes.extend_from_slice(itoa::Buffer::new().format(flags).as_bytes());
+            self.bytes.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Writes a command down that may take its long arguments away.
+    pub(crate) fn prepare(&mut self, args: &Args<'_>) {
+        self.prepared.clear();
+        if !self.muted {
+            self.prepared.extend_from_slice(MULTI);
+            write_args(&mut self.prepared, args);
+        }
+    }
+
+    /// Forgets what was prepared for a command that has run.
+    #[inline]
+    pub(crate) fn forget_prepared(&mut self) {
+        if self.prepared.capacity() > 0 {
+            self.prepared = Vec::new();
+        }
+    }
+
+    /// Adds a command as it came. `begin` was called for it.
+    pub(crate) fn verbatim(&mut self, args: &Args<'_>) {
+        if self.prepared.is_empty() {
+            write_args(&mut self.bytes, args);
+        } else if self.commands == 0 {
+            // It is the first: what was written before becomes the record and is not copied once more.
+            self.bytes = std::mem::take(&mut self.prepared);
+        } else {
+            self.bytes.extend_from_slice(&self.prepared[MULTI.len()..]);
+        }
+        self.commands += 1;
+    }
+
+    /// Ends the record; gives its bytes.
+    pub(crate) fn finish(&mut self) -> &[u8] {
+        if self.database != 0 {
+            write_select(&mut self.bytes, 0);
+            self.database = 0;
+        }
+        if self.commands == 1 {
+            return &self.bytes[MULTI.len()..];
+        }
+        self.bytes.extend_from_slice(EXEC);
+        &self.bytes
+    }
+
+    /// Forgets what was put down.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        if self.bytes.capacity() > KEPT_MAX {
+            self.bytes = Vec::new();
+        }
+        self.commands = 0;
+        self.database = 0;
+    }
+}

@@ -1,0 +1,8 @@
+//! The data in a file: SAVE, BGSAVE, save points, and what is said of them: an index.
+
+mod file;
+mod run;
+mod state;
+
+pub use run::{Ending, OnFailure, Refusal};
+pub use state::{Facts, Saving};

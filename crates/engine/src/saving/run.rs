@@ -1,0 +1,318 @@
+//! Saving: in the foreground, in the background, at save points, at the end. Knows no command.
+//!
+//! The moment of a save is taken by the worker that begins it. A thread of its own writes the file, so that clients go on;
+//! who waits in the foreground is a client, which gets its reply then, never a worker.
+
+use super::file::{Syncing, Temporary};
+use super::state::{Kind, Outcome};
+use crate::clients::Message;
+use crate::context::SessionCx;
+use crate::engine::Engine;
+use crate::errand::{Finish, Work};
+use crate::errors::CmdError;
+use crate::pause::PauseMode;
+use crate::snapshot::{Begun, SnapshotOptions};
+use crate::worker::Worker;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tenon_persist::rdb::file::FileOptions;
+use tenon_wire::rdb::Compression;
+use tenon_wire::resp::Reply;
+
+/// Why no save begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// One is under way.
+    Saving,
+    /// Another snapshot is, for the log.
+    OtherSnapshot,
+}
+
+/// Whether the end of the process saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It does.
+    Save,
+    /// It does not.
+    NoSave,
+    /// If there are save points, or the setting `save-on-exit` says so.
+    AsConfigured,
+}
+
+/// What becomes of the end of the process when the data cannot be saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It does not end.
+    GoOn,
+    /// It ends all the same.
+    EndAnyway,
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// A save that has begun: it is written, or else given up.
+struct Started {
+    engine: Arc<Engine>,
+    begun: Option<Begun>,
+}
+
+impl Started {
+    fn write(mut self) -> io::Result<()> {
+        let begun = self.begun.take().expect("it is written once");
+        self.engine.write_save(begun)
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            begun.give_up(&self.engine);
+            self.engine.saving.ended(Outcome::Failed, now_s());
+        }
+    }
+}
+
+/// Answers a client that has waited for a save.
+struct Answer(io::Result<()>);
+
+impl Finish for Answer {
+    fn finish(self: Box<Self>, _: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
+        match self.0 {
+            Ok(()) => reply.simple("OK"),
+            // Redis says no more, and logs why.
+            Err(_) => return Err(CmdError::text("ERR")),
+        }
+        Ok(None)
+    }
+}
+
+/// Ends the process, or answers why not.
+struct Leave(io::Result<()>);
+
+impl Finish for Leave {
+    fn finish(self: Box<Self>, cx: &mut SessionCx<'_>, _: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
+        if self.0.is_err() || !cx.engine.shut_down() {
+            return Err(CmdError::text("ERR Errors trying to SHUTDOWN. Check logs."));
+        }
+        cx.session.closing = true;
+        Ok(None)
+    }
+}
+
+impl Engine {
+    /// How a file is written by the settings.
+    pub fn snapshot_file(&self) -> FileOptions {
+        let compression = if self.config.rdbcompression() { Compression::On } else { Compression::Off };
+        FileOptions { compression, has_checksum: self.config.rdbchecksum() }
+    }
+
+    fn begin_save(&self, worker: &mut Worker, kind: Kind) -> Result<Begun, Refusal> {
+        if self.saving.is_running() {
+            return Err(Refusal::Saving);
+        }
+        let options = SnapshotOptions { file: self.snapshot_file(), is_log_base: false };
+        let begun = self.begin_snapshot(worker, options, |_| ());
+        let begun = begun.ok_or(if self.saving.is_running() { Refusal::Saving } else { Refusal::OtherSnapshot })?;
+        let moment_ms = begun.moment.as_millis() as u64;
+        let threshold_ms = self.config.latency_monitor_threshold();
+        self.latency.note("snapshot-moment", moment_ms, threshold_ms, worker.clock.now_ms);
+        self.saving.began(begun.snapshot(), kind, begun.changes, now_s());
+        Ok(begun)
+    }
+
+    /// Writes a save that has begun to its file.
+    fn write_save(&self, begun: Begun) -> io::Result<()> {
+        let (snapshot, moment) = (Arc::clone(begun.snapshot()), begun.moment);
+        let result = self.write_save_file(begun);
+        let outcome = match &result {
+            Ok(_) => Outcome::Saved,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Outcome::CalledOff,
+            Err(_) => Outcome::Failed,
+        };
+        let took = self.saving.ended(outcome, now_s());
+        self.follow_saving();
+        let progress = snapshot.progress();
+        match &result {
+            Ok(bytes) => tracing::info!(
+                keys = progress.keys,
+                bytes,
+                took_ms = took.as_millis() as u64,
+                moment_us = moment.as_micros() as u64,
+                queued_peak = progress.queued_peak,
+                "DB saved on disk"
+            ),
+            Err(_) if outcome == Outcome::CalledOff => tracing::info!("saving was called off"),
+            Err(error) => tracing::error!("the data could not be saved: {error}"),
+        }
+        result.map(|_| ())
+    }
+
+    fn write_save_file(&self, begun: Begun) -> io::Result<u64> {
+        let directory = self.config.dir();
+        let directory = Path::new(&*directory);
+        let syncing = if self.config.rdb_save_incremental_fsync() { Syncing::Incremental } else { Syncing::AtEnd };
+        let name = format!("temp-{}.rdb", std::process::id());
+        let file = match Temporary::create(directory, &name, syncing) {
+            Ok(file) => file,
+            Err(error) => {
+                begun.give_up(self);
+                return Err(error);
+            }
+        };
+        let (file, report) = begun.write_to(self, file)?;
+        file.publish(&self.config.dbfilename())?;
+        Ok(report.bytes)
+    }
+
+    /// Saves while a client waits for it; the worker goes on.
+    ///
+    /// # Errors
+    /// When one is under way.
+    pub fn save(&self, cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+        let begun = match self.begin_save(cx.worker, Kind::Foreground) {
+            Ok(begun) => begun,
+            Err(Refusal::Saving) => return Err(CmdError::text("ERR Background save already in progress")),
+            Err(Refusal::OtherSnapshot) => {
+                return Err(CmdError::text("ERR Background append only file rewriting in progress"));
+            }
+        };
+        let Some(engine) = self.shared() else {
+            return Box::new(Answer(self.write_save(begun))).finish(cx, reply).map(|_| ());
+        };
+        let started = Started { engine, begun: Some(begun) };
+        self.send_out(cx, Box::new(move || Box::new(Answer(started.write()))), reply)
+    }
+
+    /// Saves in the background.
+    ///
+    /// # Errors
+    /// When a snapshot is under way.
+    pub fn save_in_background(&self, worker: &mut Worker) -> Result<(), Refusal> {
+        let begun = self.begin_save(worker, Kind::Background)?;
+        tracing::info!(moment_us = begun.moment.as_micros() as u64, "Background saving started");
+        match self.shared() {
+            Some(engine) => {
+                let started = Started { engine, begun: Some(begun) };
+                let thread = std::thread::Builder::new().name("save".to_owned());
+                if let Err(error) = thread.spawn(move || started.write()) {
+                    tracing::error!("no thread could be started for saving: {error}");
+                    self.follow_saving();
+                }
+            }
+            // Nobody shares the engine: there is nobody to go on meanwhile.
+            None => _ = self.write_save(begun),
+        }
+        Ok(())
+    }
+
+    /// Has a save begin in the background as soon as it can.
+    pub fn schedule_save(&self) {
+        self.saving.schedule();
+    }
+
+    /// What a tick does: begins a save whose time has come.
+    pub(crate) fn save_if_due(&self, worker: &mut Worker) {
+        let now_s = worker.clock.now_ms / 1_000;
+        if !self.snapshots.is_active() && self.saving.is_due(|| self.config.save(), self.changes(), now_s) {
+            // When another snapshot was quicker it is due again.
+            let _ = self.save_in_background(worker);
+        }
+    }
+
+    /// What it entails that all data is gone: what is being saved is of no use any more, and at save points the empty
+    /// data is saved soon, so that the old does not come back.
+    pub(crate) fn all_is_flushed(&self) {
+        let is_called_off = self.saving.cancel();
+        if is_called_off || !self.config.save().is_empty() {
+            self.saving.schedule();
+        }
+    }
+
+    /// Refuses writes, or no longer: as long as the last save in the background has failed, where the settings want that.
+    pub(crate) fn follow_saving(&self) {
+        let has_failed = self.saving.has_failed();
+        let stops = self.config.stop_writes_on_bgsave_error() && !self.config.save().is_empty();
+        self.refuse_writes_for_snapshot(has_failed && stops);
+    }
+
+    /// Whether the end of the process saves.
+    pub fn saves_at_end(&self, ending: Ending) -> bool {
+        match ending {
+            Ending::Save => true,
+            Ending::NoSave => false,
+            Ending::AsConfigured => self.config.save_on_exit() || !self.config.save().is_empty(),
+        }
+    }
+
+    /// Whether the data is being saved because the process is to end.
+    pub fn is_ending(&self) -> bool {
+        self.saving.ending.load(Ordering::Acquire)
+    }
+
+    /// Calls off the end of the process while the data is being saved for it; tells whether there was such.
+    pub fn call_off_end(&self) -> bool {
+        self.is_ending() && self.saving.cancel()
+    }
+
+    /// Saves before the process ends: nothing changes any more. No worker's thread waits for this.
+    ///
+    /// # Errors
+    /// When the data could not be saved, or somebody else is doing so; then everything goes on.
+    pub fn save_at_end(&self, on_failure: OnFailure) -> io::Result<()> {
+        if self.saving.ending.swap(true, Ordering::AcqRel) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        let mut worker = self.worker(self.workers());
+        self.pause.start(u64::MAX, PauseMode::Write, worker.clock.now_ms);
+        let result = self.save_alone(&mut worker);
+        if let Err(error) = &result {
+            if on_failure == OnFailure::EndAnyway {
+                tracing::error!("the data could not be saved before the end: {error}");
+                return Ok(());
+            }
+            tracing::error!("Error trying to save the DB, can't exit: {error}");
+            self.saving.ending.store(false, Ordering::Release);
+            self.pause.end().into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
+        }
+        result
+    }
+
+    fn save_alone(&self, worker: &mut Worker) -> io::Result<()> {
+        loop {
+            self.saving.call_off();
+            match self.begin_save(worker, Kind::Foreground) {
+                Ok(begun) => return self.write_save(begun),
+                Err(Refusal::Saving) => {}
+                // The log's snapshot is not for this to call off.
+                Err(Refusal::OtherSnapshot) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// Ends the process for a client, after saving if that is wanted.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub fn shut_down_for(
+        &self,
+        cx: &mut SessionCx<'_>,
+        ending: Ending,
+        on_failure: OnFailure,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let is_saved = self.saves_at_end(ending);
+        let work: Work = match self.shared().filter(|_| is_saved) {
+            Some(engine) => Box::new(move || Box::new(Leave(engine.save_at_end(on_failure)))),
+            None => {
+                let saved = if is_saved { self.save_at_end(on_failure) } else { Ok(()) };
+                return Box::new(Leave(saved)).finish(cx, reply).map(|_| ());
+            }
+        };
+        self.send_out(cx, work, reply)
+    }
+}

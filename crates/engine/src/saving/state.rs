@@ -1,0 +1,224 @@
+//! What is known of saving: what goes on, when it last went well, and what INFO says of it. Knows no file.
+
+use crate::config::SavePoint;
+use crate::snapshot::{Progress, Snapshot};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// How long a save that has failed is not tried again for a save point, in seconds: Redis's.
+const RETRY_S: u64 = 5;
+
+/// Who waits for a save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A client, or the end of the process.
+    Foreground,
+    /// Nobody.
+    Background,
+}
+
+/// How a save has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The file is there.
+    Saved,
+    /// It is not.
+    Failed,
+    /// It was called off, which says nothing about the disk.
+    CalledOff,
+}
+
+struct Running {
+    snapshot: Arc<Snapshot>,
+    kind: Kind,
+    started: Instant,
+    /// Changes of keys before its moment.
+    changes: u64,
+}
+
+struct State {
+    running: Option<Running>,
+    /// Whether one is to begin as soon as it can.
+    is_scheduled: bool,
+    /// When the data was last on disk, in seconds since the UNIX epoch, and changes of keys before that.
+    saved_s: u64,
+    saved_changes: u64,
+    /// When one was last begun in the background.
+    tried_s: u64,
+    is_well: bool,
+    took: Option<Duration>,
+    tries: u64,
+    /// Of the last one that is over.
+    last: Progress,
+}
+
+/// What goes on and what has gone on.
+pub struct Saving {
+    state: Mutex<State>,
+    ended: Condvar,
+    /// Whether the process ends once the data is saved.
+    pub(super) ending: AtomicBool,
+}
+
+/// What INFO says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Changes of keys since the data was last on disk.
+    pub changes: u64,
+    /// How long the one in the background has been going on.
+    pub current: Option<Duration>,
+    /// When the data was last on disk, in seconds since the UNIX epoch.
+    pub saved_s: u64,
+    /// Whether the last one in the background went well.
+    pub is_well: bool,
+    /// How long that took.
+    pub took: Option<Duration>,
+    /// How many were begun.
+    pub tries: u64,
+    /// How far the present one has come, whoever waits for it.
+    pub progress: Option<Progress>,
+    /// How far the last one had come.
+    pub last: Progress,
+}
+
+impl Saving {
+    /// Nothing was saved yet; the present counts as the last time, as there is nothing that would be lost.
+    pub fn new(now_s: u64) -> Saving {
+        Saving {
+            state: Mutex::new(State {
+                running: None,
+                is_scheduled: false,
+                saved_s: now_s,
+                saved_changes: 0,
+                tried_s: 0,
+                is_well: true,
+                took: None,
+                tries: 0,
+                last: Progress::default(),
+            }),
+            ended: Condvar::new(),
+            ending: AtomicBool::new(false),
+        }
+    }
+
+    /// What there is to say, with so many changes of keys up to now.
+    pub fn facts(&self, changes: u64) -> Facts {
+        let state = self.state.lock();
+        let running = state.running.as_ref();
+        Facts {
+            changes: changes.saturating_sub(state.saved_changes),
+            current: running.filter(|it| it.kind == Kind::Background).map(|it| it.started.elapsed()),
+            saved_s: state.saved_s,
+            is_well: state.is_well,
+            took: state.took,
+            tries: state.tries,
+            progress: running.map(|it| it.snapshot.progress()),
+            last: state.last,
+        }
+    }
+
+    /// When the data was last on disk, in seconds since the UNIX epoch.
+    pub fn saved_s(&self) -> u64 {
+        self.state.lock().saved_s
+    }
+
+    /// Whether one is under way.
+    pub fn is_running(&self) -> bool {
+        self.state.lock().running.is_some()
+    }
+
+    /// Has one begin as soon as it can.
+    pub(super) fn schedule(&self) {
+        self.state.lock().is_scheduled = true;
+    }
+
+    /// Whether one is to begin now, for a save point or because it was asked for.
+    pub(super) fn is_due(&self, points: impl FnOnce() -> Vec<SavePoint>, changes: u64, now_s: u64) -> bool {
+        let state = self.state.lock();
+        if state.running.is_some() {
+            return false;
+        }
+        if state.is_scheduled {
+            return true;
+        }
+        let changes = changes.saturating_sub(state.saved_changes);
+        let may_try = state.is_well || now_s.saturating_sub(state.tried_s) > RETRY_S;
+        let since_s = now_s.saturating_sub(state.saved_s);
+        let is_reached = |point: &SavePoint| changes >= u64::from(point.changes) && since_s > u64::from(point.seconds);
+        changes > 0 && may_try && points().iter().any(is_reached)
+    }
+
+    /// Notes that one has begun.
+    pub(super) fn began(&self, snapshot: &Arc<Snapshot>, kind: Kind, changes: u64, now_s: u64) {
+        let mut state = self.state.lock();
+        state.tries += 1;
+        state.is_scheduled = false;
+        if kind == Kind::Background {
+            state.tried_s = now_s;
+        }
+        state.running = Some(Running { snapshot: Arc::clone(snapshot), kind, started: Instant::now(), changes });
+    }
+
+    /// Notes how the one that is under way has ended; gives how long it took.
+    pub(super) fn ended(&self, outcome: Outcome, now_s: u64) -> Duration {
+        let mut state = self.state.lock();
+        let running = state.running.take().expect("who ends has begun");
+        let took = running.started.elapsed();
+        state.last = running.snapshot.progress();
+        if outcome == Outcome::Saved {
+            state.saved_s = now_s;
+            state.saved_changes = running.changes;
+        }
+        if outcome == Outcome::Saved || running.kind == Kind::Background && outcome == Outcome::Failed {
+            state.is_well = outcome == Outcome::Saved;
+        }
+        if running.kind == Kind::Background {
+            state.took = Some(took);
+        }
+        drop(state);
+        self.ended.notify_all();
+        took
+    }
+
+    /// Calls off the one that is under way and waits until it is over.
+    pub(super) fn call_off(&self) {
+        let mut state = self.state.lock();
+        state.is_scheduled = false;
+        while let Some(running) = &state.running {
+            running.snapshot.cancel();
+            self.ended.wait(&mut state);
+        }
+    }
+
+    /// Calls off what is under way without waiting; tells whether anything was.
+    pub(super) fn cancel(&self) -> bool {
+        let state = self.state.lock();
+        state.running.as_ref().inspect(|running| running.snapshot.cancel()).is_some()
+    }
+
+    /// Whether the last one in the background has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.state.lock().is_well
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_reached_by_time_and_changes() {
+        let saving = Saving::new(1_000);
+        let points = || vec![SavePoint { seconds: 60, changes: 10 }, SavePoint { seconds: 600, changes: 1 }];
+        assert!(!saving.is_due(points, 9, 1_500));
+        assert!(!saving.is_due(points, 10, 1_060));
+        assert!(saving.is_due(points, 10, 1_061));
+        assert!(saving.is_due(points, 1, 1_601));
+        assert!(!saving.is_due(points, 0, 9_999), "there is nothing to save");
+        assert!(!saving.is_due(Vec::new, 1_000, 9_999));
+        saving.schedule();
+        assert!(saving.is_due(Vec::new, 0, 1_000), "it was asked for");
+    }
+}

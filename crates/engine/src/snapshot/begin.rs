@@ -1,0 +1,135 @@
+//! The moment of a snapshot: all shards locked, their epochs flipped. Knows neither file nor thread.
+
+use super::scanner::{Report, Scanner};
+use super::shared::Snapshot;
+use crate::engine::Engine;
+use crate::scripting::Shelf;
+use crate::shards::Locked;
+use crate::worker::Worker;
+use parking_lot::RwLock;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tenon_persist::rdb::file::FileOptions;
+
+/// How a snapshot is written.
+#[derive(Clone, Copy, Debug)]
+pub struct SnapshotOptions {
+    /// The form of the file.
+    pub file: FileOptions,
+    /// Whether the file is the beginning of a log (`aof-base`).
+    pub is_log_base: bool,
+}
+
+/// The snapshot that is under way, if one is.
+#[derive(Default)]
+pub struct Snapshots {
+    is_active: AtomicBool,
+    current: RwLock<Option<Arc<Snapshot>>>,
+}
+
+impl Snapshots {
+    /// Whether a snapshot is under way. Whoever holds a shard that is not completely written finds that it is.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.is_active.load(Ordering::Relaxed)
+    }
+
+    /// The snapshot that is under way.
+    pub(crate) fn current(&self) -> Option<Arc<Snapshot>> {
+        if self.is_active() { self.current.read().clone() } else { None }
+    }
+
+    /// Bytes that wait to be written: they are freed without any eviction.
+    pub(crate) fn queued(&self) -> usize {
+        if self.is_active() { self.current.read().as_ref().map_or(0, |snapshot| snapshot.queued()) } else { 0 }
+    }
+
+    pub(super) fn end(&self) {
+        self.is_active.store(false, Ordering::Relaxed);
+        *self.current.write() = None;
+    }
+}
+
+/// A snapshot whose moment was; it waits to be written.
+#[must_use = "as long as it is neither written nor given up no other can begin"]
+pub struct Begun {
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) options: SnapshotOptions,
+    pub(super) libraries: Arc<Shelf>,
+    /// For each database that has any, how many keys there are, and how many of them expire.
+    pub(super) sizes: Vec<(usize, u64, u64)>,
+    pub(super) memory: usize,
+    /// How long all shards were locked.
+    pub moment: Duration,
+    /// Changes of keys before the moment.
+    pub changes: u64,
+}
+
+impl Engine {
+    /// Begins a snapshot: it is of the data as it is while `at_moment` runs, which sees all shards locked. `None` when one is
+    /// under way. The caller holds no shard.
+    pub fn begin_snapshot(
+        &self,
+        worker: &mut Worker,
+        options: SnapshotOptions,
+        at_moment: impl FnOnce(&mut dyn Locked),
+    ) -> Option<Begun> {
+        if self.snapshots.is_active.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let mut held = self.lock_everything(worker);
+        let started = Instant::now();
+        let databases = self.config.databases() as usize;
+        let snapshot = Snapshot::new(options.file, self.policy(), worker.clock.access, databases);
+        let mut sizes = vec![(0, 0); 1];
+        held.each(&mut |_, state| {
+            for database in 0..state.shard.databases() {
+                let keyspace = state.shard.database(database).expect("it was used");
+                if sizes.len() <= database {
+                    sizes.resize(database + 1, (0, 0));
+                }
+                sizes[database].0 += keyspace.len() as u64;
+                sizes[database].1 += keyspace.expiring() as u64;
+            }
+            state.shard.begin_snapshot();
+            true
+        });
+        snapshot.keys_total.store(sizes.iter().map(|(keys, _)| keys).sum(), Ordering::Relaxed);
+        let snapshot = Arc::new(snapshot);
+        *self.snapshots.current.write() = Some(Arc::clone(&snapshot));
+        let libraries = self.scripts.libraries.shelf();
+        let changes = self.changes();
+        at_moment(&mut held);
+        drop(held);
+        let moment = started.elapsed();
+        let memory = tenon_ds::memory::used();
+        let sizes = sizes.into_iter().enumerate().map(|(database, (keys, expiring))| (database, keys, expiring));
+        let sizes = sizes.filter(|(_, keys, _)| *keys > 0).collect();
+        Some(Begun { snapshot, options, libraries, sizes, memory, moment, changes })
+    }
+}
+
+impl Begun {
+    /// The snapshot, to look at or to cancel.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// Writes it, on whichever thread; gives back what it was written to. Clients go on meanwhile. What was written when
+    /// it fails or is cancelled is of no use.
+    ///
+    /// # Errors
+    /// Those of writing; `Interrupted` when it was cancelled.
+    pub fn write_to<W: Write>(self, engine: &Engine, out: W) -> io::Result<(W, Report)> {
+        Scanner::new(engine, self, out).run()
+    }
+
+    /// Gives it up.
+    pub fn give_up(self, engine: &Engine) {
+        self.snapshot.cancel();
+        // Every entry must be looked at all the same: their bits are to be equal again.
+        let _ = self.write_to(engine, io::sink());
+    }
+}

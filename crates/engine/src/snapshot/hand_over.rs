@@ -1,0 +1,262 @@
+//! Before a key changes that a snapshot has not written yet, it is handed over. Who changes keys calls one of these while
+//! the key's shard is locked: commands before they run, for all keys that they name; expiry, eviction and the emptying of
+//! databases with what they take out. Knows no command.
+
+use super::shared::{Snapshot, Wanted};
+use crate::args::Args;
+use crate::clients::ConnectionKey;
+use crate::command::Flags;
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::session::Session;
+use crate::shards::{Locked, ShardState};
+use crate::table::Resolved;
+use crate::worker::Worker;
+use std::sync::Arc;
+use tenon_persist::rdb::is_large;
+use tenon_store::entry::{Entry, EntryRef, ValueRef};
+use tenon_store::hash::KeyHash;
+use tenon_store::keyspace::{Ahead, Keyspace};
+use tenon_store::types::ValueType;
+
+/// The commands that may change keys.
+pub(crate) const CHANGES: Flags = Flags::WRITE.or(Flags::MAY_REPLICATE);
+
+impl Engine {
+    /// Hands a key over before a command changes it, or has the client wait until the scanner has written a large value;
+    /// `false`: it waits, and nothing must change.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn hand_over_or_wait(
+        &self,
+        worker: &mut Worker,
+        state: &mut ShardState,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+        client: ConnectionKey,
+    ) -> bool {
+        if self.wait_for_large(worker, state, database, hash, key, client) {
+            return false;
+        }
+        self.hand_over(worker, state, database, hash, key);
+        true
+    }
+
+    /// Has a client wait for a key, if its value is large and not written yet; tells whether it does. Its connection is
+    /// told when it can go on, as it is at the end of a CLIENT PAUSE.
+    fn wait_for_large(
+        &self,
+        worker: &mut Worker,
+        state: &ShardState,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+        client: ConnectionKey,
+    ) -> bool {
+        if self.clients.post().is_none() {
+            // Nobody could be told.
+            return false;
+        }
+        let Some(snapshot) = self.snapshots.current() else { return false };
+        let Some(keyspace) = state.shard.database(database) else { return false };
+        let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return false };
+        let waits = keyspace.is_lacking(slot) && is_large(entry.value());
+        if waits {
+            let (shard, database) = (self.shards.index(hash), snapshot.original(database));
+            snapshot.wanted.lock().push(Wanted { shard, database, key: key.into(), client });
+            worker.waits_for_snapshot = true;
+        }
+        waits
+    }
+
+    /// Has a session wait that is about to run a command which may change a large value that is not written yet; tells
+    /// whether it does. No shard is held.
+    ///
+    /// # Errors
+    /// When a busy script holds one.
+    pub(crate) fn waits_for_large(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+    ) -> Result<bool, CmdError> {
+        if !self.snapshots.is_active() {
+            return Ok(false);
+        }
+        let mut waits = |resolved: Resolved, args: &Args<'_>| {
+            if resolved.command.flags.any(CHANGES) {
+                for index in resolved.command.keys.indexes(args) {
+                    let key = args.get(index);
+                    let hash = self.shards.hash(key);
+                    let state = self.lock_or_busy(self.shards.index(hash))?;
+                    if state.shard.is_unfinished()
+                        && self.wait_for_large(worker, &state, session.database, hash, key, session.client.info.key)
+                    {
+                        return Ok(true);
+                    }
+                }
+            }
+            Ok(false)
+        };
+        if let Some(transaction) = &session.transaction {
+            if resolved.command.name != "EXEC" {
+                return Ok(false);
+            }
+            for (queued, args) in &transaction.queue {
+                if waits(*queued, &args.view())? {
+                    return Ok(true);
+                }
+            }
+        }
+        waits(resolved, args)
+    }
+
+    /// Hands the keys of a command over before it runs; their shards are held.
+    #[inline]
+    pub(crate) fn hand_over_keys(
+        &self,
+        worker: &mut Worker,
+        database: usize,
+        resolved: Resolved,
+        args: &Args<'_>,
+        held: &mut dyn Locked,
+    ) {
+        if self.snapshots.is_active() && resolved.command.flags.any(CHANGES) {
+            self.hand_over_each(worker, database, resolved, args, held);
+        }
+    }
+
+    #[cold]
+    fn hand_over_each(
+        &self,
+        worker: &mut Worker,
+        database: usize,
+        resolved: Resolved,
+        args: &Args<'_>,
+        held: &mut dyn Locked,
+    ) {
+        for index in resolved.command.keys.indexes(args) {
+            let key = args.get(index);
+            let hash = self.shards.hash(key);
+            let shard = self.shards.index(hash);
+            if held.holds(shard) {
+                self.hand_over(worker, held.shard(shard), database, hash, key);
+            }
+        }
+    }
+
+    /// Hands a key over, whatever its value.
+    #[cold]
+    pub(crate) fn hand_over(
+        &self,
+        worker: &mut Worker,
+        state: &mut ShardState,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+    ) {
+        self.hand_over_if(worker, state, database, hash, key, |_| true);
+    }
+
+    /// Hands a key over if it is a string: memcached's verbs change no others.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn hand_over_string(
+        &self,
+        worker: &mut Worker,
+        state: &mut ShardState,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+    ) {
+        self.hand_over_if(worker, state, database, hash, key, |value| ValueType::of(value) == ValueType::String);
+    }
+
+    fn hand_over_if(
+        &self,
+        worker: &mut Worker,
+        state: &mut ShardState,
+        database: usize,
+        hash: KeyHash,
+        key: &[u8],
+        is_meant: impl Fn(ValueRef<'_>) -> bool,
+    ) {
+        if !state.shard.is_unfinished() {
+            return;
+        }
+        let Some(snapshot) = self.snapshots.current() else { return };
+        let Some(keyspace) = state.shard.used_database_mut(database) else { return };
+        let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return };
+        if keyspace.is_lacking(slot) && is_meant(entry.value()) {
+            snapshot.take_over(self.shards.index(hash), snapshot.original(database), entry);
+            keyspace.mark_written(slot);
+            worker.has_handed_over = true;
+        }
+    }
+
+    /// What is done about a key of which members are due, before they go.
+    pub(crate) fn hand_over_ahead(&self, worker: &mut Worker, database: usize, entry: EntryRef<'_>) -> Ahead {
+        let Some(snapshot) = self.snapshots.current() else { return Ahead::HandedOver };
+        if is_large(entry.value()) {
+            return Ahead::Left;
+        }
+        let shard = self.shards.index(self.shards.hash(entry.key()));
+        snapshot.take_over(shard, snapshot.original(database), entry);
+        worker.has_handed_over = true;
+        Ahead::HandedOver
+    }
+
+    /// Frees an entry that was taken out of a database's keyspace, or hands it over first. Its shard is still locked.
+    pub(crate) fn discard_removed(&self, worker: &mut Worker, database: usize, entry: Entry) {
+        if !entry.is_lacking() {
+            return worker.discard(entry);
+        }
+        let Some(snapshot) = self.snapshots.current() else { return worker.discard(entry) };
+        let shard = self.shards.index(self.shards.hash(entry.view().key()));
+        worker.has_handed_over = true;
+        if let Some(entry) = snapshot.take_entry(shard, snapshot.original(database), entry) {
+            worker.discard(entry);
+        }
+    }
+
+    /// Gives back all keys of a database in one shard, which were taken out, unless a snapshot still lacks some: then it
+    /// frees them, too. The shard is still locked.
+    pub(crate) fn keep_for_snapshot(&self, shard: usize, database: usize, keyspace: Keyspace) -> Option<Keyspace> {
+        if !keyspace.is_unfinished() {
+            return Some(keyspace);
+        }
+        let Some(snapshot) = self.snapshots.current() else { return Some(keyspace) };
+        snapshot.take_keyspace(shard, snapshot.original(database), keyspace, |key| self.shards.hash(key));
+        None
+    }
+
+    /// Waits until the scanner has room for more, if the worker has handed something over. No shard is held.
+    #[inline]
+    pub(crate) fn wait_for_scanner(&self, worker: &mut Worker) {
+        if worker.has_handed_over {
+            self.wait_for_room(worker);
+        }
+    }
+
+    #[cold]
+    fn wait_for_room(&self, worker: &mut Worker) {
+        worker.has_handed_over = false;
+        // Within another command of this worker shards may be held, which the scanner may need.
+        if !worker.is_nested
+            && let Some(snapshot) = self.snapshots.current()
+        {
+            let before_us = snapshot.progress().stalled_us;
+            snapshot.wait_for_room();
+            let waited_ms = (snapshot.progress().stalled_us - before_us) / 1_000;
+            let threshold_ms = self.config.latency_monitor_threshold();
+            self.latency.note("snapshot-stall", waited_ms, threshold_ms, worker.clock.now_ms);
+        }
+    }
+
+    /// The snapshot that is under way.
+    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.snapshots.current()
+    }
+}

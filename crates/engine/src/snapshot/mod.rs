@@ -1,0 +1,22 @@
+//! The state of all data at one moment, written while clients go on: an index.
+//!
+//! ```text
+//!  a worker: begin       the scanner's thread: write_to               workers meanwhile
+//!  ---------------       ------------------------------               -----------------
+//!  all shards locked:    shard by shard, some keys each time:         before a key changes that is not written yet:
+//!   the epoch flips,      a copy under the lock, written without it    a copy into the queue, or, where that would take
+//!   at_moment runs       large values in slices                        long, the client waits until the scanner has it
+//!                        the queue, in between
+//! ```
+//!
+//! Which keys are not written yet is a bit of their entries (`store/src/keyspace/snapshot.rs`).
+
+mod begin;
+mod hand_over;
+mod scanner;
+mod shared;
+
+pub use begin::{Begun, SnapshotOptions, Snapshots};
+pub(crate) use hand_over::CHANGES;
+pub use scanner::Report;
+pub use shared::{Progress, Snapshot};

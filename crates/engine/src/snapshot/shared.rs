@@ -1,0 +1,336 @@
+//! What those who change keys and the scanner that writes them know of one snapshot together. Knows no shard.
+
+use crate::clients::ConnectionKey;
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tenon_persist::rdb::file::{Access, FileOptions, write_entry, write_slice};
+use tenon_persist::rdb::{Cursor, is_large};
+use tenon_store::access::AccessClock;
+use tenon_store::entry::{Entry, EntryCopies, EntryRef, NewValue, ValueRef};
+use tenon_store::evict::Policy;
+use tenon_store::keyspace::Keyspace;
+use tenon_store::types::Object;
+use tenon_wire::rdb::Compression;
+
+/// Bytes in the queue from which on whoever adds to it waits before its next commands.
+const QUEUED_MAX: usize = 32 << 20;
+/// How long it waits at most: writers are slowed, not stopped, even when the disk is.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Bytes of copies that lie together.
+const COPIES_MAX: usize = 64 * 1024;
+
+/// What was handed over to the scanner, with the database that it was in when the snapshot began.
+pub(super) enum Handed {
+    /// Copies of entries.
+    Copies(usize, EntryCopies),
+    /// An entry that is nobody else's, or whose value is shared.
+    Entry(usize, Entry),
+    /// A key as it is to stand in the file.
+    Encoded(usize, Vec<u8>),
+    /// All keys of a database in one shard.
+    Keyspace(usize, Keyspace),
+}
+
+/// A large value of which some slices are written. Changed only while its shard is locked.
+pub(super) struct Large {
+    pub(super) shard: usize,
+    /// The database that the key was in when the snapshot began.
+    pub(super) database: usize,
+    pub(super) key: Box<[u8]>,
+    /// Where to go on.
+    pub(super) cursor: Cursor,
+    pub(super) status: Status,
+}
+
+/// Where the rest of a large value is.
+pub(super) enum Status {
+    /// In its keyspace.
+    InPlace,
+    /// Here: its key is gone.
+    TakenOut(Entry),
+    /// Written already, by somebody who could not wait.
+    Finished(Vec<u8>),
+}
+
+impl Large {
+    fn is(&self, shard: usize, database: usize, key: &[u8]) -> bool {
+        (self.shard, self.database, &*self.key) == (shard, database, key)
+    }
+}
+
+/// A client that waits until the scanner has written a key.
+pub(super) struct Wanted {
+    pub(super) shard: usize,
+    /// The database that the key was in when the snapshot began.
+    pub(super) database: usize,
+    pub(super) key: Box<[u8]>,
+    pub(super) client: ConnectionKey,
+}
+
+/// How far a snapshot has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Keys that are written.
+    pub keys: u64,
+    /// Keys there were.
+    pub keys_total: u64,
+    /// Bytes that wait in the queue.
+    pub queued: u64,
+    /// The most bytes that did.
+    pub queued_peak: u64,
+    /// How often somebody waited for room in the queue, and for how long.
+    pub stalls: u64,
+    /// Microseconds of that.
+    pub stalled_us: u64,
+}
+
+/// One snapshot while it is written.
+pub struct Snapshot {
+    pub(super) file: FileOptions,
+    policy: Policy,
+    clock: AccessClock,
+    /// For each database, which one it was when the snapshot began: SWAPDB exchanges them.
+    databases: Mutex<Vec<usize>>,
+    /// How often databases were exchanged.
+    pub(super) swaps: AtomicU64,
+    queue: Mutex<VecDeque<Handed>>,
+    /// Bytes in the queue.
+    queued: AtomicUsize,
+    has_room: Condvar,
+    pub(super) large: Mutex<Option<Large>>,
+    pub(super) wanted: Mutex<Vec<Wanted>>,
+    pub(super) cancelled: AtomicBool,
+    pub(super) keys: AtomicU64,
+    pub(super) keys_total: AtomicU64,
+    queued_peak: AtomicUsize,
+    stalls: AtomicU64,
+    stalled_us: AtomicU64,
+}
+
+impl Snapshot {
+    pub(super) fn new(file: FileOptions, policy: Policy, clock: AccessClock, databases: usize) -> Snapshot {
+        Snapshot {
+            file,
+            policy,
+            clock,
+            databases: Mutex::new((0..databases).collect()),
+            swaps: AtomicU64::new(0),
+            queue: Mutex::default(),
+            queued: AtomicUsize::new(0),
+            has_room: Condvar::new(),
+            large: Mutex::default(),
+            wanted: Mutex::default(),
+            cancelled: AtomicBool::new(false),
+            keys: AtomicU64::new(0),
+            keys_total: AtomicU64::new(0),
+            queued_peak: AtomicUsize::new(0),
+            stalls: AtomicU64::new(0),
+            stalled_us: AtomicU64::new(0),
+        }
+    }
+
+    /// Has the rest left out: what is written is of no use any more.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            keys: self.keys.load(Ordering::Relaxed),
+            keys_total: self.keys_total.load(Ordering::Relaxed),
+            queued: self.queued() as u64,
+            queued_peak: self.queued_peak.load(Ordering::Relaxed) as u64,
+            stalls: self.stalls.load(Ordering::Relaxed),
+            stalled_us: self.stalled_us.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Bytes that wait to be written.
+    pub(crate) fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
+    }
+
+    /// The database that this one was when the snapshot began.
+    pub(super) fn original(&self, database: usize) -> usize {
+        self.databases.lock()[database]
+    }
+
+    /// The database that this one is now.
+    pub(super) fn present(&self, original: usize) -> usize {
+        let databases = self.databases.lock();
+        databases.iter().position(|database| *database == original).expect("databases are exchanged, none is lost")
+    }
+
+    /// Notes that two databases were exchanged. All shards are locked.
+    pub(crate) fn swap(&self, a: usize, b: usize) {
+        self.databases.lock().swap(a, b);
+        self.swaps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What is written about the use of a key.
+    pub(super) fn access_of(&self, entry: EntryRef<'_>) -> Access {
+        match self.policy {
+            policy if policy.notes_frequency() => Access::Frequency(self.clock.frequency(entry.access())),
+            policy if policy.notes_accesses() => Access::IdleSeconds(self.clock.idle_seconds(entry.access()).into()),
+            _ => Access::Unsaid,
+        }
+    }
+
+    pub(super) fn compression(&self) -> Compression {
+        self.file.compression
+    }
+
+    /// The key as it is to stand in the file.
+    pub(super) fn encode(&self, entry: EntryRef<'_>, bytes: &mut Vec<u8>) {
+        write_entry(bytes, self.compression(), entry, self.access_of(entry));
+    }
+
+    /// Takes over a key whose shard is locked, before it changes; what is large is written here and now. `database` is the
+    /// one that it was in when the snapshot began.
+    pub(super) fn take_over(&self, shard: usize, database: usize, entry: EntryRef<'_>) {
+        let value = entry.value();
+        let handed = match value {
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => return self.copy(database, entry),
+            ValueRef::Object(_) if is_large(value) => {
+                if self.finish_large(shard, database, entry) {
+                    return;
+                }
+                let mut bytes = Vec::new();
+                self.encode(entry, &mut bytes);
+                Handed::Encoded(database, bytes)
+            }
+            // Long strings are shared, collections that are not large are quickly copied.
+            ValueRef::Object(object) => Handed::Entry(database, shared(entry, object)),
+        };
+        self.push(handed);
+    }
+
+    /// Writes the rest of a large value, if the scanner has written some slices of it; tells whether it was so.
+    fn finish_large(&self, shard: usize, database: usize, entry: EntryRef<'_>) -> bool {
+        let mut large = self.large.lock();
+        let Some(large) = large.as_mut().filter(|large| large.is(shard, database, entry.key())) else { return false };
+        let mut rest = Vec::new();
+        let mut cursor = Some(large.cursor);
+        while let Some(from) = cursor {
+            cursor = write_slice(&mut rest, self.compression(), entry, self.access_of(entry), from);
+        }
+        large.status = Status::Finished(rest);
+        true
+    }
+
+    /// Takes over an entry that was taken out of its keyspace while the snapshot lacked it.
+    pub(super) fn take_entry(&self, shard: usize, database: usize, entry: Entry) -> Option<Entry> {
+        if !matches!(entry.view().value(), ValueRef::Object(_)) {
+            self.copy(database, entry.view());
+            return Some(entry);
+        }
+        let mut large = self.large.lock();
+        match large.as_mut().filter(|large| large.is(shard, database, entry.view().key())) {
+            Some(large) => large.status = Status::TakenOut(entry),
+            None => self.push(Handed::Entry(database, entry)),
+        }
+        None
+    }
+
+    /// Takes over all keys of a database in one shard, which is locked.
+    pub(super) fn take_keyspace(
+        &self,
+        shard: usize,
+        database: usize,
+        mut keyspace: Keyspace,
+        hash_of: impl Fn(&[u8]) -> tenon_store::hash::KeyHash,
+    ) {
+        let mut large = self.large.lock();
+        if let Some(large) = large.as_mut().filter(|large| large.shard == shard && large.database == database)
+            && matches!(large.status, Status::InPlace)
+            && let Some(slot) = keyspace.find(hash_of(&large.key), &large.key)
+            && keyspace.is_lacking(slot)
+        {
+            large.status = Status::TakenOut(keyspace.remove(slot));
+        }
+        drop(large);
+        self.push(Handed::Keyspace(database, keyspace));
+    }
+
+    fn copy(&self, database: usize, entry: EntryRef<'_>) {
+        let mut queue = self.queue.lock();
+        if !matches!(queue.back(), Some(Handed::Copies(of, copies)) if *of == database && copies.bytes() < COPIES_MAX) {
+            queue.push_back(Handed::Copies(database, EntryCopies::default()));
+        }
+        let Some(Handed::Copies(_, copies)) = queue.back_mut() else { unreachable!("it was just looked at") };
+        let before = copies.bytes();
+        let is_copied = copies.push(entry);
+        debug_assert!(is_copied, "what is no object is bytes");
+        let bytes = copies.bytes() - before;
+        drop(queue);
+        self.add(bytes);
+    }
+
+    fn push(&self, handed: Handed) {
+        let bytes = handed.bytes();
+        self.queue.lock().push_back(handed);
+        self.add(bytes);
+    }
+
+    fn add(&self, bytes: usize) {
+        let queued = self.queued.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.queued_peak.fetch_max(queued, Ordering::Relaxed);
+    }
+
+    /// Takes everything out of the queue. Its bytes count until `is_written` is told of them.
+    pub(super) fn take_queue(&self) -> VecDeque<Handed> {
+        std::mem::take(&mut *self.queue.lock())
+    }
+
+    /// Notes that something of the queue is written.
+    pub(super) fn is_written(&self, bytes: usize) {
+        let before = self.queued.fetch_sub(bytes, Ordering::Relaxed);
+        if before >= QUEUED_MAX && before - bytes < QUEUED_MAX {
+            // Whoever looks whether there is room does so with the queue locked.
+            drop(self.queue.lock());
+            self.has_room.notify_all();
+        }
+    }
+
+    /// Waits until there is room in the queue. The caller holds no shard.
+    pub(super) fn wait_for_room(&self) {
+        if self.queued() < QUEUED_MAX {
+            return;
+        }
+        let started = Instant::now();
+        let mut queue = self.queue.lock();
+        while self.queued() >= QUEUED_MAX {
+            if self.has_room.wait_until(&mut queue, started + WAIT_MAX).timed_out() {
+                break;
+            }
+        }
+        drop(queue);
+        self.stalls.fetch_add(1, Ordering::Relaxed);
+        self.stalled_us.fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Handed {
+    /// Bytes of memory that it keeps.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Handed::Copies(_, copies) => copies.bytes(),
+            Handed::Entry(_, entry) => match entry.view().value() {
+                // Of a shared string at least what is changed is kept.
+                ValueRef::Object(object) if object.memory_steps() < 10_000 => object.memory(),
+                _ => size_of::<Object>(),
+            },
+            Handed::Encoded(_, bytes) => bytes.len(),
+            // It is no memory beyond the data: that has just become less.
+            Handed::Keyspace(..) => 0,
+        }
+    }
+}
+
+/// The same key with the same value once more.
+pub(super) fn shared(entry: EntryRef<'_>, object: &Object) -> Entry {
+    Entry::new(entry.key(), NewValue::Object(Box::new(object.share())), &entry.meta())
+}

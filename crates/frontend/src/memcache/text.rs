@@ -1,0 +1,512 @@
+//! A memcached client that speaks the text protocol: its bytes to requests, and their answers. Knows no socket, and of
+//! the verbs only which handler runs which request.
+
+use super::keys::{Keys, bytes_of};
+use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits, loading, meta};
+use crate::Flow;
+use crate::memcache_watch::Watch;
+use std::sync::atomic::Ordering;
+use tenon_commands::memcache::admin;
+use tenon_commands::memcache::crawler::{self, Crawl};
+use tenon_commands::memcache::get::{self, Reading};
+use tenon_commands::memcache::store::{self, Item};
+use tenon_commands::memcache::{Answer, arith, delete, stats, touch, watch};
+use tenon_engine::Engine;
+use tenon_engine::batch::{BatchScratch, TextStep};
+use tenon_engine::pause::PauseMode;
+use tenon_engine::wire::memcache::{Fatal, MetaWords, Refusal, Request, RequestError, Step, TextDecoder};
+use tenon_engine::wire::{OutBuf, Span};
+use tenon_engine::worker::Worker;
+
+/// Why parsing ended.
+enum Parsed {
+    /// The batch is full, or what comes next depends on what runs now.
+    Full,
+    /// The next request is not complete.
+    Incomplete,
+    /// The next request continues with a data block at this position, of this length.
+    Big { at: usize, len: usize },
+}
+
+/// Where a batch starts.
+struct Start {
+    /// In the buffer.
+    at: usize,
+    /// The decoder there.
+    decoder: TextDecoder,
+}
+
+/// What became of a request.
+enum Ran {
+    /// It is answered.
+    Wholly,
+    /// It is a read of which so many keys are answered; the client has much unsent output.
+    Partly(usize),
+    /// It is answered as far as there is room: the list of items goes on when the client has read.
+    Dumping,
+    /// It ends the connection's time of asking.
+    Watching,
+    /// It ends the connection.
+    Closing,
+}
+
+/// Why a batch ended before its last request.
+enum Stopped {
+    /// It did not.
+    No,
+    /// The client has much unsent output: the rest is to run when it has read that.
+    Output,
+    /// The next request waits for the end of a CLIENT PAUSE.
+    Paused,
+    /// The client is told what others do and asks for nothing any more.
+    Watching,
+    /// The connection is to be closed.
+    Closing,
+}
+
+impl MemcacheConnection {
+    /// Runs all complete requests of `buf`, batch by batch.
+    pub(super) fn run_text(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &mut BatchScratch,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Progress {
+        let mut at = 0;
+        if self.is_stranger()
+            && let Some(progress) = self.hear_stranger(engine, worker, buf, &mut at, out)
+        {
+            return progress;
+        }
+        loop {
+            let mut start = Start { at, decoder: self.decoder.clone() };
+            let parsed = self.parse(engine, scratch, buf, &mut at, &mut start);
+            if !scratch.requests.is_empty() {
+                let (ran, stopped) = self.run_batch(engine, worker, scratch, buf, start.at, out);
+                if ran > 0 {
+                    // Only the first request of a batch can have a data block beside the buffer.
+                    self.big = None;
+                }
+                let flow = match stopped {
+                    Stopped::No => None,
+                    Stopped::Closing => return Progress::Ended(Flow::CloseAfterFlush),
+                    Stopped::Watching => return Progress::Ended(Flow::Continue),
+                    Stopped::Output => Some(Flow::Drain),
+                    Stopped::Paused => Some(Flow::Park),
+                };
+                if let Some(flow) = flow {
+                    // What was parsed beyond is parsed again then.
+                    let from = match ran {
+                        0 => {
+                            self.decoder = start.decoder;
+                            start.at
+                        }
+                        _ => {
+                            self.decoder = TextDecoder::new();
+                            end_of(&scratch.requests[ran - 1].step)
+                        }
+                    };
+                    return Progress::Stopped { from, flow };
+                }
+            }
+            match parsed {
+                Ok(Parsed::Full) => scratch.clear(),
+                Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
+                Ok(Parsed::Big { at: data, len }) => return Progress::Big { from: at, at: data, len },
+                Err(fatal) => return Progress::Ended(self.give_up(fatal, out)),
+            }
+        }
+    }
+
+    /// Parses up to a batch of requests from `buf[*at..]` on; `*at` is then the start of the first one not parsed.
+    fn parse(
+        &mut self,
+        engine: &Engine,
+        scratch: &mut BatchScratch,
+        buf: &[u8],
+        at: &mut usize,
+        start: &mut Start,
+    ) -> Result<Parsed, Fatal> {
+        let limits = limits(engine);
+        while scratch.requests.len() < BATCH_MAX && scratch.hashes.len() < BATCH_MAX {
+            if *at == buf.len() {
+                return Ok(Parsed::Incomplete);
+            }
+            let args_from = scratch.args.spans.len();
+            let step = self.decoder.next(buf, *at, &mut scratch.args, &limits)?;
+            let mut note = |key: Span| {
+                let hash = engine.shards.hash(bytes_of(key, buf, &scratch.args.scratch));
+                engine.shards.prefetch(hash);
+                scratch.hashes.push(hash);
+            };
+            match step {
+                Step::Request { request, .. } => match request {
+                    Request::Get { .. } => scratch.args.spans[args_from..].iter().copied().for_each(note),
+                    Request::Store { key, .. }
+                    | Request::Arithmetic { key, .. }
+                    | Request::Delete { key, .. }
+                    | Request::Touch { key, .. } => note(key),
+                    Request::Meta { .. } | Request::MetaDebug => note(scratch.args.spans[args_from]),
+                    _ => {}
+                },
+                Step::Refused { refusal, .. } => refusal.stale_key.into_iter().for_each(note),
+                Step::Skip { end } => {
+                    *at = end;
+                    if scratch.requests.is_empty() {
+                        *start = Start { at: end, decoder: self.decoder.clone() };
+                    }
+                    continue;
+                }
+                Step::Incomplete => return Ok(Parsed::Incomplete),
+                Step::Big { len, at: data } => return Ok(Parsed::Big { at: data, len }),
+            }
+            *at = end_of(&step);
+            scratch.requests.push(TextStep { step, args_end: scratch.args.spans.len() });
+            if self.decoder.is_inside_request() {
+                // A batch can stop only where a request ends.
+                break;
+            }
+        }
+        Ok(Parsed::Full)
+    }
+
+    /// Runs requests in order, of which the first begins at `at`. Gives how many ran and why it stopped before the last, if it did.
+    fn run_batch(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        scratch: &BatchScratch,
+        buf: &[u8],
+        mut at: usize,
+        out: &mut OutBuf,
+    ) -> (usize, Stopped) {
+        let mut keys = Keys::new(engine, &scratch.hashes);
+        let decoded = &scratch.args.scratch;
+        let mut args_from = 0;
+        let mut ran = 0;
+        let mut stopped = Stopped::No;
+        let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
+        let is_loading = engine.is_loading();
+        let not_kept = engine.refusal();
+        for request in &scratch.requests {
+            if out.len() > OUTPUT_PAUSE {
+                stopped = Stopped::Output;
+                break;
+            }
+            // A pause that has ended since, on another thread, would never wake this connection: it does not wait then.
+            if pause.is_some_and(|mode| waits(mode, &request.step)) && engine.pause.wait(self.client.info.key) {
+                self.client.paused.store(true, Ordering::Relaxed);
+                stopped = Stopped::Paused;
+                break;
+            }
+            let is_refused = not_kept.is_some() && waits(PauseMode::Write, &request.step);
+            if (is_loading || is_refused)
+                && let Some(refusal) = loading::refusal(&request.step)
+            {
+                match (refusal, &not_kept) {
+                    (None, _) => {}
+                    (Some(_), Some(error)) if is_refused => loading::write_not_kept(error, out),
+                    (Some(answer), _) => answer.write(out.tail()),
+                }
+                worker.stats.all.errors.add(1);
+                args_from = request.args_end;
+                at = end_of(&request.step);
+                ran += 1;
+                continue;
+            }
+            let args = &scratch.args.spans[args_from..request.args_end];
+            args_from = request.args_end;
+            let begins_at = std::mem::replace(&mut at, end_of(&request.step));
+            let outcome = match request.step {
+                Step::Request { request, .. } => {
+                    let watch = Watch::begin(engine, worker, out);
+                    let ran = match request {
+                        Request::Meta { verb, data, .. } => {
+                            let words = MetaWords::new(args, buf, decoded);
+                            meta::run(engine, worker, verb, words, self.data(data, buf), &mut keys, out);
+                            Ran::Wholly
+                        }
+                        Request::MetaDebug => {
+                            meta::debug(worker, MetaWords::new(args, buf, decoded), &mut keys, out);
+                            Ran::Wholly
+                        }
+                        Request::Watch => self.begin_watching(engine, worker, &words_of(args, buf), out),
+                        Request::LruCrawler => self.crawl(engine, worker, &words_of(args, buf), out),
+                        _ => self.run(engine, worker, request, args, &mut keys, buf, out),
+                    };
+                    if let Some(watch) = watch {
+                        let text = &buf[begins_at..at];
+                        watch.end(engine, worker, &self.client, &request, args, buf, decoded, text, out);
+                    }
+                    ran
+                }
+                Step::Refused { refusal, .. } => {
+                    refuse(worker, refusal, &mut keys, buf, decoded, out);
+                    Ran::Wholly
+                }
+                Step::Skip { .. } | Step::Incomplete | Step::Big { .. } => unreachable!("none of these is kept"),
+            };
+            self.answered = 0;
+            match outcome {
+                Ran::Wholly => ran += 1,
+                Ran::Partly(answered) => {
+                    self.answered = answered;
+                    stopped = Stopped::Output;
+                    break;
+                }
+                Ran::Dumping => {
+                    ran += 1;
+                    stopped = Stopped::Output;
+                    break;
+                }
+                Ran::Watching => {
+                    ran += 1;
+                    stopped = Stopped::Watching;
+                    break;
+                }
+                Ran::Closing => {
+                    ran += 1;
+                    stopped = Stopped::Closing;
+                    break;
+                }
+            }
+            if self.client.killed.load(Ordering::Relaxed) {
+                stopped = Stopped::Closing;
+                break;
+            }
+        }
+        self.note_ran(worker, ran);
+        (ran, stopped)
+    }
+
+    /// Runs one request, or what is left of it.
+    #[expect(clippy::too_many_arguments, reason = "everything that a request may touch, apart from one another")]
+    #[inline]
+    fn run(
+        &mut self,
+        engine: &Engine,
+        worker: &mut Worker,
+        request: Request,
+        args: &[Span],
+        keys: &mut Keys<'_>,
+        buf: &[u8],
+        out: &mut OutBuf,
+    ) -> Ran {
+        let (answer, noreply) = match request {
+            Request::Get { verb, exptime, last } => {
+                let reading = Reading::of(verb, exptime);
+                let (before, behind) = (keys.passed(), keys.passed() + args.len());
+                keys.skip_to(before + self.answered);
+                let mut failed = None;
+                let counts_prefixes = engine.prefixes.is_on();
+                for &key in &args[self.answered..] {
+                    if out.len() > OUTPUT_PAUSE {
+                        return Ran::Partly(keys.passed() - before);
+                    }
+                    let key = bytes_of(key, buf, &[]);
+                    match keys.visit(worker, key, |cx| get::get(cx, reading, out)) {
+                        Ok(is_hit) if counts_prefixes => count_get(engine, key, is_hit),
+                        Ok(_) => {}
+                        Err(answer) => {
+                            failed = Some(answer);
+                            break;
+                        }
+                    }
+                }
+                keys.skip_to(behind);
+                match failed {
+                    Some(answer) => (answer, false),
+                    None => {
+                        if last {
+                            out.tail().extend_from_slice(b"END\r\n");
+                        }
+                        return Ran::Wholly;
+                    }
+                }
+            }
+            Request::Store { verb, key, flags, exptime, data, noreply } => {
+                let data = self.data(data, buf);
+                let key = bytes_of(key, buf, &[]);
+                if engine.prefixes.is_on() {
+                    engine.prefixes.count(key, |counts| counts.sets += 1);
+                }
+                if engine.make_room(worker) {
+                    (keys.visit(worker, key, |cx| store::store(cx, verb, Item { flags, exptime, data })), noreply)
+                } else {
+                    (keys.visit(worker, key, |cx| store::refuse_for_memory(cx, verb)), noreply)
+                }
+            }
+            Request::Arithmetic { verb, key, delta, noreply } => {
+                let key = bytes_of(key, buf, &[]);
+                if engine.make_room(worker) {
+                    (keys.visit(worker, key, |cx| arith::arithmetic(cx, verb, delta)), noreply)
+                } else {
+                    keys.skip_to(keys.passed() + 1);
+                    (Answer::OutOfMemory, noreply)
+                }
+            }
+            Request::Delete { key, noreply } => {
+                let key = bytes_of(key, buf, &[]);
+                if engine.prefixes.is_on() {
+                    engine.prefixes.count(key, |counts| counts.deletes += 1);
+                }
+                (keys.visit(worker, key, delete::delete), noreply)
+            }
+            Request::Touch { key, exptime, noreply } => {
+                (keys.visit(worker, bytes_of(key, buf, &[]), |cx| touch::touch(cx, exptime)), noreply)
+            }
+            Request::FlushAll { exptime, noreply } => (admin::flush_all(engine, worker, exptime), noreply),
+            Request::Verbosity { level, noreply } => (admin::verbosity(engine, level), noreply),
+            Request::CacheMemlimit { megabytes, noreply } => {
+                (admin::cache_memlimit(engine, worker, megabytes), noreply)
+            }
+            Request::Shutdown => match admin::shutdown(engine, &words_of(args, buf)) {
+                Ok(()) => return Ran::Closing,
+                Err(answer) => (answer, false),
+            },
+            Request::Version => {
+                admin::version(out.tail());
+                return Ran::Wholly;
+            }
+            Request::Stats => {
+                stats::stats(engine, worker, &self.client, &words_of(args, buf), out.tail());
+                return Ran::Wholly;
+            }
+            Request::MetaNoop => {
+                worker.stats.all.mc_meta.add(1);
+                out.tail().extend_from_slice(b"MN\r\n");
+                return Ran::Wholly;
+            }
+            Request::Quit => {
+                self.has_quit = true;
+                return Ran::Closing;
+            }
+            Request::Lru => (crawler::lru(&words_of(args, buf)), false),
+            Request::Slabs => (crawler::slabs(&words_of(args, buf)), false),
+            Request::Meta { .. } | Request::MetaDebug | Request::LruCrawler | Request::Watch => {
+                unreachable!("these run elsewhere")
+            }
+        };
+        if answer.is_error() {
+            worker.stats.all.errors.add(1);
+        }
+        if !noreply {
+            answer.write(out.tail());
+        }
+        Ran::Wholly
+    }
+
+    /// Makes the connection one that is told what others do, and no more is read from it.
+    fn begin_watching(&mut self, engine: &Engine, worker: &Worker, words: &[&[u8]], out: &mut OutBuf) -> Ran {
+        // A datagram's client is not there any more when there is something to tell.
+        if engine.clients.get(self.client.id).is_none() {
+            return Ran::Closing;
+        }
+        match watch::watch(engine, &self.client, words, out.is_empty()) {
+            Ok(()) => {
+                self.is_watching = true;
+                out.tail().extend_from_slice(b"OK\r\n");
+                Ran::Watching
+            }
+            Err(answer) => {
+                worker.stats.all.errors.add(1);
+                answer.write(out.tail());
+                Ran::Wholly
+            }
+        }
+    }
+
+    /// Does what the words behind `lru_crawler` say.
+    fn crawl(&mut self, engine: &Engine, worker: &mut Worker, words: &[&[u8]], out: &mut OutBuf) -> Ran {
+        match crawler::crawl(engine, words) {
+            Crawl::Answer(answer) => answer.write(out.tail()),
+            Crawl::Dump(dump) => {
+                self.dump = Some(dump);
+                if !self.go_on_with_dump(engine, worker, out) {
+                    return Ran::Dumping;
+                }
+            }
+        }
+        Ran::Wholly
+    }
+
+    /// Writes as much of the list of items as there is room for; tells whether that was the rest.
+    pub(super) fn go_on_with_dump(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> bool {
+        while let Some(dump) = &mut self.dump {
+            if out.len() > OUTPUT_PAUSE {
+                return false;
+            }
+            if dump.step(engine, worker, out.tail()) {
+                self.dump = None;
+            }
+        }
+        true
+    }
+
+    /// Ends a stream that cannot be followed any further.
+    #[cold]
+    fn give_up(&self, fatal: Fatal, out: &mut OutBuf) -> Flow {
+        match fatal.text() {
+            Some(text) => {
+                out.tail().extend_from_slice(text.as_bytes());
+                out.tail().extend_from_slice(b"\r\n");
+                Flow::CloseAfterFlush
+            }
+            None => {
+                tracing::warn!(client = self.client.id, "an HTTP request on the memcached port; closed");
+                Flow::Close
+            }
+        }
+    }
+}
+
+/// The words behind a verb.
+fn words_of<'a>(args: &[Span], buf: &'a [u8]) -> Vec<&'a [u8]> {
+    args.iter().map(|&word| bytes_of(word, buf, &[])).collect()
+}
+
+/// Answers a request that was refused as it was read.
+#[cold]
+fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8], decoded: &[u8], out: &mut OutBuf) {
+    worker.stats.all.errors.add(1);
+    if refusal.error == RequestError::TooLarge {
+        worker.stats.all.mc_too_large.add(1);
+    }
+    if let Some(key) = refusal.stale_key {
+        keys.visit(worker, bytes_of(key, buf, decoded), delete::drop_stale);
+    }
+    if !refusal.noreply {
+        out.tail().extend_from_slice(refusal.error.text().as_bytes());
+        out.tail().extend_from_slice(b"\r\n");
+    }
+}
+
+/// Whether a request waits for the end of a pause.
+fn waits(mode: PauseMode, step: &Step) -> bool {
+    match (mode, step) {
+        (_, Step::Request { request: Request::Quit, .. }) => false,
+        (PauseMode::All, _) => true,
+        (PauseMode::Write, Step::Request { request, .. }) => match request {
+            Request::Get { exptime, .. } => exptime.is_some(),
+            Request::Meta { writes, .. } => *writes,
+            Request::Store { .. }
+            | Request::Arithmetic { .. }
+            | Request::Delete { .. }
+            | Request::Touch { .. }
+            | Request::FlushAll { .. } => true,
+            _ => false,
+        },
+        (PauseMode::Write, Step::Refused { refusal, .. }) => refusal.stale_key.is_some(),
+        (PauseMode::Write, _) => false,
+    }
+}
+
+/// Where a request that is kept in a batch ends.
+fn end_of(step: &Step) -> usize {
+    match step {
+        Step::Request { end, .. } | Step::Refused { end, .. } | Step::Skip { end } => *end,
+        Step::Incomplete | Step::Big { .. } => unreachable!("a batch holds whole requests"),
+    }
+}

@@ -1,0 +1,79 @@
+//! The file layer: what the log and its files need of a file system, so that tests can put one that fails in its place.
+//! Knows nothing of what is written.
+
+pub mod disk;
+pub mod fault;
+pub mod memory;
+
+pub use disk::Disk;
+pub use fault::Faulty;
+pub use memory::Memory;
+
+use std::ffi::OsString;
+use std::io::{self, IoSlice, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file system. Nothing is certain to survive a crash before it was synced: bytes by [`File::sync`], names by
+/// [`Files::sync_directory`].
+pub trait Files: Send + Sync {
+    /// Makes a file anew and empty, or empties the one that has the name.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// Opens a file to write behind its end, and makes it if it is not there.
+    fn append(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// Opens a file to read it from its start.
+    fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
+    /// Length of a file in bytes; nothing when there is none.
+    fn len(&self, path: &Path) -> io::Result<Option<u64>>;
+    /// Gives a file another name, at once; a file that has the name goes.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes a directory, unless it is there.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// Names of what is in a directory, in order; nothing when there is no such directory.
+    fn list(&self, path: &Path) -> io::Result<Option<Vec<OsString>>>;
+    /// Makes sure that the directory's names survive a crash.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+}
+
+/// A file that is open for writing behind its end.
+pub trait File: Send + Sync {
+    /// Writes some of the bytes behind the end, and tells how many.
+    fn write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize>;
+    /// Makes sure that what was written survives a crash. After an error nothing is known of what was written before:
+    /// the system may have given it up, and answer well the next time.
+    fn sync(&self) -> io::Result<()>;
+    /// Cuts the file.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+    /// Length in bytes.
+    fn size(&self) -> io::Result<u64>;
+}
+
+impl dyn File {
+    /// Writes all of the bytes.
+    ///
+    /// # Errors
+    /// As the file has them; some of the bytes may have been written.
+    pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write(&[IoSlice::new(bytes)]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(len) => bytes = &bytes[len..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a whole file, which must be a short one.
+///
+/// # Errors
+/// As the file has them, and when it has more than `len_max` bytes.
+pub fn read_short(files: &dyn Files, path: &Path, len_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    files.read(path)?.take(len_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > len_max { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}

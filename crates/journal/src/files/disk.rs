@@ -1,0 +1,98 @@
+//! The system's own files. Knows nothing of what is written.
+
+use super::{File, Files};
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+/// As Redis makes its files.
+const MODE: u32 = 0o644;
+
+impl Files for Disk {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        // An old file is emptied by its own call, as appending and truncating do not go together.
+        let file = OpenOptions::new().append(true).create(true).mode(MODE).open(path)?;
+        file.set_len(0)?;
+        Ok(Arc::new(file))
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        Ok(Arc::new(OpenOptions::new().append(true).create(true).mode(MODE).open(path)?))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(fs::File::open(path)?))
+    }
+
+    fn len(&self, path: &Path) -> io::Result<Option<u64>> {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            Ok(metadata) => Ok(Some(metadata.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        match fs::create_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if fs::metadata(path)?.is_dir() {
+                    Ok(())
+                } else {
+                    Err(io::ErrorKind::NotADirectory.into())
+                }
+            }
+            made => made,
+        }
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Option<Vec<OsString>>> {
+        let entries = match fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            entries => entries?,
+        };
+        let mut names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<OsString>>>()?;
+        names.sort_unstable();
+        Ok(Some(names))
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        fs::File::open(path)?.sync_all()
+    }
+}
+
+impl File for fs::File {
+    fn write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut file = self;
+        file.write_vectored(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // The length is synced with the data; times of change are not needed.
+        self.sync_data()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}

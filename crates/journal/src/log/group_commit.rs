@@ -1,0 +1,78 @@
+//! How long a sync waits for those who were answered by the last one. Knows no file, and no clock but through its caller.
+//!
+//! Clients that wait for their replies come in rounds: while some wait for a sync, others are answered and send anew.
+//! Were the next sync to begin at once, it would have only those who came during the last one, and the same clients
+//! would go on in two groups that take turns. So the next sync waits until as many records are there as were answered
+//! or waited before, for a part of the time that a sync takes, which all together win.
+
+use std::time::Duration;
+
+/// Below this it is not worth waiting.
+const ROUND_MIN: u64 = 4;
+/// The clients of a fast disk are worth this much.
+const WAIT_MIN: Duration = Duration::from_micros(300);
+const WAIT_MAX: Duration = Duration::from_millis(2);
+
+/// What is known of the syncs so far.
+#[derive(Debug, Default)]
+pub(super) struct GroupCommit {
+    /// What a sync takes, as a moving average.
+    sync_time: Duration,
+    /// Records there were when the last sync ended.
+    expected: u64,
+    /// Records that the last sync covered, or which waited behind it.
+    round: u64,
+    /// Records before the last sync's own.
+    covered: u64,
+}
+
+impl GroupCommit {
+    /// Notes a sync that covered the first `covered` records, with `all` there at its end.
+    pub(super) fn synced(&mut self, covered: u64, all: u64, took: Duration) {
+        self.sync_time = if self.sync_time.is_zero() { took } else { (self.sync_time * 7 + took) / 8 };
+        let answered = covered - self.covered;
+        self.round = all - self.covered;
+        self.expected = all + answered;
+        self.covered = covered;
+    }
+
+    /// How long it is worth to wait at most for more records than there are.
+    pub(super) fn patience(&self, all: u64) -> Option<Duration> {
+        let waits = self.round >= ROUND_MIN && all < self.expected;
+        waits.then(|| (self.sync_time / 4).clamp(WAIT_MIN, WAIT_MAX))
+    }
+
+    /// Whether all are back.
+    pub(super) fn is_complete(&self, all: u64) -> bool {
+        all >= self.expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYNC: Duration = Duration::from_millis(4);
+
+    #[test]
+    fn two_groups_become_one() {
+        let mut commits = GroupCommit::default();
+        assert_eq!(commits.patience(1), None, "nothing is known yet");
+        // One record was first; 49 came meanwhile.
+        commits.synced(1, 50, SYNC);
+        assert_eq!(commits.patience(50), Some(Duration::from_millis(1)));
+        assert!(!commits.is_complete(50) && commits.is_complete(51));
+        // The first client is back: all 50 are in one sync, and in the next.
+        commits.synced(51, 51, SYNC);
+        assert!(!commits.is_complete(100) && commits.is_complete(101));
+    }
+
+    #[test]
+    fn who_is_alone_does_not_wait() {
+        let mut commits = GroupCommit::default();
+        commits.synced(1, 1, SYNC);
+        assert_eq!(commits.patience(2), None);
+        commits.synced(2, 3, SYNC);
+        assert_eq!(commits.patience(3), None);
+    }
+}

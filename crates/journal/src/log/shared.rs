@@ -1,0 +1,260 @@
+//! What the log's threads and those who append share. Knows not who does what with it.
+
+use super::event::{Event, Hooks};
+use super::trouble::{Trouble, words};
+use super::{Policy, Settings};
+use crate::files::File;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tenon_ds::ring::{Claim, Ring};
+
+/// No switch to another file is due.
+pub(super) const NO_SWITCH: u64 = u64::MAX;
+
+/// Bits of `care`: why appending takes the longer way.
+pub(super) const CARE_TIMESTAMPS: u8 = 1;
+pub(super) const CARE_COUNT: u8 = 2;
+
+pub(super) struct Shared {
+    pub(super) ring: Arc<Ring>,
+    /// What an append has to see to besides.
+    pub(super) care: AtomicU8,
+    /// Something is wrong; what it is stands in `trouble`.
+    pub(super) failing: AtomicBool,
+    pub(super) written: AtomicU64,
+    pub(super) durable: AtomicU64,
+    /// Records from this position on go to the next file.
+    pub(super) switch_at: AtomicU64,
+    policy: AtomicU8,
+    pub(super) no_sync_during_rewrite: AtomicBool,
+    pub(super) snapshotting: AtomicBool,
+    /// Records so far, as long as the policy is `always`.
+    pub(super) records: AtomicU64,
+    /// The second of the last timestamp.
+    pub(super) last_timestamp: AtomicU64,
+    pub(super) clock: fn() -> u64,
+    pub(super) hooks: Arc<dyn Hooks>,
+    trouble: Mutex<Trouble>,
+    /// What was appended and found no room while nothing could be written, by its position.
+    pub(super) aside: Mutex<BTreeMap<u64, Aside>>,
+    pub(super) has_aside: AtomicBool,
+    control: Mutex<Control>,
+    progress: Condvar,
+    pub(super) counts: Counts,
+}
+
+pub(super) struct Aside {
+    pub(super) claim: Claim,
+    pub(super) bytes: Vec<u8>,
+    pub(super) done: usize,
+}
+
+/// What is asked of the threads, and what they answer.
+#[derive(Default)]
+pub(super) struct Control {
+    pub(super) stop: bool,
+    /// The writer has ended.
+    pub(super) ended: bool,
+    /// How it ended.
+    pub(super) end: Option<io::Result<()>>,
+    /// Somebody waits for this position to be synced.
+    pub(super) sync_wanted: u64,
+    /// Where to go on from the switch.
+    pub(super) next_file: Option<Arc<dyn File>>,
+    /// Records before the switch are in a snapshot, there is no need to write them.
+    pub(super) drop_before_switch: bool,
+    /// The file being written, counted from 0.
+    pub(super) generation: u64,
+    /// What the syncer is to do, or does.
+    pub(super) sync: Option<SyncJob>,
+    /// While files that are not trusted lie before: what would be durable but for them.
+    pub(super) synced_since: u64,
+}
+
+#[derive(Clone)]
+pub(super) struct SyncJob {
+    pub(super) file: Arc<dyn File>,
+    pub(super) generation: u64,
+    pub(super) position: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) file_len: AtomicU64,
+    pub(super) writes: AtomicU64,
+    pub(super) syncs: AtomicU64,
+    pub(super) delayed_syncs: AtomicU64,
+    pub(super) stalls: AtomicU64,
+    pub(super) stalled_us: AtomicU64,
+}
+
+/// Figures of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// Bytes of the file that is written to.
+    pub file_len: u64,
+    /// Bytes that were appended and not yet written.
+    pub buffered: u64,
+    /// Whether a sync is under way on its own thread.
+    pub sync_pending: bool,
+    /// Syncs that took more than two seconds while others waited.
+    pub delayed_syncs: u64,
+    /// Whether the last write succeeded, and no file is untrusted.
+    pub last_write_ok: bool,
+    /// Calls that wrote to the file.
+    pub writes: u64,
+    /// Calls that synced it.
+    pub syncs: u64,
+    /// Appends that had to wait for room.
+    pub stalls: u64,
+    /// How long they waited.
+    pub stalled_us: u64,
+}
+
+impl Shared {
+    pub(super) fn new(ring: Arc<Ring>, settings: &Settings, hooks: Arc<dyn Hooks>, file_len: u64) -> Shared {
+        let start = ring.head();
+        let counts = Counts { file_len: AtomicU64::new(file_len), ..Counts::default() };
+        let shared = Shared {
+            ring,
+            care: AtomicU8::new(0),
+            failing: AtomicBool::new(false),
+            written: AtomicU64::new(start),
+            durable: AtomicU64::new(start),
+            switch_at: AtomicU64::new(NO_SWITCH),
+            policy: AtomicU8::new(0),
+            no_sync_during_rewrite: AtomicBool::new(settings.no_sync_during_rewrite),
+            snapshotting: AtomicBool::new(false),
+            records: AtomicU64::new(0),
+            last_timestamp: AtomicU64::new(0),
+            clock: settings.clock,
+            hooks,
+            trouble: Mutex::default(),
+            aside: Mutex::default(),
+            has_aside: AtomicBool::new(false),
+            control: Mutex::default(),
+            progress: Condvar::new(),
+            counts,
+        };
+        shared.set_timestamps(settings.timestamps);
+        shared.set_policy(settings.policy);
+        shared
+    }
+
+    pub(super) fn policy(&self) -> Policy {
+        match self.policy.load(Ordering::Relaxed) {
+            0 => Policy::No,
+            1 => Policy::EverySecond,
+            _ => Policy::Always,
+        }
+    }
+
+    pub(super) fn set_policy(&self, policy: Policy) {
+        self.policy.store(policy as u8, Ordering::Relaxed);
+        self.set_care(CARE_COUNT, policy == Policy::Always);
+        // Replies that were held need not be any more; or what was written must be synced now.
+        self.hooks.may_answer(self.durable.load(Ordering::Acquire));
+        self.ring.nudge_consumer();
+    }
+
+    pub(super) fn set_timestamps(&self, timestamps: bool) {
+        self.set_care(CARE_TIMESTAMPS, timestamps);
+    }
+
+    fn set_care(&self, bit: u8, on: bool) {
+        if on {
+            self.care.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.care.fetch_and(!bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the settings want nothing synced at the moment.
+    pub(super) fn spares_syncs(&self) -> bool {
+        self.no_sync_during_rewrite.load(Ordering::Relaxed) && self.snapshotting.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn trouble(&self) -> MutexGuard<'_, Trouble> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something was written, synced, switched or asked for.
+    pub(super) fn wait_for_progress<'a>(
+        &self,
+        control: MutexGuard<'a, Control>,
+        at_most: Duration,
+    ) -> MutexGuard<'a, Control> {
+        self.progress.wait_timeout(control, at_most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Tells all who wait for something of it.
+    pub(super) fn made_progress(&self) {
+        // The lock orders it behind whoever has looked and is about to wait.
+        drop(self.control());
+        self.progress.notify_all();
+    }
+
+    /// Notes that everything before `position` is synced as far as this file goes.
+    pub(super) fn synced(&self, generation: u64, position: u64) {
+        {
+            let mut control = self.control();
+            let trouble = self.trouble();
+            if !trouble.is_trusted(generation) {
+                return;
+            }
+            control.synced_since = control.synced_since.max(position);
+            if trouble.has_untrusted_file() {
+                return;
+            }
+        }
+        self.raise_durable(position);
+    }
+
+    /// Everything before `position` is durable.
+    pub(super) fn raise_durable(&self, position: u64) {
+        if self.durable.fetch_max(position, Ordering::AcqRel) < position {
+            self.made_progress();
+            self.hooks.may_answer(position);
+        }
+    }
+
+    pub(super) fn sync_failed(&self, generation: u64, error: &io::Error) {
+        self.trouble().sync_failed(generation, error);
+        self.set_failing();
+        self.hooks.event(&Event::SyncFailed(words(error)));
+        self.hooks.needs_rewrite();
+    }
+
+    /// Brings `failing` up to date.
+    pub(super) fn set_failing(&self) {
+        let trouble = self.trouble();
+        self.failing.store(trouble.is_any(), Ordering::Release);
+        drop(trouble);
+        // Who waits for room need not any more.
+        self.ring.wake_producers();
+        self.made_progress();
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let written = self.written.load(Ordering::Acquire);
+        Statistics {
+            file_len: load(&self.counts.file_len),
+            buffered: self.ring.head().saturating_sub(written),
+            sync_pending: self.control().sync.is_some(),
+            delayed_syncs: load(&self.counts.delayed_syncs),
+            last_write_ok: !self.failing.load(Ordering::Acquire),
+            writes: load(&self.counts.writes),
+            syncs: load(&self.counts.syncs),
+            stalls: load(&self.counts.stalls),
+            stalled_us: load(&self.counts.stalled_us),
+        }
+    }
+}

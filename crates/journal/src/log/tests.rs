@@ -1,0 +1,375 @@
+//! The log against files in memory that fail, crash and block as each test wants. Knows what the file must hold.
+
+use super::*;
+use crate::files::{Faulty, File, Files, Memory};
+use std::io::IoSlice;
+use std::path::Path;
+use std::sync::Condvar;
+use std::sync::atomic::AtomicU64;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn settings(policy: Policy) -> Settings {
+    Settings { policy, ring_bytes: 64 << 10, ..Settings::default() }
+}
+
+/// What was heard.
+#[derive(Default)]
+struct Heard {
+    may_answer: AtomicU64,
+    rewrites: AtomicU64,
+    events: Mutex<Vec<Event>>,
+}
+
+impl Hooks for Heard {
+    fn may_answer(&self, position: u64) {
+        self.may_answer.fetch_max(position, Ordering::SeqCst);
+    }
+
+    fn needs_rewrite(&self) {
+        self.rewrites.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn event(&self, event: &Event) {
+        self.events.lock().expect("nobody panics").push(event.clone());
+    }
+}
+
+struct Fixture {
+    files: Faulty<Memory>,
+    memory: Memory,
+    heard: Arc<Heard>,
+    log: Log,
+}
+
+fn path(number: u32) -> std::path::PathBuf {
+    Path::new("d").join(format!("{number}.aof"))
+}
+
+fn start(policy: Policy, plan: &str) -> Fixture {
+    let memory = Memory::new();
+    memory.create_directory(Path::new("d")).expect("nothing fails yet");
+    let files = Faulty::new(memory.clone(), "".parse().expect("a plan"));
+    let file = files.create(&path(0)).expect("nothing fails yet");
+    memory.sync_directory(Path::new("d")).expect("nothing fails yet");
+    files.set(plan.parse().expect("a plan"));
+    let heard = Arc::new(Heard::default());
+    let log = Log::start(file, &settings(policy), heard.clone()).expect("threads can be started");
+    Fixture { files, memory, heard, log }
+}
+
+impl Fixture {
+    fn content(&self, number: u32) -> String {
+        String::from_utf8(self.memory.content(&path(number)).expect("the file is there")).expect("text")
+    }
+
+    fn next_file(&self, number: u32) -> Arc<dyn File> {
+        let file = self.files.create(&path(number)).expect("it can be made");
+        self.memory.sync_directory(Path::new("d")).expect("it can be synced");
+        file
+    }
+
+    fn events(&self) -> Vec<Event> {
+        self.heard.events.lock().expect("nobody panics").clone()
+    }
+}
+
+/// Waits for what must come.
+fn until(what: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !what() {
+        assert!(since.elapsed() < LONG, "it does not come");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn records_reach_the_file_in_order() {
+    for policy in [Policy::No, Policy::EverySecond, Policy::Always] {
+        let fixture = start(policy, "");
+        assert_eq!(fixture.log.append(b"one,"), 4);
+        assert_eq!(fixture.log.append(b"two,"), 8);
+        fixture.log.append(b"");
+        assert_eq!(fixture.log.position(), 8);
+        fixture.log.close().expect("nothing fails");
+        assert_eq!(fixture.content(0), "one,two,");
+        assert_eq!((fixture.log.written(), fixture.log.durable()), (8, 8));
+        assert_eq!(fixture.heard.may_answer.load(Ordering::SeqCst), 8);
+        assert_eq!(fixture.log.statistics().file_len, 8);
+    }
+}
+
+#[test]
+fn always_means_that_an_answer_survives() {
+    let fixture = start(Policy::Always, "");
+    for round in 1..50u64 {
+        let position = fixture.log.append(b"record;");
+        until(|| fixture.log.may_answer(position));
+        let left = fixture.memory.after_crash(|_| 0).content(&path(0)).expect("its name was synced");
+        assert!(left.len() as u64 >= 7 * round);
+    }
+}
+
+#[test]
+fn who_asks_waits_for_the_disk_under_any_policy() {
+    for policy in [Policy::No, Policy::EverySecond] {
+        let fixture = start(policy, "");
+        let position = fixture.log.append(b"record");
+        assert!(fixture.log.may_answer(position), "nobody waits for the disk");
+        assert!(fixture.log.wait_durable(position, LONG));
+        assert_eq!(fixture.memory.after_crash(|_| 0).content(&path(0)).as_deref(), Some(&b"record"[..]));
+    }
+}
+
+/// A file whose syncs wait until they are let go.
+struct Gated {
+    inner: Arc<dyn File>,
+    gate: Arc<(Mutex<Gate>, Condvar)>,
+}
+
+#[derive(Default)]
+struct Gate {
+    arrived: u64,
+    let_go: u64,
+}
+
+impl File for Gated {
+    fn write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.inner.write(bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        let mut gate = self.gate.0.lock().expect("nobody panics");
+        gate.arrived += 1;
+        let mine = gate.arrived;
+        self.gate.1.notify_all();
+        drop(self.gate.1.wait_while(gate, |gate| gate.let_go < mine).expect("nobody panics"));
+        self.inner.sync()
+    }
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.inner.truncate(len)
+    }
+    fn size(&self) -> io::Result<u64> {
+        self.inner.size()
+    }
+}
+
+#[test]
+fn what_comes_during_a_sync_goes_with_the_next_one() {
+    let memory = Memory::new();
+    let gate = Arc::new((Mutex::new(Gate::default()), Condvar::new()));
+    let inner = memory.create(Path::new("f")).expect("it can be made");
+    let file = Arc::new(Gated { inner, gate: gate.clone() });
+    let log = Log::start(file, &settings(Policy::Always), Arc::new(NoHooks)).expect("threads can be started");
+    let arrived = |count| {
+        let guard = gate.0.lock().expect("nobody panics");
+        drop(gate.1.wait_while(guard, |gate| gate.arrived < count).expect("nobody panics"));
+    };
+    let let_go = |count| {
+        gate.0.lock().expect("nobody panics").let_go = count;
+        gate.1.notify_all();
+    };
+    let first = log.append(b"first ");
+    arrived(1);
+    let last = (0..50).map(|_| log.append(b"later ")).last().expect("there are some");
+    assert!(!log.may_answer(first));
+    let_go(1);
+    until(|| log.may_answer(first));
+    assert!(!log.may_answer(last));
+    let_go(2);
+    until(|| log.may_answer(last));
+    assert_eq!(log.statistics().syncs, 2, "all 50 in one");
+    // Who changes the policy holds nobody up any more.
+    let held = log.append(b"held ");
+    arrived(3);
+    assert!(!log.may_answer(held));
+    log.set_policy(Policy::EverySecond);
+    assert!(log.may_answer(held));
+    let_go(u64::MAX);
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    for plan in ["write:enospc@2-4", "write:short@2 write:enospc@3-5", "write:torn@2-4", "write:torn@2-5 truncate:eio"]
+    {
+        let fixture = start(Policy::Always, plan);
+        let first = fixture.log.append(b"first;");
+        until(|| fixture.log.may_answer(first));
+        let second = fixture.log.append(b"second;");
+        until(|| fixture.log.refuses_writes().is_some());
+        assert!(!fixture.log.may_answer(second));
+        assert!(!fixture.log.needs_rewrite(), "it heals by itself");
+        let third = fixture.log.append(b"third;");
+        until(|| fixture.log.may_answer(third));
+        assert_eq!(fixture.content(0), "first;second;third;", "{plan}");
+        assert_eq!(fixture.log.refuses_writes(), None);
+        let events = fixture.events();
+        assert!(matches!(events.first(), Some(Event::WriteFailed(_) | Event::NotCut(_))), "{events:?}");
+        assert_eq!(events.last(), Some(&Event::WritesAgain));
+    }
+}
+
+#[test]
+fn refusals_are_worded_as_in_redis() {
+    let fixture = start(Policy::EverySecond, "write:enospc");
+    fixture.log.append(b"x");
+    until(|| fixture.log.refuses_writes().is_some());
+    let reason = fixture.log.refuses_writes().expect("it was there");
+    assert_eq!(reason.to_string(), "MISCONF Errors writing to the AOF file: No space left on device");
+    assert!(!fixture.log.statistics().last_write_ok);
+    assert_eq!(fixture.log.close().expect_err("it is not written").raw_os_error(), reason.errno);
+}
+
+#[test]
+fn nobody_waits_for_room_that_does_not_come() {
+    let fixture = start(Policy::No, "write:enospc@1-");
+    // Three times what the ring holds.
+    let record = [b'r'; 1000];
+    let all: Vec<u8> = (0..200u8).flat_map(|number| [&[number], &record[..]].concat()).collect();
+    fixture.log.append(b"");
+    for number in 0..200u8 {
+        fixture.log.append(&[&[number], &record[..]].concat());
+    }
+    until(|| fixture.log.refuses_writes().is_some());
+    fixture.files.set("".parse().expect("a plan"));
+    until(|| fixture.log.written() == all.len() as u64);
+    assert!(fixture.memory.content(&path(0)).expect("the file is there") == all, "in the order of their positions");
+    assert!(fixture.log.statistics().stalls > 0);
+}
+
+#[test]
+fn a_record_longer_than_the_ring_is_written() {
+    let fixture = start(Policy::Always, "");
+    let long: Vec<u8> = (0..1_000_000u32).map(|n| n as u8).collect();
+    let position = fixture.log.append(&long);
+    until(|| fixture.log.may_answer(position));
+    assert!(fixture.memory.content(&path(0)).expect("the file is there") == long);
+}
+
+#[test]
+fn after_a_failed_sync_only_a_rewrite_helps() {
+    let fixture = start(Policy::Always, "sync:eio@2");
+    let first = fixture.log.append(b"first;");
+    until(|| fixture.log.may_answer(first));
+    let lost = fixture.log.append(b"lost;");
+    until(|| fixture.log.needs_rewrite());
+    assert_eq!(fixture.heard.rewrites.load(Ordering::SeqCst), 1);
+    let text = "MISCONF Errors writing to the AOF file: Input/output error";
+    assert_eq!(fixture.log.refuses_writes().map(|reason| reason.to_string()).as_deref(), Some(text));
+    // Syncs would succeed now; they are not believed.
+    let more = fixture.log.append(b"more;");
+    until(|| fixture.log.written() == more);
+    assert!(!fixture.log.wait_durable(lost, Duration::from_millis(50)));
+
+    fixture.log.prepare_switch(fixture.next_file(1)).expect("no other is under way");
+    let cut = fixture.log.cut();
+    assert!(fixture.log.wait_switched(LONG));
+    let behind = fixture.log.append(b"behind;");
+    until(|| fixture.log.written() == behind);
+    assert!(fixture.log.needs_rewrite(), "the snapshot is not there yet");
+    assert_eq!(fixture.log.durable(), first);
+    fixture.log.trust_from(fixture.log.generation(), cut);
+    until(|| fixture.log.may_answer(behind));
+    assert_eq!(fixture.log.refuses_writes(), None);
+    assert_eq!(fixture.content(0), "first;lost;more;");
+    assert_eq!(fixture.content(1), "behind;");
+}
+
+#[test]
+fn a_sync_that_fails_behind_the_cut_needs_another_rewrite() {
+    let fixture = start(Policy::Always, "sync:eio@2");
+    fixture.log.append(b"old;");
+    fixture.log.prepare_switch(fixture.next_file(1)).expect("no other is under way");
+    until(|| fixture.log.durable() == 4);
+    let cut = fixture.log.cut();
+    assert!(fixture.log.wait_switched(LONG));
+    fixture.log.append(b"new;");
+    until(|| fixture.log.needs_rewrite());
+    fixture.log.trust_from(fixture.log.generation(), cut);
+    assert!(fixture.log.needs_rewrite());
+    assert_eq!(fixture.log.durable(), cut);
+}
+
+#[test]
+fn a_switch_parts_the_records_at_the_cut() {
+    for policy in [Policy::No, Policy::EverySecond, Policy::Always] {
+        let fixture = start(policy, "");
+        fixture.log.append(b"before;");
+        assert!(fixture.log.cancel_switch());
+        fixture.log.prepare_switch(fixture.next_file(1)).expect("no other is under way");
+        assert!(fixture.log.prepare_switch(fixture.next_file(2)).is_err());
+        fixture.log.append(b"still;");
+        assert_eq!(fixture.log.cut(), 13);
+        fixture.log.append(b"behind;");
+        assert!(fixture.log.wait_switched(LONG));
+        assert!(fixture.log.durable() >= 13, "the old file is on disk before the first byte of the new one");
+        fixture.log.close().expect("nothing fails");
+        assert_eq!((fixture.content(0), fixture.content(1)), ("before;still;".into(), "behind;".into()));
+        assert_eq!(fixture.log.statistics().file_len, 7);
+    }
+}
+
+#[test]
+fn what_a_snapshot_holds_need_not_be_written() {
+    let fixture = start(Policy::EverySecond, "write:enospc");
+    fixture.log.append(b"unwritten;");
+    until(|| fixture.log.refuses_writes().is_some());
+    fixture.log.prepare_switch(fixture.next_file(1)).expect("no other is under way");
+    let cut = fixture.log.cut();
+    fixture.log.append(b"behind;");
+    fixture.files.set("".parse().expect("a plan"));
+    fixture.log.drop_before_switch();
+    assert!(fixture.log.wait_switched(LONG));
+    fixture.log.trust_from(fixture.log.generation(), cut);
+    fixture.log.close().expect("nothing fails any more");
+    assert_eq!(fixture.content(1), "behind;");
+}
+
+#[test]
+fn each_second_begins_with_its_time() {
+    static NOW: AtomicU64 = AtomicU64::new(1_700_000_000);
+    let memory = Memory::new();
+    let settings = Settings { timestamps: true, clock: || NOW.load(Ordering::SeqCst), ..settings(Policy::No) };
+    let file = memory.create(Path::new("f")).expect("it can be made");
+    let log = Log::start(file, &settings, Arc::new(NoHooks)).expect("threads can be started");
+    log.append(b"a\r\n");
+    log.append(b"b\r\n");
+    NOW.fetch_add(1, Ordering::SeqCst);
+    let end = log.append(b"c\r\n");
+    log.set_timestamps(false);
+    NOW.fetch_add(1, Ordering::SeqCst);
+    log.append(b"d\r\n");
+    log.close().expect("nothing fails");
+    let content = memory.content(Path::new("f")).expect("it is there");
+    let expected = "#TS:1700000000\r\na\r\nb\r\n#TS:1700000001\r\nc\r\nd\r\n";
+    assert_eq!(String::from_utf8(content).expect("text"), expected);
+    assert_eq!(end, expected.len() as u64 - 3, "they count as bytes of the record behind them");
+}
+
+#[test]
+fn many_threads_append_while_the_disk_comes_and_goes() {
+    let fixture = start(Policy::Always, "write:torn@3-5 write:short@7 write:enospc@9-11 write:torn@15-16");
+    std::thread::scope(|scope| {
+        for thread in 0..4u32 {
+            let log = &fixture.log;
+            scope.spawn(move || {
+                for number in 0..300u32 {
+                    let record = format!("{thread}:{number}:{};", "x".repeat((number % 700) as usize));
+                    log.append(record.as_bytes());
+                }
+            });
+        }
+    });
+    let end = fixture.log.position();
+    until(|| fixture.log.may_answer(end));
+    let content = fixture.content(0);
+    let mut next = [0u32; 4];
+    for record in content.split_terminator(';') {
+        let mut parts = record.split(':');
+        let thread: usize = parts.next().and_then(|part| part.parse().ok()).expect("a whole record");
+        let number: u32 = parts.next().and_then(|part| part.parse().ok()).expect("a whole record");
+        assert_eq!(parts.next().map(str::len), Some((number % 700) as usize));
+        assert_eq!(number, next[thread]);
+        next[thread] += 1;
+    }
+    assert_eq!(next, [300; 4]);
+}

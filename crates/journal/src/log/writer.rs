@@ -1,0 +1,367 @@
+//! The writer's thread: from the ring into the file, and from one file to the next. Knows no record's meaning.
+
+use super::Policy;
+use super::event::Event;
+use super::group_commit::GroupCommit;
+use super::shared::{NO_SWITCH, Shared, SyncJob};
+use super::trouble::words;
+use crate::files::File;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tenon_ds::ring::Consumer;
+
+/// How long the writer rests between two writes, unless every write is to be synced.
+const REST: Duration = Duration::from_millis(2);
+const SECOND: Duration = Duration::from_secs(1);
+/// A sync on its own thread that takes longer is noted.
+const SLOW_SYNC: Duration = Duration::from_secs(2);
+/// Between two attempts to write; each takes twice as long as the one before.
+const RETRY_MIN: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = SECOND;
+/// Nothing is to be done before something happens.
+const FOREVER: Duration = Duration::from_secs(3600);
+/// How often it is looked whether those who were answered are back.
+const PEEK: Duration = Duration::from_micros(50);
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    consumer: Consumer,
+    file: Arc<dyn File>,
+    generation: u64,
+    /// Length of the file, as far as it is known to be as it should.
+    file_len: u64,
+    /// Something was written behind `file_len` that should not be there, perhaps.
+    may_be_torn: bool,
+    /// Everything before it was synced, or given to the syncer.
+    sync_asked: u64,
+    sync_began: Instant,
+    slow_sync_noted: bool,
+    /// Not to be tried before.
+    retry: Option<(Instant, Duration)>,
+    commits: GroupCommit,
+    /// How far everything was filled when it was last looked what to write.
+    seen: u64,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, consumer: Consumer, file: Arc<dyn File>, file_len: u64) -> Writer {
+        let sync_asked = consumer.consumed();
+        Writer {
+            shared,
+            consumer,
+            file,
+            generation: 0,
+            file_len,
+            may_be_torn: false,
+            sync_asked,
+            sync_began: Instant::now(),
+            slow_sync_noted: false,
+            retry: None,
+            commits: GroupCommit::default(),
+            seen: sync_asked,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        let end = loop {
+            let stop = self.shared.control().stop;
+            if stop {
+                break self.finish();
+            }
+            let has_written = self.is_time_to_try() && self.write_what_is_there().is_ok_and(|written| written);
+            self.switch_if_due();
+            self.sync_if_due();
+            if has_written {
+                self.rest();
+            } else {
+                self.wait();
+            }
+        };
+        let mut control = self.shared.control();
+        control.end = Some(end);
+        control.ended = true;
+        drop(control);
+        self.shared.made_progress();
+        self.shared.ring.wake_producers();
+    }
+
+    fn is_time_to_try(&self) -> bool {
+        self.retry.is_none_or(|(at, _)| at <= Instant::now())
+    }
+
+    /// Writes and syncs everything, once.
+    fn finish(&mut self) -> io::Result<()> {
+        loop {
+            self.shared.bring_back();
+            let written = self.write_what_is_there()?;
+            let switched = self.switch_if_due();
+            if !written && !switched {
+                break;
+            }
+        }
+        while self.shared.control().sync.is_some() {
+            let control = self.shared.control();
+            drop(self.shared.wait_for_progress(control, SECOND));
+        }
+        if self.shared.durable.load(Ordering::Acquire) < self.consumer.consumed() {
+            self.sync_now();
+        }
+        match self.shared.trouble().reason() {
+            Some(reason) => Err(reason.errno.map_or(io::Error::other(reason.error), io::Error::from_raw_os_error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Up to where to write now: whole records, or parts of one that the ring cannot hold.
+    fn writable(&mut self) -> u64 {
+        self.shared.bring_back();
+        let complete = self.consumer.look();
+        self.seen = complete;
+        let consumed = self.consumer.consumed();
+        let too_long = complete - consumed >= self.shared.ring.capacity() / 4;
+        let end = self.consumer.whole_records().or(too_long.then_some(complete)).unwrap_or(consumed);
+        // Read behind the look: who appended behind a cut did so after it.
+        end.min(self.shared.switch_at.load(Ordering::Acquire))
+    }
+
+    /// Tells whether there was anything.
+    fn write_what_is_there(&mut self) -> io::Result<bool> {
+        let end = self.writable();
+        if self.drops_before_switch(end) {
+            return Ok(true);
+        }
+        if end == self.consumer.consumed() {
+            return Ok(false);
+        }
+        let since = Instant::now();
+        let written = self.write(end);
+        let took = since.elapsed();
+        self.shared.hooks.took(self.circumstances(), took);
+        self.shared.hooks.took("aof-write", took);
+        match &written {
+            Ok(()) => {
+                self.retry = None;
+                if self.shared.trouble().writes_again() {
+                    self.shared.set_failing();
+                    self.shared.hooks.event(&Event::WritesAgain);
+                }
+                self.shared.made_progress();
+            }
+            Err(error) => self.write_failed(error),
+        }
+        written.map(|()| true)
+    }
+
+    /// What else went on during a write, as LATENCY names it.
+    fn circumstances(&self) -> &'static str {
+        if self.shared.control().sync.is_some() {
+            "aof-write-pending-fsync"
+        } else if self.shared.snapshotting.load(Ordering::Relaxed) {
+            "aof-write-active-child"
+        } else {
+            "aof-write-alone"
+        }
+    }
+
+    fn write(&mut self, end: u64) -> io::Result<()> {
+        self.mend()?;
+        let end = end.max(self.consumer.consumed());
+        let (first, second) = self.consumer.bytes(end);
+        let mut slices = [IoSlice::new(first), IoSlice::new(second)];
+        let mut rest = &mut slices[..];
+        self.may_be_torn = true;
+        let len = first.len() + second.len();
+        // Drops slices without bytes.
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            self.shared.counts.writes.fetch_add(1, Ordering::Relaxed);
+            match self.file.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(len) => IoSlice::advance_slices(&mut rest, len),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.may_be_torn = false;
+        self.took(end, len as u64);
+        Ok(())
+    }
+
+    /// So many bytes, up to `end`, are in the file.
+    fn took(&mut self, end: u64, len: u64) {
+        self.consumer.take(end);
+        self.file_len += len;
+        self.shared.counts.file_len.store(self.file_len, Ordering::Relaxed);
+        self.shared.written.store(end, Ordering::Release);
+    }
+
+    /// Cuts off what a failed write has left. If that fails, too, the file is gone on with where it ends: what is left
+    /// is the beginning of what was to be written.
+    fn mend(&mut self) -> io::Result<()> {
+        if !self.may_be_torn {
+            return Ok(());
+        }
+        if let Err(error) = self.file.truncate(self.file_len) {
+            let len = self.file.size()?;
+            let left =
+                len.checked_sub(self.file_len).filter(|left| self.consumer.consumed() + left <= self.consumer.look());
+            let left =
+                left.ok_or_else(|| io::Error::other(format!("the file has {len} bytes, not {}", self.file_len)))?;
+            if left > 0 {
+                self.shared.hooks.event(&Event::NotCut(words(&error)));
+                self.took(self.consumer.consumed() + left, left);
+            }
+        }
+        self.may_be_torn = false;
+        Ok(())
+    }
+
+    fn write_failed(&mut self, error: &io::Error) {
+        // The file is to end with a whole record while it is waited, should the process end; if not, it is tried again.
+        let _ = self.mend();
+        let pause = self.retry.map_or(RETRY_MIN, |(_, pause)| (pause * 2).min(RETRY_MAX));
+        self.retry = Some((Instant::now() + pause, pause));
+        let is_new = self.shared.trouble().write_failed(error);
+        self.shared.set_failing();
+        if is_new {
+            self.shared.hooks.event(&Event::WriteFailed(words(error)));
+        }
+    }
+
+    /// Passes over what need not be written before the switch; tells whether it did.
+    fn drops_before_switch(&mut self, end: u64) -> bool {
+        let drops = end > self.consumer.consumed() && self.shared.control().drop_before_switch;
+        if drops {
+            self.consumer.take(end);
+            self.shared.written.store(end, Ordering::Release);
+            self.may_be_torn = false;
+        }
+        drops
+    }
+
+    /// Goes on in the next file if everything before the cut is written; tells whether it did.
+    fn switch_if_due(&mut self) -> bool {
+        let position = self.consumer.consumed();
+        if self.shared.switch_at.load(Ordering::Acquire) != position {
+            return false;
+        }
+        let drops = self.shared.control().drop_before_switch;
+        // No byte of the next file may survive a crash that one of this file does not.
+        if !drops && self.shared.durable.load(Ordering::Acquire) < position {
+            self.sync_now();
+        }
+        let mut control = self.shared.control();
+        self.file = control.next_file.take().expect("a cut has a file to go on in");
+        control.generation += 1;
+        control.drop_before_switch = false;
+        self.generation = control.generation;
+        self.shared.switch_at.store(NO_SWITCH, Ordering::Release);
+        drop(control);
+        (self.file_len, self.may_be_torn, self.retry) = (0, false, None);
+        self.sync_asked = position;
+        self.shared.counts.file_len.store(0, Ordering::Relaxed);
+        if self.shared.trouble().writes_again() {
+            // That was the old file's; the new one is to be tried at once.
+            self.shared.set_failing();
+        }
+        self.shared.made_progress();
+        true
+    }
+
+    /// Syncs on this thread.
+    fn sync_now(&mut self) {
+        let position = self.consumer.consumed();
+        self.sync_asked = position;
+        self.sync_began = Instant::now();
+        if !self.shared.trouble().is_trusted(self.generation) {
+            // Whatever it answered, it would mean nothing.
+            return;
+        }
+        let synced = self.file.sync();
+        let took = self.sync_began.elapsed();
+        self.shared.counts.syncs.fetch_add(1, Ordering::Relaxed);
+        self.shared.hooks.took("aof-fsync-always", took);
+        match synced {
+            Ok(()) => self.shared.synced(self.generation, position),
+            Err(error) => self.shared.sync_failed(self.generation, &error),
+        }
+    }
+
+    fn sync_if_due(&mut self) {
+        let written = self.consumer.consumed();
+        let wanted = self.shared.control().sync_wanted;
+        if self.shared.durable.load(Ordering::Acquire) >= written {
+            return;
+        }
+        let policy = self.shared.policy();
+        if wanted > self.sync_asked && written > self.sync_asked {
+            self.sync_now();
+        } else if self.shared.spares_syncs() && policy != Policy::No {
+            if policy == Policy::Always {
+                // As the setting says: replies go out without.
+                self.shared.synced(self.generation, written);
+            }
+        } else if policy == Policy::Always && written > self.sync_asked {
+            let (covered, since) = (self.shared.records.load(Ordering::Relaxed), Instant::now());
+            self.sync_now();
+            let all = self.shared.records.load(Ordering::Relaxed);
+            self.commits.synced(covered, all, since.elapsed());
+        } else if policy == Policy::EverySecond && written > self.sync_asked && self.sync_began.elapsed() >= SECOND {
+            self.ask_syncer(written);
+        }
+    }
+
+    fn ask_syncer(&mut self, written: u64) {
+        let mut control = self.shared.control();
+        if control.sync.is_some() {
+            if self.sync_began.elapsed() >= SLOW_SYNC && !std::mem::replace(&mut self.slow_sync_noted, true) {
+                self.shared.counts.delayed_syncs.fetch_add(1, Ordering::Relaxed);
+                self.shared.hooks.event(&Event::SyncIsSlow);
+            }
+            return;
+        }
+        (self.sync_asked, self.sync_began, self.slow_sync_noted) = (written, Instant::now(), false);
+        if self.shared.trouble().is_trusted(self.generation) {
+            let file = Arc::clone(&self.file);
+            control.sync = Some(SyncJob { file, generation: self.generation, position: written });
+            drop(control);
+            self.shared.made_progress();
+        }
+    }
+
+    /// After a write: lets more come together for the next one.
+    fn rest(&mut self) {
+        if self.shared.policy() != Policy::Always {
+            let quarter = self.consumer.consumed() + self.shared.ring.capacity() / 4;
+            self.consumer.wait(quarter, REST);
+            return;
+        }
+        let records = || self.shared.records.load(Ordering::Relaxed);
+        let Some(patience) = self.commits.patience(records()) else { return };
+        let since = Instant::now();
+        while !self.commits.is_complete(records()) && since.elapsed() < patience {
+            std::thread::sleep(PEEK);
+        }
+    }
+
+    /// Until there is something to do.
+    fn wait(&mut self) {
+        let retry = self.retry.map(|(at, _)| at.saturating_duration_since(Instant::now()));
+        let unsynced = self.consumer.consumed() > self.sync_asked && self.shared.policy() == Policy::EverySecond;
+        let sync = unsynced.then(|| match SECOND.saturating_sub(self.sync_began.elapsed()) {
+            // It is due, and the syncer is at work: it nudges when it is done.
+            Duration::ZERO => SECOND,
+            rest => rest,
+        });
+        let at_most = retry.into_iter().chain(sync).min().unwrap_or(FOREVER);
+        if retry.is_some() {
+            // New records do not make the disk better.
+            self.consumer.wait(u64::MAX - 1, at_most);
+        } else {
+            // What was filled behind the last look has not been tried yet.
+            self.consumer.wait(self.seen, at_most);
+        }
+    }
+}

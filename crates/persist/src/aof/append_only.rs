@@ -1,0 +1,474 @@
+//! An append-only log that is open: its files, and how a new base takes the place of what was before, crash-safe at
+//! each step. Knows no command and no snapshot, only the file that one was written to.
+//!
+//! ```text
+//!               begin_rewrite              cut                 finish_rewrite
+//!  base 1   --> base 1           -->  base 1        -->  base 2 (its snapshot is of the cut)
+//!  incr 1  *    incr 1  *             incr 1             incr 2  *
+//!               incr 2 (empty)        incr 2  *
+//!  * is written to                                   what was before is history, and deleted
+//! ```
+//!
+//! A list of files becomes valid by its renaming, with all it names on disk before. Wherever it ends in between, the
+//! list that is valid holds every record: before the last step the old base and both increments, then the new base and
+//! the second. What is not on the list is overwritten by the next rewrite.
+
+use super::directory::{Directory, OpenError, commit, make_directory, stage, tried};
+use super::manifest::{Entry, Manifest};
+use super::names::{BaseFormat, Names};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tenon_journal::files::Files;
+use tenon_journal::{Hooks, Log, Settings, log};
+
+/// How long the switch to another file may take before the old ones are left to the next rewrite.
+const SWITCH_MAX: Duration = Duration::from_secs(30);
+
+/// An append-only log.
+pub struct AppendOnly {
+    files: Arc<dyn Files>,
+    names: Names,
+    log: Log,
+    state: Mutex<State>,
+    rewrites: AtomicU64,
+}
+
+struct State {
+    /// What is valid on disk.
+    manifest: Manifest,
+    /// Whether a rewrite is under way.
+    rewriting: bool,
+    /// Bytes of the files that are loaded, but for the one that is written to.
+    closed_size: u64,
+    /// Bytes there were when the log was last rewritten or loaded.
+    base_size: u64,
+    last_rewrite_ok: bool,
+    failures: u64,
+}
+
+/// A rewrite that is under way. To drop it does not end it.
+#[derive(Debug)]
+#[must_use = "a rewrite is finished or aborted"]
+pub struct Rewrite {
+    base_path: PathBuf,
+    generation: u64,
+    cut: Option<u64>,
+    /// The log was begun with it, and its increment has no name yet.
+    is_first: bool,
+}
+
+impl Rewrite {
+    /// Where the snapshot is to be written, and synced.
+    pub fn base_path(&self) -> &Path {
+        &self.base_path
+    }
+
+    /// The position that the snapshot is to be of, once it is known.
+    pub fn position(&self) -> Option<u64> {
+        self.cut
+    }
+}
+
+/// Why a rewrite failed.
+#[derive(Debug)]
+pub enum RewriteError {
+    /// Another one is under way.
+    UnderWay,
+    /// A file could not be made, or the list could not be written.
+    Io {
+        /// What was tried, in words.
+        what: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl std::fmt::Display for RewriteError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RewriteError::UnderWay => f.write_str("Background append only file rewriting already in progress"),
+            RewriteError::Io { what, error } => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RewriteError {}
+
+fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> RewriteError {
+    let what = what.into();
+    move |error| RewriteError::Io { what, error }
+}
+
+/// Figures for INFO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// `aof_current_size`.
+    pub current_size: u64,
+    /// `aof_base_size`.
+    pub base_size: u64,
+    /// `aof_rewrites`.
+    pub rewrites: u64,
+    /// `aof_rewrites_consecutive_failures`.
+    pub failures: u64,
+    /// `aof_last_bgrewrite_status`.
+    pub last_rewrite_ok: bool,
+    /// `aof_rewrite_in_progress`.
+    pub rewriting: bool,
+    /// Those of the log itself.
+    pub log: log::Statistics,
+}
+
+impl Directory {
+    /// Opens the log behind what was loaded. If there was nothing, it begins with a base that holds `empty_base`: a
+    /// snapshot of no data, or nothing for the format of commands.
+    ///
+    /// # Errors
+    /// When files cannot be made or opened.
+    pub fn append(
+        mut self,
+        empty_base: (BaseFormat, &[u8]),
+        settings: &Settings,
+        hooks: Arc<dyn Hooks>,
+    ) -> Result<AppendOnly, OpenError> {
+        make_directory(&*self.files, &self.names)?;
+        let before = self.manifest.clone();
+        let is_new = self.manifest.is_empty();
+        if is_new {
+            let (format, bytes) = empty_base;
+            stage(&*self.files, &self.names, &self.manifest).map_err(tried("Can't write the AOF manifest file"))?;
+            let names = &self.names;
+            let base = self.manifest.replace_base(0, |seq| names.base(seq, format));
+            let write = || {
+                let file = self.files.create(&self.path(&base))?;
+                file.write_all(bytes)?;
+                file.sync()
+            };
+            write().map_err(tried("Can't create the first AOF base file"))?;
+        }
+        let names = &self.names;
+        let last = match self.manifest.increments.last() {
+            Some(last) => last.clone(),
+            None => self.manifest.add_increment(|seq| names.increment(seq)),
+        };
+        let path = self.path(&last);
+        let what = format!("Can't open the append-only file {}", path.display());
+        let file = self.files.append(&path).map_err(tried(what))?;
+        if self.manifest != before {
+            let publish = || {
+                stage(&*self.files, &self.names, &self.manifest)?;
+                commit(&*self.files, &self.names)
+            };
+            publish().map_err(tried("Can't write the AOF manifest file"))?;
+        }
+        let base_size = match &self.manifest.base {
+            Some(base) => self.files.len(&self.path(base)).map_err(tried("stat"))?.unwrap_or(0),
+            None => 0,
+        };
+        let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
+        let total: u64 = self.parts()?.iter().map(|part| part.size).sum();
+        let append_only = AppendOnly {
+            state: Mutex::new(State {
+                closed_size: total.saturating_sub(log.statistics().file_len),
+                base_size,
+                ..State::new(self.manifest)
+            }),
+            files: self.files,
+            names: self.names,
+            log,
+            rewrites: AtomicU64::new(0),
+        };
+        append_only.clean_up();
+        Ok(append_only)
+    }
+
+    /// Begins a log while the server runs, in the place of what is there: nothing of it is valid before the rewrite that
+    /// comes with it is finished. Its position is known at once; the snapshot must be of the moment from which on
+    /// records are appended.
+    ///
+    /// # Errors
+    /// When files cannot be made.
+    pub fn begin_with_rewrite(
+        self,
+        settings: &Settings,
+        hooks: Arc<dyn Hooks>,
+    ) -> Result<(AppendOnly, Rewrite), OpenError> {
+        make_directory(&*self.files, &self.names)?;
+        let path = self.names.path(self.names.temporary_increment());
+        let what = format!("Can't open the append-only file {}", path.display());
+        let file = self.files.create(&path).map_err(tried(what))?;
+        let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
+        let rewrite = Rewrite {
+            base_path: self.names.path(self.names.temporary_base()),
+            generation: log.generation(),
+            cut: Some(log.position()),
+            is_first: true,
+        };
+        let state = State { rewriting: true, ..State::new(self.manifest) };
+        let (files, names) = (self.files, self.names);
+        let append_only = AppendOnly { files, names, log, state: Mutex::new(state), rewrites: AtomicU64::new(1) };
+        Ok((append_only, rewrite))
+    }
+}
+
+impl State {
+    fn new(manifest: Manifest) -> State {
+        State { manifest, rewriting: false, closed_size: 0, base_size: 0, last_rewrite_ok: true, failures: 0 }
+    }
+}
+
+/// How far a list came that could not be made valid for certain.
+enum Unpublished {
+    /// The old one is valid.
+    Not(io::Error),
+    /// The new one is valid unless the machine crashes.
+    NotForCertain(io::Error),
+}
+
+impl AppendOnly {
+    /// The log, to append to.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Opens another increment and gets ready to go on in it. Slow: files are made and synced.
+    ///
+    /// # Errors
+    /// When another rewrite is under way, or files cannot be made: everything is as before then.
+    pub fn begin_rewrite(&self) -> Result<Rewrite, RewriteError> {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.rewriting, true) {
+            return Err(RewriteError::UnderWay);
+        }
+        self.rewrites.fetch_add(1, Ordering::Relaxed);
+        let begun = self.prepare(&mut state);
+        if begun.is_err() {
+            state.rewriting = false;
+            state.note_failure();
+        }
+        begun
+    }
+
+    fn prepare(&self, state: &mut State) -> Result<Rewrite, RewriteError> {
+        // It may have been given up at any place.
+        let rewrite = Rewrite {
+            base_path: self.names.path(self.names.temporary_base()),
+            generation: self.log.generation() + 1,
+            cut: None,
+            is_first: false,
+        };
+        if !self.log.wait_switched(SWITCH_MAX) {
+            return Err(failed("Can't switch to another append-only file")(io::ErrorKind::TimedOut.into()));
+        }
+        let mut manifest = state.manifest.clone();
+        let increment = manifest.add_increment(|seq| self.names.increment(seq));
+        let path = self.path(&increment);
+        let file =
+            self.files.create(&path).map_err(failed(format!("Can't open the append-only file {}", path.display())))?;
+        match self.publish(state, manifest) {
+            Ok(()) => {}
+            Err(Unpublished::Not(error)) => {
+                // An empty file that no list names; the next one of its number overwrites it.
+                let _ = self.files.remove(&path);
+                return Err(failed("Can't write the AOF manifest file")(error));
+            }
+            Err(Unpublished::NotForCertain(error)) => return Err(failed("Can't sync the AOF manifest file")(error)),
+        }
+        self.log.prepare_switch(file).map_err(failed("Can't switch to another append-only file"))?;
+        Ok(rewrite)
+    }
+
+    /// The moment of the snapshot: what is appended from now on goes to the new increment. To be called while nobody
+    /// can append. Waits for nothing.
+    ///
+    /// # Panics
+    /// When it was called before for this rewrite.
+    pub fn cut(&self, rewrite: &mut Rewrite) -> u64 {
+        assert!(rewrite.cut.is_none(), "a rewrite has one position");
+        let position = self.log.cut();
+        rewrite.cut = Some(position);
+        position
+    }
+
+    /// The snapshot is written: it takes the place of everything before its position.
+    ///
+    /// # Errors
+    /// When that could not be made certain. Every record is still in the files that are valid.
+    ///
+    /// # Panics
+    /// When the rewrite's position was never asked for.
+    pub fn finish_rewrite(&self, rewrite: Rewrite, format: BaseFormat) -> Result<(), RewriteError> {
+        let position = rewrite.cut.expect("a snapshot has a position");
+        let mut state = self.state();
+        let replaced = self.replace(&mut state, &rewrite, format);
+        state.rewriting = false;
+        if let Err(error) = replaced {
+            state.note_failure();
+            // Nobody needs it any more.
+            let _ = self.files.remove(&rewrite.base_path);
+            return Err(error);
+        }
+        (state.last_rewrite_ok, state.failures) = (true, 0);
+        self.log.drop_before_switch();
+        let switched = self.log.wait_switched(SWITCH_MAX);
+        self.log.trust_from(rewrite.generation, position);
+        let base = state.manifest.base.clone().expect("it was just put there");
+        state.closed_size = self.files.len(&self.path(&base)).ok().flatten().unwrap_or(0);
+        state.base_size = state.closed_size + self.log.statistics().file_len;
+        if switched {
+            self.delete_history(&mut state);
+        }
+        Ok(())
+    }
+
+    fn replace(&self, state: &mut State, rewrite: &Rewrite, format: BaseFormat) -> Result<(), RewriteError> {
+        let sync = || self.files.append(&rewrite.base_path)?.sync();
+        sync().map_err(failed("Can't sync the new AOF base file"))?;
+        let mut manifest = state.manifest.clone();
+        let base = manifest.replace_base(if rewrite.is_first { 0 } else { 1 }, |seq| self.names.base(seq, format));
+        let mut renames = vec![(rewrite.base_path.clone(), self.path(&base))];
+        if rewrite.is_first {
+            let increment = manifest.add_increment(|seq| self.names.increment(seq));
+            renames.push((self.names.path(self.names.temporary_increment()), self.path(&increment)));
+        }
+        // The list is there under its temporary name before anything has its final one: a start that finds files
+        // without a list knows by it that they are of no value.
+        stage(&*self.files, &self.names, &manifest).map_err(failed("Can't write the AOF manifest file"))?;
+        for (index, (from, to)) in renames.iter().enumerate() {
+            if let Err(error) = self.files.rename(from, to) {
+                self.undo(&renames[..index]);
+                let what = format!("Error trying to rename {} into {}", from.display(), to.display());
+                return Err(failed(what)(error));
+            }
+        }
+        match self.publish_staged(state, manifest) {
+            Ok(()) => Ok(()),
+            Err(Unpublished::Not(error)) => {
+                self.undo(&renames);
+                Err(failed("Can't write the AOF manifest file")(error))
+            }
+            // Old and new files both stay: either list may be found.
+            Err(Unpublished::NotForCertain(error)) => Err(failed("Can't sync the AOF manifest file")(error)),
+        }
+    }
+
+    /// Gives files their temporary names back.
+    fn undo(&self, renames: &[(PathBuf, PathBuf)]) {
+        for (from, to) in renames {
+            // If it fails, a file stays that no list names.
+            let _ = self.files.rename(to, from);
+        }
+    }
+
+    /// The snapshot failed, or is not wanted any more. What was appended stays where it is.
+    pub fn abort_rewrite(&self, rewrite: Rewrite) {
+        let mut state = self.state();
+        state.rewriting = false;
+        state.note_failure();
+        // It may never have been made.
+        let _ = self.files.remove(&rewrite.base_path);
+        if rewrite.is_first {
+            let _ = self.files.remove(&self.names.path(self.names.temporary_increment()));
+        } else if rewrite.cut.is_none() && self.log.cancel_switch() {
+            let mut manifest = state.manifest.clone();
+            let unused = manifest.increments.pop().expect("it was added when the rewrite began");
+            // Its number was used; if the list stays as it is, an empty file is on it.
+            if self.publish(&mut state, manifest).is_ok() {
+                let _ = self.files.remove(&self.path(&unused));
+            }
+        } else {
+            // What was written to until the cut is closed; it is still loaded.
+            let sizes = state.manifest.to_load().filter_map(|entry| self.files.len(&self.path(entry)).ok().flatten());
+            let total: u64 = sizes.sum();
+            state.closed_size = total.saturating_sub(self.log.statistics().file_len);
+        }
+    }
+
+    /// Figures for INFO.
+    pub fn statistics(&self) -> Statistics {
+        let state = self.state();
+        let log = self.log.statistics();
+        Statistics {
+            current_size: state.closed_size + log.file_len,
+            base_size: state.base_size,
+            rewrites: self.rewrites.load(Ordering::Relaxed),
+            failures: state.failures,
+            last_rewrite_ok: state.last_rewrite_ok,
+            rewriting: state.rewriting,
+            log,
+        }
+    }
+
+    /// Writes and syncs everything; nothing may be appended any more.
+    ///
+    /// # Errors
+    /// When something could not be written or synced.
+    pub fn close(&self) -> io::Result<()> {
+        self.log.close()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path(&self, entry: &Entry) -> PathBuf {
+        self.names.path(OsStr::from_bytes(&entry.name))
+    }
+
+    fn publish(&self, state: &mut State, manifest: Manifest) -> Result<(), Unpublished> {
+        stage(&*self.files, &self.names, &manifest).map_err(Unpublished::Not)?;
+        self.publish_staged(state, manifest)
+    }
+
+    fn publish_staged(&self, state: &mut State, manifest: Manifest) -> Result<(), Unpublished> {
+        let directory = self.names.directory();
+        // What the list names survives a crash at least as well as the list.
+        self.files.sync_directory(&directory).map_err(Unpublished::Not)?;
+        let (from, to) = (self.names.path(self.names.temporary_manifest()), self.names.path(self.names.manifest()));
+        self.files.rename(&from, &to).map_err(Unpublished::Not)?;
+        // From here on it is what a start finds.
+        state.manifest = manifest;
+        self.files.sync_directory(&directory).map_err(Unpublished::NotForCertain)
+    }
+
+    /// Deletes what earlier rewrites left, and what those left that did not end.
+    fn clean_up(&self) {
+        let mut state = self.state();
+        self.delete_history(&mut state);
+        let listed = self.files.list(&self.names.directory()).ok().flatten().unwrap_or_default();
+        for name in listed {
+            let is_left = name
+                .to_str()
+                .is_some_and(|name| Names::is_temporary_base(name) || name == self.names.temporary_increment());
+            if is_left {
+                // It costs room, no more.
+                let _ = self.files.remove(&self.names.path(name));
+            }
+        }
+    }
+
+    /// Deletes files that are not needed, and then takes them off the list. What fails is tried again next time.
+    fn delete_history(&self, state: &mut State) {
+        if state.manifest.history.is_empty() {
+            return;
+        }
+        let mut manifest = state.manifest.clone();
+        manifest.history.retain(|entry| {
+            let removed = self.files.remove(&self.path(entry));
+            removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+        });
+        // A list that names files of no use does no harm.
+        let _ = self.publish(state, manifest);
+    }
+}
+
+impl State {
+    fn note_failure(&mut self) {
+        self.last_rewrite_ok = false;
+        self.failures += 1;
+    }
+}

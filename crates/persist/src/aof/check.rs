@@ -1,0 +1,305 @@
+//! Looking through append-only files without loading them, and cutting off what is torn, in the words of
+//! `redis-check-aof`. Knows no command, and leaves snapshots to its caller.
+
+use super::manifest::{Entry, Manifest};
+use super::read::{Fault, ReadError, Reader, is_rdb};
+use super::words_of_error;
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use tenon_journal::files::{Files, read_short};
+
+/// What to do beside looking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing.
+    Look,
+    /// Cut off what is torn.
+    Fix,
+    /// Cut off what was written behind this second.
+    TruncateTo(i64),
+}
+
+/// Looks through a snapshot, says what it finds, and gives its length if it is whole.
+pub type CheckRdb<'a> = &'a mut dyn FnMut(&mut dyn Read, &mut dyn Write) -> io::Result<Option<u64>>;
+
+/// What it needs.
+pub struct Check<'a> {
+    /// Where the files are.
+    pub files: &'a dyn Files,
+    /// What to do beside looking.
+    pub mode: Mode,
+    /// Where it is written what is found.
+    pub out: &'a mut dyn Write,
+    /// Asked before anything is cut off.
+    pub may_cut: &'a mut dyn FnMut() -> bool,
+    /// Looks through snapshots.
+    pub check_rdb: CheckRdb<'a>,
+}
+
+/// Longest manifest that is read, in bytes.
+const MANIFEST_MAX: u64 = 64 << 20;
+
+/// How a file was found.
+enum Found {
+    Valid,
+    Empty,
+    Cut,
+    CutToTimestamp(i64),
+}
+
+/// A file to look through.
+struct Subject<'a> {
+    name: &'a str,
+    path: &'a Path,
+    /// Whether it may be cut: nothing follows.
+    is_last: bool,
+}
+
+impl Check<'_> {
+    /// Looks through a file, or all files of a manifest; tells whether everything is well then.
+    ///
+    /// # Errors
+    /// When what is found cannot be written.
+    pub fn run(&mut self, path: &Path) -> io::Result<bool> {
+        match self.manifest(path) {
+            Ok(Some(text)) => self.all_parts(path, &text),
+            Ok(None) => self.old_style(path),
+            Err(error) => {
+                writeln!(self.out, "Cannot open file {}: {}", path.display(), words_of_error(&error))?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// The text of a manifest: a file whose first line that is no comment begins with `file`.
+    fn manifest(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let mut start = Vec::new();
+        self.files.read(path)?.take(64 << 10).read_to_end(&mut start)?;
+        let first = start.split(|&byte| byte == b'\n').find(|line| !line.starts_with(b"#"));
+        if !first.is_some_and(|line| line.starts_with(b"file")) {
+            return Ok(None);
+        }
+        read_short(self.files, path, MANIFEST_MAX).map(Some)
+    }
+
+    fn all_parts(&mut self, path: &Path, text: &[u8]) -> io::Result<bool> {
+        writeln!(self.out, "Start checking Multi Part AOF")?;
+        let manifest = match Manifest::parse(text) {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                writeln!(self.out, "{error}")?;
+                return Ok(false);
+            }
+        };
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let path_of = |entry: &Entry| directory.join(OsStr::from_bytes(&entry.name));
+        let parts: Vec<(&Entry, PathBuf)> = manifest.to_load().map(|entry| (entry, path_of(entry))).collect();
+        // An increment is listed before it is gone on with: empty ones may follow the last.
+        let has_bytes = |(_, path): &(&Entry, PathBuf)| !matches!(self.files.len(path), Ok(Some(0)));
+        let last = parts.iter().rposition(has_bytes).unwrap_or(0);
+        for (index, (entry, path)) in parts.iter().enumerate() {
+            let name = String::from_utf8_lossy(&entry.name).into_owned();
+            let subject = Subject { name: &name, path, is_last: index >= last };
+            let is_base = index == 0 && manifest.base.is_some();
+            if index == usize::from(manifest.base.is_some()) {
+                writeln!(self.out, "Start to check INCR files.")?;
+            }
+            let kind = if is_base { "BASE AOF" } else { "INCR AOF" };
+            let may_be_rdb = is_base;
+            if is_base {
+                let format = if self.is_rdb(path).unwrap_or(false) { "RDB" } else { "RESP" };
+                writeln!(self.out, "Start to check BASE AOF ({format} format).")?;
+            }
+            if !self.one(&subject, kind, may_be_rdb)? {
+                return Ok(false);
+            }
+        }
+        writeln!(self.out, "All AOF files and manifest are valid")?;
+        Ok(true)
+    }
+
+    fn old_style(&mut self, path: &Path) -> io::Result<bool> {
+        writeln!(self.out, "Start checking Old-Style AOF")?;
+        let name = path.display().to_string();
+        self.one(&Subject { name: &name, path, is_last: true }, "AOF", true)
+    }
+
+    fn is_rdb(&self, path: &Path) -> io::Result<bool> {
+        let mut start = Vec::new();
+        self.files.read(path)?.take(8).read_to_end(&mut start)?;
+        Ok(start.len() == 8 && is_rdb(&start))
+    }
+
+    /// Looks through a file and says how it was found.
+    fn one(&mut self, subject: &Subject<'_>, kind: &str, may_be_rdb: bool) -> io::Result<bool> {
+        let name = subject.name;
+        match self.look(subject, may_be_rdb)? {
+            Some(Found::Valid) => writeln!(self.out, "{kind} {name} is valid")?,
+            Some(Found::Empty) => writeln!(self.out, "{kind} {name} is empty")?,
+            Some(Found::Cut) => writeln!(self.out, "Successfully truncated AOF {name}")?,
+            Some(Found::CutToTimestamp(to)) => {
+                writeln!(self.out, "Successfully truncated AOF {name} to timestamp {to}")?;
+            }
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// How a file is found; nothing when it has to be left as it is and is not well.
+    fn look(&mut self, subject: &Subject<'_>, may_be_rdb: bool) -> io::Result<Option<Found>> {
+        let opened = self.files.read(subject.path).and_then(|source| Ok((source, self.files.len(subject.path)?)));
+        let (mut source, size) = match opened {
+            Ok((source, size)) => (source, size.unwrap_or(0)),
+            Err(error) => {
+                let path = subject.path.display();
+                writeln!(self.out, "Cannot open file {path}: {}, aborting...", words_of_error(&error))?;
+                return Ok(None);
+            }
+        };
+        if size == 0 {
+            return Ok(Some(Found::Empty));
+        }
+        let mut start = 0;
+        if may_be_rdb && self.is_rdb(subject.path)? {
+            let Some(len) = (self.check_rdb)(&mut source, self.out)? else {
+                writeln!(self.out, "RDB preamble of AOF file is not sane, aborting.")?;
+                return Ok(None);
+            };
+            writeln!(self.out, "RDB preamble is OK, proceeding with AOF tail...")?;
+            // Whoever read it may have read more.
+            source = self.files.read(subject.path)?;
+            io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
+            start = len;
+        }
+        self.commands(subject, Reader::starting_at(source, start), size)
+    }
+
+    fn commands(
+        &mut self,
+        subject: &Subject<'_>,
+        mut reader: Reader<Box<dyn Read + Send>>,
+        size: u64,
+    ) -> io::Result<Option<Found>> {
+        let error = loop {
+            match reader.next() {
+                Ok(None) => break None,
+                Ok(Some(record)) => {
+                    let Mode::TruncateTo(to) = self.mode else { continue };
+                    let mut annotations = record.commands().flat_map(|command| command.annotations());
+                    match annotations.find_map(|text| later_than(text, to)) {
+                        None => {}
+                        Some(Ok(())) => return self.cut_to_timestamp(subject, record.at, to),
+                        Some(Err(InvalidTimestamp)) => {
+                            writeln!(self.out, "Invalid timestamp annotation")?;
+                            return Ok(None);
+                        }
+                    }
+                }
+                Err(error) => break Some(error),
+            }
+        };
+        let ok_up_to = match error {
+            None => size,
+            Some(ReadError::Truncated { valid_up_to, .. }) => {
+                if let Some((at, tail)) = reader.tail() {
+                    writeln!(self.out, "0x{at:16x}: {tail}")?;
+                }
+                valid_up_to
+            }
+            Some(ReadError::Format { at, valid_up_to, fault }) => {
+                writeln!(self.out, "0x{at:16x}: {fault}")?;
+                if matches!(fault, Fault::Expected { prefix: '*', .. }) {
+                    writeln!(self.out, "AOF {} format error", subject.name)?;
+                }
+                valid_up_to
+            }
+            Some(ReadError::Read(error)) => {
+                let text = words_of_error(&error);
+                writeln!(self.out, "Failed to read from AOF {}, aborting: {text}", subject.name)?;
+                return Ok(None);
+            }
+        };
+        let (name, diff) = (subject.name, size - ok_up_to);
+        if let (Mode::TruncateTo(to), 0) = (self.mode, diff) {
+            writeln!(self.out, "Truncate nothing in AOF {name} to timestamp {to}")?;
+            return Ok(Some(Found::Valid));
+        }
+        writeln!(
+            self.out,
+            "AOF analyzed: filename={name}, size={size}, ok_up_to={ok_up_to}, ok_up_to_line={}, diff={diff}",
+            reader.lines() + 1
+        )?;
+        if diff == 0 {
+            return Ok(Some(Found::Valid));
+        }
+        if self.mode != Mode::Fix {
+            writeln!(self.out, "AOF {name} is not valid. Use the --fix option to try fixing it.")?;
+            return Ok(None);
+        }
+        self.fix(subject, size, ok_up_to)
+    }
+
+    fn fix(&mut self, subject: &Subject<'_>, size: u64, ok_up_to: u64) -> io::Result<Option<Found>> {
+        let (name, diff) = (subject.name, size - ok_up_to);
+        if !subject.is_last {
+            writeln!(self.out, "Failed to truncate AOF {name} because it is not the last file")?;
+            return Ok(None);
+        }
+        writeln!(
+            self.out,
+            "This will shrink the AOF {name} from {size} bytes, with {diff} bytes, to {ok_up_to} bytes"
+        )?;
+        write!(self.out, "Continue? [y/N]: ")?;
+        self.out.flush()?;
+        if !(self.may_cut)() {
+            writeln!(self.out, "Aborting...")?;
+            return Ok(None);
+        }
+        if let Err(error) = self.cut(subject, ok_up_to) {
+            writeln!(self.out, "Failed to truncate AOF {name}: {}", words_of_error(&error))?;
+            return Ok(None);
+        }
+        Ok(Some(Found::Cut))
+    }
+
+    fn cut_to_timestamp(&mut self, subject: &Subject<'_>, at: u64, to: i64) -> io::Result<Option<Found>> {
+        let name = subject.name;
+        if at == 0 {
+            writeln!(self.out, "AOF {name} has nothing before timestamp {to}, aborting...")?;
+            return Ok(None);
+        }
+        if !subject.is_last {
+            writeln!(
+                self.out,
+                "Failed to truncate AOF {name} to timestamp {to} to offset {at} because it is not the last file.\n\
+                 If you insist, please delete all files after this file according to the manifest file and delete the \
+                 corresponding records in manifest file manually. Then re-run tenon check aof."
+            )?;
+            return Ok(None);
+        }
+        if let Err(error) = self.cut(subject, at) {
+            writeln!(self.out, "Failed to truncate AOF {name} to timestamp {to}: {}", words_of_error(&error))?;
+            return Ok(None);
+        }
+        Ok(Some(Found::CutToTimestamp(to)))
+    }
+
+    fn cut(&self, subject: &Subject<'_>, at: u64) -> io::Result<()> {
+        let file = self.files.append(subject.path)?;
+        file.truncate(at)?;
+        file.sync()
+    }
+}
+
+struct InvalidTimestamp;
+
+/// Whether an annotation is a timestamp behind `to`.
+fn later_than(annotation: &[u8], to: i64) -> Option<Result<(), InvalidTimestamp>> {
+    let digits = annotation.strip_prefix(b"TS:")?;
+    match std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<i64>().ok()) {
+        None => Some(Err(InvalidTimestamp)),
+        Some(time) => (time > to).then_some(Ok(())),
+    }
+}

@@ -1,0 +1,401 @@
+//! The files of an append-only log as they lie on disk when the server starts: which are to be loaded, what of them is
+//! refused, and what of a torn one is cut off. Knows no command.
+//!
+//! What a start finds, and what it makes of it:
+//!
+//! | in `dir` and `appenddirname` | |
+//! | --- | --- |
+//! | a manifest | its files are loaded; one that is missing is refused |
+//! | only a file of the name of older versions, in `dir` | it becomes the base |
+//! | a manifest with just this base, which still is in `dir` | a move that was interrupted goes on |
+//! | nothing, or what a first start left that was interrupted | an empty log |
+//! | files of a log, and no manifest | refused: somebody has to look |
+
+use super::manifest::{Entry, Manifest, ManifestError};
+use super::names::Names;
+use super::read::ReadError;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tenon_journal::files::{Files, read_short};
+
+/// Longest manifest that is read, in bytes.
+const MANIFEST_MAX: u64 = 64 << 20;
+
+/// The files of a log that is not open yet.
+pub struct Directory {
+    pub(super) files: Arc<dyn Files>,
+    pub(super) names: Names,
+    pub(super) manifest: Manifest,
+    /// What was done that an operator wants to read.
+    pub notes: Vec<String>,
+}
+
+/// A file that is to be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its name.
+    pub name: String,
+    /// Bytes in it.
+    pub size: u64,
+    /// Whether it is the base, which may begin with a snapshot, or be one.
+    pub is_base: bool,
+    /// Whether it is the base of an older version, where commands may follow a snapshot.
+    pub is_old_style: bool,
+    /// Whether nothing but empty ones follow, so that its end may be torn: the next increment is made and listed some
+    /// time before it is gone on with.
+    pub is_last: bool,
+}
+
+/// Why the files of a log are refused.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The manifest is not as it should be.
+    Manifest(ManifestError),
+    /// The manifest cannot be read.
+    ReadManifest {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A file of the manifest is not there.
+    Missing {
+        /// Its name.
+        name: String,
+    },
+    /// There are files, and no manifest.
+    NoManifest {
+        /// The manifest's name.
+        manifest: String,
+        /// The directory.
+        directory: String,
+        /// One of the files.
+        found: String,
+    },
+    /// Something else does not work.
+    Io {
+        /// What was tried, in words.
+        what: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OpenError::Manifest(error) => error.fmt(f),
+            OpenError::ReadManifest { name, error } => {
+                write!(f, "Fatal error: can't open the AOF manifest file {name} for reading: {error}")
+            }
+            OpenError::Missing { name } => {
+                write!(f, "The append log file {name} doesn't exist: No such file or directory")
+            }
+            OpenError::NoManifest { manifest, directory, found } => write!(
+                f,
+                "The AOF manifest file {manifest} doesn't exist, but {directory} has files of a log ({found}): put the \
+                 manifest back, or move the files away to start without them"
+            ),
+            OpenError::Io { what, error } => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<ManifestError> for OpenError {
+    fn from(error: ManifestError) -> OpenError {
+        OpenError::Manifest(error)
+    }
+}
+
+/// For `map_err`: an error with what was tried.
+pub(super) fn tried(what: impl Into<String>) -> impl FnOnce(io::Error) -> OpenError {
+    let what = what.into();
+    move |error| OpenError::Io { what, error }
+}
+
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+impl Directory {
+    /// Looks what there is, and takes over the file of an older version.
+    ///
+    /// # Errors
+    /// When it must not be loaded, nor begun anew.
+    pub fn open(files: Arc<dyn Files>, names: Names) -> Result<Directory, OpenError> {
+        let manifest = read_manifest(&*files, &names)?;
+        let has_manifest = manifest.is_some();
+        let mut directory = Directory { files, names, manifest: manifest.unwrap_or_default(), notes: Vec::new() };
+        if directory.has_old_file()? && directory.may_upgrade()? {
+            directory.upgrade()?;
+        } else if !has_manifest {
+            directory.refuse_orphans()?;
+        }
+        Ok(directory)
+    }
+
+    /// The file system that they lie on.
+    pub fn files(&self) -> &Arc<dyn Files> {
+        &self.files
+    }
+
+    /// Whether there is nothing to load.
+    pub fn is_empty(&self) -> bool {
+        self.manifest.is_empty()
+    }
+
+    /// The files to be loaded, in their order.
+    ///
+    /// # Errors
+    /// When one is missing.
+    pub fn parts(&self) -> Result<Vec<Part>, OpenError> {
+        let base = self.manifest.base.as_ref();
+        let part = |entry: &Entry| {
+            let (path, name) = (self.path(entry), text(&entry.name));
+            let what = format!("Unable to obtain the AOF file {name} length. stat");
+            let size = self.files.len(&path).map_err(tried(what))?;
+            let size = size.ok_or_else(|| OpenError::Missing { name: name.clone() })?;
+            let is_base = base.is_some_and(|base| std::ptr::eq(base, entry));
+            let is_old_style = is_base && name == self.names.appendfilename;
+            Ok(Part { path, name, size, is_base, is_old_style, is_last: false })
+        };
+        let mut parts: Vec<Part> = self.manifest.to_load().map(part).collect::<Result<_, OpenError>>()?;
+        let last = parts.iter().rposition(|part| part.size > 0).unwrap_or(0);
+        parts.iter_mut().skip(last).for_each(|part| part.is_last = true);
+        Ok(parts)
+    }
+
+    /// What to do about a part in which no whole record follows: a torn end of the last part is cut off if that is
+    /// wanted, everything else is refused. Gives the position of the cut and what an operator wants to read.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub fn cut_torn_tail(
+        &self,
+        part: &Part,
+        error: ReadError,
+        load_truncated: LoadTruncated,
+    ) -> Result<Cut, LoadError> {
+        let name = part.name.clone();
+        let (at, in_transaction) = match error {
+            ReadError::Truncated { valid_up_to, in_transaction } => (valid_up_to, in_transaction),
+            ReadError::Format { at, valid_up_to, fault } => {
+                return Err(LoadError::Format { name, at, valid_up_to, fault: fault.to_string() });
+            }
+            ReadError::Read(error) => return Err(LoadError::Read { name, error }),
+        };
+        if load_truncated == LoadTruncated::Refuse {
+            return Err(LoadError::Truncated { name, at });
+        }
+        if !part.is_last {
+            return Err(LoadError::NotTheLast { name, at });
+        }
+        let cut = || {
+            let file = self.files.append(&part.path)?;
+            file.truncate(at)?;
+            file.sync()
+        };
+        cut().map_err(|error| LoadError::NotCut { name: name.clone(), error })?;
+        let mut notes = Vec::new();
+        if in_transaction {
+            notes.push(format!("Revert incomplete MULTI/EXEC transaction in AOF file {name}"));
+        }
+        notes.push(format!("!!! Warning: short read while loading the AOF file {name}!!!"));
+        notes.push(format!("!!! Truncating the AOF {name} at offset {at} !!!"));
+        notes.push(format!("AOF {name} loaded anyway because aof-load-truncated is enabled"));
+        Ok(Cut { at, notes })
+    }
+
+    pub(super) fn path(&self, entry: &Entry) -> PathBuf {
+        self.names.path(OsStr::from_bytes(&entry.name))
+    }
+
+    fn has_old_file(&self) -> Result<bool, OpenError> {
+        let path = self.names.old_file();
+        match self.files.len(&path) {
+            Ok(len) => Ok(len.is_some()),
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(false),
+            Err(error) => Err(tried(format!("Unable to obtain the AOF file {} length. stat", path.display()))(error)),
+        }
+    }
+
+    /// Whether the old file is all there is.
+    fn may_upgrade(&self) -> Result<bool, OpenError> {
+        let Some(base) = &self.manifest.base else { return Ok(self.manifest.increments.is_empty()) };
+        let is_old = base.name == self.names.appendfilename.as_bytes() && self.manifest.increments.is_empty();
+        let moved = self.files.len(&self.path(base)).map_err(tried("Unable to obtain the AOF file length. stat"))?;
+        Ok(is_old && moved.is_none())
+    }
+
+    /// The old file becomes the base. The list comes first: should it end in between, the next start goes on.
+    fn upgrade(&mut self) -> Result<(), OpenError> {
+        let (name, directory) = (self.names.appendfilename.clone(), self.names.appenddirname.clone());
+        make_directory(&*self.files, &self.names)?;
+        if self.manifest.base.is_none() {
+            self.refuse_orphans()?;
+            self.manifest.base = Some(Entry { name: name.clone().into_bytes(), seq: 1 });
+            self.manifest.base_seq = 1;
+            stage(&*self.files, &self.names, &self.manifest)
+                .and_then(|()| commit(&*self.files, &self.names))
+                .map_err(tried(format!("Error trying to write the AOF manifest file {}", self.names.manifest())))?;
+        }
+        let move_it = || {
+            self.files.rename(&self.names.old_file(), &self.names.path(&name))?;
+            self.files.sync_directory(&self.names.directory())?;
+            self.files.sync_directory(&self.names.dir)
+        };
+        move_it().map_err(tried(format!("Error trying to move the old AOF file {name} into dir {directory}")))?;
+        self.notes.push(format!(
+            "Successfully migrated an old-style AOF file ({name}) into the AOF directory ({directory})."
+        ));
+        Ok(())
+    }
+
+    /// Without a manifest there must be no files, but for those of a first start that did not get so far: it leaves
+    /// its list under the temporary name.
+    fn refuse_orphans(&self) -> Result<(), OpenError> {
+        let directory = self.names.directory();
+        let listed = self.files.list(&directory).map_err(tried(format!("Can't read {}", directory.display())))?;
+        let listed: Vec<String> =
+            listed.unwrap_or_default().into_iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        if listed.contains(&self.names.temporary_manifest()) {
+            return Ok(());
+        }
+        match listed.into_iter().find(|name| self.names.is_part(name)) {
+            None => Ok(()),
+            Some(found) => Err(OpenError::NoManifest {
+                manifest: self.names.manifest(),
+                directory: self.names.appenddirname.clone(),
+                found,
+            }),
+        }
+    }
+}
+
+fn read_manifest(files: &dyn Files, names: &Names) -> Result<Option<Manifest>, OpenError> {
+    match read_short(files, &names.path(names.manifest()), MANIFEST_MAX) {
+        Ok(text) => Ok(Some(Manifest::parse(&text)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(OpenError::ReadManifest { name: names.manifest(), error }),
+    }
+}
+
+/// Makes the directory of the files.
+pub(super) fn make_directory(files: &dyn Files, names: &Names) -> Result<(), OpenError> {
+    let what = format!("Can't open or create append-only dir {}", names.appenddirname);
+    files.create_directory(&names.directory()).map_err(tried(what.clone()))?;
+    files.sync_directory(&names.dir).map_err(tried(what))
+}
+
+/// Writes the list under its temporary name.
+pub(super) fn stage(files: &dyn Files, names: &Names, manifest: &Manifest) -> io::Result<()> {
+    let file = files.create(&names.path(names.temporary_manifest()))?;
+    file.write_all(&manifest.to_text())?;
+    file.sync()
+}
+
+/// Makes the list that was staged the valid one.
+pub(super) fn commit(files: &dyn Files, names: &Names) -> io::Result<()> {
+    // What the list names survives a crash at least as well as the list.
+    files.sync_directory(&names.directory())?;
+    files.rename(&names.path(names.temporary_manifest()), &names.path(names.manifest()))?;
+    files.sync_directory(&names.directory())
+}
+
+/// `aof-load-truncated`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadTruncated {
+    /// A torn end is cut off.
+    Cut,
+    /// A torn end is refused.
+    Refuse,
+}
+
+/// A torn end was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Where.
+    pub at: u64,
+    /// What an operator wants to read of it.
+    pub notes: Vec<String>,
+}
+
+/// Why a file cannot be loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// It ends within a record, and that is refused.
+    Truncated {
+        /// The file's name.
+        name: String,
+        /// Where its last whole record ended.
+        at: u64,
+    },
+    /// It ends within a record, and there are later files.
+    NotTheLast {
+        /// The file's name.
+        name: String,
+        /// Where its last whole record ended.
+        at: u64,
+    },
+    /// Its torn end cannot be cut off.
+    NotCut {
+        /// The file's name.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// What stands in it is no record.
+    Format {
+        /// The file's name.
+        name: String,
+        /// Where it is wrong.
+        at: u64,
+        /// Where its last whole record ended.
+        valid_up_to: u64,
+        /// What is wrong.
+        fault: String,
+    },
+    /// It cannot be read.
+    Read {
+        /// The file's name.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LoadError::Truncated { name, at } => write!(
+                f,
+                "Unexpected end of file reading the append only file {name} (its last whole record ends at offset {at}). \
+                 You can: 1) Make a backup of your AOF file, then use tenon check aof --fix <filename.manifest>. \
+                 2) Alternatively you can set the 'aof-load-truncated' configuration option to yes and restart the \
+                 server."
+            ),
+            LoadError::NotTheLast { name, at } => {
+                write!(f, "Fatal error: the truncated file is not the last file: {name}, truncated at offset {at}")
+            }
+            LoadError::NotCut { name, error } => write!(f, "Error truncating the AOF file {name}: {error}"),
+            LoadError::Format { name, at, valid_up_to, fault } => write!(
+                f,
+                "Bad file format reading the append only file {name} at offset {at}: {fault}. Its last whole record \
+                 ends at offset {valid_up_to}: make a backup of your AOF file, then use tenon check aof --fix \
+                 <filename.manifest>"
+            ),
+            LoadError::Read { name, error } => {
+                write!(f, "Unrecoverable error reading the append only file {name}: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}

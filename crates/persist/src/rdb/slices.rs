@@ -1,0 +1,233 @@
+//! Large values written in slices, so that nobody has to wait for the whole of one. Between two slices the value may move,
+//! but must not change. Knows no key and no lock.
+
+use super::encode::{View, view, write_item, write_node};
+use super::extras::write_deadlines;
+use super::stream;
+use tenon_ds::packed::{IntText, Item};
+use tenon_store::entry::ValueRef;
+use tenon_store::types::stream::StreamId;
+use tenon_store::types::zset::Direction;
+use tenon_store::types::{HashRef, ListRef, MemberDeadlines, Object, SetRef, ZsetRef};
+use tenon_wire::rdb::Writer;
+
+/// Elements from which on a collection is large.
+const ELEMENTS_MIN: usize = 1_000;
+/// Nodes of a list and blocks of a stream from which on it is: each has some KiB.
+const NODES_MIN: usize = 8;
+/// Elements of one slice at most, and bytes after which it ends.
+const SLICE_ELEMENTS: usize = 512;
+const SLICE_BYTES: usize = 64 * 1024;
+/// Elements that are looked at between two looks at the bytes.
+const STEP: usize = 16;
+
+/// How far the writing of a large value has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor(Stage);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Start,
+    /// From this one on: a cursor of the table, how many members from the greatest on, a node.
+    Elements(u64),
+    /// A stream's blocks from the one with this first id on.
+    Blocks(StreamId),
+    /// A stream's groups from this one on.
+    Groups(usize),
+    /// The deadlines of members from this rank on.
+    Deadlines(usize),
+}
+
+impl Cursor {
+    /// Nothing is written yet.
+    pub const START: Cursor = Cursor(Stage::Start);
+}
+
+/// Whether a value is written in slices. Long strings are not: whoever wants one takes a reference to it.
+pub fn is_large(value: ValueRef<'_>) -> bool {
+    let ValueRef::Object(object) = value else { return false };
+    let elements = match object {
+        Object::Shared(_) | Object::Rope(_) => 0,
+        Object::List(_) => return object.allocations() >= NODES_MIN,
+        Object::Stream(stream) => return stream.allocations() >= NODES_MIN,
+        // What is packed is written as one string, however many elements it has.
+        Object::Hash(_) | Object::Set(_) | Object::Zset(_) => match view(value) {
+            View::Hash(HashRef::Packed(_)) | View::Set(SetRef::Ints(_) | SetRef::Packed(_)) => 0,
+            View::Zset(ZsetRef::Packed(_)) => 0,
+            View::Hash(hash) | View::ExpiringHash(hash, _) => hash.len(),
+            View::Set(set) => set.len(),
+            View::Zset(zset) => zset.len(),
+            View::Int(_) | View::Bytes(_) | View::Rope(_) | View::List(_) | View::Stream(_) => 0,
+        },
+    };
+    elements >= ELEMENTS_MIN
+}
+
+/// What a slice may still hold.
+struct Room {
+    elements: usize,
+    bytes: usize,
+}
+
+impl Room {
+    fn is_left(&self) -> bool {
+        self.elements > 0 && self.bytes > 0
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.elements = self.elements.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    fn item(&mut self, writer: &mut Writer<'_>, item: Item<'_>) {
+        write_item(writer, item);
+        self.bytes = self.bytes.saturating_sub(if let Item::Bytes(bytes) = item { bytes.len() } else { 0 });
+    }
+}
+
+/// Writes the next slice of a large value in the form of [`super::kind_of`], and behind it what Redis has no place for;
+/// gives where to go on, `None` at the end. All slices together are what [`super::write_value`] writes, but for the order
+/// of elements.
+pub(super) fn write_slice(writer: &mut Writer<'_>, value: ValueRef<'_>, cursor: Cursor) -> Option<Cursor> {
+    let stage = match cursor.0 {
+        Stage::Start => {
+            write_start(writer, value);
+            Some(if let View::Stream(_) = view(value) { Stage::Blocks(StreamId::MIN) } else { Stage::Elements(0) })
+        }
+        Stage::Blocks(from) => write_blocks(writer, value, from),
+        Stage::Elements(from) => write_elements(writer, value, from),
+        Stage::Groups(from) => write_groups(writer, value, from),
+        Stage::Deadlines(from) => {
+            let deadlines = deadlines_beside(value).expect("there were some when the first of them were written");
+            let to = deadlines.len().min(from + SLICE_ELEMENTS);
+            write_deadlines(writer, deadlines, from..to);
+            (to < deadlines.len()).then_some(Stage::Deadlines(to))
+        }
+    };
+    stage.map(Cursor)
+}
+
+/// Writes what stands before the elements.
+fn write_start(writer: &mut Writer<'_>, value: ValueRef<'_>) {
+    match view(value) {
+        View::List(ListRef::Chain(chain)) => writer.length(chain.nodes() as u64),
+        View::Hash(hash) => writer.length(hash.len() as u64),
+        View::ExpiringHash(hash, deadlines) => {
+            writer.raw(&deadlines.next_ms().unwrap_or(0).to_le_bytes());
+            writer.length(hash.len() as u64);
+        }
+        View::Set(set) => writer.length(set.len() as u64),
+        View::Zset(zset) => writer.length(zset.len() as u64),
+        View::Stream(stream) => writer.length(stream.block_count() as u64),
+        View::Int(_) | View::Bytes(_) | View::Rope(_) | View::List(ListRef::Packed(_)) => {
+            unreachable!("the value is large")
+        }
+    }
+}
+
+fn write_elements(writer: &mut Writer<'_>, value: ValueRef<'_>, from: u64) -> Option<Stage> {
+    let mut room = Room { elements: SLICE_ELEMENTS, bytes: SLICE_BYTES };
+    let next = match view(value) {
+        View::List(ListRef::Chain(chain)) => {
+            let mut at = from as usize;
+            for node in chain.iter_nodes_from(at) {
+                if !room.is_left() {
+                    return Some(Stage::Elements(at as u64));
+                }
+                write_node(writer, node);
+                room.take(node.bytes().len());
+                at += 1;
+            }
+            return None;
+        }
+        View::Zset(zset) => {
+            let mut left = zset.len() - from as usize;
+            while left > 0 && room.is_left() {
+                let step = left.min(STEP);
+                // From the greatest on, as Redis does, which fills its lists from the front.
+                zset.for_each_in(left - step..left, Direction::Descending, |member, score| {
+                    room.item(writer, member);
+                    room.take(0);
+                    writer.double(score);
+                });
+                left -= step;
+            }
+            if left > 0 { (zset.len() - left) as u64 } else { 0 }
+        }
+        View::Hash(hash) => scan(&mut room, from, |cursor, room| {
+            hash.scan(cursor, STEP, |field, value| {
+                room.item(writer, field);
+                room.item(writer, value);
+                room.take(0);
+            })
+        }),
+        View::ExpiringHash(hash, deadlines) => {
+            let first_ms = deadlines.next_ms().unwrap_or(0);
+            let mut text = IntText::new();
+            scan(&mut room, from, |cursor, room| {
+                hash.scan(cursor, STEP, |field, value| {
+                    let deadline_ms = deadlines.of(field.as_bytes(&mut text));
+                    writer.length(deadline_ms.map_or(0, |deadline_ms| deadline_ms - first_ms + 1));
+                    room.item(writer, field);
+                    room.item(writer, value);
+                    room.take(0);
+                })
+            })
+        }
+        View::Set(set) => scan(&mut room, from, |cursor, room| {
+            set.scan(cursor, STEP, |member| {
+                room.item(writer, member);
+                room.take(0);
+            })
+        }),
+        View::Int(_) | View::Bytes(_) | View::Rope(_) | View::List(ListRef::Packed(_)) | View::Stream(_) => {
+            unreachable!("the value has no elements of this kind, or few")
+        }
+    };
+    if next > 0 {
+        return Some(Stage::Elements(next));
+    }
+    deadlines_beside(value).map(|_| Stage::Deadlines(0))
+}
+
+/// Goes through pages as long as there is room; gives the cursor to go on from, 0 at the end.
+fn scan(room: &mut Room, from: u64, mut page: impl FnMut(u64, &mut Room) -> u64) -> u64 {
+    let mut cursor = from;
+    loop {
+        cursor = page(cursor, room);
+        if cursor == 0 || !room.is_left() {
+            return cursor;
+        }
+    }
+}
+
+fn write_blocks(writer: &mut Writer<'_>, value: ValueRef<'_>, from: StreamId) -> Option<Stage> {
+    let View::Stream(stream) = view(value) else { unreachable!("only streams have blocks") };
+    let mut room = Room { elements: SLICE_ELEMENTS, bytes: SLICE_BYTES };
+    for block in stream.blocks_from(from) {
+        if !room.is_left() {
+            return Some(Stage::Blocks(block.first()));
+        }
+        stream::write_block(writer, block);
+        room.take(block.memory());
+    }
+    stream::write_state(writer, stream);
+    (stream.groups().len() > 0).then_some(Stage::Groups(0))
+}
+
+/// Writes one group: its entries that wait to be acknowledged are not divided.
+fn write_groups(writer: &mut Writer<'_>, value: ValueRef<'_>, from: usize) -> Option<Stage> {
+    let View::Stream(stream) = view(value) else { unreachable!("only streams have groups") };
+    let mut groups = stream.groups().skip(from);
+    let (name, group) = groups.next()?;
+    stream::write_group(writer, name, group);
+    (groups.len() > 0).then_some(Stage::Groups(from + 1))
+}
+
+/// The deadlines of members that stand beside the value: those of a hash are part of it.
+fn deadlines_beside(value: ValueRef<'_>) -> Option<&MemberDeadlines> {
+    match value {
+        ValueRef::Object(object @ (Object::Set(_) | Object::Zset(_))) => object.deadlines(),
+        ValueRef::Object(_) | ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
+    }
+}

@@ -1,0 +1,303 @@
+//! Append-only logs that lose power at every call in turn: what was answered is found again, whole, once, in order.
+//! Knows what the records are: `SET k <number>`, from 1.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenon_journal::files::{Faulty, Files, Memory};
+use tenon_journal::log::NoHooks;
+use tenon_journal::{Log, Policy, Settings};
+use tenon_persist::aof::directory::LoadTruncated;
+use tenon_persist::aof::names::BaseFormat;
+use tenon_persist::aof::{AppendOnly, Directory, Names, OpenError, Reader};
+
+const LONG: Duration = Duration::from_secs(5);
+
+fn names() -> Names {
+    Names { dir: "data".into(), appenddirname: "appendonlydir".into(), appendfilename: "appendonly.aof".into() }
+}
+
+fn settings() -> Settings {
+    Settings { policy: Policy::Always, ring_bytes: 64 << 10, ..Settings::default() }
+}
+
+fn record(number: u64) -> Vec<u8> {
+    let number = number.to_string();
+    format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n{number}\r\n", number.len()).into_bytes()
+}
+
+fn records(numbers: std::ops::RangeInclusive<u64>) -> Vec<u8> {
+    numbers.flat_map(record).collect()
+}
+
+fn new_files() -> Memory {
+    let files = Memory::new();
+    files.create_directory(Path::new("data")).expect("it has power");
+    files
+}
+
+/// Numbers of all records, with a torn tail cut off.
+fn load(directory: &Directory) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for part in directory.parts().expect("all files are there") {
+        let mut reader = Reader::new(directory_files(directory).read(&part.path).expect("it can be read"));
+        loop {
+            match reader.next() {
+                Ok(Some(record)) => {
+                    let command = record.commands().next().expect("one");
+                    let number = command.args().nth(2).expect("the value");
+                    numbers.push(std::str::from_utf8(number).expect("text").parse().expect("a number"));
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    let cut = directory.cut_torn_tail(&part, error, LoadTruncated::Cut);
+                    cut.unwrap_or_else(|error| panic!("{error}; after {numbers:?}"));
+                    break;
+                }
+            }
+        }
+    }
+    numbers
+}
+
+fn directory_files(directory: &Directory) -> Arc<dyn Files> {
+    Arc::clone(directory.files())
+}
+
+fn open(files: &Memory) -> Result<Directory, OpenError> {
+    Directory::open(Arc::new(files.clone()), names())
+}
+
+/// Nobody goes on when the power is gone.
+struct PowerIsGone;
+
+type Stepped<T> = Result<T, PowerIsGone>;
+
+fn gone<E>(_: E) -> PowerIsGone {
+    PowerIsGone
+}
+
+/// A log under test, and how many records were appended, and answered.
+struct Run {
+    appended: u64,
+    answered: u64,
+}
+
+impl Run {
+    fn append(&mut self, log: &Log, count: u64) -> Stepped<()> {
+        for _ in 0..count {
+            self.appended += 1;
+            let position = log.append(&record(self.appended));
+            let since = Instant::now();
+            while !log.may_answer(position) {
+                if log.refuses_writes().is_some() {
+                    return Err(PowerIsGone);
+                }
+                assert!(since.elapsed() < LONG, "{log:?} waits for {position}");
+                std::thread::yield_now();
+            }
+            self.answered = self.appended;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, files: &Memory) -> Stepped<AppendOnly> {
+        let directory = open(files).map_err(gone)?;
+        load(&directory);
+        directory.append((BaseFormat::Aof, b""), &settings(), Arc::new(NoHooks)).map_err(gone)
+    }
+
+    fn rewrite(&mut self, files: &Memory, aof: &AppendOnly) -> Stepped<()> {
+        let mut rewrite = aof.begin_rewrite().map_err(gone)?;
+        self.append(aof.log(), 2)?;
+        aof.cut(&mut rewrite);
+        let base = records(1..=self.appended);
+        self.append(aof.log(), 1)?;
+        write(files, rewrite.base_path(), &base)?;
+        self.append(aof.log(), 1)?;
+        aof.finish_rewrite(rewrite, BaseFormat::Aof).map_err(gone)
+    }
+
+    /// All that is done with a log in a life.
+    fn life(&mut self, files: &Memory) -> Stepped<()> {
+        let aof = self.start(files)?;
+        self.append(aof.log(), 2)?;
+        self.rewrite(files, &aof)?;
+        self.append(aof.log(), 1)?;
+        let before_cut = aof.begin_rewrite().map_err(gone)?;
+        self.append(aof.log(), 1)?;
+        aof.abort_rewrite(before_cut);
+        let mut behind_cut = aof.begin_rewrite().map_err(gone)?;
+        aof.cut(&mut behind_cut);
+        self.append(aof.log(), 1)?;
+        aof.abort_rewrite(behind_cut);
+        self.append(aof.log(), 1)?;
+        self.rewrite(files, &aof)?;
+        self.append(aof.log(), 1)?;
+        aof.close().map_err(gone)?;
+        let aof = self.start(files)?;
+        self.append(aof.log(), 1)?;
+        aof.close().map_err(gone)
+    }
+}
+
+fn write(files: &Memory, path: &Path, bytes: &[u8]) -> Stepped<()> {
+    let file = files.create(path).map_err(gone)?;
+    // Two writes, so that there is half a base, too.
+    file.write_all(&bytes[..bytes.len() / 2]).map_err(gone)?;
+    file.write_all(&bytes[bytes.len() / 2..]).map_err(gone)?;
+    file.sync().map_err(gone)
+}
+
+/// A random number below what it is given, from a seed.
+fn chance(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as usize % below
+    }
+}
+
+/// Runs a life once with power, then once for each call at which it goes, and looks what crashes leave.
+fn check(prepare: impl Fn(&Memory), before: u64, life: impl Fn(&mut Run, &Memory) -> Stepped<()>) {
+    let new = || {
+        let files = new_files();
+        prepare(&files);
+        (files, Run { appended: before, answered: before })
+    };
+    let (files, mut run) = new();
+    let first = files.calls();
+    assert!(life(&mut run, &files).is_ok(), "with power everything works");
+    assert_eq!(run.appended, run.answered);
+    let calls = files.calls();
+    assert!(calls - first > 20, "there are calls to fail at");
+    for call in first..calls + 2 {
+        let (files, mut run) = new();
+        files.lose_power_at(call);
+        // It may end well: another order of the threads' calls can be shorter.
+        let _ = life(&mut run, &files);
+        for seed in 0..6 {
+            let left = files.after_crash(chance(call * 100 + seed));
+            let directory = open(&left).unwrap_or_else(|error| panic!("power lost at {call}, seed {seed}: {error}"));
+            let numbers = load(&directory);
+            let expected: Vec<u64> = (1..=numbers.len() as u64).collect();
+            assert_eq!(numbers, expected, "power lost at {call}, seed {seed}");
+            let found = numbers.len() as u64;
+            assert!(
+                found >= run.answered && found <= run.appended,
+                "power lost at {call}, seed {seed}: {found} found of {} answered, {} appended",
+                run.answered,
+                run.appended
+            );
+            // What is found can be gone on with.
+            let mut next = Run { appended: found, answered: found };
+            let aof = next.start(&left).unwrap_or_else(|PowerIsGone| panic!("it cannot be gone on with at {call}"));
+            assert!(next.append(aof.log(), 1).is_ok() && next.rewrite(&left, &aof).is_ok());
+            aof.close().unwrap_or_else(|error| panic!("{error}"));
+            let numbers = load(&open(&left).expect("it is fine"));
+            assert_eq!(numbers.len() as u64, next.appended);
+        }
+    }
+}
+
+#[test]
+fn a_log_survives_the_loss_of_power_at_every_call() {
+    check(|_| {}, 0, Run::life);
+}
+
+#[test]
+fn a_file_of_an_older_version_survives_its_move() {
+    let prepare = |files: &Memory| files.put(Path::new("data/appendonly.aof"), &records(1..=5));
+    check(prepare, 5, Run::life);
+}
+
+#[test]
+fn a_log_that_is_begun_while_the_server_runs_is_valid_with_its_first_base() {
+    let life = |run: &mut Run, files: &Memory| {
+        let directory = open(files).map_err(gone)?;
+        let (aof, rewrite) = directory.begin_with_rewrite(&settings(), Arc::new(NoHooks)).map_err(gone)?;
+        // Three records were there before; nothing of it is promised before the base is.
+        let base = records(1..=3);
+        run.appended = 3;
+        let promised = std::mem::take(&mut run.answered);
+        let mut unpromised = Run { appended: 3, answered: 0 };
+        let written = unpromised.append(aof.log(), 2).and_then(|()| write(files, rewrite.base_path(), &base));
+        run.appended = unpromised.appended;
+        run.answered = promised;
+        written?;
+        aof.finish_rewrite(rewrite, BaseFormat::Aof).map_err(gone)?;
+        run.answered = run.appended;
+        run.append(aof.log(), 2)?;
+        run.rewrite(files, &aof)?;
+        aof.close().map_err(gone)
+    };
+    check(|_| {}, 0, life);
+}
+
+#[test]
+fn a_failed_sync_is_healed_by_a_rewrite() {
+    let files = new_files();
+    let faulty = Faulty::new(files.clone(), "".parse().expect("a plan"));
+    let directory = Directory::open(Arc::new(faulty.clone()), names()).expect("there is nothing");
+    let aof = directory.append((BaseFormat::Aof, b""), &settings(), Arc::new(NoHooks)).expect("it can be begun");
+    let mut run = Run { appended: 0, answered: 0 };
+    assert!(run.append(aof.log(), 3).is_ok());
+    faulty.set("sync:eio@1".parse().expect("a plan"));
+    assert!(run.append(aof.log(), 1).is_err());
+    assert!(aof.log().needs_rewrite());
+    faulty.set("".parse().expect("a plan"));
+    let mut rewrite = aof.begin_rewrite().expect("it can be begun");
+    aof.cut(&mut rewrite);
+    assert!(write(&files, rewrite.base_path(), &records(1..=4)).is_ok());
+    aof.finish_rewrite(rewrite, BaseFormat::Aof).expect("nothing fails any more");
+    assert_eq!(aof.log().refuses_writes(), None);
+    assert!(run.append(aof.log(), 1).is_ok());
+    assert_eq!(load(&open(&files.after_crash(|_| 0)).expect("it is fine")), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn rewrites_that_fail_leave_everything_as_it_was() {
+    // Each plan fails one of a rewrite's steps.
+    for plan in [
+        "open:enospc@1",
+        "open:enospc@2",
+        "write:enospc@1",
+        "sync:eio@1",
+        "sync-directory:eio@1",
+        "rename:eio@1",
+        "sync-directory:eio@2",
+    ] {
+        let files = new_files();
+        let faulty = Faulty::new(files.clone(), "".parse().expect("a plan"));
+        let directory = Directory::open(Arc::new(faulty.clone()), names()).expect("there is nothing");
+        let aof = directory.append((BaseFormat::Aof, b""), &settings(), Arc::new(NoHooks)).expect("it can be begun");
+        let mut run = Run { appended: 0, answered: 0 };
+        assert!(run.append(aof.log(), 2).is_ok());
+        faulty.set(plan.parse().expect("a plan"));
+        assert!(aof.begin_rewrite().is_err(), "{plan}");
+        faulty.set("".parse().expect("a plan"));
+        assert_eq!((aof.statistics().failures, aof.statistics().last_rewrite_ok), (1, false));
+        assert!(run.append(aof.log(), 1).is_ok());
+
+        let mut rewrite = aof.begin_rewrite().expect("it can be begun");
+        aof.cut(&mut rewrite);
+        assert!(run.append(aof.log(), 1).is_ok());
+        assert!(write(&files, rewrite.base_path(), &records(1..=3)).is_ok());
+        faulty.set(plan.parse().expect("a plan"));
+        let finished = aof.finish_rewrite(rewrite, BaseFormat::Aof);
+        faulty.set("".parse().expect("a plan"));
+        assert!(finished.is_err(), "{plan}");
+        assert!(run.append(aof.log(), 1).is_ok());
+        assert_eq!(load(&open(&files.after_crash(|_| 0)).expect("it is fine")), [1, 2, 3, 4, 5], "{plan}");
+        assert_eq!(load(&open(&files.after_crash(|n| n - 1)).expect("it is fine")), [1, 2, 3, 4, 5], "{plan}");
+
+        assert!(run.rewrite(&files, &aof).is_ok(), "{plan}");
+        assert_eq!((aof.statistics().failures, aof.statistics().last_rewrite_ok), (0, true));
+        aof.close().expect("nothing fails any more");
+        assert_eq!(load(&open(&files).expect("it is fine")).len() as u64, run.appended);
+        let names = files.list(&names().directory()).expect("it has power").expect("it is there");
+        assert_eq!(names.len(), 3, "a manifest, a base and an increment: {names:?}");
+    }
+}

@@ -1,0 +1,119 @@
+//! A large value that is written in slices holds what it held, and no slice is long.
+
+use super::content::{LIMITS, as_written, content, loaded};
+use tenon_ds::listpack::End;
+use tenon_ds::packed::Item;
+use tenon_persist::rdb::file::{Access, write_slice};
+use tenon_persist::rdb::{Cursor, Value, is_large};
+use tenon_store::entry::{Entry, Meta};
+use tenon_store::types::stream::{Acknowledgement, Group, StreamId};
+use tenon_store::types::{Hash, List, Set, Stream, StreamLimits, Zset};
+use tenon_wire::rdb::{Compression, seal};
+
+/// Bytes that no slice of these values exceeds: a slice ends when it has 64 KiB of elements.
+const SLICE_MAX: usize = 100_000;
+
+/// Checks a value that takes at least so many slices.
+fn check(value: Value, slices_min: usize) {
+    let wanted = as_written(content(&value));
+    let meta = Meta { flags: 7, ..Meta::default() };
+    let entry = value.store(|value| Entry::new(b"k", value, &meta));
+    assert!(is_large(entry.view().value()));
+    for compression in [Compression::On, Compression::Off] {
+        let mut bytes = Vec::new();
+        let mut slices = 0;
+        let mut next = Some(Cursor::START);
+        while let Some(cursor) = next {
+            let before = bytes.len();
+            next = write_slice(&mut bytes, compression, entry.view(), Access::Unsaid, cursor);
+            assert!(bytes.len() - before < SLICE_MAX, "a slice of {} bytes", bytes.len() - before);
+            slices += 1;
+        }
+        assert!(slices >= slices_min, "{slices} slices");
+        // A payload is the same without the key.
+        assert_eq!(bytes[1..3], *b"\x01k");
+        let mut payload = [&bytes[..1], &bytes[3..]].concat();
+        seal(&mut payload);
+        let loaded = loaded(&payload).expect("what was written loads");
+        assert_eq!(loaded.client_flags, 7);
+        assert_eq!(content(&loaded.value), wanted);
+    }
+}
+
+fn word(number: u64) -> Vec<u8> {
+    match number % 3 {
+        0 => number.to_string().into_bytes(),
+        1 => format!("element-{number}").into_bytes(),
+        _ => format!("{number}-{}", "long".repeat(20)).into_bytes(),
+    }
+}
+
+#[test]
+fn lists() {
+    let mut list = List::default();
+    for number in 0..20_000 {
+        let element = word(number);
+        list.prepare([&element[..]].into_iter(), &LIMITS.list);
+        list.push(End::Back, Item::of(&element), &LIMITS.list);
+    }
+    check(Value::List(list), 10);
+}
+
+#[test]
+fn hashes_with_and_without_deadlines() {
+    for expiring in [0, 2_000] {
+        let mut hash = Hash::default();
+        for number in 0..5_000 {
+            hash.set(&word(number), &word(number + 1), LIMITS.hash);
+            if number < expiring {
+                hash.set_deadline(&word(number), 1_000_000 + number * 7);
+            }
+        }
+        check(Value::Hash(hash), 10);
+    }
+}
+
+#[test]
+fn sets_with_and_without_deadlines() {
+    for expiring in [0, 2_000] {
+        let mut set = Set::default();
+        for number in 0..5_000 {
+            set.add(Item::of(&word(number)), LIMITS.set);
+            if number < expiring {
+                set.set_deadline(&word(number), 1_000_000 + number * 7);
+            }
+        }
+        check(Value::Set(set), 10);
+    }
+}
+
+#[test]
+fn sorted_sets_with_and_without_deadlines() {
+    for expiring in [0, 2_000] {
+        let mut zset = Zset::default();
+        for number in 0..5_000 {
+            zset.set(&word(number), (number % 97) as f64 / 3.0, LIMITS.zset);
+            if number < expiring {
+                zset.set_deadline(&word(number), 1_000_000 + number * 7);
+            }
+        }
+        check(Value::Zset(zset), 10);
+    }
+}
+
+#[test]
+fn streams_with_groups() {
+    let mut stream = Stream::default();
+    for number in 0..5_000 {
+        let value = word(number);
+        let fields = [(&b"field"[..], &value[..])];
+        stream.append(StreamId::new(number + 1, 0), fields.into_iter(), StreamLimits::new(1_000, 20));
+    }
+    for name in [b"g1", b"g2"] {
+        let mut group = Group::new(StreamId::MIN, None);
+        let (consumer, _) = group.see_consumer(b"c", 5);
+        stream.add_group(name, group);
+        stream.deliver(name, consumer, 100, 5, Acknowledgement::Expected, |_| {});
+    }
+    check(Value::Stream(stream), 5);
+}

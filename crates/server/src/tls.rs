@@ -1,0 +1,185 @@
+//! What the settings say of TLS, as its library wants it: certificates, keys, ciphers. Knows no connection.
+
+use parking_lot::RwLock;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
+use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use std::sync::Arc;
+use tenon_engine::config::{Config, TlsAuthClients};
+
+/// How TLS is spoken with new connections; clones mean the same.
+#[derive(Clone, Default)]
+pub(crate) struct Tls {
+    current: Arc<RwLock<Option<Arc<ServerConfig>>>>,
+}
+
+impl Tls {
+    /// How it is spoken now; nothing where there is no port for it.
+    pub(crate) fn current(&self) -> Option<Arc<ServerConfig>> {
+        self.current.read().clone()
+    }
+
+    /// Reads certificates and keys and speaks TLS as the settings say from now on.
+    ///
+    /// # Errors
+    /// What cannot be used; then all is as it was before.
+    pub(crate) fn configure(&self, config: &Config) -> Result<(), String> {
+        let is_wanted = config.tls_port() != 0 || config.memcached_tls_port() != 0;
+        let current = if is_wanted { Some(Arc::new(server_config(config)?)) } else { None };
+        *self.current.write() = current;
+        Ok(())
+    }
+}
+
+/// OpenSSL's names of the ciphers that there are, the best first.
+const CIPHERS: &[(&str, CipherSuite)] = &[
+    ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
+    ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
+    ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
+    ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-ECDSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
+    ("ECDHE-RSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
+];
+
+fn server_config(config: &Config) -> Result<ServerConfig, String> {
+    let (cert_file, key_file) = (config.tls_cert_file(), config.tls_key_file());
+    if cert_file.is_empty() {
+        return Err("No tls-cert-file configured!".to_owned());
+    }
+    let key_file = if key_file.is_empty() { &cert_file } else { &key_file };
+    let chain = certificates(&cert_file)?;
+    let key = PrivateKeyDer::from_pem_file(&**key_file)
+        .map_err(|error| format!("Failed to load private key: {key_file}: {error}"))?;
+    let provider = Arc::new(provider(&config.tls_ciphers(), &config.tls_ciphersuites())?);
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&versions(&config.tls_protocols())?)
+        .map_err(|error| format!("tls-protocols, tls-ciphers, tls-ciphersuites: {error}"))?;
+    let builder = match config.tls_auth_clients() {
+        TlsAuthClients::No => builder.with_no_client_auth(),
+        wanted => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(config)?), provider);
+            let verifier = if wanted == TlsAuthClients::Optional { verifier.allow_unauthenticated() } else { verifier };
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| format!("tls-ca-cert-file: {error}"))?)
+        }
+    };
+    let mut server = builder
+        .with_single_cert(chain, key)
+        .map_err(|error| format!("Failed to load certificate: {cert_file}: {error}"))?;
+    server.ignore_client_order = config.tls_prefer_server_ciphers();
+    if config.tls_session_caching() && config.tls_session_cache_size() > 0 {
+        server.session_storage = ServerSessionMemoryCache::new(config.tls_session_cache_size() as usize);
+    } else {
+        server.session_storage = Arc::new(NoServerSessionStorage {});
+        server.send_tls13_tickets = 0;
+    }
+    Ok(server)
+}
+
+fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let refused = |error: &dyn std::fmt::Display| format!("Failed to load certificate: {file}: {error}");
+    let read = CertificateDer::pem_file_iter(file).map_err(|error| refused(&error))?;
+    let chain = read.collect::<Result<Vec<_>, _>>().map_err(|error| refused(&error))?;
+    if chain.is_empty() { Err(refused(&"there is no certificate in it")) } else { Ok(chain) }
+}
+
+/// The certificates that clients' must lead back to.
+fn roots(config: &Config) -> Result<RootCertStore, String> {
+    let (file, directory) = (config.tls_ca_cert_file(), config.tls_ca_cert_dir());
+    let mut files = Vec::new();
+    if !file.is_empty() {
+        files.push(file.to_string());
+    }
+    if !directory.is_empty() {
+        let refused = |error: std::io::Error| format!("tls-ca-cert-dir: {directory}: {error}");
+        for entry in std::fs::read_dir(&*directory).map_err(refused)? {
+            let path = entry.map_err(refused)?.path();
+            files.extend(path.is_file().then(|| path.to_string_lossy().into_owned()));
+        }
+    }
+    if files.is_empty() {
+        // Redis's words.
+        return Err(
+            "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-auth-clients is enabled!".to_owned()
+        );
+    }
+    let mut roots = RootCertStore::empty();
+    for file in &files {
+        for certificate in certificates(file)? {
+            roots.add(certificate).map_err(|error| format!("Failed to load certificate: {file}: {error}"))?;
+        }
+    }
+    Ok(roots)
+}
+
+fn versions(names: &str) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+    let mut versions = Vec::new();
+    for name in names.split_whitespace() {
+        match name.to_ascii_lowercase().as_str() {
+            "tlsv1.2" => versions.push(&version::TLS12),
+            "tlsv1.3" => versions.push(&version::TLS13),
+            "tlsv1" | "tlsv1.1" => return Err(format!("tls-protocols: {name} is too old to be spoken")),
+            _ => return Err(format!("tls-protocols: there is no {name}")),
+        }
+    }
+    if versions.is_empty() {
+        versions = vec![&version::TLS12, &version::TLS13];
+    }
+    Ok(versions)
+}
+
+/// What encrypts, with these ciphers of TLS 1.2 and these of 1.3; all where none are named.
+fn provider(ciphers: &str, ciphersuites: &str) -> Result<CryptoProvider, String> {
+    let all = ring::default_provider();
+    let mut wanted = Vec::new();
+    for (setting, names, is_13) in [("tls-ciphers", ciphers, false), ("tls-ciphersuites", ciphersuites, true)] {
+        let known = CIPHERS.iter().filter(|(name, _)| name.starts_with("TLS_") == is_13);
+        let suites: Vec<CipherSuite> = known.clone().map(|(_, suite)| *suite).collect();
+        if names.is_empty() || matches!(names, "DEFAULT" | "HIGH" | "ALL") {
+            wanted.extend(suites);
+            continue;
+        }
+        let before = wanted.len();
+        for name in names.split([':', ',', ' ']).filter(|name| !name.is_empty()) {
+            wanted.extend(known.clone().filter(|(known, _)| *known == name).map(|(_, suite)| *suite));
+        }
+        if wanted.len() == before {
+            return Err(format!("{setting}: none of '{names}' is there"));
+        }
+    }
+    let cipher_suites = wanted
+        .into_iter()
+        .filter_map(|suite| all.cipher_suites.iter().find(|known| known.suite() == suite).copied())
+        .collect();
+    Ok(CryptoProvider { cipher_suites, ..all })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ciphers_are_those_that_are_named_in_their_order() {
+        let names = |ciphers, suites| {
+            provider(ciphers, suites)
+                .map(|provider| provider.cipher_suites.iter().map(|it| it.suite()).collect::<Vec<_>>())
+        };
+        assert_eq!(names("", "").unwrap().len(), CIPHERS.len());
+        assert_eq!(
+            names("ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA", "TLS_CHACHA20_POLY1305_SHA256").unwrap(),
+            [CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, CipherSuite::TLS13_CHACHA20_POLY1305_SHA256]
+        );
+        assert!(names("AES128-SHA", "").is_err() && names("", "x").is_err());
+    }
+
+    #[test]
+    fn old_versions_are_not_spoken() {
+        assert_eq!(versions("").unwrap().len(), 2);
+        assert_eq!(versions("TLSv1.3").unwrap().len(), 1);
+        assert!(versions("TLSv1.1 TLSv1.2").is_err() && versions("SSLv3").is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! Datagrams: each is handed over whole and answered to whoever sent it, by any worker.
+
+use crate::harness::{PATIENCE, Server, tcp};
+use std::net::UdpSocket;
+use tenon_server::net::{Bind, FrontEnd, Options};
+
+/// A server with UDP on the returned port.
+fn start() -> (Server, u16) {
+    // The port is free a moment before.
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let listens = vec![tcp(FrontEnd::Memcached, "127.0.0.1")];
+    let datagrams = Some((port, vec![Bind::parse("127.0.0.1")]));
+    (Server::start_as(&Options { workers: 2, listens, datagrams, backlog: 5 }), port)
+}
+
+#[test]
+fn each_sender_gets_its_own_back() {
+    let (server, port) = start();
+    let clients: Vec<UdpSocket> = (0..4).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+    for round in 0..200_usize {
+        for (number, client) in clients.iter().enumerate() {
+            client.set_read_timeout(Some(PATIENCE)).unwrap();
+            let sent = vec![number as u8; round * 40];
+            client.send_to(&sent, ("127.0.0.1", port)).unwrap();
+            let mut got = vec![0; 65_536];
+            let len = client.recv(&mut got).unwrap();
+            assert!(got[..len] == sent);
+            let len = client.recv(&mut got).unwrap();
+            assert_eq!(&got[..len], b"and another");
+        }
+    }
+    drop(server);
+    assert!(UdpSocket::bind(("127.0.0.1", port)).is_ok(), "the port is free again");
+}
+
+#[test]
+fn a_port_that_is_taken_stops_the_start() {
+    let (_server, port) = start();
+    let echo = std::sync::Arc::<crate::echo::Echo>::default();
+    let datagrams = Some((port, vec![Bind::parse("127.0.0.1")]));
+    let options = Options { workers: 1, listens: vec![], datagrams, backlog: 5 };
+    let shutdown = tenon_server::shutdown::Shutdown::new();
+    let error = tenon_server::net::serve(&options, echo, &shutdown).unwrap_err().to_string();
+    assert!(error.starts_with("cannot listen to datagrams on 127.0.0.1:"), "{error}");
+}

@@ -1,0 +1,138 @@
+//! TLS between the socket and the service: the same bytes come out that go in, whatever their number and order.
+
+use crate::echo::pattern;
+use crate::harness::{PATIENCE, Server, eventually};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use tenon_server::net::{Bind, CloseReason, Endpoint, FrontEnd, Listen};
+
+fn file(name: &str) -> String {
+    format!("{}/../../tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn certificate(name: &str) -> CertificateDer<'static> {
+    CertificateDer::from_pem_file(file(name)).unwrap()
+}
+
+fn start() -> Server {
+    let endpoint = Endpoint::Tls { bind: Bind::parse("127.0.0.1"), port: 0 };
+    let server = Server::start_with(2, vec![Listen { front_end: FrontEnd::Resp, endpoint }]);
+    let key = PrivateKeyDer::from_pem_file(file("server.key.pem")).unwrap();
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate("server.pem")], key);
+    *server.echo.tls.lock().unwrap() = Some(Arc::new(config.unwrap()));
+    server
+}
+
+type Client = BufReader<StreamOwned<ClientConnection, TcpStream>>;
+
+fn connect(server: &Server) -> Client {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate("ca.pem")).unwrap();
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let connection = ClientConnection::new(Arc::new(config), ServerName::try_from("localhost").unwrap()).unwrap();
+    let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    BufReader::new(StreamOwned::new(connection, stream))
+}
+
+fn line(client: &mut Client) -> String {
+    let mut line = String::new();
+    client.read_line(&mut line).unwrap();
+    line
+}
+
+#[test]
+fn lines_come_back() {
+    let server = start();
+    let mut client = connect(&server);
+    for text in ["hello\n", "once more\n"] {
+        client.get_mut().write_all(text.as_bytes()).unwrap();
+        assert_eq!(line(&mut client), text);
+    }
+    // Many in one record, and one in many records.
+    client.get_mut().write_all("x\n".repeat(5_000).as_bytes()).unwrap();
+    for _ in 0..5_000 {
+        assert_eq!(line(&mut client), "x\n");
+    }
+    for piece in ["in ", "three ", "pieces\n"] {
+        client.get_mut().write_all(piece.as_bytes()).unwrap();
+        client.get_mut().flush().unwrap();
+    }
+    assert_eq!(line(&mut client), "in three pieces\n");
+}
+
+#[test]
+fn much_output_waits_for_who_reads_slowly() {
+    let server = start();
+    let mut client = connect(&server);
+    const LENGTH: usize = 30 << 20;
+    client.get_mut().write_all(format!("big {LENGTH}\nafter\n").as_bytes()).unwrap();
+    eventually("output to wait", || {
+        server.echo.unsent.lock().unwrap().values().any(|&bytes| bytes > 1 << 20).then_some(())
+    });
+    let mut got = vec![0; LENGTH + 3];
+    client.read_exact(&mut got).unwrap();
+    assert!(got[0] == b'<' && got[1..=LENGTH] == pattern(LENGTH) && got[LENGTH + 1..] == *b">\n");
+    assert_eq!(line(&mut client), "after\n");
+    // Nothing waits any more, and that is noted.
+    eventually("the output to have left", || {
+        server.echo.unsent.lock().unwrap().values().all(|&bytes| bytes == 0).then_some(())
+    });
+}
+
+#[test]
+fn much_input_arrives_whole() {
+    let server = start();
+    let mut client = connect(&server);
+    let long = vec![b'l'; 3 << 20];
+    let mut sent = long.clone();
+    sent.push(b'\n');
+    client.get_mut().write_all(&sent).unwrap();
+    let mut got = vec![0; sent.len()];
+    client.read_exact(&mut got).unwrap();
+    assert!(got == sent);
+}
+
+#[test]
+fn the_end_is_said_by_either_side() {
+    let server = start();
+    let mut client = connect(&server);
+    client.get_mut().write_all(b"quit\n").unwrap();
+    assert_eq!(line(&mut client), "bye\n");
+    // An end without close_notify would be an error here.
+    assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+    let mut client = connect(&server);
+    client.get_mut().write_all(b"hello\n").unwrap();
+    assert_eq!(line(&mut client), "hello\n");
+    client.get_mut().conn.send_close_notify();
+    client.get_mut().flush().unwrap();
+    assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+    eventually("both to be closed", || {
+        (*server.echo.closed.lock().unwrap() == [CloseReason::Service, CloseReason::PeerClosed]).then_some(())
+    });
+}
+
+#[test]
+fn what_is_no_tls_ends_the_connection_alone() {
+    let server = start();
+    let mut stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    // A TLS alert, or nothing where the connection is reset first.
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer[0] == 21, "{answer:?}");
+    let mut client = connect(&server);
+    client.get_mut().write_all(b"hello\n").unwrap();
+    assert_eq!(line(&mut client), "hello\n");
+    // Without a certificate nobody can come in any more, and who is in stays.
+    *server.echo.tls.lock().unwrap() = None;
+    assert!(connect(&server).get_mut().write_all(b"hello\n").is_err());
+    client.get_mut().write_all(b"still\n").unwrap();
+    assert_eq!(line(&mut client), "still\n");
+}

@@ -1,0 +1,110 @@
+//! memcached over UDP: the same requests to Tenon and to memcached, whose answers must be the same.
+#![allow(missing_docs)]
+
+use std::net::UdpSocket;
+use std::time::Duration;
+use tenon_client::Memcache;
+use tenon_testkit::oracle::oracle;
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+/// Far longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Side {
+    _server: Server,
+    memcache: Memcache,
+    socket: UdpSocket,
+    port: u16,
+}
+
+/// A port that nobody had a moment ago.
+fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+impl Side {
+    fn new(server: Server, port: u16) -> Side {
+        let address = server.address(Dialect::Memcache).expect("it speaks memcached");
+        let memcache = Memcache::connect_to(address, Some(PATIENCE)).expect("connected");
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
+        Side { memcache, _server: server, socket, port }
+    }
+
+    /// The answer to a request, put together, and of how many datagrams it was.
+    fn ask(&self, request: &[u8]) -> (Vec<u8>, usize) {
+        let datagram = [&[7, 9, 0, 0, 0, 1, 0, 0], request].concat();
+        self.socket.send_to(&datagram, ("127.0.0.1", self.port)).expect("sent");
+        let (mut parts, mut total) = (Vec::new(), 1);
+        while parts.len() < total {
+            let mut got = vec![0; 65_536];
+            let len = self.socket.recv(&mut got).expect("an answer");
+            assert_eq!(got[..2], [7, 9]);
+            total = usize::from(u16::from_be_bytes([got[4], got[5]]));
+            parts.push((u16::from_be_bytes([got[2], got[3]]), got[8..len].to_vec()));
+        }
+        parts.sort();
+        (parts.into_iter().flat_map(|(_, part)| part).collect(), total)
+    }
+}
+
+#[test]
+fn answers_are_memcacheds() {
+    let port = free_port();
+    let settings = [("memcached-udp-port", &*port.to_string()), ("memcached-udp-amplification-max", "0")];
+    let mut sides = vec![Side::new(Server::tenon(&settings).expect("tenon starts"), port)];
+    let port = free_port();
+    let of_oracle = oracle(Dialect::Memcache, &[("udp-port", &port.to_string())]);
+    sides.extend(of_oracle.map(|server| Side::new(server, port)));
+    let value = "v".repeat(20_000);
+    for side in &mut sides {
+        let stored = side.memcache.exchange(format!("set big 0 0 {}\r\n{value}", value.len()).as_bytes());
+        assert_eq!(stored.expect("an answer"), b"STORED");
+    }
+    let mut noop = vec![0; 24];
+    (noop[0], noop[1]) = (0x80, 0x0a);
+    let requests: [&[u8]; 10] = [
+        b"get none\r\n",
+        b"set k 5 0 3\r\nabc\r\n",
+        b"get k\r\n",
+        b"incr k 1\r\n",
+        b"set n 0 0 1\r\n5\r\n",
+        b"incr n 2\r\n",
+        b"delete n\r\n",
+        b"mg k v f\r\n",
+        b"get big\r\n",
+        &noop,
+    ];
+    for request in requests {
+        let answers: Vec<_> = sides.iter().map(|side| side.ask(request)).collect();
+        for other in &answers[1..] {
+            assert!(
+                answers[0] == *other,
+                "{}: {:?}",
+                request.escape_ascii(),
+                answers.iter().map(|it| (it.0.len(), it.1)).collect::<Vec<_>>()
+            );
+        }
+        assert!(!answers[0].0.is_empty());
+    }
+    // memcached 1.6.18 leaves some of the items of such an answer out.
+    let (answer, _) = sides[0].ask(b"get k none k\r\n");
+    assert_eq!(answer, b"VALUE k 5 3\r\nabc\r\nVALUE k 5 3\r\nabc\r\nEND\r\n");
+    let (answer, datagrams) = sides[0].ask(b"get big\r\n");
+    assert_eq!(answer, format!("VALUE big 0 20000\r\n{value}\r\nEND\r\n").as_bytes());
+    assert_eq!(datagrams, answer.len().div_ceil(1392));
+}
+
+#[test]
+fn an_answer_is_bounded_by_its_request() {
+    let port = free_port();
+    let server = Server::tenon(&[("memcached-udp-port", &*port.to_string())]).expect("tenon starts");
+    let mut side = Side::new(server, port);
+    let value = "v".repeat(2_000);
+    side.memcache.exchange(format!("set k 0 0 {}\r\n{value}", value.len()).as_bytes()).expect("an answer");
+    assert_eq!(side.ask(b"get k\r\n").0, b"SERVER_ERROR response too large for UDP\r\n");
+    // A request that is long enough is trusted with the answer.
+    let request = format!("get k{}\r\n", " ".repeat(300));
+    assert!(side.ask(request.as_bytes()).0.starts_with(b"VALUE k 0 2000\r\n"));
+}

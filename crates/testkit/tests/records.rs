@@ -1,0 +1,361 @@
+//! What the log says of each kind of write, as a table: a command, and the record that it is in the log. Knows no file.
+
+use std::sync::Arc;
+use tenon_engine::Engine;
+use tenon_engine::batch::Call;
+use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect};
+use tenon_engine::config::{Loader, Machine, Origin};
+use tenon_engine::execute::BatchArgs;
+use tenon_engine::session::Session;
+use tenon_engine::wire::{ArgSpans, OutBuf, Span};
+use tenon_engine::worker::Worker;
+use tenon_testkit::journal::{self, Records, keep_records};
+
+/// The present in all of these tests, in milliseconds since the UNIX epoch.
+const NOW_MS: u64 = 2_000_000_000_000;
+
+struct Server {
+    engine: Engine,
+    worker: Worker,
+    session: Session,
+    records: Arc<Records>,
+    now_ms: u64,
+}
+
+fn engine() -> Engine {
+    let mut loader = Loader::new(Machine::detect());
+    for (name, value) in [("workers", "1"), ("shards", "16"), ("enable-debug-command", "yes")] {
+        loader.apply(name, &[value.to_owned()], &Origin::CommandLine).expect("the setting is right");
+    }
+    Engine::new(loader.finish().expect("they agree"), tenon_commands::ALL, 7)
+}
+
+fn client(dialect: Dialect) -> ClientInfo {
+    let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
+    let (remote, local) = ("127.0.0.1:40000".to_owned(), "127.0.0.1:6379".to_owned());
+    ClientInfo { key, dialect, remote, local, fd: 8, unix: false }
+}
+
+impl Server {
+    fn new() -> Server {
+        let engine = engine();
+        let worker = engine.worker(0);
+        let session = engine.open_session(engine.clients.add(client(Dialect::Resp), NOW_MS));
+        let records = keep_records(&engine);
+        Server { engine, worker, session, records, now_ms: NOW_MS }
+    }
+
+    /// Runs a command, its words separated by blanks; gives the records, one a line.
+    fn run(&mut self, command: &str) -> String {
+        let mut args = ArgSpans::default();
+        let mut input = Vec::new();
+        for word in command.split(' ') {
+            let word = if word == "\"\"" { "" } else { word };
+            args.spans.push(Span::bytes(input.len(), word.len()));
+            input.extend_from_slice(word.as_bytes());
+        }
+        let count = args.spans.len();
+        let batch = BatchArgs { input: &input, spans: &args, bigs: &[] };
+        let target = self.engine.resolve(&batch.of(0, count));
+        let mut calls = [Call { args_end: count, input_end: input.len(), target }];
+        self.worker.clock.now_ms = self.now_ms;
+        let mut out = OutBuf::new();
+        self.engine.run_batch(&mut self.worker, &mut self.session, batch, &mut calls, &mut out);
+        let reply = String::from_utf8_lossy(out.tail()).into_owned();
+        assert!(!reply.starts_with('-'), "{command}: {reply}");
+        self.text()
+    }
+
+    fn text(&self) -> String {
+        self.records.take().iter().map(|record| journal::text(record)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn expire(&mut self, later_ms: u64) -> String {
+        self.now_ms += later_ms;
+        self.worker.clock.now_ms = self.now_ms;
+        for _ in 0..100 {
+            self.engine.expire_tick(&mut self.worker);
+            self.worker.clock.now_ms += 1;
+        }
+        self.text()
+    }
+}
+
+/// Each line is a command and, behind an arrow, its record; `-`: none.
+fn check(table: &str) {
+    let mut server = Server::new();
+    let mut wrong = Vec::new();
+    for line in table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        let (command, expected) = line.split_once(" => ").unwrap_or((line, "="));
+        let command = command.trim();
+        let record = server.run(command);
+        let record = if record.is_empty() { "-".to_owned() } else { record };
+        let expected = if expected.trim() == "=" { command } else { expected.trim() };
+        if record != expected {
+            wrong.push(format!("{command}\n    is logged as {record}\n    and not as   {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn strings() {
+    check(
+        "
+        SET k v
+        GET k => -
+        SET k v NX => -
+        SET k w XX GET => SET k w
+        SET k v EX 10 => SET k v PXAT 2000000010000
+        SET k w KEEPTTL => SET k w PXAT 2000000010000
+        SET k v PXAT 2000000000001 => SET k v PXAT 2000000000001
+        SET k v EXAT 1 => DEL k
+        SET gone v EXAT 1 => -
+        SETEX k 10 v => SET k v PXAT 2000000010000
+        PSETEX k 10 v => SET k v PXAT 2000000000010
+        SETNX k v => -
+        SETNX new v
+        GETSET k w
+        SET k w IFEQ x => -
+        SET k x IFEQ w => SET k x
+        GETEX k => -
+        GETEX k EX 100 => PEXPIREAT k 2000000100000
+        GETEX k PERSIST => PERSIST k
+        GETEX k PERSIST => -
+        GETEX k EXAT 1 => DEL k
+        SET k v
+        GETDEL k => DEL k
+        GETDEL k => -
+        MSET a 1 b 2
+        MSETNX a 1 c 2 => -
+        MSETNX c 1 d 2
+        MSETEX 2 a x b y PX 5 => MULTI, SET a x PXAT 2000000000005, SET b y PXAT 2000000000005, EXEC
+        MSETEX 1 a x NX => -
+        MSETEX 1 c x => SET c x
+        APPEND k v
+        SETRANGE k 3 w
+        SETRANGE k 3 \"\" => -
+        SET n 1
+        INCR n
+        DECRBY n 5
+        INCRBYFLOAT n 0.5 => SET n -2.5
+        PEXPIRE n 1000 => PEXPIREAT n 2000000001000
+        INCRBYFLOAT n 1 => SET n -1.5 PXAT 2000000001000
+        INCREX i BYINT 3 EX 10 => SET i 3 PXAT 2000000010000
+        INCREX i UBOUND 3 => -
+        DELEX i IFEQ 4 => -
+        DELEX i IFEQ 3 => DEL i
+        SETBIT bits 7 1
+        BITFIELD bits INCRBY u8 0 1
+        BITFIELD bits GET u8 0 => -
+        BITOP NOT other bits
+        PFADD h a b
+        PFADD h a b => -
+        PFCOUNT h
+        PFCOUNT h => -
+        PFMERGE h2 h
+        ",
+    );
+}
+
+#[test]
+fn keys() {
+    check(
+        "
+        SET k v
+        EXPIRE k 10 => PEXPIREAT k 2000000010000
+        EXPIRE k 20 NX => -
+        PEXPIREAT k 2000000000009 LT => PEXPIREAT k 2000000000009
+        EXPIREAT k 2000000001 => PEXPIREAT k 2000000001000
+        PERSIST k
+        PERSIST k => -
+        COPY k l
+        COPY k l => -
+        RENAME k m
+        RENAMENX l m => -
+        MOVE l 3
+        EXPIRE m -1 => DEL m
+        DEL m => -
+        SET a 1
+        DEL a b
+        SET a 1
+        UNLINK a
+        FLUSHDB => -
+        SET a 1
+        FLUSHDB ASYNC => FLUSHDB
+        SET a 1
+        SWAPDB 0 3 => SWAPDB 0 3
+        SWAPDB 5 6 => -
+        FLUSHALL
+        RPUSH l 3 1 2
+        SORT l => -
+        SORT l STORE s
+        SELECT 3 => -
+        SET k v => MULTI, SELECT 3, SET k v, SELECT 0, EXEC
+        FLUSHDB => MULTI, SELECT 3, FLUSHDB, SELECT 0, EXEC
+        ",
+    );
+}
+
+#[test]
+fn collections() {
+    check(
+        "
+        RPUSH l a b c d e f g h i j
+        LPUSHX none a => -
+        LPOP l
+        RPOP l 2
+        LMPOP 2 none l LEFT COUNT 2 => LPOP l 2
+        BLPOP none l 0 => LPOP l
+        BRPOP l 0 => RPOP l
+        BLMPOP 0 1 l RIGHT => RPOP l 1
+        LMOVE l m LEFT RIGHT
+        BLMOVE l m LEFT RIGHT 0 => LMOVE l m LEFT RIGHT
+        BRPOPLPUSH m l 0 => LMOVE m l RIGHT LEFT
+        LTRIM l 0 0
+        LREM l 0 nothing => -
+        SADD s a
+        SPOP s => SREM s a
+        SADD s a b
+        SPOP s 5 => DEL s
+        SPOP s => -
+        SADD s a b
+        SMOVE s t a
+        SUNIONSTORE u s t
+        ZADD z 1 a 2 b 3 c
+        ZADD z 1 a => -
+        ZINCRBY z 0.5 a
+        ZPOPMIN z
+        ZMPOP 1 z MAX => ZPOPMAX z 1
+        BZPOPMIN z 0 => ZPOPMIN z
+        GEOADD g 1 2 x
+        GEOSEARCHSTORE h g FROMMEMBER x BYRADIUS 1 km
+        ",
+    );
+}
+
+#[test]
+fn members_with_deadlines() {
+    check(
+        "
+        HSET h f 1 g 2 i 3
+        HEXPIRE h 10 FIELDS 2 f none => HPEXPIREAT h 2000000010000 FIELDS 1 f
+        HPEXPIREAT h 2000000010000 GT FIELDS 1 f => -
+        HINCRBYFLOAT h f 0.5 => MULTI, HSET h f 1.5, HPEXPIREAT h 2000000010000 FIELDS 1 f, EXEC
+        HINCRBYFLOAT h g 0.5 => HSET h g 2.5
+        HPERSIST h FIELDS 1 f
+        HGETEX h EX 1 FIELDS 1 f => HPEXPIREAT h 2000000001000 FIELDS 1 f
+        HGETEX h PERSIST FIELDS 1 f => HPERSIST h FIELDS 1 f
+        HGETEX h EXAT 1 FIELDS 1 f => HDEL h f
+        HGETDEL h FIELDS 2 g none => HDEL h g none
+        HSETEX h EX 1 FIELDS 1 a 1 => MULTI, HSET h a 1, HPEXPIREAT h 2000000001000 FIELDS 1 a, EXEC
+        HSETEX h KEEPTTL FIELDS 2 a 2 b 3 => MULTI, HSET h a 2 b 3, HPEXPIREAT h 2000000001000 FIELDS 1 a, EXEC
+        HSETEX h FIELDS 1 a 3 => HSET h a 3
+        HSETEX h FNX FIELDS 1 a 3 => -
+        HSETEX h EXAT 1 FIELDS 1 a 3 => HDEL h a
+        HPEXPIRE h 0 FIELDS 2 i b => HDEL h i b
+        SADD s a b
+        SEXPIRE s 10 MEMBERS 1 a => SPEXPIREAT s 2000000010000 MEMBERS 1 a
+        SPEXPIREAT s 1 MEMBERS 1 a => SREM s a
+        ZADD z 1 a
+        ZEXPIREAT z 2000000001 MEMBERS 1 a => ZPEXPIREAT z 2000000001000 MEMBERS 1 a
+        ",
+    );
+}
+
+#[test]
+fn streams() {
+    check(
+        "
+        XADD s * f v => XADD s 2000000000000-0 f v
+        XADD s * f v => XADD s 2000000000000-1 f v
+        XADD none NOMKSTREAM * f v => -
+        XADD s MAXLEN ~ 5 * f v => XADD s 2000000000000-2 f v
+        XADD s MAXLEN 2 * f v => XADD s MAXLEN = 2 2000000000000-3 f v
+        XTRIM s MINID 2000000000000-3 => XTRIM s MAXLEN = 1
+        XTRIM s MAXLEN 1 => -
+        XGROUP CREATE s g 0
+        XREADGROUP GROUP g c STREAMS s > => MULTI, XGROUP CREATECONSUMER s g c, XCLAIM s g c 0 2000000000000-3 TIME 2000000000000 RETRYCOUNT 1 FORCE JUSTID LASTID 2000000000000-3, XGROUP SETID s g 2000000000000-3 ENTRIESREAD 4, EXEC
+        XREADGROUP GROUP g c STREAMS s > => -
+        XREADGROUP GROUP g c STREAMS s 0 => XCLAIM s g c 0 2000000000000-3 TIME 2000000000000 RETRYCOUNT 2 FORCE JUSTID LASTID 2000000000000-3
+        XCLAIM s g d 0 2000000000000-3 => MULTI, XGROUP CREATECONSUMER s g d, XCLAIM s g d 0 2000000000000-3 TIME 2000000000000 RETRYCOUNT 3 FORCE JUSTID LASTID 2000000000000-3, EXEC
+        XAUTOCLAIM s g c 0 0 JUSTID => XCLAIM s g c 0 2000000000000-3 TIME 2000000000000 RETRYCOUNT 3 FORCE JUSTID LASTID 2000000000000-3
+        XDEL s 2000000000000-3
+        XAUTOCLAIM s g c 0 0 => XACK s g 2000000000000-3
+        XADD s 3000000000000-* f v => XADD s 3000000000000-0 f v
+        XREADGROUP GROUP g c NOACK STREAMS s > => XGROUP SETID s g 3000000000000-0 ENTRIESREAD 5
+        XACK s g 1-1 => -
+        XGROUP DELCONSUMER s g d
+        XGROUP SETID s g 0
+        XGROUP DESTROY s g
+        XSETID s 4000000000000-0
+        ",
+    );
+}
+
+#[test]
+fn transactions_and_scripts_are_one_record() {
+    check(
+        "
+        MULTI => -
+        SET a 1 => -
+        GET a => -
+        EXPIRE a 10 => -
+        EXEC => MULTI, SET a 1, PEXPIREAT a 2000000010000, EXEC
+        MULTI => -
+        GET a => -
+        INCR a => -
+        EXEC => INCR a
+        MULTI => -
+        SELECT 2 => -
+        SET a 1 => -
+        SELECT 0 => -
+        SET b 2 => -
+        EXEC => MULTI, SELECT 2, SET a 1, SELECT 0, SET b 2, EXEC
+        MULTI => -
+        GET a => -
+        EXEC => -
+        EVAL return(redis.call('GET','a')) 0 => -
+        EVAL redis.call('SET','x',1)redis.call('SADD','y',2)return(redis.call('SPOP','y')) 0 => MULTI, SET x 1, SADD y 2, SREM y 2, EXEC
+        EVAL return(redis.call('INCR',KEYS[1])) 1 x => INCR x
+        FUNCTION FLUSH => -
+        ",
+    );
+}
+
+#[test]
+fn what_expires_is_deleted() {
+    let mut server = Server::new();
+    server.run("SET k v PX 10");
+    server.run("SET l v PX 10");
+    server.run("SELECT 2");
+    server.run("SET m v PX 10");
+    server.run("SELECT 0");
+    server.run("HSET h f 1 g 2");
+    server.run("HPEXPIRE h 10 FIELDS 1 f");
+    server.run("SADD s a b");
+    server.run("SPEXPIRE s 10 MEMBERS 2 a b");
+    server.now_ms += 11;
+    // On access, also by what only reads, before what the command itself does.
+    assert_eq!(server.run("GET k"), "DEL k");
+    assert_eq!(server.run("APPEND l w"), "MULTI, DEL l, APPEND l w, EXEC");
+    assert_eq!(server.run("HLEN h"), "HDEL h f");
+    // And ahead of it.
+    let mut expired: Vec<String> = server.expire(1_000).lines().map(str::to_owned).collect();
+    expired.sort();
+    assert_eq!(expired, ["DEL s", "MULTI, SELECT 2, DEL m, SELECT 0, EXEC"]);
+}
+
+#[test]
+fn what_is_evicted_is_deleted() {
+    let mut server = Server::new();
+    for number in 0..50 {
+        server.run(&format!("SET key:{number} {}", "v".repeat(100)));
+    }
+    let pairs: [(&[u8], &[u8]); 2] = [(b"maxmemory-policy", b"allkeys-random"), (b"maxmemory", b"1")];
+    server.engine.set_config(&pairs, tenon_engine::config::Caller::Local).expect("the settings are right");
+    server.engine.make_room(&mut server.worker);
+    let records = server.text();
+    let live = journal::state(&server.engine).len();
+    assert_eq!(records.lines().filter(|line| line.starts_with("DEL key:")).count(), 50 - live, "{records}");
+}

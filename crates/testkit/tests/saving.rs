@@ -1,0 +1,241 @@
+//! The data in a file, as processes see it: a file of Tenon's in redis-server, save points, the end of the process, and
+//! disks that fail. Knows of the file only who reads it.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tenon_client::{Resp, Value};
+use tenon_testkit::server::{Server, find_on_path};
+use tenon_testkit::target::Dialect;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn client(server: &Server) -> Resp {
+    Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), Some(PATIENCE)).expect("connected")
+}
+
+fn call(client: &mut Resp, command: &str) -> Value {
+    let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+    client.call(&words).expect("an answer")
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::Bulk(text) | Value::Simple(text) | Value::Error(text) => String::from_utf8(text).expect("it is text"),
+        other => panic!("a text was expected: {other:?}"),
+    }
+}
+
+/// A field of INFO.
+fn info(client: &mut Resp, field: &str) -> String {
+    let all = text(call(client, "INFO persistence"));
+    let found = all.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    found.unwrap_or_else(|| panic!("INFO has no {field}")).to_owned()
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn ok(client: &mut Resp, command: &str) {
+    assert_eq!(text(call(client, command)), "OK", "{command}");
+}
+
+/// Keys of every type and encoding that redis-server 7.0 knows, in two databases.
+fn fill(client: &mut Resp) {
+    for database in [0, 3] {
+        ok(client, &format!("SELECT {database}"));
+        ok(client, "SET int 12345");
+        ok(client, "SET negative -7");
+        ok(client, "SET big 9223372036854775807");
+        ok(client, &format!("SET long {}", "abc".repeat(30_000)));
+        ok(client, "SET short value");
+        ok(client, "SET due value EX 100000");
+        call(client, "SETRANGE rope 700000 end");
+        call(client, "PFADD hll a b c");
+        let each = |count: u32, what: &dyn Fn(u32) -> String| (0..count).map(what).collect::<String>();
+        call(client, "RPUSH list a b 1 -2 70000");
+        call(client, &format!("RPUSH long-list{}", each(5_000, &|at| format!(" element-of-a-list-{at}"))));
+        call(client, &format!("RPUSH plain-node {} x", "y".repeat(20_000)));
+        call(client, "HSET hash f1 v1 f2 2");
+        call(client, &format!("HSET large-hash{}", each(3_000, &|at| format!(" field{at} {at}"))));
+        call(client, "SADD ints 1 2 -70000 9223372036854775807");
+        call(client, "SADD set a b 1");
+        call(client, &format!("SADD large-set{}", each(3_000, &|at| format!(" member-{at}"))));
+        call(client, "ZADD zset 1 a -2.5 b inf c");
+        call(client, &format!("ZADD large-zset{}", each(3_000, &|at| format!(" {}.5 member-{at}", at % 70))));
+        for number in 0..300 {
+            call(client, &format!("XADD stream {number}-1 field {number} other {}", "z".repeat(100)));
+        }
+        call(client, "XDEL stream 5-1");
+        call(client, "XGROUP CREATE stream group 10");
+        call(client, "XREADGROUP GROUP group alice COUNT 5 STREAMS stream >");
+        call(client, "EXPIRE large-zset 100000");
+    }
+    ok(client, "SELECT 0");
+}
+
+#[test]
+fn redis_loads_what_tenon_saves() {
+    let Some(check) = find_on_path("redis-check-rdb") else {
+        let _ = writeln!(std::io::stderr(), "skipped: redis_loads_what_tenon_saves: redis-server is not installed");
+        return;
+    };
+    for settings in [
+        &[("enable-debug-command", "yes")][..],
+        &[("enable-debug-command", "yes"), ("rdbcompression", "no"), ("rdbchecksum", "no")],
+        &[("enable-debug-command", "yes"), ("maxmemory-policy", "allkeys-lfu"), ("rdb-save-incremental-fsync", "no")],
+        &[("enable-debug-command", "yes"), ("maxmemory-policy", "volatile-lru"), ("shards", "16")],
+    ] {
+        let tenon = Server::tenon(settings).expect("tenon starts");
+        let mut ours = client(&tenon);
+        fill(&mut ours);
+        let library = b"#!lua name=lib\nredis.register_function('answer', function() return 42 end)";
+        assert_eq!(text(ours.call(&[b"FUNCTION", b"LOAD", library]).expect("an answer")), "lib");
+        ok(&mut ours, "SAVE");
+        let checked = Command::new(&check).arg(tenon.folder().join("dump.rdb")).output().expect("it runs");
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+        let folder = tenon.folder().to_str().expect("it is text");
+        let redis = Server::redis(&[("dir", folder)]).expect("redis-server starts");
+        let mut theirs = client(&redis);
+        assert_eq!(text(call(&mut theirs, "FCALL answer 0").to_text()), "42");
+        for database in [0, 3] {
+            ok(&mut ours, &format!("SELECT {database}"));
+            ok(&mut theirs, &format!("SELECT {database}"));
+            assert_eq!(call(&mut ours, "DBSIZE"), call(&mut theirs, "DBSIZE"));
+            for key in ["due", "large-zset"] {
+                let command = format!("PEXPIRETIME {key}");
+                assert_eq!(call(&mut ours, &command), call(&mut theirs, &command));
+            }
+            let group = "XINFO GROUPS stream";
+            assert_eq!(call(&mut ours, group), call(&mut theirs, group));
+        }
+        assert_eq!(text(call(&mut ours, "DEBUG DIGEST")), text(call(&mut theirs, "DEBUG DIGEST")));
+    }
+}
+
+/// What a reply is as a text.
+trait ToText {
+    fn to_text(self) -> Value;
+}
+
+impl ToText for Value {
+    fn to_text(self) -> Value {
+        match self {
+            Value::Int(int) => Value::Bulk(int.to_string().into_bytes()),
+            other => other,
+        }
+    }
+}
+
+fn temporary_files(folder: &Path) -> usize {
+    let names = fs::read_dir(folder).expect("it is there").map(|entry| entry.expect("it is there").file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("temp-")).count()
+}
+
+#[test]
+fn a_save_in_the_background_and_what_is_said_of_it() {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let mut client = client(&server);
+    assert_eq!(info(&mut client, "rdb_saves"), "0");
+    fill(&mut client);
+    assert_ne!(info(&mut client, "rdb_changes_since_last_save"), "0");
+    assert_eq!(text(call(&mut client, "BGSAVE SCHEDULE")), "Background saving started");
+    wait_until("the end of the save", || info(&mut client, "rdb_bgsave_in_progress") == "0");
+    assert_eq!(info(&mut client, "rdb_changes_since_last_save"), "0");
+    assert_eq!(
+        (info(&mut client, "rdb_saves"), info(&mut client, "rdb_last_bgsave_status")),
+        ("1".into(), "ok".into())
+    );
+    assert_eq!(call(&mut client, "LASTSAVE").to_text(), Value::Bulk(info(&mut client, "rdb_last_save_time").into()));
+    assert!(server.folder().join("dump.rdb").is_file());
+    assert_eq!(temporary_files(server.folder()), 0);
+    // Within MULTI it begins afterwards.
+    ok(&mut client, "MULTI");
+    call(&mut client, "SET after 1");
+    call(&mut client, "BGSAVE");
+    let Value::Array(replies) = call(&mut client, "EXEC") else { panic!("EXEC answers each command") };
+    assert_eq!(text(replies[1].clone()), "Background saving scheduled");
+    wait_until("the scheduled save", || {
+        info(&mut client, "rdb_saves") == "2" && info(&mut client, "rdb_bgsave_in_progress") == "0"
+    });
+    assert_eq!(info(&mut client, "rdb_changes_since_last_save"), "0");
+}
+
+#[test]
+fn save_points_save() {
+    let server = Server::tenon(&[("save", "3600 1000 1 2")]).expect("tenon starts");
+    let mut client = client(&server);
+    ok(&mut client, "SET a 1");
+    ok(&mut client, "SET b 1");
+    wait_until("the file", || server.folder().join("dump.rdb").is_file());
+    wait_until("the end of the save", || info(&mut client, "rdb_changes_since_last_save") == "0");
+}
+
+#[test]
+fn the_end_saves_where_that_is_wanted() {
+    type End = fn(&Server, &mut Resp);
+    let shutdown: End = |_, client| _ = client.call(&[b"SHUTDOWN"]);
+    let shutdown_save: End = |_, client| _ = client.call(&[b"SHUTDOWN", b"SAVE"]);
+    let shutdown_nosave: End = |_, client| _ = client.call(&[b"SHUTDOWN", b"NOSAVE"]);
+    let sigterm: End = |server, _| {
+        let pid = server.pid().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    };
+    let points: &[(&str, &str)] = &[("save", "3600 1")];
+    let on_exit: &[(&str, &str)] = &[("save-on-exit", "yes")];
+    for (settings, end, is_saved) in [
+        (&[][..], shutdown, false),
+        (&[], shutdown_save, true),
+        (&[], sigterm, false),
+        (points, shutdown, true),
+        (points, shutdown_nosave, false),
+        (points, sigterm, true),
+        (on_exit, shutdown, true),
+        (on_exit, sigterm, true),
+    ] {
+        let mut server = Server::tenon(settings).expect("tenon starts");
+        let mut client = client(&server);
+        ok(&mut client, "SET key value");
+        end(&server, &mut client);
+        let status = server.wait_for_end(PATIENCE).expect("it ends");
+        assert!(status.success(), "{}", server.log());
+        assert_eq!(server.folder().join("dump.rdb").is_file(), is_saved, "{settings:?}: {}", server.log());
+    }
+}
+
+#[test]
+fn a_directory_that_is_gone_fails_saves_and_nothing_else() {
+    let server = Server::tenon(&[("save", "3600 1"), ("enable-protected-configs", "yes")]).expect("tenon starts");
+    let mut client = client(&server);
+    ok(&mut client, "SET key value");
+    let gone = server.folder().join("gone");
+    fs::create_dir(&gone).expect("a directory");
+    ok(&mut client, &format!("CONFIG SET dir {}", gone.display()));
+    fs::remove_dir(&gone).expect("it was empty");
+    assert_eq!(call(&mut client, "SAVE"), Value::Error(b"ERR".to_vec()));
+    ok(&mut client, "SET key value");
+    assert_eq!(text(call(&mut client, "BGSAVE")), "Background saving started");
+    wait_until("the failure", || info(&mut client, "rdb_last_bgsave_status") == "err");
+    let refused = text(call(&mut client, "SET key other"));
+    assert!(refused.starts_with("MISCONF Redis is configured to save RDB snapshots, but"), "{refused}");
+    assert_eq!(text(call(&mut client, "GET key")), "value");
+    // It would lose what cannot be saved.
+    let refused = text(call(&mut client, "SHUTDOWN"));
+    assert_eq!(refused, "ERR Errors trying to SHUTDOWN. Check logs.");
+    ok(&mut client, "CONFIG SET stop-writes-on-bgsave-error no");
+    ok(&mut client, "SET key other");
+    ok(&mut client, "CONFIG SET stop-writes-on-bgsave-error yes");
+    fs::create_dir(&gone).expect("a directory");
+    assert_eq!(text(call(&mut client, "BGSAVE")), "Background saving started");
+    wait_until("a save that goes well", || info(&mut client, "rdb_last_bgsave_status") == "ok");
+    ok(&mut client, "SET key other");
+    assert!(gone.join("dump.rdb").is_file());
+    assert_eq!(temporary_files(&gone), 0);
+}

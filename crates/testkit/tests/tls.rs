@@ -1,0 +1,108 @@
+//! TLS as clients see it: Redis's settings, redis-cli, certificates that change while the server runs.
+#![allow(missing_docs)]
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tenon_client::{Resp, Value};
+use tenon_testkit::server::{Server, find_on_path};
+use tenon_testkit::target::Dialect;
+
+fn file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tls").join(name);
+    path.canonicalize().expect("it is there").display().to_string()
+}
+
+fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [base, more].concat()
+}
+
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+/// What a program says when it is told this; without the program the test says that it left that out.
+fn told(program: &str, args: &[&str], input: &str) -> Option<String> {
+    let Some(path) = find_on_path(program) else {
+        assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{program} is not installed");
+        let _ = writeln!(std::io::stderr(), "skipped: {program} is not installed");
+        return None;
+    };
+    let mut command = Command::new(path);
+    let mut child = command
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    child.stdin.take().expect("its input").write_all(input.as_bytes()).expect("it listens");
+    let output = child.wait_with_output().expect("it ends");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+}
+
+fn config_set(server: &Server, name: &str, value: &str) -> Value {
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let mut resp = Resp::connect_to(address, Some(Duration::from_secs(20))).expect("the server listens");
+    resp.call(&[b"CONFIG", b"SET", name.as_bytes(), value.as_bytes()]).expect("a reply")
+}
+
+#[test]
+fn clients_of_redis_come_in_with_a_certificate() {
+    let port = free_port();
+    let (cert, key, ca) = (file("server.pem"), file("server.key.pem"), file("ca.pem"));
+    let settings = [("tls-port", &*port), ("tls-cert-file", &cert), ("tls-key-file", &key), ("tls-ca-cert-file", &ca)];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let (own_cert, own_key) = (file("client.pem"), file("client.key.pem"));
+    let base = ["--tls", "-h", "localhost", "-p", &port, "--cacert", &ca];
+    let with_own = with(&base, &["--cert", &own_cert, "--key", &own_key, "SET", "k", "v"]);
+    let Some(answer) = told("redis-cli", &with_own, "") else { return };
+    assert_eq!(answer, "OK\n");
+    // Without one nobody is served, unless the setting changes while the server runs.
+    let answer = told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there");
+    assert!(!answer.contains('v') || answer.contains("rror"), "{answer}");
+    for (clients, expected) in [("optional", "v\n"), ("no", "v\n")] {
+        assert_eq!(config_set(&server, "tls-auth-clients", clients), Value::Simple(b"OK".to_vec()));
+        assert_eq!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there"), expected);
+    }
+    // What cannot be used changes nothing.
+    for (name, value) in [("tls-cert-file", "/nowhere"), ("tls-key-file", &*own_key), ("tls-protocols", "TLSv1.1")] {
+        let Value::Error(error) = config_set(&server, name, value) else { panic!("{name} {value} is taken") };
+        let error = String::from_utf8_lossy(&error).into_owned();
+        assert!(error.ends_with("Unable to update TLS configuration. Check server logs."), "{error}");
+    }
+    assert_eq!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there"), "v\n");
+    assert_eq!(config_set(&server, "tls-port", "0"), Value::Simple(b"OK".to_vec()));
+    assert!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there").contains("Could not connect"));
+}
+
+#[test]
+fn a_port_without_a_certificate_stops_the_start() {
+    let cert = file("server.pem");
+    for settings in [
+        vec![("tls-port", "0"), ("memcached-tls-port", "20590")],
+        vec![("memcached-tls-port", "20590"), ("tls-cert-file", &*cert), ("tls-auth-clients", "no")],
+        vec![("memcached-tls-port", "20590"), ("tls-cert-file", "/nowhere"), ("tls-auth-clients", "no")],
+    ] {
+        let error = Server::tenon(&settings).expect_err("it cannot start").to_string();
+        assert!(error.contains("tls-cert-file") || error.contains("Failed to load"), "{error}");
+    }
+}
+
+#[test]
+fn memcached_is_spoken_too() {
+    let port = free_port();
+    let (cert, key) = (file("server.pem"), file("server.key.pem"));
+    let settings =
+        [("memcached-tls-port", &*port), ("tls-cert-file", &cert), ("tls-key-file", &key), ("tls-auth-clients", "no")];
+    let _server = Server::tenon(&settings).expect("tenon starts");
+    let (address, ca) = (format!("localhost:{port}"), file("ca.pem"));
+    for version in ["-tls1_2", "-tls1_3"] {
+        let args =
+            ["s_client", "-connect", &address, "-CAfile", &ca, "-verify_return_error", "-quiet", "-ign_eof", version];
+        let Some(said) = told("openssl", &args, "set k 0 0 2\r\nhi\r\nget k\r\nquit\r\n") else { return };
+        assert!(said.contains("STORED\r\nVALUE k 0 2\r\nhi\r\nEND\r\n"), "{said}");
+    }
+}
