@@ -176,16 +176,9 @@ fn errors_name_the_line_and_the_nearest_name() {
         "client-output-buffer-limit normal 0 0",
         "t.conf:1: client-output-buffer-limit 'normal 0 0': Wrong number of arguments in buffer limit configuration.",
     );
-    check(
-        "save 900 1",
-        "t.conf:1: save '900 1': not supported yet: Tenon keeps its data in memory alone; say save \"\"",
-    );
-    check(
-        "appendonly yes",
-        "t.conf:1: appendonly 'yes': not supported yet: Tenon has no append-only file; say appendonly no",
-    );
+    check("activedefrag yes", "t.conf:1: activedefrag 'yes': not supported yet: Tenon has no active defragmentation");
     check("replicaof host 1", "t.conf:1: replicaof 'host 1': not supported yet: Tenon has no replication");
-    check("tls-port 6380", "t.conf:1: tls-port '6380': not supported yet: Tenon has no TLS");
+    check("tls-cluster yes", "t.conf:1: tls-cluster 'yes': not supported yet: Tenon has no cluster mode");
     check("user", "t.conf:1: user: wrong number of arguments");
     check("dir /nonexistent", "t.conf:1: dir '/nonexistent': No such file or directory");
     check("shards 1000", "t.conf:1: shards '1000': argument must be a power of two between 1 and 65536");
@@ -371,10 +364,13 @@ fn config_set_is_all_or_nothing() {
     );
     check(&[("maxclients", "0")], failed("maxclients", "argument must be between 1 and 4294967295 inclusive"));
     check(
-        &[("hz", "11"), ("appendonly", "yes")],
-        failed("appendonly", "not supported yet: Tenon has no append-only file; say appendonly no"),
+        &[("hz", "11"), ("activedefrag", "yes")],
+        failed("activedefrag", "not supported yet: Tenon has no active defragmentation"),
     );
-    check(&[("hz", "11"), ("tls-port", "1")], failed("tls-port", "not supported yet: Tenon has no TLS"));
+    check(
+        &[("hz", "11"), ("tls-cluster", "yes")],
+        failed("tls-cluster", "not supported yet: Tenon has no cluster mode"),
+    );
     let binary = config.set(&[(b"requirepass", b"\xff")], Caller::Local).unwrap_err();
     assert_eq!(binary.to_string(), failed("requirepass", "argument must be UTF-8"));
 }

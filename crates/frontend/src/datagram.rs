@@ -27,6 +27,7 @@ const DATAGRAM_MAX: usize = 1400;
 /// Bytes of an answer that one frame has.
 const PAYLOAD_MAX: usize = DATAGRAM_MAX - HEADER;
 
+const COMPLAINT: &[u8] = b"ERROR\r\n";
 const TOO_LARGE: &[u8] = b"SERVER_ERROR response too large for UDP\r\n";
 const SEVERAL: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
 
@@ -60,9 +61,15 @@ pub fn on_datagram(
             out.tail().extend_from_slice(TOO_LARGE);
         }
     }
-    if out.contiguous() != Some(b"ERROR\r\n") {
+    if !is_complaint(&out) {
         send_frames([header[0], header[1]], &mut out, send);
     }
+}
+
+/// Whether an answer says of each line that it is no request: two servers could tell each other so for ever.
+fn is_complaint(out: &OutBuf) -> bool {
+    let lines = |bytes: &[u8]| bytes.chunks(COMPLAINT.len()).all(|line| line == COMPLAINT);
+    out.contiguous().is_some_and(|bytes| !bytes.is_empty() && lines(bytes))
 }
 
 /// Bytes of an answer together with the headers of its frames.

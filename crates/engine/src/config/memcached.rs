@@ -458,7 +458,10 @@ mod tests {
             settings("-c 4096 -t 8 -I 5m -b 512"),
             "maxclients 4096, workers 8, max-value-size 5242880, tcp-backlog 512"
         );
-        assert_eq!(settings("-M -U 0 -B auto -o idle_timeout=30,modern"), "maxmemory-policy noeviction, timeout 30");
+        assert_eq!(
+            settings("-M -U 0 -B auto -o idle_timeout=30,modern"),
+            "maxmemory-policy noeviction, memcached-udp-port 0, timeout 30, memcached-protocol auto"
+        );
         assert_eq!(
             settings("-s /run/m.sock -a 0770"),
             "memcached-unixsocket /run/m.sock, memcached-port 0, unixsocketperm 0770"

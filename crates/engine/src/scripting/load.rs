@@ -56,6 +56,9 @@ pub enum OnExisting {
     Replace,
 }
 
+/// A library, and what it registers where it was loaded.
+type Loaded = (Arc<Library>, Vec<(FunctionInfo, Script)>);
+
 impl Engine {
     /// Brings a worker's states up to the libraries that the server knows.
     pub(crate) fn follow_libraries(&self, interpreters: &mut Interpreters) -> Result<(), CmdError> {
@@ -113,7 +116,7 @@ impl Engine {
         code: &[u8],
         shelf: &Shelf,
         on_existing: OnExisting,
-    ) -> Result<(Arc<Library>, Vec<(FunctionInfo, Script)>), CmdError> {
+    ) -> Result<Loaded, CmdError> {
         let text = |text: Vec<u8>| CmdError::new(String::from_utf8_lossy(&text).into_owned());
         let head = LibraryHead::parse(code).map_err(text)?;
         if on_existing == OnExisting::Refuse && shelf.has(&head.name) {

@@ -192,7 +192,7 @@ fn lengths_that_lie_are_found_out_before_anything_is_read() {
     const HUGE: &[u8] = b"\x81\x00\x00\x0f\xff\xff\xff\xff\xff";
     for form in [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 25] {
         let mut file = File::begin("REDIS0012");
-        file.entry(form, b"k", &[&HUGE[..], HUGE, HUGE].concat());
+        file.entry(form, b"k", &[HUGE, HUGE, HUGE].concat());
         let bytes = file.end();
         for total in [None, Some(bytes.len() as u64)] {
             assert!(read_from(&bytes[..], total, OnModule::Refuse).is_err(), "form {form}");
