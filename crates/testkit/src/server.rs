@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use tenon_client::{Address, Memcache, Resp};
+use tenon_client::{Address, Memcache, Resp, Value};
 
 /// How long a server may take until it answers.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -160,9 +160,11 @@ impl Server {
 
     fn answers(&self) -> bool {
         let timeout = Some(Duration::from_secs(1));
-        // Any reply will do, an error too: the server may want a password first.
+        // Any reply will do, an error too, as the server may want a password first; but for one that says that it loads.
         let resp = self.resp.as_ref().is_none_or(|address| {
-            Resp::connect_to(address, timeout).and_then(|mut resp| resp.call(&[b"PING"])).is_ok()
+            let answer = Resp::connect_to(address, timeout).and_then(|mut resp| resp.call(&[b"PING"]));
+            let is_loading = |answer: &Value| matches!(answer, Value::Error(error) if error.starts_with(b"LOADING"));
+            answer.is_ok_and(|answer| !is_loading(&answer))
         });
         resp && self.memcache.as_ref().is_none_or(|address| {
             Memcache::connect_to(address, timeout).and_then(|mut memcache| memcache.exchange(b"version")).is_ok()

@@ -38,17 +38,17 @@ impl Choice for LogLevel {
 /// When what was logged is synced to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fsync {
-    /// Before a reply is sent.
-    Always,
     /// Every second.
     EverySecond,
+    /// Before a reply is sent.
+    Always,
     /// Whenever the system likes.
     No,
 }
 
 impl Choice for Fsync {
-    const NAMES: &'static [&'static str] = &["always", "everysec", "no"];
-    const ALL: &'static [Self] = &[Self::Always, Self::EverySecond, Self::No];
+    const NAMES: &'static [&'static str] = &["everysec", "always", "no"];
+    const ALL: &'static [Self] = &[Self::EverySecond, Self::Always, Self::No];
 }
 
 /// Which of memcached's protocols its clients may speak.
