@@ -3,7 +3,7 @@
 
 use super::running::OpenLog;
 use crate::engine::Engine;
-use crate::snapshot::{Begun, SnapshotOptions};
+use crate::snapshot::{Begun, SnapshotOptions, yield_to_workers};
 use crate::worker::Worker;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -186,6 +186,7 @@ impl Engine {
             return Err("the server ends".to_owned());
         };
         append_only.log().set_snapshotting(true);
+        yield_to_workers();
         let written = self.write_base(&rewrite, begun);
         append_only.log().set_snapshotting(false);
         match written {

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::errand::{Finish, Work};
 use crate::errors::CmdError;
 use crate::pause::PauseMode;
-use crate::snapshot::{Begun, SnapshotOptions};
+use crate::snapshot::{Begun, SnapshotOptions, yield_to_workers};
 use crate::worker::Worker;
 use std::io;
 use std::path::Path;
@@ -199,7 +199,10 @@ impl Engine {
             Some(engine) => {
                 let started = Started { engine, begun: Some(begun) };
                 let thread = std::thread::Builder::new().name("save".to_owned());
-                if let Err(error) = thread.spawn(move || started.write()) {
+                if let Err(error) = thread.spawn(move || {
+                    yield_to_workers();
+                    started.write()
+                }) {
                     tracing::error!("no thread could be started for saving: {error}");
                     self.follow_saving();
                 }
@@ -234,6 +237,7 @@ impl Engine {
             let begun = engine.begin_save(&mut engine.worker(engine.workers()), Kind::Background);
             engine.saving.starting.store(false, Ordering::Release);
             if let Ok(begun) = begun {
+                yield_to_workers();
                 let _logged = engine.write_save(begun);
             }
         };

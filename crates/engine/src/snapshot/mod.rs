@@ -13,10 +13,12 @@
 
 mod begin;
 mod hand_over;
+mod priority;
 mod scanner;
 mod shared;
 
 pub use begin::{Begun, SnapshotOptions, Snapshots};
 pub(crate) use hand_over::CHANGES;
+pub(crate) use priority::yield_to_workers;
 pub use scanner::Report;
 pub use shared::{Progress, Snapshot};
