@@ -14,7 +14,7 @@ pub struct Options {
     #[arg(long)]
     pub quick: bool,
 
-    /// Measure a server that runs already: redis://HOST[:PORT], memcache://..., memcache-meta://..., memcache-binary://...,
+    /// Measure a server that runs already: redis://HOST:PORT, memcache://..., memcache-meta://..., memcache-binary://...,
     /// unix:///PATH. The bench writes its keys into it. May be given several times
     #[arg(long, value_name = "URL")]
     pub target: Vec<Target>,
