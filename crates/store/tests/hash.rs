@@ -125,8 +125,9 @@ fn behaves_like_a_map() {
 
 #[test]
 fn long_runs_are_packed_as_long_as_they_may_be() {
-    let range = if cfg!(miri) { 80 } else { 250 };
-    assert!(play(3, range, 60, LIMITS) > PACKED_INLINE_MAX);
+    let (range, value_max) = if cfg!(miri) { (20, 500) } else { (250, 60) };
+    let limits = HashLimits { bytes: value_max as usize, ..LIMITS };
+    assert!(play(3, range, value_max, limits) > PACKED_INLINE_MAX);
 }
 
 #[test]

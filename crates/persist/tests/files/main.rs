@@ -104,6 +104,20 @@ fn a_file_without_checksum_is_read_whatever_it_holds_without_harm() {
 }
 
 #[test]
+fn a_length_beyond_any_file_is_an_early_end() {
+    for len in [u64::MAX, u64::MAX - 8, 1 << 63, 1 << 40] {
+        for before in [&[][..], &[0xC3], &[0xC3, 1]] {
+            let mut file = File::begin("REDIS0012");
+            file.raw(&[0]).raw(before).raw(&[0x81]).raw(&len.to_be_bytes());
+            for total in [None, Some(file.bytes().len() as u64)] {
+                let error = read_from(file.bytes(), total, OnModule::Refuse).unwrap_err();
+                assert!(matches!(error.cause, Cause::Truncated), "{len} behind {before:?}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_first_versions_end_without_checksum() {
     for version in 1..=12 {
         let mut file = File::begin(&format!("REDIS{version:04}"));

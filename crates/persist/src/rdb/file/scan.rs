@@ -50,7 +50,7 @@ impl<'a> Scan<'a> {
 
     /// The next `len` bytes.
     pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], Stop> {
-        let end = self.at as u64 + len as u64;
+        let end = (self.at as u64).saturating_add(len as u64);
         match self.bytes.get(self.at..self.at.wrapping_add(len)) {
             Some(taken) => {
                 self.at += len;
