@@ -3,14 +3,14 @@
 
 use super::running::OpenLog;
 use crate::engine::Engine;
+use crate::saving::{Synced, Syncing};
 use crate::snapshot::{Begun, SnapshotOptions, yield_to_workers};
 use crate::worker::Worker;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tenon_journal::files::File;
 use tenon_persist::aof::growth::{Growth, Restraint};
 use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{AppendOnly, Rewrite};
@@ -21,8 +21,6 @@ use tenon_wire::rdb::Compression;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// After a failed one, a rewrite that the log needs is tried again so much later.
 const RETRY: Duration = Duration::from_secs(1);
-/// Bytes after which a base is synced while it is written.
-const SYNC_BYTES: u64 = 4 << 20;
 
 /// The rewrites of this process.
 #[derive(Debug, Default)]
@@ -206,10 +204,8 @@ impl Engine {
                 return Err(error);
             }
         };
-        let syncs = self.config.aof_rewrite_incremental_fsync();
-        let out =
-            BaseFile { file: Arc::clone(&file), unsynced: 0, sync_bytes: if syncs { SYNC_BYTES } else { u64::MAX } };
-        begun.write_to(self, out)?;
+        let syncing = Syncing::incremental_if(self.config.aof_rewrite_incremental_fsync());
+        begun.write_to(self, Synced::new(Arc::clone(&file), syncing))?;
         file.sync()
     }
 
@@ -268,28 +264,5 @@ impl Engine {
         }
         // Whether it panicked was logged by its thread.
         let _ = thread.join();
-    }
-}
-
-/// A base while it is written.
-struct BaseFile {
-    file: Arc<dyn File>,
-    unsynced: u64,
-    sync_bytes: u64,
-}
-
-impl Write for BaseFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let len = self.file.write(&[io::IoSlice::new(bytes)])?;
-        self.unsynced += len as u64;
-        if self.unsynced >= self.sync_bytes {
-            self.unsynced = 0;
-            self.file.sync()?;
-        }
-        Ok(len)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The log that is open: who has it, its settings, and its figures. Knows no command.
 
 use super::hooks::LogHooks;
-use super::rewrite::Rewrites;
+use super::rewrite::{Rewrites, empty_base};
 use crate::config::{Access, Fsync};
 use crate::engine::Engine;
 use crate::journal::Journal;
@@ -14,6 +14,7 @@ use tenon_journal::files::fault::Plan;
 use tenon_journal::files::{Disk, Faulty, Files};
 use tenon_journal::{Policy, Settings};
 use tenon_persist::aof::append_only::Statistics;
+use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{AppendOnly, Directory, Names, OpenError};
 
 /// The command that chooses database 0.
@@ -140,9 +141,9 @@ impl Engine {
     /// # Errors
     /// When its files cannot be made or opened.
     pub fn open_aof(&self, directory: Directory) -> Result<(), OpenError> {
-        let empty = super::rewrite::empty_base();
+        let empty = empty_base();
         let is_gone_on_with = !directory.is_empty();
-        let append_only = directory.append(empty_base_of(&empty), &self.log_settings(), self.hooks())?;
+        let append_only = directory.append((BaseFormat::Rdb, &empty), &self.log_settings(), self.hooks())?;
         if is_gone_on_with {
             // Records begin in database 0. Redis leaves its log in whichever it has written to last.
             append_only.log().append(SELECT_FIRST);
@@ -198,8 +199,4 @@ impl Engine {
             files,
         }
     }
-}
-
-fn empty_base_of(bytes: &[u8]) -> (tenon_persist::aof::names::BaseFormat, &[u8]) {
-    (tenon_persist::aof::names::BaseFormat::Rdb, bytes)
 }

@@ -1,29 +1,16 @@
 //! A file that takes another one's place when it is whole, and leaves nothing behind when it does not become so. Knows not
 //! what is in it.
 
+use super::synced::{Synced, Syncing};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-/// Bytes after which what was written is brought to the disk, so that the last step has little to do.
-const SYNC_EVERY: u64 = 4 << 20;
-
-/// Whether a file is brought to the disk in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Syncing {
-    /// At the end only.
-    AtEnd,
-    /// Every few MiB.
-    Incremental,
-}
+use std::sync::Arc;
 
 /// A file under a name of its own.
 pub(super) struct Temporary {
-    file: File,
+    out: Synced<File>,
     path: PathBuf,
-    syncing: Syncing,
-    /// Bytes since it was last brought to the disk.
-    unsynced: u64,
     is_published: bool,
 }
 
@@ -32,13 +19,13 @@ impl Temporary {
     pub(super) fn create(directory: &Path, name: &str, syncing: Syncing) -> io::Result<Temporary> {
         let path = directory.join(name);
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        Ok(Temporary { file, path, syncing, unsynced: 0, is_published: false })
+        Ok(Temporary { out: Synced::new(Arc::new(file), syncing), path, is_published: false })
     }
 
     /// Brings it to the disk and puts it in the place of the file `name` of its directory: a crash at any moment leaves the
     /// old one or the new one.
     pub(super) fn publish(mut self, name: &str) -> io::Result<()> {
-        self.file.sync_all()?;
+        self.out.file().sync_all()?;
         let directory = self.path.parent().expect("it lies in a directory").to_owned();
         fs::rename(&self.path, directory.join(name))?;
         self.is_published = true;
@@ -48,17 +35,11 @@ impl Temporary {
 
 impl Write for Temporary {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.unsynced += written as u64;
-        if self.syncing == Syncing::Incremental && self.unsynced >= SYNC_EVERY {
-            self.file.sync_data()?;
-            self.unsynced = 0;
-        }
-        Ok(written)
+        self.out.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.out.flush()
     }
 }
 

@@ -3,6 +3,8 @@
 mod file;
 mod run;
 mod state;
+mod synced;
 
 pub use run::{Ending, OnFailure, Refusal};
 pub use state::{Facts, Saving};
+pub(crate) use synced::{Synced, Syncing};

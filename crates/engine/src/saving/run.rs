@@ -3,8 +3,9 @@
 //! The moment of a save is taken by the worker that begins it. A thread of its own writes the file, so that clients go on;
 //! who waits in the foreground is a client, which gets its reply then, never a worker.
 
-use super::file::{Syncing, Temporary};
+use super::file::Temporary;
 use super::state::{Kind, Outcome};
+use super::synced::Syncing;
 use crate::clients::Message;
 use crate::context::SessionCx;
 use crate::engine::Engine;
@@ -155,7 +156,7 @@ impl Engine {
     fn write_save_file(&self, begun: Begun) -> io::Result<u64> {
         let directory = self.config.dir();
         let directory = Path::new(&*directory);
-        let syncing = if self.config.rdb_save_incremental_fsync() { Syncing::Incremental } else { Syncing::AtEnd };
+        let syncing = Syncing::incremental_if(self.config.rdb_save_incremental_fsync());
         let name = format!("temp-{}.rdb", std::process::id());
         let file = match Temporary::create(directory, &name, syncing) {
             Ok(file) => file,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-use tenon_client::{Memcache, Resp, Value};
+use tenon_client::{Memcache, Resp};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -49,13 +49,8 @@ fn start(data: &Path, settings: &[(&str, &str)]) -> Server {
     let dir = data.to_str().expect("a path of our own");
     let base = [("appendonly", "yes"), ("dir", dir), ("workers", "2")];
     let all: Vec<(&str, &str)> = base.into_iter().chain(settings.iter().copied()).collect();
-    let server = Server::tenon(&all).unwrap_or_else(|error| panic!("no start on {}: {error}", data.display()));
-    let mut resp = Resp::connect_to(server.address(Dialect::Redis).unwrap(), PATIENCE).expect("connected");
-    let loading = |reply: &Value| matches!(reply, Value::Error(error) if error.starts_with(b"LOADING"));
-    while loading(&resp.call(&[b"DBSIZE"]).expect("an answer")) {
-        thread::sleep(Duration::from_millis(1));
-    }
-    server
+    // It answers when it has loaded.
+    Server::tenon(&all).unwrap_or_else(|error| panic!("no start on {}: {error}", data.display()))
 }
 
 /// Kills the server again and again; `lasts_ms` is how long a round lasts, at least and at most, `loss` is what may be
