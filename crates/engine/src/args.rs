@@ -154,6 +154,23 @@ impl<'a> Args<'a> {
         self.big(index).map_or_else(|| self.get(index).len(), BigArg::len)
     }
 
+    /// The bytes of the whole command as the client sent them, if it wrote it as the log does: an array of bulk strings, each
+    /// number without a superfluous digit.
+    #[inline]
+    pub(crate) fn as_sent(&self) -> Option<&'a [u8]> {
+        let (first, len) = self.spans.first()?.in_input()?;
+        let start = head_before(self.input, head_before(self.input, first, b'$', len)?, b'*', self.spans.len())?;
+        let mut end = behind_line_end(self.input, first + len)?;
+        for span in &self.spans[1..] {
+            let (at, len) = span.in_input()?;
+            if head_before(self.input, at, b'$', len)? != end {
+                return None;
+            }
+            end = behind_line_end(self.input, at + len)?;
+        }
+        Some(&self.input[start..end])
+    }
+
     /// A command that stands within the arguments, from argument `first` on; `None` when there are not so many.
     pub fn inner(&self, first: usize) -> Option<Args<'a>> {
         let spans = self.spans.get(first..).filter(|spans| !spans.is_empty())?;
@@ -192,6 +209,33 @@ impl<'a> Args<'a> {
         }
         owned
     }
+}
+
+/// Where the line begins that announces `number` of something and ends before `at`, if it is there, and plainly written.
+#[inline(always)]
+fn head_before(input: &[u8], at: usize, kind: u8, number: usize) -> Option<usize> {
+    let before = input.get(..at)?;
+    let has = match number {
+        0..10 => before.last_chunk() == Some(&[kind, b'0' + number as u8, b'\r', b'\n']),
+        10..100 => {
+            let (tens, ones) = (b'0' + (number / 10) as u8, b'0' + (number % 10) as u8);
+            before.last_chunk() == Some(&[kind, tens, ones, b'\r', b'\n'])
+        }
+        _ => return long_head_before(before, kind, number),
+    };
+    has.then(|| at - if number < 10 { 4 } else { 5 })
+}
+
+fn long_head_before(before: &[u8], kind: u8, number: usize) -> Option<usize> {
+    let before = before.strip_suffix(b"\r\n")?;
+    let before = before.strip_suffix(itoa::Buffer::new().format(number).as_bytes())?;
+    before.strip_suffix(&[kind]).map(<[u8]>::len)
+}
+
+/// The position behind the end of a line at `at`, if there is one.
+#[inline(always)]
+fn behind_line_end(input: &[u8], at: usize) -> Option<usize> {
+    (input.get(at..at + 2)? == b"\r\n").then_some(at + 2)
 }
 
 impl std::fmt::Debug for Args<'_> {
@@ -259,5 +303,46 @@ mod tests {
         assert_eq!(owned.view().from(1).collect::<Vec<_>>(), [b"k", &long[..]]);
         assert_eq!(owned.view().big(2).unwrap().take().to_vec(), long);
         assert_eq!(args.try_get(3), None);
+    }
+
+    #[test]
+    fn what_was_sent_is_the_record_when_it_is_plainly_written() {
+        fn sent(input: &str, spans: &[(usize, usize)]) -> Option<String> {
+            let spans: Vec<Span> = spans.iter().map(|(start, len)| Span::bytes(*start, *len)).collect();
+            let args = Args::new(&spans, input.as_bytes(), &[], &[]);
+            args.as_sent().map(|bytes| String::from_utf8(bytes.to_vec()).expect("text"))
+        }
+        let get = "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
+        assert_eq!(sent(get, &[(8, 3), (17, 1)]).as_deref(), Some(get));
+        let within = format!("PING\r\n{get}*1\r\n");
+        assert_eq!(sent(&within, &[(14, 3), (23, 1)]).as_deref(), Some(get));
+        for (len, count) in [(10, 10), (99, 99), (100, 100), (1234, 1000)] {
+            let word = "w".repeat(len);
+            let mut input = format!("*{count}\r\n");
+            let spans: Vec<_> = (0..count)
+                .map(|_| {
+                    input += &format!("${len}\r\n");
+                    let at = input.len();
+                    input += &format!("{word}\r\n");
+                    (at, len)
+                })
+                .collect();
+            assert_eq!(sent(&input, &spans).as_deref(), Some(&*input));
+        }
+        // Redis and the decoder take these as well; a reader of the log need not.
+        for odd in [
+            "*2\r\n$03\r\nGET\r\n$1\r\nk\r\n",
+            "*02\r\n$3\r\nGET\r\n$1\r\nk\r\n",
+            "*2\r\n$3\r\nGET\r\n$01\r\nk\r\n",
+            "*2\r\n$3\r\nGETxx$1\r\nk\r\n",
+            "*2\r\n$3\r\nGET\r\n$1\r\nkxx",
+            "*2\r\n$3\r\nGET\r\n$1\r\nk\r",
+            "*2\r\n$3\r\nGET\r\n$1\rxk\r\n",
+            "GET k\r\n",
+        ] {
+            let at = (odd.find("GET").expect("a name"), odd.rfind('k').expect("a key"));
+            assert_eq!(sent(odd, &[(at.0, 3), (at.1, 1)]), None, "{odd:?}");
+        }
+        assert_eq!(OwnedArgs::new(["GET", "k"]).view().as_sent(), None);
     }
 }

@@ -30,12 +30,18 @@ fn bit(worker: usize) -> u64 {
 }
 
 impl Engine {
-    /// Says how workers are woken; once, before the first of them runs.
+    /// Says how workers are woken; once, before the first of them runs. They have event loops, then, each of which calls
+    /// [`Engine::end_turn`].
     ///
     /// # Panics
     /// When it was said before.
     pub fn set_wake(&self, wake: Wake) {
         assert!(self.held_replies.wake.set(wake).is_ok(), "how workers are woken is said once");
+    }
+
+    /// Whether workers have event loops.
+    pub(crate) fn has_event_loops(&self) -> bool {
+        self.held_replies.wake.get().is_some()
     }
 
     /// Forgets what the worker has put into the log so far: what follows is another client's.
@@ -59,8 +65,11 @@ impl Engine {
         if journal.may_answer(position) {
             return None;
         }
-        // Before the look at how far the log is: see `may_answer`.
-        self.held_replies.holding.fetch_or(bit(worker.index), Ordering::SeqCst);
+        // Before the look at how far the log is: see `may_answer`. Who finds it set is told, too.
+        let bit = bit(worker.index);
+        if self.held_replies.holding.load(Ordering::SeqCst) & bit == 0 {
+            self.held_replies.holding.fetch_or(bit, Ordering::SeqCst);
+        }
         Some(position)
     }
 

@@ -24,6 +24,9 @@ pub trait Journal: Send + Sync {
         true
     }
 
+    /// What this thread has appended is all for the moment.
+    fn turn_ended(&self) {}
+
     /// The last position of which `may_answer` says yes, if it says no of any; `u64::MAX` otherwise.
     fn answerable(&self) -> u64 {
         u64::MAX
@@ -125,6 +128,19 @@ impl Engine {
         result: &Result<Effect, CmdError>,
         args: &Args<'_>,
     ) {
+        // Mostly the record is what the client has sent: it goes from there into the log and is not written down once more.
+        if database == 0
+            && matches!(result, Ok(Effect::Verbatim))
+            && worker.record.is_to_be_one_command()
+            && let Some(sent) = args.as_sent()
+        {
+            self.follow_journal(worker);
+            if let Some(journal) = &worker.journal.journal {
+                worker.journaled = journal.append(sent);
+                worker.has_appended = true;
+            }
+            return;
+        }
         self.note_effect(worker, database, result, args);
         self.commit(worker);
     }
@@ -161,8 +177,19 @@ impl Engine {
         let is_current = worker.record.number() == worker.journal.number;
         if let Some(journal) = worker.journal.journal.as_ref().filter(|_| is_current) {
             worker.journaled = journal.append(worker.record.finish());
+            worker.has_appended = true;
         }
         worker.record.clear();
+    }
+
+    /// Ends a turn of the worker's event loop: what it has appended is all for the moment.
+    #[inline]
+    pub fn end_turn(&self, worker: &mut Worker) {
+        if std::mem::take(&mut worker.has_appended)
+            && let Some(journal) = &worker.journal.journal
+        {
+            journal.turn_ended();
+        }
     }
 
     /// Calls `work`, all of whose changes are one record, or part of the one that is already under way.

@@ -148,6 +148,17 @@ impl Record {
         self.commands == 0
     }
 
+    /// Whether what is put down next is the first of it, and all that there will be.
+    #[inline]
+    pub(crate) fn is_to_be_one_command(&self) -> bool {
+        // An annotation stands behind MULTI.
+        self.commands == 0
+            && self.holds == 0
+            && !self.muted
+            && self.bytes.len() <= MULTI.len()
+            && self.prepared.is_empty()
+    }
+
     /// Whether it is to be appended.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {

@@ -55,6 +55,8 @@ pub struct Worker {
     pub(crate) journal: KnownJournal,
     /// The log's position behind the last record that this worker has appended.
     pub journaled: u64,
+    /// Whether it has put something into the log in this turn of its event loop.
+    pub(crate) has_appended: bool,
     /// Whether a log is read back: what it says is done whatever the time is, and nothing expires by itself.
     pub(crate) is_replaying: bool,
     /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
@@ -95,6 +97,7 @@ impl Worker {
             expired_members: Vec::new(),
             journal: KnownJournal::default(),
             journaled: 0,
+            has_appended: false,
             is_replaying: false,
             has_handed_over: false,
             waits_for_snapshot: false,

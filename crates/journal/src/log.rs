@@ -74,6 +74,9 @@ pub struct Settings {
     /// Bytes of the ring, a power of two. Nobody waits while the writer is behind by less: the default holds what 50
     /// MB of records a second make in 160 ms, which is more than all but the slowest syncs take.
     pub ring_bytes: usize,
+    /// Whether every thread that appends calls [`Log::turn_ended`] when it has appended what it can for the moment: the
+    /// writer that syncs everything is then woken once for all that came of one turn of an event loop.
+    pub hears_of_turns: bool,
     /// The first position, at least; it goes on behind that of an earlier log.
     pub start: u64,
     /// Seconds since 1970.
@@ -87,6 +90,7 @@ impl Default for Settings {
             no_sync_during_rewrite: false,
             timestamps: false,
             ring_bytes: 8 << 20,
+            hears_of_turns: false,
             start: 0,
             clock: seconds_since_1970,
         }

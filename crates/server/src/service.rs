@@ -155,6 +155,10 @@ impl Service for Tenon {
         self.engine.advance_clock(worker);
     }
 
+    fn end_turn(&self, worker: &mut Worker) {
+        self.engine.end_turn(worker);
+    }
+
     fn tick(&self, worker: &mut Worker, _now: Instant) -> Duration {
         self.engine.tick(worker)
     }

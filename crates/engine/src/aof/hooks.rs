@@ -45,6 +45,10 @@ impl Hooks for LogHooks {
     }
 
     fn took(&self, name: &'static str, time: Duration) {
+        // The monitor's least threshold is a millisecond, and nearly nothing takes so long.
+        if time < Duration::from_millis(1) {
+            return;
+        }
         if let Some(engine) = self.engine.upgrade() {
             let now_ms = crate::clock::now_us() / 1_000;
             let threshold_ms = engine.config.latency_monitor_threshold();

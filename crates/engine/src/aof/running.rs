@@ -65,6 +65,10 @@ impl Journal for OpenLog {
         self.0.log().may_answer(position)
     }
 
+    fn turn_ended(&self) {
+        self.0.log().turn_ended();
+    }
+
     fn answerable(&self) -> u64 {
         let log = self.0.log();
         if log.policy() == Policy::Always { log.durable() } else { u64::MAX }
@@ -118,6 +122,7 @@ impl Engine {
             policy: policy_of(self.config.appendfsync()),
             no_sync_during_rewrite: self.config.no_appendfsync_on_rewrite(),
             timestamps: self.config.aof_timestamp_enabled(),
+            hears_of_turns: self.has_event_loops(),
             ..Settings::default()
         }
     }

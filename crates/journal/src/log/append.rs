@@ -1,7 +1,7 @@
 //! Appending a record: the short way into the ring, and the longer one where there is no room. Knows no file.
 
 use super::Log;
-use super::shared::{Aside, CARE_COUNT, CARE_TIMESTAMPS, Shared};
+use super::shared::{Aside, CARE_COUNT, CARE_TIMESTAMPS, Shared, WANTS_NONE};
 use std::io::Write;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +26,14 @@ impl Log {
         }
         shared.append(record)
     }
+
+    /// What this thread has appended is all for the moment.
+    #[inline]
+    pub fn turn_ended(&self) {
+        if self.shared.care.load(Ordering::Relaxed) & CARE_COUNT != 0 {
+            self.shared.turn_ended();
+        }
+    }
 }
 
 impl Shared {
@@ -42,13 +50,30 @@ impl Shared {
 
     fn append_with_care(&self, record: &[u8]) -> u64 {
         let care = self.care.load(Ordering::Relaxed);
+        let end = if care & CARE_TIMESTAMPS != 0 && self.is_new_second() {
+            self.append(&with_timestamp(self.last_timestamp.load(Ordering::Relaxed), record))
+        } else {
+            self.append(record)
+        };
         if care & CARE_COUNT != 0 {
-            self.records.fetch_add(1, Ordering::Relaxed);
+            // Behind the filling: the writer that has read the count finds the bytes of all that are counted.
+            self.records.fetch_add(1, Ordering::SeqCst);
+            if !self.hears_of_turns {
+                self.turn_ended();
+            }
         }
-        if care & CARE_TIMESTAMPS != 0 && self.is_new_second() {
-            return self.append(&with_timestamp(self.last_timestamp.load(Ordering::Relaxed), record));
+        end
+    }
+
+    /// Wakes the writer if it sleeps and there are as many records as it waits for.
+    pub(super) fn turn_ended(&self) {
+        // Either the writer, which says what it waits for and then counts, sees the record, or its wish is seen here.
+        let wanted = self.wants_records.load(Ordering::SeqCst);
+        if wanted <= self.records.load(Ordering::SeqCst)
+            && self.wants_records.swap(WANTS_NONE, Ordering::SeqCst) != WANTS_NONE
+        {
+            self.ring.nudge_consumer();
         }
-        self.append(record)
     }
 
     /// Whether this is the first record of its second.

@@ -42,9 +42,9 @@ impl GroupCommit {
         waits.then(|| (self.sync_time / 4).clamp(WAIT_MIN, WAIT_MAX))
     }
 
-    /// Whether all are back.
-    pub(super) fn is_complete(&self, all: u64) -> bool {
-        all >= self.expected
+    /// How many records there are when all are back.
+    pub(super) fn expected(&self) -> u64 {
+        self.expected
     }
 }
 
@@ -61,10 +61,10 @@ mod tests {
         // One record was first; 49 came meanwhile.
         commits.synced(1, 50, SYNC);
         assert_eq!(commits.patience(50), Some(Duration::from_millis(1)));
-        assert!(!commits.is_complete(50) && commits.is_complete(51));
+        assert_eq!(commits.expected(), 51);
         // The first client is back: all 50 are in one sync, and in the next.
         commits.synced(51, 51, SYNC);
-        assert!(!commits.is_complete(100) && commits.is_complete(101));
+        assert_eq!(commits.expected(), 101);
     }
 
     #[test]

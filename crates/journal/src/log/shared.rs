@@ -14,6 +14,9 @@ use tenon_ds::ring::{Claim, Ring};
 /// No switch to another file is due.
 pub(super) const NO_SWITCH: u64 = u64::MAX;
 
+/// What `wants_records` is while the writer does not sleep.
+pub(super) const WANTS_NONE: u64 = u64::MAX;
+
 /// Bits of `care`: why appending takes the longer way.
 pub(super) const CARE_TIMESTAMPS: u8 = 1;
 pub(super) const CARE_COUNT: u8 = 2;
@@ -33,6 +36,10 @@ pub(super) struct Shared {
     pub(super) snapshotting: AtomicBool,
     /// Records so far, as long as the policy is `always`.
     pub(super) records: AtomicU64,
+    /// The writer, which syncs everything, sleeps until there are so many records.
+    pub(super) wants_records: AtomicU64,
+    /// Whether who appends says when that was all for the moment.
+    pub(super) hears_of_turns: bool,
     /// The second of the last timestamp.
     pub(super) last_timestamp: AtomicU64,
     pub(super) clock: fn() -> u64,
@@ -43,6 +50,8 @@ pub(super) struct Shared {
     pub(super) has_aside: AtomicBool,
     control: Mutex<Control>,
     progress: Condvar,
+    /// There is something to do for the syncer.
+    jobs: Condvar,
     pub(super) counts: Counts,
 }
 
@@ -72,6 +81,8 @@ pub(super) struct Control {
     pub(super) sync: Option<SyncJob>,
     /// While files that are not trusted lie before: what would be durable but for them.
     pub(super) synced_since: u64,
+    /// How many wait for progress.
+    waiting: u32,
 }
 
 #[derive(Clone)]
@@ -129,6 +140,8 @@ impl Shared {
             no_sync_during_rewrite: AtomicBool::new(settings.no_sync_during_rewrite),
             snapshotting: AtomicBool::new(false),
             records: AtomicU64::new(0),
+            wants_records: AtomicU64::new(WANTS_NONE),
+            hears_of_turns: settings.hears_of_turns,
             last_timestamp: AtomicU64::new(0),
             clock: settings.clock,
             hooks,
@@ -137,6 +150,7 @@ impl Shared {
             has_aside: AtomicBool::new(false),
             control: Mutex::default(),
             progress: Condvar::new(),
+            jobs: Condvar::new(),
             counts,
         };
         shared.set_timestamps(settings.timestamps);
@@ -188,17 +202,33 @@ impl Shared {
     /// Waits until something was written, synced, switched or asked for.
     pub(super) fn wait_for_progress<'a>(
         &self,
-        control: MutexGuard<'a, Control>,
+        mut control: MutexGuard<'a, Control>,
         at_most: Duration,
     ) -> MutexGuard<'a, Control> {
-        self.progress.wait_timeout(control, at_most).unwrap_or_else(PoisonError::into_inner).0
+        control.waiting += 1;
+        let mut control = self.progress.wait_timeout(control, at_most).unwrap_or_else(PoisonError::into_inner).0;
+        control.waiting -= 1;
+        control
     }
 
     /// Tells all who wait for something of it.
     pub(super) fn made_progress(&self) {
-        // The lock orders it behind whoever has looked and is about to wait.
-        drop(self.control());
-        self.progress.notify_all();
+        // The lock orders it behind whoever has looked and is about to wait. Mostly nobody does, and no call is made.
+        if self.control().waiting > 0 {
+            self.progress.notify_all();
+        }
+    }
+
+    /// Waits until there is something to do for the syncer; nothing when the writer has ended.
+    pub(super) fn wait_for_job(&self) -> Option<SyncJob> {
+        let has_none = |control: &mut Control| control.sync.is_none() && !control.ended;
+        let control = self.jobs.wait_while(self.control(), has_none).unwrap_or_else(PoisonError::into_inner);
+        control.sync.clone()
+    }
+
+    /// Tells the syncer that there is something to do, or that there will be nothing more. It was said under the lock.
+    pub(super) fn has_job(&self) {
+        self.jobs.notify_one();
     }
 
     /// Notes that everything before `position` is synced as far as this file goes.

@@ -1,12 +1,11 @@
 //! The thread that syncs while the writer goes on writing. Knows what it is given: a file and a position.
 
-use super::shared::{Shared, SyncJob};
+use super::shared::Shared;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Syncs what it is given until the writer has ended.
 pub(super) fn run(shared: &Shared) {
-    while let Some(job) = next(shared) {
+    while let Some(job) = shared.wait_for_job() {
         let synced = job.file.sync();
         shared.counts.syncs.fetch_add(1, Ordering::Relaxed);
         // What the job found out is known before the job is gone: whoever waits for the latter relies on it.
@@ -17,18 +16,5 @@ pub(super) fn run(shared: &Shared) {
         shared.control().sync = None;
         shared.made_progress();
         shared.ring.nudge_consumer();
-    }
-}
-
-fn next(shared: &Shared) -> Option<SyncJob> {
-    let mut control = shared.control();
-    loop {
-        if control.sync.is_some() {
-            return control.sync.clone();
-        }
-        if control.ended {
-            return None;
-        }
-        control = shared.wait_for_progress(control, Duration::from_secs(3600));
     }
 }

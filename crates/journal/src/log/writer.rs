@@ -3,7 +3,7 @@
 use super::Policy;
 use super::event::Event;
 use super::group_commit::GroupCommit;
-use super::shared::{NO_SWITCH, Shared, SyncJob};
+use super::shared::{NO_SWITCH, Shared, SyncJob, WANTS_NONE};
 use super::trouble::words;
 use crate::files::File;
 use std::io::{self, IoSlice};
@@ -22,8 +22,8 @@ const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = SECOND;
 /// Nothing is to be done before something happens.
 const FOREVER: Duration = Duration::from_secs(3600);
-/// How often it is looked whether those who were answered are back.
-const PEEK: Duration = Duration::from_micros(50);
+/// Who appends tells the writer when there is something to sync; it looks all the same so often.
+const LOOK_UP: Duration = SECOND;
 
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -43,6 +43,8 @@ pub(super) struct Writer {
     commits: GroupCommit,
     /// How far everything was filled when it was last looked what to write.
     seen: u64,
+    /// How many records there were then at least, as long as every write is synced.
+    counted: u64,
 }
 
 impl Writer {
@@ -61,6 +63,7 @@ impl Writer {
             retry: None,
             commits: GroupCommit::default(),
             seen: sync_asked,
+            counted: 0,
         }
     }
 
@@ -83,6 +86,7 @@ impl Writer {
         control.end = Some(end);
         control.ended = true;
         drop(control);
+        self.shared.has_job();
         self.shared.made_progress();
         self.shared.ring.wake_producers();
     }
@@ -117,6 +121,8 @@ impl Writer {
     /// Up to where to write now: whole records, or parts of one that the ring cannot hold.
     fn writable(&mut self) -> u64 {
         self.shared.bring_back();
+        // Before the look, which finds the bytes of all of them.
+        self.counted = self.shared.records.load(Ordering::SeqCst);
         let complete = self.consumer.look();
         self.seen = complete;
         let consumed = self.consumer.consumed();
@@ -304,10 +310,10 @@ impl Writer {
                 self.shared.synced(self.generation, written);
             }
         } else if policy == Policy::Always && written > self.sync_asked {
-            let (covered, since) = (self.shared.records.load(Ordering::Relaxed), Instant::now());
+            let since = Instant::now();
             self.sync_now();
-            let all = self.shared.records.load(Ordering::Relaxed);
-            self.commits.synced(covered, all, since.elapsed());
+            let all = self.shared.records.load(Ordering::SeqCst);
+            self.commits.synced(self.counted, all, since.elapsed());
         } else if policy == Policy::EverySecond && written > self.sync_asked && self.sync_began.elapsed() >= SECOND {
             self.ask_syncer(written);
         }
@@ -327,23 +333,35 @@ impl Writer {
             let file = Arc::clone(&self.file);
             control.sync = Some(SyncJob { file, generation: self.generation, position: written });
             drop(control);
-            self.shared.made_progress();
+            self.shared.has_job();
         }
     }
 
     /// After a write: lets more come together for the next one.
     fn rest(&mut self) {
         if self.shared.policy() != Policy::Always {
-            let quarter = self.consumer.consumed() + self.shared.ring.capacity() / 4;
-            self.consumer.wait(quarter, REST);
+            self.consumer.wait(self.quarter(), REST);
             return;
         }
-        let records = || self.shared.records.load(Ordering::Relaxed);
-        let Some(patience) = self.commits.patience(records()) else { return };
-        let since = Instant::now();
-        while !self.commits.is_complete(records()) && since.elapsed() < patience {
-            std::thread::sleep(PEEK);
+        let Some(patience) = self.commits.patience(self.shared.records.load(Ordering::SeqCst)) else { return };
+        self.wait_for_records(self.commits.expected(), patience);
+    }
+
+    /// Sleeps until there are so many records, for a while, or until somebody wants something else. Those who append say
+    /// when they have appended all for the moment; only a ring that is a quarter full wakes earlier.
+    fn wait_for_records(&mut self, records: u64, at_most: Duration) {
+        let shared = Arc::clone(&self.shared);
+        shared.wants_records.store(records, Ordering::SeqCst);
+        // Either they are seen here, or who appends them sees what is wanted.
+        if shared.records.load(Ordering::SeqCst) < records {
+            self.consumer.wait(self.quarter(), at_most);
         }
+        shared.wants_records.store(WANTS_NONE, Ordering::SeqCst);
+    }
+
+    /// The position at which a quarter of the ring waits to be written.
+    fn quarter(&self) -> u64 {
+        self.consumer.consumed() + self.shared.ring.capacity() / 4
     }
 
     /// Until there is something to do.
@@ -359,6 +377,9 @@ impl Writer {
         if retry.is_some() {
             // New records do not make the disk better.
             self.consumer.wait(u64::MAX - 1, at_most);
+        } else if self.shared.policy() == Policy::Always {
+            // A ring that was too full for this is not: everything that was seen has been written.
+            self.wait_for_records(self.counted + 1, at_most.min(LOOK_UP));
         } else {
             // What was filled behind the last look has not been tried yet.
             self.consumer.wait(self.seen, at_most);
