@@ -232,6 +232,9 @@ impl MemcacheConnection {
 
     /// Ends the connection.
     pub fn closed(&mut self, engine: &Engine, ending: Ending) {
+        if ending == Ending::IdleTimeout {
+            engine.idle_kicks.fetch_add(1, Ordering::Relaxed);
+        }
         if self.is_watching {
             engine.stop_watching(&self.client);
         }

@@ -66,6 +66,9 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("store_no_memory", sum(|all| &all.mc_no_memory));
     lines.stat("auth_cmds", sum(|all| &all.mc_auth));
     lines.stat("auth_errors", sum(|all| &all.mc_auth_errors));
+    if config.timeout() > 0 {
+        lines.stat("idle_kicks", engine.idle_kicks.load(Ordering::Relaxed));
+    }
     lines.stat("bytes_read", sum(|all| &all.input_bytes));
     lines.stat("bytes_written", sum(|all| &all.output_bytes));
     lines.stat("limit_maxbytes", config.maxmemory());
