@@ -11,6 +11,7 @@ mod login;
 mod meta;
 mod text;
 
+pub(crate) use self::binary::key_of as binary_key;
 use self::login::Login;
 use crate::pending;
 use crate::{Ending, Flow};

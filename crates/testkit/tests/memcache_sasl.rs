@@ -1,5 +1,5 @@
-//! memcached's binary protocol where clients must say who they are. Answers are those of memcached's source: the
-//! installed one cannot be asked, as it lists and checks what the system's SASL library is set up for.
+//! memcached's binary protocol where clients must say who they are. The answers are those of memcached 1.6.18 and 1.6.45
+//! with a database of Cyrus SASL, which is not set up where the tests run.
 #![allow(missing_docs)]
 
 use std::io::{Read, Write};
@@ -75,7 +75,7 @@ fn who_says_rightly_who_it_is_comes_in() {
     client.is_asked(&request(AUTH, b"", b"CRAM-MD5", b"\0default\0secret"), FAILED, "Auth failure.");
     client.is_asked(&request(STEP, b"", b"PLAIN", b"\0default\0secret"), FAILED, "Auth failure.");
     client.is_asked(&request(AUTH, b"", b"PLAIN", b""), CONTINUE, "");
-    client.is_asked(&request(STEP, b"", b"PLAIN", b"\0default\0secret"), DONE, "Authenticated");
+    client.is_asked(&request(STEP, b"", b"any", b"\0default\0secret"), DONE, "Authenticated");
     client.is_asked(&request(SET, &[0; 8], b"k", b"value"), DONE, "");
     client.is_asked(&request(GET, b"", b"k", b""), DONE, "\\x00\\x00\\x00\\x00value");
     // In one packet with what it is for.
@@ -83,6 +83,10 @@ fn who_says_rightly_who_it_is_comes_in() {
     let both = [request(AUTH, b"", b"PLAIN", b"default\0default\0secret"), request(GET, b"", b"k", b"")].concat();
     other.is_asked(&both, DONE, "Authenticated");
     other.is_asked(b"", DONE, "\\x00\\x00\\x00\\x00value");
+    // Who asks for the ways has to say again who it is; how it writes their names does not matter.
+    other.is_asked(&request(LIST, b"", b"", b""), DONE, "PLAIN");
+    other.is_asked(&request(AUTH, b"", b"plain", b"\0default\0secret"), DONE, "Authenticated");
+    other.is_asked(&request(GET, b"", b"k", b""), DONE, "\\x00\\x00\\x00\\x00value");
     // Another attempt that fails makes it a stranger again.
     other.is_asked(&request(AUTH, b"", b"PLAIN", b"\0default\0no"), FAILED, "Auth failure.");
     other.is_asked(&request(GET, b"", b"k", b""), FAILED, "Auth failure.");
@@ -114,7 +118,7 @@ fn a_stranger_is_refused_and_closed_and_changes_nothing() {
     // The name of no way, and more than anybody has to say.
     let mut stranger = Client::new(&server);
     stranger.is_asked(&request(AUTH, b"", &[b'x'; 33], b"data"), 4, "Invalid arguments");
-    stranger.is_asked(&request(AUTH, b"", b"PLAIN", &[0; 5000]), 4, "Invalid arguments");
+    stranger.is_asked(&request(AUTH, b"", b"PLAIN", &[b'p'; 100_000]), FAILED, "Auth failure.");
     stranger.is_asked(&request(AUTH, b"", b"PLAIN", b"\0\0\0\0"), FAILED, "Auth failure.");
     friend.is_asked(&request(GET, b"", b"k", b""), DONE, "\\x00\\x00\\x00\\x00value");
 }
