@@ -367,6 +367,7 @@ impl MemcacheConnection {
                 Ok(()) => return Ran::Closing,
                 Err(answer) => (answer, false),
             },
+            Request::RefreshCerts => (admin::refresh_certs(engine), false),
             Request::Version => {
                 admin::version(out.tail());
                 return Ran::Wholly;

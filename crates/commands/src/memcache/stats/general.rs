@@ -98,4 +98,20 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("total_items", sum(|all| &all.mc_stored));
     lines.stat("evictions", sum(|all| &all.evicted));
     lines.stat("reclaimed", sum(|all| &all.expired));
+    lines.stat("expired_unfetched", sum(|all| &all.expired_unfetched));
+    lines.stat("evicted_unfetched", sum(|all| &all.evicted_unfetched));
+    // A flush leaves nothing behind that a get could find, nobody crawls, and items are in no queue that they move in.
+    for name in [
+        "get_flushed",
+        "crawler_reclaimed",
+        "crawler_items_checked",
+        "lrutail_reflocked",
+        "moves_to_cold",
+        "moves_to_warm",
+        "moves_within_lru",
+        "direct_reclaims",
+        "lru_bumps_dropped",
+    ] {
+        lines.stat(name, 0);
+    }
 }

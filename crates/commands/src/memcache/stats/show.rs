@@ -2,6 +2,7 @@
 
 use super::super::answer::Answer;
 use super::super::verb::TextCommand;
+use super::cachedump::cachedump;
 use super::classes::{items, sizes, slabs};
 use super::detail::{detail, dump};
 use super::general::general;
@@ -17,7 +18,8 @@ use tenon_engine::worker::Worker;
 pub static STATS: TextCommand = TextCommand {
     name: "stats",
     family: "admin",
-    syntax: "[settings | items | slabs | sizes | sizes_enable | sizes_disable | conns | detail on|off|dump | extstore | reset]",
+    syntax: "[settings | items | slabs | sizes | sizes_enable | sizes_disable | conns | detail on|off|dump \
+             | cachedump class limit | extstore | reset]",
     summary: "Returns statistics of the server, of both protocols together where memcached has no other.",
 };
 
@@ -29,7 +31,7 @@ pub fn stats(engine: &Engine, worker: &mut Worker, client: &Client, words: &[&[u
             Answer::Reset.write(out);
         }
         [b"detail", behind @ ..] => detail(engine, behind.first().copied(), out),
-        [b"cachedump", ..] => Answer::CachedumpDisabled.write(out),
+        [b"cachedump", behind @ ..] => cachedump(engine, worker, behind, out),
         _ => {
             let mut lines = Lines::new(out, None);
             if group(engine, worker, client, words.first().copied().unwrap_or_default(), &mut lines) {
