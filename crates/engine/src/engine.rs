@@ -124,6 +124,8 @@ pub struct Engine {
     /// Bytes from which an element of a long list has a node of its own (DEBUG QUICKLIST-PACKED-THRESHOLD); 0 for those
     /// that are longer than a node may be.
     pub list_alone_from: AtomicUsize,
+    /// Memcached connections closed because they were silent for too long.
+    pub idle_kicks: AtomicU64,
     /// Connections refused for `maxclients`.
     pub refused_connections: AtomicU64,
     /// The most memory that was in use, in bytes, as far as anyone looked.
@@ -215,6 +217,7 @@ impl Engine {
             housekeeping: AtomicBool::new(true),
             scripts_inspect: AtomicBool::new(false),
             list_alone_from: AtomicUsize::new(0),
+            idle_kicks: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
             errors: Mutex::default(),
@@ -464,6 +467,7 @@ impl Engine {
         self.prefixes.reset();
         self.rates.reset();
         self.acl.log.reset_counts();
+        self.idle_kicks.store(0, Ordering::Relaxed);
         self.refused_connections.store(0, Ordering::Relaxed);
         self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);
     }

@@ -200,6 +200,7 @@ impl Engine {
         }
         let Some((database, slot, _)) = worst else { return false };
         let entry = state.shard.database_mut(database).remove(slot);
+        worker.stats.all.evicted_unfetched.add(u64::from(!entry.view().marks().has(Marks::FETCHED)));
         if self.watchers.want(Watched::EVICTIONS) {
             self.tell_evicted(entry.view(), worker);
         }

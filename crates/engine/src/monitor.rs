@@ -1,6 +1,6 @@
 //! MONITOR: every command that runs, told to clients who asked for it. Knows no command.
 
-use crate::args::{Args, OwnedArgs};
+use crate::args::Args;
 use crate::clients::Client;
 use crate::clock::now_us;
 use crate::command::{Command, Flags};
@@ -84,10 +84,9 @@ impl Engine {
     }
 
     /// Tells the watchers, if there are any, of another protocol's request, which is made of these words.
-    pub fn show_monitors_request(&self, client: &Client, database: usize, words: Vec<&[u8]>) {
+    pub fn show_monitors_request(&self, client: &Client, database: usize, words: &Args<'_>) {
         if self.monitors.are_watching() {
-            let args = OwnedArgs::new(words);
-            self.show_monitors(Origin::Client(client), database, &args.view(), &[]);
+            self.show_monitors(Origin::Client(client), database, words, &[]);
         }
     }
 
@@ -149,7 +148,7 @@ mod tests {
 
     #[test]
     fn lines_are_those_of_redis() {
-        let args = OwnedArgs::new([&b"AUTH"[..], b"s3cret", b"a\"\\\n\r\t\x07\x08\x00\xff~"]);
+        let args = crate::args::OwnedArgs::new([&b"AUTH"[..], b"s3cret", b"a\"\\\n\r\t\x07\x08\x00\xff~"]);
         let shown = line(1_700_000_000_000_123, Origin::Script, 3, &args.view(), &[1]);
         let expected = r#"1700000000.000123 [3 lua] "AUTH" "(redacted)" "a\"\\\n\r\t\a\b\x00\xff~""#;
         assert_eq!(String::from_utf8(shown).expect("all is escaped"), expected);

@@ -2,6 +2,9 @@
 
 use crate::args::Args;
 use crate::clients::Client;
+use crate::clock::monotonic_ns;
+use crate::engine::Engine;
+use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
@@ -101,6 +104,59 @@ fn shorten(args: &Args<'_>, index: usize) -> Vec<u8> {
     };
     word.extend_from_slice(format!("... ({} more bytes)", len - word.len()).as_bytes());
     word
+}
+
+/// Which requests of another protocol have their time taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timed {
+    /// None.
+    None,
+    /// Those that may take long: nobody asks for what the others take.
+    Long,
+    /// All.
+    All,
+}
+
+impl Timed {
+    /// Whether a request has its time taken.
+    #[inline]
+    pub fn is_timed(self, may_be_long: bool) -> bool {
+        match self {
+            Timed::None => false,
+            Timed::Long => may_be_long,
+            Timed::All => true,
+        }
+    }
+}
+
+/// Microseconds that only a request which does much takes.
+const LONG_US: i64 = 1_000;
+
+impl Engine {
+    /// Which requests of another protocol have their time taken now.
+    #[inline]
+    pub fn timed_requests(&self) -> Timed {
+        match self.config.slowlog_log_slower_than() {
+            0..LONG_US => Timed::All,
+            threshold if threshold >= LONG_US || self.config.latency_monitor_threshold() > 0 => Timed::Long,
+            _ => Timed::None,
+        }
+    }
+
+    /// Tells the latency monitor how long such a request took that began at `started_ns`; gives its microseconds when they
+    /// are to be logged with [`Engine::log_slow_request`].
+    pub fn slow_request_us(&self, worker: &Worker, started_ns: u64) -> Option<u64> {
+        let took_us = monotonic_ns().saturating_sub(started_ns) / 1_000;
+        let threshold_ms = self.config.latency_monitor_threshold();
+        self.latency.note("command", took_us / 1_000, threshold_ms, worker.clock.now_ms);
+        let threshold_us = self.config.slowlog_log_slower_than();
+        (threshold_us >= 0 && took_us >= threshold_us as u64).then_some(took_us)
+    }
+
+    /// Logs such a request as slow.
+    pub fn log_slow_request(&self, worker: &Worker, client: &Client, words: &Args<'_>, took_us: u64) {
+        self.slowlog.add(worker.clock.now_ms, took_us, words, &[], client, self.config.slowlog_max_len());
+    }
 }
 
 #[cfg(test)]

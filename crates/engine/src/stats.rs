@@ -62,6 +62,8 @@ counters! {
         expired,
         /// Of those, keys that a client was about to use.
         expired_in_use,
+        /// Of those, keys that nobody had read.
+        expired_unfetched,
         /// Members removed because their time had come.
         expired_members,
         /// Milliseconds that removed keys and members were overdue, summed.
@@ -74,6 +76,8 @@ counters! {
         expire_capped,
         /// Keys evicted to stay below `maxmemory`.
         evicted,
+        /// Of those, keys that nobody had read.
+        evicted_unfetched,
         /// Microseconds spent evicting.
         eviction_us,
         /// Connections accepted.

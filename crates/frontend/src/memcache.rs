@@ -11,6 +11,7 @@ mod login;
 mod meta;
 mod text;
 
+pub(crate) use self::binary::key_of as binary_key;
 use self::login::Login;
 use crate::pending;
 use crate::{Ending, Flow};
@@ -232,6 +233,9 @@ impl MemcacheConnection {
 
     /// Ends the connection.
     pub fn closed(&mut self, engine: &Engine, ending: Ending) {
+        if ending == Ending::IdleTimeout {
+            engine.idle_kicks.fetch_add(1, Ordering::Relaxed);
+        }
         if self.is_watching {
             engine.stop_watching(&self.client);
         }

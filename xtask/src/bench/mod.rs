@@ -9,6 +9,7 @@ mod cross_check;
 mod growth;
 mod load;
 mod measure;
+mod memcached;
 mod memory;
 mod persistence;
 mod placement;

@@ -5,7 +5,7 @@ use super::growth::DIP;
 use super::load::{Operation, Protocol};
 use super::report::{Table, figure};
 use super::workers::Limit;
-use super::{callgrind, collections, growth, memory, persistence, throughput, workers};
+use super::{callgrind, collections, growth, memcached, memory, persistence, throughput, workers};
 
 /// Everything that was measured.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub struct Results {
     pub workers: Vec<workers::Row>,
     /// Growth of the keyspace.
     pub growth: Vec<growth::Row>,
+    /// Cost of memcached's requests.
+    pub memcached: Vec<memcached::Row>,
     /// Cost of the commands on collections.
     pub collections: Vec<collections::Row>,
     /// Memory of collections.
@@ -78,6 +80,7 @@ pub fn table(results: &Results) -> Table {
         note: if row.client_busy > throughput::CLIENT_BUSY_LIMIT { "the client was the limit" } else { "" },
     }));
 
+    judged.extend(memcached(results));
     judged.extend(collections(results));
     judged.extend(log(results));
     judged.extend(snapshots(results));
@@ -94,6 +97,22 @@ pub fn table(results: &Results) -> Table {
         ]);
     }
     table
+}
+
+/// memcached's requests against memcached as installed.
+fn memcached(results: &Results) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    for ours in results.memcached.iter().filter(|row| row.server == TENON) {
+        let theirs = results.memcached.iter().find(|row| row.server == MEMCACHED && row.case == ours.case);
+        judged.extend(theirs.map(|theirs| Judged {
+            aim: format!("server CPU an operation over memcached's, {}", ours.case),
+            figure: ours.server_cpu_us / theirs.server_cpu_us,
+            limit: 1.0,
+            at_most: true,
+            note: "",
+        }));
+    }
+    judged
 }
 
 /// Collections against redis-server as installed.

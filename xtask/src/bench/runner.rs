@@ -5,7 +5,9 @@ use super::measure::Perf;
 use super::placement::{self, Placement};
 use super::reach::{self, Results};
 use super::report::Table;
-use super::{callgrind, collections, cross_check, growth, memory, persistence, servers, throughput, workers};
+use super::{
+    callgrind, collections, cross_check, growth, memcached, memory, persistence, servers, throughput, workers,
+};
 use crate::process;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
@@ -46,6 +48,8 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     section(&mut report, "Two workers, two client threads", &workers::table(&results.workers));
     results.growth = growth::run(&mut context)?;
     section(&mut report, "Growth of the keyspace", &growth::table(&results.growth));
+    results.memcached = memcached::run(&mut context)?;
+    section(&mut report, "memcached's requests", &memcached::table(&results.memcached));
     results.collections = collections::run(&mut context)?;
     section(&mut report, "Collections and scripts", &collections::table(&results.collections));
     results.collections_memory = collections::run_memory(&mut context)?;

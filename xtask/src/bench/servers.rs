@@ -28,9 +28,9 @@ impl Family {
     /// What its servers speak.
     pub fn protocols(self) -> &'static [Protocol] {
         match self {
-            Family::Tenon => &[Protocol::Resp, Protocol::Memcache],
+            Family::Tenon => &[Protocol::Resp, Protocol::Memcache, Protocol::Meta],
             Family::Redis => &[Protocol::Resp],
-            Family::Memcached => &[Protocol::Memcache],
+            Family::Memcached => &[Protocol::Memcache, Protocol::Meta],
         }
     }
 }
@@ -188,7 +188,7 @@ impl Server {
     pub fn address(&self, protocol: Protocol) -> Option<SocketAddr> {
         match protocol {
             Protocol::Resp => self.resp,
-            Protocol::Memcache => self.memcache,
+            Protocol::Memcache | Protocol::Meta => self.memcache,
         }
     }
 
@@ -256,7 +256,7 @@ impl Drop for Server {
 fn answers(address: SocketAddr, protocol: Protocol) -> bool {
     let (question, answer): (&[u8], &[u8]) = match protocol {
         Protocol::Resp => (b"*1\r\n$4\r\nPING\r\n", b"+PONG"),
-        Protocol::Memcache => (b"version\r\n", b"VERSION"),
+        Protocol::Memcache | Protocol::Meta => (b"version\r\n", b"VERSION"),
     };
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect(address)?;

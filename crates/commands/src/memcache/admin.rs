@@ -45,6 +45,14 @@ pub static CACHE_MEMLIMIT: TextCommand = TextCommand {
     summary: "Sets `maxmemory`, in megabytes.",
 };
 
+/// Reads certificates anew.
+pub static REFRESH_CERTS: TextCommand = TextCommand {
+    name: "refresh_certs",
+    family: "admin",
+    syntax: "",
+    summary: "Reads the certificates of TLS anew, from the same files.",
+};
+
 /// Ends the server.
 pub static SHUTDOWN: TextCommand = TextCommand {
     name: "shutdown",
@@ -92,6 +100,17 @@ pub fn shutdown(engine: &Engine, words: &[&[u8]]) -> Result<(), Answer> {
             Ok(())
         }
         _ => Err(Answer::UnknownShutdown),
+    }
+}
+
+/// Reads the certificates anew, from the files that the settings name.
+pub fn refresh_certs(engine: &Engine) -> Answer {
+    if engine.config.memcached_tls_port() == 0 {
+        return Answer::TlsDisabled;
+    }
+    match engine.set_config(&[(b"tls-cert-file", engine.config.tls_cert_file().as_bytes())], Caller::Local) {
+        Ok(()) => Answer::Ok,
+        Err(_) => Answer::BadCertificates,
     }
 }
 

@@ -47,6 +47,10 @@ pub enum Answer {
     ShutdownDisabled,
     /// `shutdown` in no way that there is.
     UnknownShutdown,
+    /// Certificates to be read anew where no port speaks TLS.
+    TlsDisabled,
+    /// Certificates that cannot be used; the log says why.
+    BadCertificates,
     /// `flush_all` is switched off.
     FlushDisabled,
     /// Lists of keys are switched off.
@@ -59,6 +63,10 @@ pub enum Answer {
     TooManyWatchers,
     /// `stats cachedump` is switched off.
     CachedumpDisabled,
+    /// `stats cachedump` without saying of which class, and how many items.
+    BadLine,
+    /// A class that there cannot be.
+    IllegalClass,
     /// Words that have not the form of their verb.
     BadFormat,
     /// No size class.
@@ -102,12 +110,16 @@ impl Answer {
             Answer::LimitOutOfBounds => "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust",
             Answer::ShutdownDisabled => "ERROR: shutdown not enabled",
             Answer::UnknownShutdown => "CLIENT_ERROR invalid shutdown mode",
+            Answer::TlsDisabled => "Error TLS not enabled",
+            Answer::BadCertificates => "SERVER_ERROR the certificates cannot be used, see the server's log",
             Answer::FlushDisabled => "CLIENT_ERROR flush_all not allowed",
             Answer::DumpDisabled => "ERROR metadump not allowed",
             Answer::WatchDisabled => "CLIENT_ERROR watch commands not allowed",
             Answer::WatchPipelined => "ERROR cannot pipeline other commands before watch",
             Answer::TooManyWatchers => "WATCHER_TOO_MANY log watcher limit reached",
             Answer::CachedumpDisabled => "CLIENT_ERROR stats cachedump not allowed",
+            Answer::BadLine => "CLIENT_ERROR bad command line",
+            Answer::IllegalClass => "CLIENT_ERROR Illegal slab id",
             Answer::BadFormat => "CLIENT_ERROR bad command line format",
             Answer::BadClass => "BADCLASS invalid class id",
             Answer::ReassignDisabled => "CLIENT_ERROR slab reassignment disabled",

@@ -74,6 +74,16 @@ pub(super) fn number_of(cx: &KeyCx<'_>, slot: Slot) -> Result<(u64, usize), Answ
     found.ok_or(Answer::NonNumeric)
 }
 
+/// Whether an item has anything that could be a number: memcached compares tokens before it reads one.
+pub(super) fn may_be_number(cx: &KeyCx<'_>, slot: Slot) -> bool {
+    cx.string(slot).is_ok_and(|value| match value {
+        ValueRef::Int(_) => true,
+        ValueRef::Bytes(text) => !text.is_empty(),
+        ValueRef::Object(Object::Shared(text)) => !text.is_empty(),
+        ValueRef::Packed(..) | ValueRef::Object(_) => false,
+    })
+}
+
 /// A counter's next number.
 pub(super) fn counted(verb: ArithmeticVerb, number: u64, delta: u64) -> u64 {
     match verb {

@@ -244,10 +244,11 @@ pub fn arithmetic(
 ) -> Result<(), Refused> {
     let (number, cas) = match (find(cx, false)?, initial) {
         (Some(slot), _) => {
-            let (number, len) = arith::number_of(cx, slot).map_err(|_| Status::NonNumeric)?;
-            if head.cas != 0 && cx.entry(slot).cas() != Some(head.cas) {
+            let number = arith::number_of(cx, slot).map_err(|_| Status::NonNumeric);
+            if head.cas != 0 && cx.entry(slot).cas() != Some(head.cas) && arith::may_be_number(cx, slot) {
                 return Err(Status::Exists.into());
             }
+            let (number, len) = number?;
             arith::count_hit(cx, verb);
             let number = arith::counted(verb, number, delta);
             arith::put(cx, slot, number, len);

@@ -58,5 +58,6 @@ pub static VERBS: &[&TextCommand] = &[
     &crawler::SLABS,
     &watch::WATCH,
     &admin::SHUTDOWN,
+    &admin::REFRESH_CERTS,
     &admin::QUIT,
 ];

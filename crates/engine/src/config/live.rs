@@ -179,7 +179,8 @@ impl Config {
         }
         let mut changed: Vec<Changed> = Vec::new();
         for ((setting, _), before) in staged.iter().zip(before) {
-            if self.value(setting) != before && !changed.iter().any(|known| known.setting.id == setting.id) {
+            let is_changed = self.value(setting) != before || names_files(setting);
+            if is_changed && !changed.iter().any(|known| known.setting.id == setting.id) {
                 changed.push(Changed { setting, before });
             }
         }
@@ -441,4 +442,9 @@ impl Read for OutputBufferLimits {
     fn fits(kind: &Kind) -> bool {
         *kind == Kind::OutputBufferLimits
     }
+}
+/// Whether a setting says where to read what it is about: who names the same place again wants that read anew.
+fn names_files(setting: &Setting) -> bool {
+    use SettingId::{tls_ca_cert_dir, tls_ca_cert_file, tls_cert_file, tls_key_file};
+    matches!(setting.id, tls_cert_file | tls_key_file | tls_ca_cert_file | tls_ca_cert_dir)
 }

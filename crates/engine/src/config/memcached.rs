@@ -129,7 +129,6 @@ const EXTENDED_WITHOUT_EFFECT: &[&str] = &[
     "slab_automove_freeratio",
     "slab_chunk_max",
     "hash_algorithm",
-    "track_sizes",
     "no_hashexpand",
     "modern",
     "no_modern",
@@ -324,6 +323,7 @@ impl Asked {
                 Ok(kilobytes @ 1..) => self.set("memcached-watch-buffer", format!("{kilobytes}kb")),
                 _ => return Err(problem(option, "it takes a number of kilobytes")),
             },
+            "track_sizes" => self.set("memcached-track-sizes", "yes"),
             // Tenon's own: memcached bounds no answer.
             "udp_amplification_max" => self.set("memcached-udp-amplification-max", value),
             "ssl_chain_cert" => self.set("tls-cert-file", value),

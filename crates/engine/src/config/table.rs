@@ -206,7 +206,7 @@ settings! {
     /// Password that clients must give with AUTH, the default user's; empty for none.
     requirepass: Arc<str> { name: "requirepass", guard: Guard::Sensitive, group: Group::Security }
     /// File of users, a line each as ACL LIST shows them; empty for none. ACL LOAD reads it anew and ACL SAVE writes it.
-    /// Memcached clients are no users.
+    /// Memcached clients are users only where memcached-auth asks them who they are.
     aclfile: Arc<str> { name: "aclfile", at: At::Start, group: Group::Security }
     /// How many refusals ACL LOG remembers.
     acllog_max_len: u64 {
@@ -291,6 +291,10 @@ settings! {
     /// Whether memcached clients may end the server by shutdown.
     memcached_shutdown: bool {
         name: "memcached-shutdown", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached
+    }
+    /// Whether stats sizes shows how many items have which size, for which it looks at them.
+    memcached_track_sizes: bool {
+        name: "memcached-track-sizes", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached
     }
     /// Whether memcached clients may watch what others do.
     memcached_watch: bool { name: "memcached-watch", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached }

@@ -4,6 +4,7 @@
 use super::keys::{Keys, bytes_of};
 use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits, loading};
 use crate::Flow;
+use crate::memcache_watch::{Watch, seen_binary};
 use std::sync::atomic::Ordering;
 use tenon_commands::memcache::binary::{self, BinaryItem, Refused};
 use tenon_commands::memcache::{admin, delete, stats};
@@ -45,7 +46,7 @@ impl MemcacheConnection {
             let before = (at, self.binary.clone());
             let parsed = self.parse_binary(engine, scratch, buf, &mut at, &mut start);
             if !scratch.binary.is_empty() {
-                let (ran, flow) = self.run_binary_batch(engine, worker, scratch, buf, out);
+                let (ran, flow) = self.run_binary_batch(engine, worker, scratch, buf, start, out);
                 if ran > 0 {
                     // Only the first request of a batch can have data beside the buffer.
                     self.big = None;
@@ -121,13 +122,15 @@ impl MemcacheConnection {
         Parsed::Full
     }
 
-    /// Runs requests in order. Gives how many ran, and what is to happen if that is not to go on.
+    /// Runs requests in order, of which the first begins at `at`. Gives how many ran, and what is to happen if that is not
+    /// to go on.
     fn run_binary_batch(
         &mut self,
         engine: &Engine,
         worker: &mut Worker,
         scratch: &BatchScratch,
         buf: &[u8],
+        mut at: usize,
         out: &mut OutBuf,
     ) -> (usize, Option<Flow>) {
         let mut keys = Keys::new(engine, &scratch.hashes);
@@ -136,6 +139,7 @@ impl MemcacheConnection {
         let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
         let is_loading = engine.is_loading();
         let is_kept = engine.refusal().is_none();
+        let timed = engine.timed_requests();
         for step in &scratch.binary {
             if out.len() > OUTPUT_PAUSE {
                 flow = Some(Flow::Drain);
@@ -147,6 +151,7 @@ impl MemcacheConnection {
                 break;
             }
             ran += 1;
+            let begins_at = std::mem::replace(&mut at, end_of(step));
             if self.is_stranger()
                 && let Some(head) = asks_for_too_much(step)
             {
@@ -166,16 +171,21 @@ impl MemcacheConnection {
                 continue;
             }
             match step {
-                BinaryStep::Request { head, command, .. } => {
+                BinaryStep::Request { head, command, end } => {
                     if *command == BinaryCommand::Quit {
                         self.has_quit = true;
                         binary::write_done(head, 0, out);
                         flow = Some(Flow::CloseAfterFlush);
                         break;
                     }
+                    let watch = Watch::begin(engine, worker, out, timed.is_timed(may_be_long(command)));
                     if let Err(refused) = self.run_one(engine, worker, head, *command, &mut keys, buf, out) {
                         worker.stats.all.errors.add(1);
                         refused.write(head, out);
+                    }
+                    if let Some(watch) = watch {
+                        let see = || seen_binary(head, command, buf, *end - begins_at);
+                        watch.end(engine, worker, &self.client, out, see);
                     }
                 }
                 BinaryStep::Refused { head, status, stale_key, closes, .. } => {
@@ -315,7 +325,7 @@ impl MemcacheConnection {
 }
 
 /// The key that a request is about, if it is about one.
-pub(super) fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
+pub(crate) fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
     match *command {
         BinaryCommand::Get { key, .. }
         | BinaryCommand::Touch { key, .. }
@@ -329,6 +339,16 @@ pub(super) fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span
         | BinaryCommand::SaslMechanisms
         | BinaryCommand::Sasl { .. }
         | BinaryCommand::Stat { .. } => None,
+    }
+}
+
+/// Whether a request can take long by what it asks for.
+#[inline]
+fn may_be_long(command: &BinaryCommand) -> bool {
+    match command {
+        BinaryCommand::Store { data, .. } => data.is_big(),
+        BinaryCommand::Stat { .. } | BinaryCommand::Flush { .. } => true,
+        _ => false,
     }
 }
 

@@ -127,8 +127,12 @@ impl MemcacheConnection {
         }
     }
 
-    /// Writes in which ways a client of the binary protocol can say who it is.
-    pub(super) fn list_mechanisms(&self, head: &BinaryHead, out: &mut OutBuf) {
+    /// Writes in which ways a client of the binary protocol can say who it is. As in memcached, it is to say so then, even
+    /// if it has before.
+    pub(super) fn list_mechanisms(&mut self, head: &BinaryHead, out: &mut OutBuf) {
+        if let Some(login) = &mut self.login {
+            login.identity = None;
+        }
         write_status(out.tail(), head, Status::Done, 0, MECHANISM);
     }
 
@@ -147,7 +151,8 @@ impl MemcacheConnection {
     ) -> Result<(), Refused> {
         let login = self.login.get_or_insert_default();
         login.identity = None;
-        let is_expected = mechanism == MECHANISM.as_bytes() && (login.is_begun || !is_step);
+        // The way is chosen once; what a step calls it does not matter.
+        let is_expected = if is_step { login.is_begun } else { mechanism.eq_ignore_ascii_case(MECHANISM.as_bytes()) };
         login.is_begun = is_expected && !is_step && data.is_empty();
         if login.is_begun {
             write_status(out.tail(), head, Status::AuthContinue, 0, "");

@@ -4,7 +4,7 @@
 use super::keys::{Keys, bytes_of};
 use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits, loading, meta};
 use crate::Flow;
-use crate::memcache_watch::Watch;
+use crate::memcache_watch::{Watch, seen_text};
 use std::sync::atomic::Ordering;
 use tenon_commands::memcache::admin;
 use tenon_commands::memcache::crawler::{self, Crawl};
@@ -190,6 +190,7 @@ impl MemcacheConnection {
         let pause = if engine.pause.is_active() { engine.pause.mode(worker.clock.now_ms) } else { None };
         let is_loading = engine.is_loading();
         let not_kept = engine.refusal();
+        let timed = engine.timed_requests();
         for request in &scratch.requests {
             if out.len() > OUTPUT_PAUSE {
                 stopped = Stopped::Output;
@@ -221,7 +222,7 @@ impl MemcacheConnection {
             let begins_at = std::mem::replace(&mut at, end_of(&request.step));
             let outcome = match request.step {
                 Step::Request { request, .. } => {
-                    let watch = Watch::begin(engine, worker, out);
+                    let watch = Watch::begin(engine, worker, out, timed.is_timed(may_be_long(&request, args)));
                     let ran = match request {
                         Request::Meta { verb, data, .. } => {
                             let words = MetaWords::new(args, buf, decoded);
@@ -237,8 +238,8 @@ impl MemcacheConnection {
                         _ => self.run(engine, worker, request, args, &mut keys, buf, out),
                     };
                     if let Some(watch) = watch {
-                        let text = &buf[begins_at..at];
-                        watch.end(engine, worker, &self.client, &request, args, buf, decoded, text, out);
+                        let see = || seen_text(&request, args, buf, decoded, &buf[begins_at..at]);
+                        watch.end(engine, worker, &self.client, out, see);
                     }
                     ran
                 }
@@ -366,6 +367,7 @@ impl MemcacheConnection {
                 Ok(()) => return Ran::Closing,
                 Err(answer) => (answer, false),
             },
+            Request::RefreshCerts => (admin::refresh_certs(engine), false),
             Request::Version => {
                 admin::version(out.tail());
                 return Ran::Wholly;
@@ -459,6 +461,17 @@ impl MemcacheConnection {
                 Flow::Close
             }
         }
+    }
+}
+
+/// Whether a request can take long by what it asks for.
+#[inline]
+fn may_be_long(request: &Request, args: &[Span]) -> bool {
+    match request {
+        Request::Get { .. } => args.len() > 1,
+        Request::Store { data, .. } | Request::Meta { data, .. } => data.is_big(),
+        Request::Stats | Request::FlushAll { .. } | Request::LruCrawler | Request::CacheMemlimit { .. } => true,
+        _ => false,
     }
 }
 

@@ -330,7 +330,9 @@ impl BinaryDecoder {
     ) -> BinaryStep {
         let is_long = mechanism.in_input().is_none_or(|(_, len)| len > MECHANISM_MAX);
         if is_long || len > CREDENTIALS_MAX {
-            return self.refuse(head, Status::Invalid, None, len, at);
+            // Nobody's password is that long; memcached reads it all to find the same.
+            let status = if is_long { Status::Invalid } else { Status::AuthError };
+            return self.refuse(head, status, None, len, at);
         }
         if buf.len() - at < len {
             return BinaryStep::Incomplete;

@@ -140,6 +140,7 @@ pub(super) fn parse_line(line: &[u8], start: usize, args: &mut ArgSpans, value_m
         b"quit" => Ok(Line::Request(Request::Quit)),
         b"stats" => Ok(line.free_form(Request::Stats, spans)),
         b"shutdown" => Ok(line.free_form(Request::Shutdown, spans)),
+        b"refresh_certs" => Ok(Line::Request(Request::RefreshCerts)),
         b"lru_crawler" => Ok(line.free_form(Request::LruCrawler, spans)),
         b"lru" => Ok(line.free_form(Request::Lru, spans)),
         b"watch" => Ok(line.free_form(Request::Watch, spans)),

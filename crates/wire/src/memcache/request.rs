@@ -150,6 +150,8 @@ pub enum Request {
     },
     /// Ends the server. How is told by the arguments that the step appended, perhaps none.
     Shutdown,
+    /// That certificates are read anew.
+    RefreshCerts,
     /// Asks for the keys, or for what memcached's crawler does. Which is told by the arguments that the step appended.
     LruCrawler,
     /// Tunes memcached's queues. How is told by the arguments that the step appended.

@@ -117,7 +117,9 @@ impl Connection {
             }
             self.answered = request_end;
         }
-        self.input.copy_within(at..self.filled, 0);
+        if at > 0 {
+            self.input.copy_within(at..self.filled, 0);
+        }
         self.filled -= at;
         if self.answered < self.keys.len() {
             let sending = self.sent < self.output.len();

@@ -22,6 +22,10 @@ pub fn front(input: &[u8], protocol: Protocol, operation: Operation, keys: &[u64
         (Protocol::Memcache, Operation::Get { value_len } | Operation::MultiGet { value_len, .. }) => {
             memcache_values(input, keys, value_len)
         }
+        (Protocol::Meta, Operation::Set { .. }) => exactly(input, b"HD\r\n"),
+        (Protocol::Meta, Operation::Get { value_len } | Operation::MultiGet { value_len, .. }) => {
+            meta_values(input, keys, value_len)
+        }
     }
 }
 
@@ -102,6 +106,28 @@ fn memcache_values(input: &[u8], keys: &[u64], value_len: usize) -> Result<Front
     })
 }
 
+/// `VA <bytes>\r\n<data>\r\n` for each key.
+fn meta_values(input: &[u8], keys: &[u64], value_len: usize) -> Result<Front> {
+    let mut at = 0;
+    for number in keys {
+        let rest = &input[at..];
+        if !rest.starts_with(&b"VA "[..rest.len().min(3)]) {
+            bail!("the server has no {}: {}", shown(&requests::key(*number)), shown(rest));
+        }
+        let Some((len, body)) = number_line(rest, 3)? else { return Ok(Front::Incomplete) };
+        let Some(len) = len else { bail!("the server answered {}", shown(rest)) };
+        if rest.len() < body + len + 2 {
+            return Ok(Front::Incomplete);
+        }
+        let value = &rest[body..body + len];
+        if !requests::is_value_of(value, *number, value_len) {
+            bail!("the server has another value for {}: {}", shown(&requests::key(*number)), shown(value));
+        }
+        at += body + len + 2;
+    }
+    Ok(Front::Reply(at))
+}
+
 /// The number from `at` to the end of the line (`None` for -1) and where the next line begins; `None` for half a line.
 fn number_line(input: &[u8], at: usize) -> Result<Option<(Option<usize>, usize)>> {
     let Some(end) = input.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
@@ -148,6 +174,14 @@ mod tests {
     fn whole_replies_are_found() {
         let get = Operation::Get { value_len: 18 };
         assert_reply(&format!("$18\r\n{VALUE}\r\n"), Protocol::Resp, get, &[3]);
+        let found = format!("VA 18\r\n{VALUE}\r\n");
+        assert_reply(&found, Protocol::Meta, get, &[3]);
+        assert_reply(
+            &format!("{found}{found}"),
+            Protocol::Meta,
+            Operation::MultiGet { keys: 2, value_len: 18 },
+            &[3, 3],
+        );
         let found = format!("VALUE key:000000000003 0 18\r\n{VALUE}\r\n");
         assert_reply(&format!("{found}END\r\n"), Protocol::Memcache, get, &[3]);
         let multi = Operation::MultiGet { keys: 2, value_len: 18 };
@@ -156,6 +190,7 @@ mod tests {
         let set = Operation::Set { value_len: 18, expire: false };
         assert_reply("+OK\r\n", Protocol::Resp, set, &[3]);
         assert_reply("STORED\r\n", Protocol::Memcache, set, &[3]);
+        assert_reply("HD\r\n", Protocol::Meta, set, &[3]);
     }
 
     #[test]
@@ -171,6 +206,9 @@ mod tests {
             ("SERVER_ERROR x\r\n", Protocol::Memcache, get, "answered 'SERVER_ERROR x'"),
             ("VALUE key:000000000003 0 2\r\nab\r\nEND\r\n", Protocol::Memcache, get, "another value"),
             ("NOT_STORED\r\n", Protocol::Memcache, set, "answered 'NOT_STORED'"),
+            ("EN\r\n", Protocol::Meta, get, "has no"),
+            ("VA 2\r\nab\r\n", Protocol::Meta, get, "another value"),
+            ("NS\r\n", Protocol::Meta, set, "answered 'NS'"),
         ] {
             let error = front(text.as_bytes(), protocol, operation, &[3]).expect_err(text).to_string();
             assert!(error.contains(expected), "{text:?}: {error}");

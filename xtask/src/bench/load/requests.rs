@@ -7,6 +7,8 @@ pub enum Protocol {
     Resp,
     /// memcached's classic text.
     Memcache,
+    /// memcached's meta commands.
+    Meta,
 }
 
 impl Protocol {
@@ -15,6 +17,7 @@ impl Protocol {
         match self {
             Protocol::Resp => "resp",
             Protocol::Memcache => "memcache",
+            Protocol::Meta => "meta",
         }
     }
 }
@@ -108,6 +111,25 @@ pub fn write(out: &mut Vec<u8>, protocol: Protocol, operation: Operation, keys: 
             }
             out.extend_from_slice(b"\r\n");
         }
+        (Protocol::Meta, Operation::Get { .. } | Operation::MultiGet { .. }) => {
+            for number in keys {
+                out.extend_from_slice(b"mg ");
+                out.extend_from_slice(&key(*number));
+                out.extend_from_slice(b" v\r\n");
+            }
+        }
+        (Protocol::Meta, Operation::Set { value_len, expire }) => {
+            out.extend_from_slice(b"ms ");
+            out.extend_from_slice(&key(keys[0]));
+            out.push(b' ');
+            decimal(out, value_len);
+            if expire {
+                out.extend_from_slice(b" T");
+                out.extend_from_slice(EXPIRE_SECONDS.as_bytes());
+            }
+            out.extend_from_slice(b"\r\n");
+            value(out, keys[0], value_len);
+        }
         (Protocol::Memcache, Operation::Set { value_len, expire }) => {
             out.extend_from_slice(b"set ");
             out.extend_from_slice(&key(keys[0]));
@@ -166,6 +188,10 @@ mod tests {
         assert_eq!(text(Protocol::Resp, set, &[3]), resp);
         let set = Operation::Set { value_len: 8, expire: false };
         assert_eq!(text(Protocol::Memcache, set, &[3]), "set key:000000000003 0 0 8\r\n00000003\r\n");
+        assert_eq!(text(Protocol::Meta, set, &[3]), "ms key:000000000003 8\r\n00000003\r\n");
+        let set = Operation::Set { value_len: 8, expire: true };
+        assert_eq!(text(Protocol::Meta, set, &[3]), "ms key:000000000003 8 T86400\r\n00000003\r\n");
+        assert_eq!(text(Protocol::Meta, multi, &[1, 20]), "mg key:000000000001 v\r\nmg key:000000000020 v\r\n");
     }
 
     #[test]

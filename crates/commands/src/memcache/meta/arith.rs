@@ -43,13 +43,14 @@ pub fn count(
     watch::fetched(cx, found);
     let slot = match found {
         Some(slot) => {
-            let (number, len) = arith::number_of(cx, slot)?;
+            let number = arith::number_of(cx, slot);
             // As in memcached 0 stands for none.
             let compare = flags.compare.filter(|&token| token != 0);
-            if compare.is_some() && compare != cx.entry(slot).cas() {
+            if compare.is_some() && compare != cx.entry(slot).cas() && arith::may_be_number(cx, slot) {
                 write_plain(out.tail(), words, Code::Exists);
                 return Ok(());
             }
+            let (number, len) = number?;
             if !has_room {
                 return Err(Answer::OutOfMemory);
             }

@@ -7,6 +7,7 @@ use super::lines::Lines;
 use std::collections::BTreeMap;
 use tenon_engine::Engine;
 use tenon_engine::ds::slab::{self, SPAN_BYTES};
+use tenon_engine::store::entry::EntryRef;
 use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::worker::Worker;
 
@@ -22,8 +23,8 @@ struct Class {
     idle_seconds: u32,
 }
 
-/// Looks at the keys; classes by their numbers, 0 for those in none.
-fn survey(engine: &Engine, worker: &mut Worker) -> BTreeMap<usize, Class> {
+/// Looks at the keys; classes by the numbers that `class_of` gives them, 0 for those in none.
+fn survey(engine: &Engine, worker: &mut Worker, class_of: impl Fn(EntryRef<'_>) -> usize) -> BTreeMap<usize, Class> {
     let clock = worker.clock.access;
     let count = |keyspace: Option<&Keyspace>| keyspace.map_or(0, Keyspace::len);
     let mut all = 0;
@@ -39,7 +40,7 @@ fn survey(engine: &Engine, worker: &mut Worker) -> BTreeMap<usize, Class> {
         for keyspace in (0..state.shard.databases()).filter_map(|database| state.shard.database(database)) {
             seen += keyspace.len();
             keyspace.scan(0, usize::MAX, |entry| {
-                let class = classes.entry(entry.size_class()).or_default();
+                let class = classes.entry(class_of(entry)).or_default();
                 class.items += 1;
                 class.bytes += entry.memory() as u64;
                 class.idle_seconds = class.idle_seconds.max(clock.seconds_since(entry.access()));
@@ -55,17 +56,26 @@ fn survey(engine: &Engine, worker: &mut Worker) -> BTreeMap<usize, Class> {
 
 /// How many items each class has.
 pub(super) fn items(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_>) {
-    for (number, class) in survey(engine, worker) {
+    for (number, class) in survey(engine, worker, |entry| entry.size_class()) {
         lines.stat(format_args!("items:{number}:number"), class.items);
         lines.stat(format_args!("items:{number}:age"), class.idle_seconds);
         lines.stat(format_args!("items:{number}:mem_requested"), class.bytes);
     }
 }
 
+/// How many items have which size, up to multiples of 32 bytes.
+pub(super) fn sizes(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_>) {
+    for (size, class) in survey(engine, worker, |entry| entry.memory().next_multiple_of(32)) {
+        lines.stat(size, class.items);
+    }
+}
+
 /// How much memory each class has; a page is what a span of the slab is.
 pub(super) fn slabs(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_>) {
     let mut active = 0;
-    for (number, class) in survey(engine, worker).into_iter().filter(|(number, _)| *number > 0) {
+    for (number, class) in
+        survey(engine, worker, |entry| entry.size_class()).into_iter().filter(|(number, _)| *number > 0)
+    {
         active += 1;
         let chunk = slab::class_bytes(number);
         let pages = slab::class_spans(number);

@@ -66,6 +66,9 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("store_no_memory", sum(|all| &all.mc_no_memory));
     lines.stat("auth_cmds", sum(|all| &all.mc_auth));
     lines.stat("auth_errors", sum(|all| &all.mc_auth_errors));
+    if config.timeout() > 0 {
+        lines.stat("idle_kicks", engine.idle_kicks.load(Ordering::Relaxed));
+    }
     lines.stat("bytes_read", sum(|all| &all.input_bytes));
     lines.stat("bytes_written", sum(|all| &all.output_bytes));
     lines.stat("limit_maxbytes", config.maxmemory());
@@ -95,4 +98,20 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("total_items", sum(|all| &all.mc_stored));
     lines.stat("evictions", sum(|all| &all.evicted));
     lines.stat("reclaimed", sum(|all| &all.expired));
+    lines.stat("expired_unfetched", sum(|all| &all.expired_unfetched));
+    lines.stat("evicted_unfetched", sum(|all| &all.evicted_unfetched));
+    // A flush leaves nothing behind that a get could find, nobody crawls, and items are in no queue that they move in.
+    for name in [
+        "get_flushed",
+        "crawler_reclaimed",
+        "crawler_items_checked",
+        "lrutail_reflocked",
+        "moves_to_cold",
+        "moves_to_warm",
+        "moves_within_lru",
+        "direct_reclaims",
+        "lru_bumps_dropped",
+    ] {
+        lines.stat(name, 0);
+    }
 }

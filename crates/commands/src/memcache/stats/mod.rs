@@ -1,5 +1,6 @@
 //! stats: what other tools read, by group: an index.
 
+mod cachedump;
 mod classes;
 mod detail;
 mod general;

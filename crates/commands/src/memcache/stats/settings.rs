@@ -64,7 +64,7 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("dump_enabled", yes_no(config.memcached_dump()));
     lines.stat("hash_algorithm", "rapidhash");
     lines.stat("idle_timeout", config.timeout());
-    lines.stat("track_sizes", yes_no(false));
+    lines.stat("track_sizes", yes_no(config.memcached_track_sizes()));
     lines.stat("ssl_enabled", yes_no(config.memcached_tls_port() != 0));
 }
 

@@ -2,13 +2,15 @@
 
 use super::super::answer::Answer;
 use super::super::verb::TextCommand;
-use super::classes::{items, slabs};
+use super::cachedump::cachedump;
+use super::classes::{items, sizes, slabs};
 use super::detail::{detail, dump};
 use super::general::general;
 use super::lines::Lines;
 use super::settings::{connections, settings};
 use tenon_engine::Engine;
 use tenon_engine::clients::Client;
+use tenon_engine::config::Caller;
 use tenon_engine::wire::memcache::binary::BinaryHead;
 use tenon_engine::worker::Worker;
 
@@ -16,7 +18,8 @@ use tenon_engine::worker::Worker;
 pub static STATS: TextCommand = TextCommand {
     name: "stats",
     family: "admin",
-    syntax: "[settings | items | slabs | sizes | conns | detail on|off|dump | extstore | reset]",
+    syntax: "[settings | items | slabs | sizes | sizes_enable | sizes_disable | conns | detail on|off|dump \
+             | cachedump class limit | extstore | reset]",
     summary: "Returns statistics of the server, of both protocols together where memcached has no other.",
 };
 
@@ -28,7 +31,7 @@ pub fn stats(engine: &Engine, worker: &mut Worker, client: &Client, words: &[&[u
             Answer::Reset.write(out);
         }
         [b"detail", behind @ ..] => detail(engine, behind.first().copied(), out),
-        [b"cachedump", ..] => Answer::CachedumpDisabled.write(out),
+        [b"cachedump", behind @ ..] => cachedump(engine, worker, behind, out),
         _ => {
             let mut lines = Lines::new(out, None);
             if group(engine, worker, client, words.first().copied().unwrap_or_default(), &mut lines) {
@@ -70,6 +73,14 @@ pub fn binary_stats(
     true
 }
 
+/// Has `stats sizes` look at the items, or not, and says so.
+fn track_sizes(engine: &Engine, value: &str, status: &str, lines: &mut Lines<'_>) {
+    match engine.set_config(&[(b"memcached-track-sizes", value.as_bytes())], Caller::Local) {
+        Ok(()) => lines.stat("sizes_status", status),
+        Err(_) => unreachable!("the value is yes or no, and may change at run time"),
+    }
+}
+
 /// Writes the statistics of a group; tells whether there is such a group.
 fn group(engine: &Engine, worker: &mut Worker, client: &Client, name: &[u8], lines: &mut Lines<'_>) -> bool {
     match name {
@@ -77,7 +88,10 @@ fn group(engine: &Engine, worker: &mut Worker, client: &Client, name: &[u8], lin
         b"settings" => settings(engine, lines),
         b"slabs" => slabs(engine, worker, lines),
         b"items" => items(engine, worker, lines),
+        b"sizes" if engine.config.memcached_track_sizes() => sizes(engine, worker, lines),
         b"sizes" => lines.stat("sizes_status", "disabled"),
+        b"sizes_enable" => track_sizes(engine, "yes", "enabled", lines),
+        b"sizes_disable" => track_sizes(engine, "no", "disabled", lines),
         b"conns" => connections(engine, worker, client, lines),
         // There is no storage but memory.
         b"extstore" => {}

@@ -1,0 +1,116 @@
+//! Values far longer than a buffer, in and out over memcached's protocols: the server holds them once.
+#![allow(missing_docs)]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::time::Duration;
+use tenon_client::Stream;
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const MIB: usize = 1 << 20;
+/// Mebibytes of the value.
+const LEN_MIB: usize = 128;
+const LEN: usize = LEN_MIB * MIB;
+/// What a server may need beside the value: what is under way.
+const MORE: usize = 8 * MIB;
+
+/// How a protocol stores the value and reads it. Of answers that begin with something that is not known before, the length
+/// is told.
+struct Exchange {
+    store: Vec<u8>,
+    behind: &'static [u8],
+    stored: (Vec<u8>, usize),
+    ask: Vec<u8>,
+    front: (Vec<u8>, usize),
+    end: &'static [u8],
+}
+
+fn line(text: &str) -> (Vec<u8>, usize) {
+    (text.into(), text.len())
+}
+
+/// The most memory that the server has ever had resident, in bytes.
+fn peak(server: &Server) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("the process is there");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells the peak");
+    let kib: usize = line.trim().trim_end_matches("kB").trim().parse().expect("a number of kB");
+    kib * 1024
+}
+
+fn expect(stream: &mut Stream, (begins, len): &(Vec<u8>, usize)) {
+    let mut answer = vec![0; *len];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert!(answer.starts_with(begins), "{}", answer.escape_ascii());
+}
+
+fn check(exchange: &Exchange) {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let address = server.address(Dialect::Memcache).expect("it speaks memcached");
+    let mut stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    let allowed = peak(&server) + LEN + MORE;
+    stream.write_all(&exchange.store).expect("sent");
+    for number in 0..LEN_MIB {
+        stream.write_all(&vec![number as u8; MIB]).expect("sent");
+    }
+    stream.write_all(exchange.behind).expect("sent");
+    expect(&mut stream, &exchange.stored);
+    assert!(peak(&server) <= allowed, "storing took {} bytes too many", peak(&server) - allowed);
+    // Twice, so that an answer whose memory is kept would be seen.
+    for _ in 0..2 {
+        stream.write_all(&exchange.ask).expect("sent");
+        expect(&mut stream, &exchange.front);
+        let mut got = vec![0; MIB];
+        for number in 0..LEN_MIB {
+            stream.read_exact(&mut got).expect("the value");
+            assert!(got == vec![number as u8; MIB], "other bytes came back from mebibyte {number} on");
+        }
+        expect(&mut stream, &(exchange.end.to_vec(), exchange.end.len()));
+    }
+    assert!(peak(&server) <= allowed, "reading took {} bytes too many", peak(&server) - allowed);
+}
+
+#[test]
+fn a_long_value_is_held_once_by_text() {
+    check(&Exchange {
+        store: format!("set k 0 0 {LEN}\r\n").into(),
+        behind: b"\r\n",
+        stored: line("STORED\r\n"),
+        ask: b"get k\r\n".to_vec(),
+        front: line(&format!("VALUE k 0 {LEN}\r\n")),
+        end: b"\r\nEND\r\n",
+    });
+}
+
+#[test]
+fn a_long_value_is_held_once_by_meta_commands() {
+    check(&Exchange {
+        store: format!("ms k {LEN}\r\n").into(),
+        behind: b"\r\n",
+        stored: line("HD\r\n"),
+        ask: b"mg k v\r\n".to_vec(),
+        front: line(&format!("VA {LEN}\r\n")),
+        end: b"\r\n",
+    });
+}
+
+#[test]
+fn a_long_value_is_held_once_by_the_binary_protocol() {
+    let header = |magic: u8, opcode: u8, key_len: u8, extras_len: u8, body_len: usize| {
+        let mut bytes = vec![magic, opcode, 0, key_len, extras_len, 0, 0, 0];
+        bytes.extend((body_len as u32).to_be_bytes());
+        bytes.extend([0; 12]);
+        bytes
+    };
+    let begin = |opcode, body_len, extras_len| header(0x81, opcode, 0, extras_len, body_len)[..12].to_vec();
+    check(&Exchange {
+        store: [header(0x80, 1, 1, 8, 8 + 1 + LEN), vec![0; 8], b"k".to_vec()].concat(),
+        behind: b"",
+        stored: (begin(1, 0, 0), 24),
+        ask: [header(0x80, 0, 1, 0, 1), b"k".to_vec()].concat(),
+        front: (begin(0, 4 + LEN, 4), 24 + 4),
+        end: b"",
+    });
+}

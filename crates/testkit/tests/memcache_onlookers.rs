@@ -1,0 +1,105 @@
+//! What MONITOR, SLOWLOG and HOTKEYS show of memcached's clients, in either of their protocols.
+#![allow(missing_docs)]
+
+use std::io::{Read, Write};
+use std::time::Duration;
+use tenon_client::{Resp, Stream, Value};
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn resp(server: &Server) -> Resp {
+    Resp::connect_to(server.address(Dialect::Redis).expect("RESP is spoken"), Some(PATIENCE)).expect("connected")
+}
+
+/// Sends bytes over a new connection and reads until so many have come.
+fn ask(server: &Server, bytes: &[u8], len: usize) -> Vec<u8> {
+    let address = server.address(Dialect::Memcache).expect("memcached is spoken");
+    let mut stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.write_all(bytes).expect("sent");
+    let mut answer = vec![0; len];
+    stream.read_exact(&mut answer).expect("an answer");
+    answer
+}
+
+fn request(opcode: u8, extras: &[u8], key: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x80, opcode, 0, key.len() as u8, extras.len() as u8, 0, 0, 0];
+    out.extend(((extras.len() + key.len() + data.len()) as u32).to_be_bytes());
+    out.extend([0; 12]);
+    [&out[..], extras, key, data].concat()
+}
+
+/// Requests of both protocols, each answered before the next.
+fn requests(server: &Server) {
+    ask(server, b"set text 0 0 2\r\nhi\r\n", b"STORED\r\n".len());
+    ask(server, b"mg text v\r\n", b"VA 2\r\nhi\r\n".len());
+    let extras = [7u32.to_be_bytes(), 60u32.to_be_bytes()].concat();
+    ask(server, &request(0x01, &extras, b"binary", b"value"), 24);
+    ask(server, &request(0x0d, b"", b"binary", b""), 24 + 4 + b"binaryvalue".len());
+    let counting = [&3u64.to_be_bytes()[..], &5u64.to_be_bytes(), &0u32.to_be_bytes()].concat();
+    ask(server, &request(0x05, &counting, b"n", b""), 24 + 8);
+    ask(server, &request(0x04, b"", b"binary", b""), 24);
+}
+
+const SHOWN: [&str; 6] = [
+    r#""set" "text" "0" "0" "2" "hi""#,
+    r#""mg" "text" "v""#,
+    r#""set" "binary" "7" "60" "value""#,
+    r#""getkq" "binary""#,
+    r#""increment" "n" "3" "5""#,
+    r#""delete" "binary""#,
+];
+
+fn start() -> Server {
+    Server::tenon(&[]).expect("tenon starts")
+}
+
+#[test]
+fn monitors_see_both_protocols() {
+    let server = start();
+    let mut monitor = resp(&server);
+    assert_eq!(monitor.call(&[b"MONITOR"]).expect("a reply"), Value::Simple(b"OK".to_vec()));
+    requests(&server);
+    for shown in SHOWN {
+        let Value::Simple(line) = monitor.receive().expect("a line") else { panic!("no line") };
+        let line = String::from_utf8(line).expect("text");
+        assert!(line.ends_with(shown), "{line} does not end with {shown}");
+    }
+}
+
+#[test]
+fn the_slow_log_has_both_protocols_and_no_password() {
+    let server = Server::tenon(&[("memcached-auth", "yes"), ("requirepass", "secret")]).expect("tenon starts");
+    let mut redis = resp(&server);
+    redis.call(&[b"AUTH", b"secret"]).expect("a reply");
+    redis.call(&[b"CONFIG", b"SET", b"slowlog-log-slower-than", b"0"]).expect("a reply");
+    let login = request(0x21, b"", b"PLAIN", b"\0default\0secret");
+    let get = request(0x00, b"", b"nosuch", b"");
+    ask(&server, &[login, get].concat(), 24 + b"Authenticated".len() + 24 + b"Not found".len());
+    let token = b"set a 0 0 14\r\ndefault secret\r\n";
+    ask(&server, &[token, &b"get nosuch\r\n"[..]].concat(), b"STORED\r\nEND\r\n".len());
+    let shown = format!("{:?}", redis.call(&[b"SLOWLOG", b"GET", b"-1"]).expect("a reply"));
+    let list = |words: &[&[u8]]| {
+        let words = words.iter().map(|word| Value::Bulk(word.to_vec())).collect();
+        format!("{:?}", Value::Array(words))
+    };
+    assert!(shown.contains(&list(&[b"sasl_auth", b"PLAIN", b"(redacted)"])), "{shown}");
+    assert_eq!(shown.matches(&list(&[b"get", b"nosuch"])).count(), 2, "{shown}");
+    let secret = format!("{:?}", b"secret");
+    assert!(!shown.contains(secret.trim_matches(['[', ']'])), "{shown}");
+}
+
+#[test]
+fn busy_keys_are_found_in_both_protocols() {
+    let server = start();
+    let mut redis = resp(&server);
+    let started = redis.call(&[b"HOTKEYS", b"START", b"METRICS", b"1", b"NET"]).expect("a reply");
+    assert_eq!(started, Value::Simple(b"OK".to_vec()));
+    requests(&server);
+    let shown = format!("{:?}", redis.call(&[b"HOTKEYS", b"GET"]).expect("a reply"));
+    for key in [&b"text"[..], b"binary", b"n"] {
+        assert!(shown.contains(&format!("{:?}", Value::Bulk(key.to_vec()))), "{key:?} is not in {shown}");
+    }
+}
