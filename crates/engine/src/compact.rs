@@ -16,6 +16,11 @@ const WASTE_PART_MIN: usize = 512;
 const BUDGET: Duration = Duration::from_micros(500);
 /// How long packing rests when a pass is done, so that it costs little where it wins little.
 const REST: Duration = Duration::from_millis(20);
+/// How long it rests at most. What the elements of large collections waste is not packed, so passes may win nothing
+/// again and again: each of them doubles the rest.
+const REST_MAX: Duration = Duration::from_secs(10);
+/// A pass has won something when it has left less than this part of the waste that it found.
+const LEFT_MAX: (usize, usize) = (7, 8);
 
 /// How far a worker's packing has come.
 #[derive(Debug)]
@@ -24,12 +29,25 @@ pub struct Compaction {
     next_shard: Option<usize>,
     /// Not before this.
     rest_until: Instant,
+    /// How long it rests after this pass if that wins nothing.
+    rest: Duration,
+    /// What was wasted when the pass began.
+    waste: usize,
 }
 
 impl Compaction {
     /// Nothing to do yet.
     pub fn new(now: Instant) -> Compaction {
-        Compaction { next_shard: None, rest_until: now }
+        Compaction { next_shard: None, rest_until: now, rest: REST, waste: 0 }
+    }
+
+    /// A pass is done and has left this waste.
+    fn rest(&mut self, now: Instant, waste_left: usize) {
+        let (part, whole) = LEFT_MAX;
+        let has_won = waste_left / part < self.waste / whole;
+        self.rest = if has_won { REST } else { (self.rest * 2).min(REST_MAX) };
+        self.rest_until = now + self.rest;
+        self.next_shard = None;
     }
 }
 
@@ -46,6 +64,7 @@ impl Engine {
                 {
                     return;
                 }
+                worker.compaction.waste = slab::waste();
                 0
             }
         };
@@ -61,6 +80,26 @@ impl Engine {
             }
         }
         slab::stop_draining();
-        worker.compaction = Compaction { next_shard: None, rest_until: Instant::now() + REST };
+        worker.compaction.rest(Instant::now(), slab::waste());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rests_longer_after_each_pass_in_vain_and_no_more_once_one_wins() {
+        let now = Instant::now();
+        let mut compaction = Compaction::new(now);
+        compaction.waste = 80 << 20;
+        let mut rests = Vec::new();
+        for _ in 0..12 {
+            compaction.rest(now, 79 << 20);
+            rests.push(compaction.rest_until - now);
+        }
+        assert!(rests.is_sorted() && rests[0] == 2 * REST && rests[11] == REST_MAX, "{rests:?}");
+        compaction.rest(now, 40 << 20);
+        assert_eq!(compaction.rest_until - now, REST);
     }
 }

@@ -3,7 +3,7 @@
 use crate::host::{HOST, Host, Stop, Words};
 use crate::raise::{self, Raised};
 use crate::random::Random;
-use crate::{bit, cjson, cmsgpack, into_lua, into_resp, pattern, redis, structs};
+use crate::{bit, cjson, cmsgpack, into_resp, pattern, raw_calls, redis, structs};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
 use std::cell::{Cell, RefCell};
@@ -43,6 +43,10 @@ pub(crate) struct State {
     pub(crate) proto: Cell<Proto>,
     /// Where a call's words and reply are put together; taken out while it runs.
     pub(crate) scratch: RefCell<Option<Box<(Words, OutBuf)>>>,
+    /// What the last call has come to, if that is no usual reply.
+    pub(crate) odd: RefCell<Option<redis::Odd>>,
+    /// The keys and arguments of the run.
+    pub(crate) input: Input,
     /// The functions of the library that is being loaded.
     pub(crate) registering: RefCell<Option<Vec<(crate::library::FunctionInfo, Function)>>>,
     /// cjson's settings, which hold until the script ends.
@@ -55,6 +59,32 @@ pub(crate) struct State {
     pub(crate) replacing: RefCell<Option<(Function, Function)>>,
     /// What was worked on since the host was last asked whether to go on.
     work: Cell<u32>,
+}
+
+/// The keys and arguments of a run: where each begins and how long it is, the keys first.
+#[derive(Default)]
+pub(crate) struct Input {
+    pub(crate) keys: Cell<usize>,
+    pub(crate) words: RefCell<Vec<(*const u8, usize)>>,
+}
+
+impl Input {
+    /// Notes the words of a run.
+    fn set<'a>(&self, keys: impl ExactSizeIterator<Item = &'a [u8]>, args: impl ExactSizeIterator<Item = &'a [u8]>) {
+        self.keys.set(keys.len());
+        let mut words = self.words.borrow_mut();
+        words.clear();
+        words.extend(keys.chain(args).map(|word| (word.as_ptr(), word.len())));
+    }
+
+    /// Forgets them, before what they point to is gone.
+    fn clear(&self) {
+        const KEPT: usize = 1024;
+        let mut words = self.words.borrow_mut();
+        words.clear();
+        words.shrink_to(KEPT);
+        self.keys.set(0);
+    }
 }
 
 /// Lifts the memory limit while Rust works for a script: mlua then needs no protected call for each value that it makes.
@@ -178,6 +208,8 @@ impl Interpreter {
             random: RefCell::new(Random::new()),
             proto: Cell::new(Proto::Resp2),
             scratch: RefCell::default(),
+            odd: RefCell::default(),
+            input: Input::default(),
             registering: RefCell::default(),
             json: Rc::default(),
             stopped_at: RefCell::default(),
@@ -187,7 +219,8 @@ impl Interpreter {
         });
         let built = build(&lua, &state, kind, settings).expect("the sandbox can be built");
         let get = |name: &str| built.raw_get::<Function>(name).expect("the prelude gives it");
-        let (eval, call, load) = (get("eval"), get("call"), get("load"));
+        let runner = |name: &str| raw_calls::runner(&lua, &state, &get(name)).expect("there is memory");
+        let (eval, call, load) = (runner("eval"), runner("call"), get("load"));
         let env = built.raw_get("env").expect("the prelude gives it");
         state.memory_max.set(settings.memory_max);
         Interpreter { lua, state, env, eval, call, load }
@@ -248,15 +281,14 @@ impl Interpreter {
         self.state.proto.set(Proto::Resp2);
         self.state.json.reset();
         self.state.kept.take();
-        let prepared = list(&self.lua, keys).and_then(|keys| Ok((keys, list(&self.lua, args)?)));
-        let result = prepared.and_then(|(keys, args)| {
-            HOST.set(host, || {
-                set_limit(&self.lua, self.state.memory_max.get());
-                let result = runner.call::<(bool, Value)>((function, keys, args));
-                set_limit(&self.lua, 0);
-                result
-            })
+        self.state.input.set(keys, args);
+        let result = HOST.set(host, || {
+            set_limit(&self.lua, self.state.memory_max.get());
+            let result = runner.call::<(bool, Value)>(function);
+            set_limit(&self.lua, 0);
+            result
         });
+        self.state.input.clear();
         self.collect_if_full();
         match result {
             Ok((true, value)) => Outcome::Done(into_resp::write(&value, reply, self.state.proto.get())),
@@ -378,10 +410,6 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
         Ok(VmState::Continue)
     })?;
     Ok(built)
-}
-
-fn list<'a>(lua: &Lua, items: impl ExactSizeIterator<Item = &'a [u8]>) -> mlua::Result<Table> {
-    lua.create_sequence_from(items.map(into_lua::string))
 }
 
 /// Whether a script may see this error, and what it then sees.

@@ -1,6 +1,6 @@
 //! Lua scripts and function libraries: the sandbox, its libraries, and the conversions between Lua and RESP. Knows no
 //! command and no data: what a script calls goes through [`Host`].
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod arguments;
 mod bit;
@@ -15,6 +15,7 @@ mod number;
 mod pattern;
 mod raise;
 mod random;
+mod raw_calls;
 mod redis;
 pub mod shebang;
 mod structs;

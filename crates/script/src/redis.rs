@@ -1,13 +1,14 @@
 //! The `redis` table of scripts and libraries. Knows no command: calls go to the host.
 
 use crate::arguments::{get, int};
-use crate::host::{HOST, LogLevel, Words};
+use crate::host::{HOST, LogLevel, Stop, Words};
 use crate::interpreter::{Kind, Settings, State, function};
 use crate::raise::{Raised, bad_argument, failure, redis_error, with_code};
 use crate::random::Random;
-use crate::{into_lua, library, number};
+use crate::{into_lua, library, number, raw_calls};
 use mlua::{Lua, MultiValue, Table, Value};
 use sha1::{Digest, Sha1};
+use std::any::Any;
 use std::io::IoSlice;
 use std::rc::Rc;
 use tenon_wire::OutBuf;
@@ -31,14 +32,35 @@ enum OnError {
     Return,
 }
 
+/// What a call has come to that is not a usual reply.
+pub(crate) enum Odd {
+    /// A reply that takes more than usual; it is in the state's buffer.
+    Reply,
+    /// Its arguments are none of a command.
+    Refused(&'static str),
+    /// The script has to end.
+    Stopped(Stop),
+    /// The host has panicked.
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// What a call without arguments is told.
+pub(crate) const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
+/// What a call is told with an argument that is no word.
+pub(crate) const NO_WORDS: &str = "Lua redis lib command arguments must be strings or integers";
+/// What a call is told whose arguments are too long together.
+pub(crate) const TOO_LONG: &str = "Lua redis lib command arguments are too long";
+
 /// The table while scripts run.
 pub(crate) fn library(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua::Result<Table> {
     let table = constants(lua, settings)?;
     for (name, flag) in REPL {
         table.raw_set(name, flag)?;
     }
-    table.raw_set("call", function(lua, state, |lua, state, args| call(lua, state, &args, OnError::Raise))?)?;
-    table.raw_set("pcall", function(lua, state, |lua, state, args| call(lua, state, &args, OnError::Return))?)?;
+    for (name, on_error) in [("call", OnError::Raise), ("pcall", OnError::Return)] {
+        let finish = function(lua, state, move |lua, state, _| finish(lua, state, on_error))?;
+        table.raw_set(name, raw_calls::caller(lua, state, &finish)?)?;
+    }
     table.raw_set("log", function(lua, state, log)?)?;
     table.raw_set("setresp", function(lua, state, setresp)?)?;
     table.raw_set("error_reply", function(lua, state, error_reply)?)?;
@@ -77,7 +99,7 @@ fn constants(lua: &Lua, settings: &Settings) -> mlua::Result<Table> {
 /// Writes a command's words; an error where there are none or one is no word.
 fn collect(args: &MultiValue, words: &mut Words) -> Result<(), &'static str> {
     if args.is_empty() {
-        return Err("Please specify at least one argument for this redis lib call");
+        return Err(NO_ARGUMENTS);
     }
     for value in args {
         let fits = match value {
@@ -88,46 +110,46 @@ fn collect(args: &MultiValue, words: &mut Words) -> Result<(), &'static str> {
                 number::write_g(&mut text, *value, 17);
                 words.push(&text)
             }
-            _ => return Err("Lua redis lib command arguments must be strings or integers"),
+            _ => return Err(NO_WORDS),
         };
         if !fits {
-            return Err("Lua redis lib command arguments are too long");
+            return Err(TOO_LONG);
         }
     }
     Ok(())
 }
 
-fn call(lua: &Lua, state: &State, args: &MultiValue, on_error: OnError) -> mlua::Result<Value> {
-    let mut scratch = state.scratch.take().unwrap_or_default();
-    let (words, out) = &mut *scratch;
-    if let Err(text) = collect(args, words) {
-        words.clear();
-        state.scratch.replace(Some(scratch));
-        let error = redis_error(text);
-        return match on_error {
-            OnError::Raise => Err(error),
-            OnError::Return => caught(lua, state, &error),
-        };
-    }
-    let ran = HOST.with(|host| host.call(words, state.proto.get(), out));
-    words.clear();
-    let result = ran.map_err(|stop| Raised::Stop(stop).into()).and_then(|()| {
-        let flat;
-        let bytes = match out.contiguous() {
-            Some(bytes) => bytes,
-            None => {
-                flat = flatten(out);
-                &flat[..]
-            }
-        };
-        if on_error == OnError::Raise && bytes.first() == Some(&b'-') {
-            return Err(Raised::Table { err: with_code(bytes), counted: true }.into());
+/// What a call has come to that `raw_calls` leaves to us.
+fn finish(lua: &Lua, state: &State, on_error: OnError) -> mlua::Result<Value> {
+    match state.odd.take() {
+        Some(Odd::Reply) | None => {}
+        Some(Odd::Refused(text)) => {
+            let error = redis_error(text);
+            return match on_error {
+                OnError::Raise => Err(error),
+                OnError::Return => caught(lua, state, &error),
+            };
         }
-        Ok(into_lua::decode(lua, bytes)?.0)
-    });
-    out.clear();
-    out.shrink(64 * 1024);
+        Some(Odd::Stopped(stop)) => return Err(Raised::Stop(stop).into()),
+        Some(Odd::Panicked(panic)) => std::panic::resume_unwind(panic),
+    }
+    let mut scratch = state.scratch.take().unwrap_or_default();
+    let (_, out) = &mut *scratch;
+    let flat;
+    let bytes = match out.contiguous() {
+        Some(bytes) => bytes,
+        None => {
+            flat = flatten(out);
+            &flat[..]
+        }
+    };
+    let result = if on_error == OnError::Raise && bytes.first() == Some(&b'-') {
+        Err(Raised::Table { err: with_code(bytes), counted: true }.into())
+    } else {
+        into_lua::decode(lua, bytes).map(|(value, _)| value)
+    };
     state.scratch.replace(Some(scratch));
+    raw_calls::settle(state);
     result
 }
 
