@@ -8,6 +8,7 @@ mod latency;
 mod load;
 mod memory;
 mod page;
+mod pagerank;
 mod persistence;
 mod plain;
 mod records;
@@ -23,7 +24,7 @@ pub use experiment::{Experiment, Figure, Plot, Published, Scale};
 pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 15] = [
+pub static ALL: [&Experiment; 16] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -34,6 +35,7 @@ pub static ALL: [&Experiment; 15] = [
     &ycsb::YCSB,
     &records::RECORDS_EXPERIMENT,
     &weblog::WEBLOG,
+    &pagerank::PAGERANK,
     &eviction::EVICTION,
     &fragmentation::FRAGMENTATION,
     &expiry::EXPIRY,

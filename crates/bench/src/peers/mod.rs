@@ -7,6 +7,7 @@ mod find;
 mod guard;
 mod program;
 mod server;
+mod spark;
 
 pub use answers::{answers, own_figures};
 pub use external::External;
@@ -14,3 +15,4 @@ pub use family::Family;
 pub use find::{Found, find};
 pub use program::{Persistence, Program, Settings};
 pub use server::Server;
+pub use spark::{Ranked, Spark};
