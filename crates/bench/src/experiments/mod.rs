@@ -1,5 +1,6 @@
 //! The experiments. Each declares its name, its axes, its figures and plots beside its code.
 
+mod counters;
 mod eviction;
 mod experiment;
 mod expiry;
@@ -24,7 +25,7 @@ pub use experiment::{Experiment, Figure, Plot, Published, Scale};
 pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 16] = [
+pub static ALL: [&Experiment; 17] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -32,6 +33,7 @@ pub static ALL: [&Experiment; 16] = [
     &sizes::SIZES,
     &skew::SKEW,
     &memory::MEMORY,
+    &counters::COUNTERS,
     &ycsb::YCSB,
     &records::RECORDS_EXPERIMENT,
     &weblog::WEBLOG,

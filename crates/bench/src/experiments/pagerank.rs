@@ -1,7 +1,7 @@
 //! `pagerank`: the same ranking with the graph in a key-value store, inside it, and in Spark's memory.
 
 use super::experiment::{Experiment, Figure, Plot, Published};
-use crate::dialects::{Binary, Dialect, Meta, Resp, Text};
+use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::graphs::{DAMPING, Graph, ranks, step};
 use crate::load::Until;
 use crate::machine::cpu::Used;
@@ -28,6 +28,7 @@ pub static PAGERANK: Experiment = Experiment {
               inside the server; or Spark does, on an RDD in its own memory (functions in Python), where pyspark is \
               installed. All ranks are compared with those of a plain program: the differences add up to 1e-9 at most.",
     study: "in-memory data management",
+    databases: false,
     axes: &[GRAPH, METHOD],
     figures: &[
         ITERATION,
@@ -128,6 +129,7 @@ fn measure(session: &Session, contender: &Contender, case: &Case, known: &Known)
         Protocol::Text => place.rank(Text, known, script),
         Protocol::Meta => place.rank(Meta, known, script),
         Protocol::Binary => place.rank(Binary, known, script),
+        Protocol::Postgres => place.rank(Postgres, known, script),
     }
 }
 

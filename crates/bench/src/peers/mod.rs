@@ -5,6 +5,7 @@ mod external;
 mod family;
 mod find;
 mod guard;
+pub mod postgres;
 mod program;
 mod server;
 mod spark;
