@@ -16,7 +16,7 @@ const OUT: &str = "out";
 pub fn command() -> Command {
     let mut command = Command::new("tenon-bench")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Measures Tenon, Redis, Valkey and Memcached on the same work")
+        .about("Measures Tenon, Redis, Valkey, Memcached and PostgreSQL on the same work")
         .subcommand_required(true)
         .arg_required_else_help(true);
     for experiment in ALL {
@@ -60,7 +60,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
 
 /// Runs one experiment and prints its results; how many runs failed their own check.
 fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<usize> {
-    let mut session = Session::open(options.clone(), interrupt.clone(), experiment.name, experiment.axes)?;
+    let mut session = Session::open(options.clone(), interrupt.clone(), experiment)?;
     let ran = (experiment.run)(&mut session);
     let (records, failures) = session.finish();
     ran?;

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod dialects;
 pub mod experiments;
 pub mod generators;
+pub mod graphs;
 pub mod key;
 pub mod latency;
 pub mod load;

@@ -15,11 +15,14 @@ pub enum Protocol {
     Meta,
     /// memcached's binary protocol.
     Binary,
+    /// PostgreSQL's, version 3.
+    Postgres,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 4] = [Protocol::Resp, Protocol::Text, Protocol::Meta, Protocol::Binary];
+    pub const ALL: [Protocol; 5] =
+        [Protocol::Resp, Protocol::Text, Protocol::Meta, Protocol::Binary, Protocol::Postgres];
 
     /// Its name in options and results.
     pub fn name(self) -> &'static str {
@@ -28,6 +31,7 @@ impl Protocol {
             Protocol::Text => "text",
             Protocol::Meta => "meta",
             Protocol::Binary => "binary",
+            Protocol::Postgres => "postgres",
         }
     }
 
@@ -38,16 +42,21 @@ impl Protocol {
             Protocol::Text => "memcache",
             Protocol::Meta => "memcache-meta",
             Protocol::Binary => "memcache-binary",
+            Protocol::Postgres => "postgres",
         }
     }
 
     /// Whether it is one of memcached's, so that the same port speaks the others too.
     pub fn is_memcache(self) -> bool {
-        self != Protocol::Resp
+        matches!(self, Protocol::Text | Protocol::Meta | Protocol::Binary)
     }
 
     fn usual_port(self) -> u16 {
-        if self.is_memcache() { 11_211 } else { 6_379 }
+        match self {
+            Protocol::Resp => 6_379,
+            Protocol::Text | Protocol::Meta | Protocol::Binary => 11_211,
+            Protocol::Postgres => 5_432,
+        }
     }
 }
 
@@ -56,7 +65,7 @@ impl FromStr for Protocol {
 
     fn from_str(text: &str) -> Result<Protocol, String> {
         let known = Protocol::ALL.into_iter().find(|protocol| protocol.name() == text);
-        known.ok_or_else(|| format!("'{text}' is no protocol: resp, text, meta or binary"))
+        known.ok_or_else(|| format!("'{text}' is no protocol: resp, text, meta, binary or postgres"))
     }
 }
 
@@ -67,6 +76,31 @@ pub struct Target {
     pub protocol: Protocol,
     /// The place.
     pub address: Address,
+    /// Who connects, where that must be said first: to PostgreSQL.
+    pub login: Option<Login>,
+}
+
+/// Who connects to a database.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// The user's name.
+    pub user: String,
+    /// What shows that it is the user, if it is asked for.
+    pub password: Option<String>,
+    /// The database.
+    pub database: String,
+}
+
+impl Default for Login {
+    fn default() -> Login {
+        Login { user: "postgres".to_owned(), password: None, database: "postgres".to_owned() }
+    }
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.user, self.database)
+    }
 }
 
 impl fmt::Display for Target {
@@ -84,7 +118,8 @@ impl FromStr for Target {
     /// Reads `SCHEME://HOST[:PORT]`, `SCHEME+unix:///PATH` and `unix:///PATH`, which speaks RESP.
     fn from_str(text: &str) -> Result<Target, String> {
         const FORMS: &str = "redis://HOST[:PORT], memcache://HOST[:PORT], memcache-meta://..., memcache-binary://..., \
-                             unix:///PATH (RESP) or SCHEME+unix:///PATH";
+                             postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE], unix:///PATH (RESP) or \
+                             SCHEME+unix:///PATH";
         let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("'{text}' is no target: write {FORMS}"))?;
         let (scheme, unix) = match scheme.strip_suffix("+unix") {
             Some(scheme) => (scheme, true),
@@ -94,6 +129,11 @@ impl FromStr for Target {
         let protocol = Protocol::ALL.into_iter().find(|protocol| protocol.scheme() == scheme);
         let protocol =
             protocol.ok_or_else(|| format!("'{scheme}' is no scheme that can be measured: write {FORMS}"))?;
+        let (login, rest) = match protocol {
+            Protocol::Postgres if unix => return Err("PostgreSQL is spoken to over TCP only".to_owned()),
+            Protocol::Postgres => read_login(rest),
+            _ => (None, rest),
+        };
         let address = if unix {
             format!("unix://{rest}").parse()
         } else {
@@ -101,13 +141,37 @@ impl FromStr for Target {
             let has_port = rest.rsplit_once(':').is_some_and(|(host, _)| !host.contains(':') || host.ends_with(']'));
             if has_port { rest.parse() } else { format!("{rest}:{}", protocol.usual_port()).parse() }
         };
-        Ok(Target { protocol, address: address.map_err(|bad: tenon_client::address::BadAddress| bad.to_string())? })
+        let address = address.map_err(|bad: tenon_client::address::BadAddress| bad.to_string())?;
+        Ok(Target { protocol, address, login })
     }
+}
+
+/// Takes `USER:PASSWORD@` and `/DATABASE` from around the host. The password may hold anything but an `@`; nothing is
+/// decoded.
+fn read_login(rest: &str) -> (Option<Login>, &str) {
+    let usual = Login::default();
+    let (who, place) = rest.rsplit_once('@').unwrap_or((&usual.user, rest));
+    let (user, password) = who.split_once(':').map_or((who, None), |(user, password)| (user, Some(password)));
+    let (place, database) = place.split_once('/').unwrap_or((place, ""));
+    let database = if database.is_empty() { usual.database.clone() } else { database.to_owned() };
+    (Some(Login { user: user.to_owned(), password: password.map(str::to_owned), database }), place)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn databases_are_told_who_connects() {
+        let login = |text: &str| text.parse::<Target>().expect(text).login.expect("a login");
+        let all: Target = "postgres://me:a:b/c@host:1/data".parse().expect("a target");
+        assert_eq!(all.to_string(), "postgres://host:1", "no password is shown");
+        let given = Login { user: "me".into(), password: Some("a:b/c".into()), database: "data".into() };
+        assert_eq!((all.login, format!("{given:?}").contains("a:b/c")), (Some(given), false));
+        assert_eq!(login("postgres://host"), Login::default());
+        assert_eq!(login("postgres://me@host/"), Login { user: "me".into(), ..Login::default() });
+        assert!("postgres+unix:///run/x".parse::<Target>().is_err());
+    }
 
     #[test]
     fn targets_are_read_and_written() {

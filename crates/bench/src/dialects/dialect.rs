@@ -1,6 +1,7 @@
 //! What a language must be able to say. Knows no language.
 
 use crate::key::Key;
+use crate::load::Statement;
 use anyhow::Result;
 
 /// What a reply says and how many bytes it has; `None` while part of it is missing, an error if it is none or says one.
@@ -11,6 +12,11 @@ pub type Each<'a> = &'a mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>;
 
 /// Gets, sets and deletes in one language.
 pub trait Dialect: Copy + Send + Sync + 'static {
+    /// What each connection to PostgreSQL prepares.
+    fn statements(self) -> Vec<Statement> {
+        Vec::new()
+    }
+
     /// Appends a request for one value.
     fn write_get(self, key: &[u8], out: &mut Vec<u8>);
 

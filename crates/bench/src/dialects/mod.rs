@@ -4,6 +4,7 @@ mod binary;
 mod dialect;
 mod lines;
 mod meta;
+pub mod postgres;
 mod resp;
 mod text;
 
@@ -11,5 +12,6 @@ pub use binary::Binary;
 pub use dialect::{Dialect, Each, Read};
 pub use lines::refused;
 pub use meta::Meta;
+pub use postgres::Postgres;
 pub use resp::{Resp, read_length, write_bulk, write_head};
 pub use text::Text;

@@ -2,7 +2,7 @@
 
 use super::experiment::{Experiment, Figure, OPS, Plot, SERVER_CPU};
 use super::plain::{PROTOCOL, protocol, speaks};
-use crate::dialects::{Binary, Dialect, Meta, Resp, Text};
+use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::{Pace, Until};
 use crate::machine::process::resident_bytes;
 use crate::peers::{Family, Settings};
@@ -31,6 +31,7 @@ pub static EVICTION: Experiment = Experiment {
               a share of what the trace names (in whole MiB, and the same for all). Beside them, Belady's rule, which knows \
               the future and needs no memory but the objects' own.",
     study: "what the studies wished for",
+    databases: false,
     axes: &[PROTOCOL, TRACE, LIMIT, POLICY],
     figures: &[
         HITS,
@@ -50,6 +51,7 @@ pub static EVICTION: Experiment = Experiment {
 fn policies(family: Family) -> &'static [&'static str] {
     match family {
         Family::Memcached => &["lru"],
+        Family::Postgres => &[],
         Family::Redis | Family::Tenon => &["allkeys-lru", "allkeys-lfu"],
     }
 }
@@ -129,6 +131,7 @@ fn replay(
         Protocol::Text => replay_in(Text, session, server, protocol, trace, values, limit),
         Protocol::Meta => replay_in(Meta, session, server, protocol, trace, values, limit),
         Protocol::Binary => replay_in(Binary, session, server, protocol, trace, values, limit),
+        Protocol::Postgres => replay_in(Postgres, session, server, protocol, trace, values, limit),
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Experiment {
     pub summary: &'static str,
     /// Which study it comes from.
     pub study: &'static str,
+    /// Whether databases on disk take part.
+    pub databases: bool,
     /// What its cases differ in, in the order of the table's columns.
     pub axes: &'static [&'static str],
     /// What its table shows.

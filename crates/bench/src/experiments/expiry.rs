@@ -24,6 +24,7 @@ pub static EXPIRY: Experiment = Experiment {
               key's end by a keyspace event; the lag is the event's time less the deadline. Nobody reads the keys. Over \
               RESP only: memcached tells nobody.",
     study: "what the studies wished for",
+    databases: false,
     axes: &[PROTOCOL, KEYS],
     figures: &[
         Figure { name: "lag_p50_ms", heading: "lag p50 ms" },

@@ -31,6 +31,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
     summary: "A server with a memory limit serves gets by Zipf's law and is given what it misses; then the values become \
               longer, shorter, longer. The keys of each phase would fill it twice.",
     study: "what the studies wished for",
+    databases: false,
     axes: &[PROTOCOL, PHASE],
     figures: &[HITS, OVER, OPS, P99, SERVER_CPU],
     plots: &[

@@ -11,6 +11,7 @@ pub static LATENCY: Experiment = Experiment {
     title: "Latency of one client",
     summary: "One connection gets and sets values of 32 bytes, one request at a time.",
     study: "the memtier studies",
+    databases: true,
     axes: &[PROTOCOL, OPERATION],
     figures: &[MEAN, P50, P99, P999, MAX, SERVER_CPU, CLIENT_CPU],
     plots: &[Plot::Bars { title: "Mean latency, one connection", each: None, y: MEAN }],

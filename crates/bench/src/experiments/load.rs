@@ -19,6 +19,7 @@ pub static LOAD: Experiment = Experiment {
     title: "Latency against offered load",
     summary: "Operations are due at a rate, whether or not earlier ones are answered; their latency counts from then.",
     study: "the memtier studies; ULB",
+    databases: true,
     axes: &[PROTOCOL, OPERATION, OFFERED],
     figures: &[OPS, MEAN, P50, P99, P999, CORES, SERVER_CPU, UNSENT],
     plots: &[

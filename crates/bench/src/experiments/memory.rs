@@ -20,6 +20,7 @@ pub static MEMORY: Experiment = Experiment {
     title: "Memory",
     summary: "A fresh server is filled; its resident memory is read before and after, once it has settled.",
     study: "the memtier studies; Waterloo",
+    databases: false,
     axes: &[KEYS, VALUE, EXPIRY],
     figures: &[
         Figure { name: "grown_mb", heading: "grown by MB" },

@@ -1,5 +1,6 @@
 //! The experiments. Each declares its name, its axes, its figures and plots beside its code.
 
+mod counters;
 mod eviction;
 mod experiment;
 mod expiry;
@@ -8,6 +9,7 @@ mod latency;
 mod load;
 mod memory;
 mod page;
+mod pagerank;
 mod persistence;
 mod plain;
 mod records;
@@ -23,7 +25,7 @@ pub use experiment::{Experiment, Figure, Plot, Published, Scale};
 pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 15] = [
+pub static ALL: [&Experiment; 17] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -31,9 +33,11 @@ pub static ALL: [&Experiment; 15] = [
     &sizes::SIZES,
     &skew::SKEW,
     &memory::MEMORY,
+    &counters::COUNTERS,
     &ycsb::YCSB,
     &records::RECORDS_EXPERIMENT,
     &weblog::WEBLOG,
+    &pagerank::PAGERANK,
     &eviction::EVICTION,
     &fragmentation::FRAGMENTATION,
     &expiry::EXPIRY,

@@ -16,6 +16,7 @@ pub static PERSISTENCE: Experiment = Experiment {
     summary: "Fifty connections set values of 32 bytes while nothing is kept, while snapshots are taken, and while each \
               write is logged; servers that cannot keep data are left out.",
     study: "the memtier studies",
+    databases: true,
     axes: &[PROTOCOL, MODE],
     figures: &[OPS, MEAN, P99, P999, SERVER_CPU],
     plots: &[Plot::Bars { title: "Throughput of SET", each: Some(PROTOCOL), y: OPS }],

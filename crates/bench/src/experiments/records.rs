@@ -18,6 +18,7 @@ pub static RECORDS_EXPERIMENT: Experiment = Experiment {
     title: "More and more records",
     summary: "YCSB's records are loaded into a fresh server, then workload A runs on them.",
     study: "ULB",
+    databases: true,
     axes: &[PROTOCOL, RECORDS],
     figures: &[
         LOAD,

@@ -23,6 +23,7 @@ pub static RECOVERY: Experiment = Experiment {
     summary: "A server that keeps data is filled, and killed as soon as its last reply has come; with snapshots, the last \
               one is taken when nine tenths are stored. The time until it answers again, and the keys it has not.",
     study: "what the memtier studies left out",
+    databases: false,
     axes: &[MODE, KEYS],
     figures: &[RECOVERED, LOST, Figure { name: "disk_mb", heading: "on disk MB" }],
     plots: &[Plot::Lines {

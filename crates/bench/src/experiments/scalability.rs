@@ -16,6 +16,7 @@ pub static SCALABILITY: Experiment = Experiment {
     title: "More clients, more threads",
     summary: "Ten gets to a set, values of 32 bytes, from more and more connections, on servers of one thread and of more.",
     study: "the memtier studies; Waterloo",
+    databases: false,
     axes: &[PROTOCOL, OPERATION, THREADS, CONNECTIONS],
     figures: &[OPS, MEAN, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[

@@ -14,6 +14,7 @@ pub static SIZES: Experiment = Experiment {
     title: "Values from 10 bytes to 4 MiB",
     summary: "Ten connections get and set values of one length; the key space shrinks in proportion.",
     study: "the memtier studies; in-memory data management",
+    databases: false,
     axes: &[PROTOCOL, OPERATION, VALUE],
     figures: &[OPS, Figure { name: "mb_s", heading: "MB/s" }, MEAN, P99, SERVER_CPU],
     plots: &[

@@ -14,6 +14,7 @@ pub static SKEW: Experiment = Experiment {
     title: "Popular keys",
     summary: "Ten gets to a set; how often keys are named follows Zipf's law with exponents from 0 (all alike) to 1.4.",
     study: "the memtier studies",
+    databases: false,
     axes: &[PROTOCOL, OPERATION, EXPONENT],
     figures: &[OPS, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[

@@ -18,6 +18,7 @@ pub static THROUGHPUT: Experiment = Experiment {
     summary: "Fifty connections get and set values of 32 bytes, with 1, 16 and 64 requests in flight on each; then every \
               key is new, and the throughput of each tenth of a second shows how the table grows.",
     study: "the memtier studies; in-memory data management (coalescing)",
+    databases: false,
     axes: &[PROTOCOL, OPERATION, PIPELINE],
     figures: &[
         OPS,

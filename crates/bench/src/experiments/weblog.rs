@@ -2,15 +2,18 @@
 
 use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, Scale};
 use super::plain::{PROTOCOL, protocol, speaks};
-use crate::dialects::{Binary, Dialect, Meta, Resp, Text};
+use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
 use crate::packed::contents;
+use crate::peers::postgres::query;
 use crate::results::Case;
 use crate::session::{Contender, Named, Reading, Running, Session, Shape};
 use crate::target::Protocol;
 use crate::workloads::{Log, Step, WebLog};
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenon_client::Value;
 
 const RECORDS: &str = "records";
 const STEP: &str = "step";
@@ -21,8 +24,10 @@ pub static WEBLOG: Experiment = Experiment {
     name: "weblog",
     title: "A web server's log",
     summary: "Each line of the log that --weblog names is one value: all are stored, read, changed (bytes + 1,000), searched \
-              for status = 200 and bytes > 5,000 by reading everything and looking at it in the client, and deleted.",
+              for status = 200 and bytes > 5,000, and deleted. The search reads everything and looks at it in the client, as \
+              the study had it; and it is made inside the server, where that can be: by a script over RESP, in SQL.",
     study: "ULB",
+    databases: true,
     axes: &[PROTOCOL, RECORDS, STEP],
     figures: &[TOOK, OPS, MEAN, P99, Figure { name: "matches", heading: "records found" }],
     plots: &[Plot::Lines {
@@ -36,13 +41,22 @@ pub static WEBLOG: Experiment = Experiment {
     run,
 };
 
-static STEPS: [(&str, Step); 5] = [
-    ("insert", Step::Insert),
-    ("read", Step::Read),
-    ("update", Step::Update),
-    ("query in the client", Step::Query),
-    ("delete", Step::Delete),
+/// What is done; without a step of the client's, the server searches.
+static STEPS: [(&str, Option<Step>); 6] = [
+    ("insert", Some(Step::Insert)),
+    ("read", Some(Step::Read)),
+    ("update", Some(Step::Update)),
+    ("query in the client", Some(Step::Query)),
+    ("query in the server", None),
+    ("delete", Some(Step::Delete)),
 ];
+
+const SCRIPT: &str = include_str!("weblog.lua");
+
+/// The same search over the table of plain values.
+const SQL: &str = "WITH records AS (
+  SELECT regexp_match(convert_from(value, 'UTF8'), E'\\t(\\\\d+)\\t(\\\\d+)$') AS words FROM tenon_bench
+) SELECT count(*) FROM records WHERE words[1] = '200' AND words[2]::bigint > 5000";
 
 fn run(session: &mut Session) -> Result<()> {
     let Some(path) = session.options.weblog.clone() else {
@@ -74,7 +88,9 @@ fn log_through(
     round: u64,
 ) -> Result<()> {
     let case = Case::new().word(PROTOCOL, protocol.name()).number(RECORDS, log.records() as f64);
-    let cases: Vec<(Case, Step)> = STEPS.iter().map(|(name, step)| (case.clone().word(STEP, name), *step)).collect();
+    let searches = matches!(protocol, Protocol::Resp | Protocol::Postgres);
+    let steps = STEPS.iter().filter(|(_, step)| step.is_some() || searches);
+    let cases: Vec<(Case, Option<Step>)> = steps.map(|(name, step)| (case.clone().word(STEP, name), *step)).collect();
     if !speaks(session, contender, &case) || cases.iter().all(|(case, _)| !session.wants(case)) {
         return Ok(());
     }
@@ -83,10 +99,39 @@ fn log_through(
     // A step that fails leaves records that the next ones fail over, too, and each says so.
     let mut stored = Arc::clone(log);
     for (case, step) in &cases {
-        session.one(contender, case, round, |session| measured(session, &server, case, &stored, *step))?;
-        if *step == Step::Update {
+        session.one(contender, case, round, |session| match step {
+            Some(step) => measured(session, &server, case, &stored, *step),
+            None => searched(&server, protocol, &stored),
+        })?;
+        if *step == Some(Step::Update) {
             stored = Arc::new(stored.updated());
         }
+    }
+    Ok(())
+}
+
+/// Searches inside the server.
+fn searched(server: &Running, protocol: Protocol, log: &Log) -> Result<Reading> {
+    let target = server.target(protocol).context("the server speaks the case's language")?;
+    let begin = Instant::now();
+    let found = if protocol == Protocol::Postgres {
+        let rows = query(&target, SQL)?;
+        rows.first().and_then(|count| count.parse().ok()).context("the query gives no count")?
+    } else {
+        let mut resp = tenon_client::Resp::connect_to(&target.address, Some(Duration::from_secs(600)))?;
+        match resp.call(&[b"EVAL", SCRIPT.as_bytes(), b"0", log.records().to_string().as_bytes()])? {
+            Value::Int(found) => u64::try_from(found).unwrap_or(u64::MAX),
+            other => bail!("the script was answered by {other:?}"),
+        }
+    };
+    let reading = Reading::default().figure("took_s", begin.elapsed().as_secs_f64());
+    expect(found, log)?;
+    Ok(reading.figure("matches", found as f64))
+}
+
+fn expect(found: u64, log: &Log) -> Result<()> {
+    if found != log.matches() {
+        bail!("the query found {found} records, not {}", log.matches());
     }
     Ok(())
 }
@@ -98,6 +143,7 @@ fn measured(session: &Session, server: &Running, case: &Case, log: &Arc<Log>, st
         Protocol::Text => measured_in(Text, session, server, protocol, log, step),
         Protocol::Meta => measured_in(Meta, session, server, protocol, log, step),
         Protocol::Binary => measured_in(Binary, session, server, protocol, log, step),
+        Protocol::Postgres => measured_in(Postgres, session, server, protocol, log, step),
     }
 }
 
@@ -118,9 +164,7 @@ fn measured_in<D: Dialect>(
     let mut reading = measured.reading().figure("took_s", measured.outcome.elapsed.as_secs_f64());
     if step == Step::Query {
         let found: u64 = workloads.iter().map(WebLog::matches).sum();
-        if found != log.matches() {
-            bail!("the query found {found} records, not {}", log.matches());
-        }
+        expect(found, log)?;
         reading = reading.figure("matches", found as f64);
     }
     Ok(reading)

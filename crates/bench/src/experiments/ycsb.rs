@@ -5,10 +5,11 @@ use super::plain::{PROTOCOL, speaks};
 use crate::dialects::{Binary, Meta, Text};
 use crate::generators::{Inserted, KeyChooser};
 use crate::load::{Pace, Until};
+use crate::peers::postgres::query;
 use crate::results::Case;
 use crate::session::{Measured, Running, Session, Shape};
 use crate::target::Protocol;
-use crate::workloads::ycsb::{Layout, Memcache, Mix, Resp, Spec, Updates, YCSB as CORE};
+use crate::workloads::ycsb::{Layout, Memcache, Mix, Postgres, Resp, Spec, Updates, YCSB as CORE, table};
 use anyhow::{Context, Result};
 use std::sync::Arc;
 
@@ -19,8 +20,9 @@ pub static YCSB: Experiment = Experiment {
     name: "ycsb",
     title: "YCSB",
     summary: "Records of ten fields of 100 bytes: hashes with an index over RESP, JSON in one value over memcached's \
-              protocols (which have no scans, so no workload E). An update writes one field.",
+              protocols (which have no scans, so no workload E), rows in PostgreSQL. An update writes one field.",
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
+    databases: true,
     axes: &[PROTOCOL, WORKLOAD],
     figures: &[
         OPS,
@@ -79,7 +81,7 @@ fn mix(case: &Case) -> Result<&'static Mix> {
 }
 
 fn has_scans(case: &Case) -> bool {
-    super::plain::protocol(case).is_ok_and(|protocol| protocol == Protocol::Resp)
+    super::plain::protocol(case).is_ok_and(|protocol| !protocol.is_memcache())
 }
 
 /// The form of the records: YCSB's, or for the Waterloo study's workloads that study's.
@@ -91,9 +93,10 @@ fn layout(session: &Session, mixes: &[&Mix]) -> Layout {
 
 /// Of these languages, those whose records differ.
 pub fn one_of_each_layout(protocols: &[Protocol]) -> Vec<Protocol> {
-    let resp = protocols.iter().find(|protocol| !protocol.is_memcache());
+    let resp = protocols.iter().find(|protocol| **protocol == Protocol::Resp);
     let memcache = protocols.iter().find(|protocol| protocol.is_memcache());
-    resp.into_iter().chain(memcache).copied().collect()
+    let postgres = protocols.iter().find(|protocol| **protocol == Protocol::Postgres);
+    [resp, memcache, postgres].into_iter().flatten().copied().collect()
 }
 
 /// Inserts all records.
@@ -105,6 +108,10 @@ pub fn load(
     records: u64,
 ) -> Result<Measured> {
     let shape = Shape { until: Until::Exhausted, pace: Pace::Closed, ..session.usual_shape(1) };
+    if protocol == Protocol::Postgres {
+        let target = server.target(protocol).context("the server speaks the case's language")?;
+        query(&target, &table(layout))?;
+    }
     let threads = shape.threads as u64;
     run_records(session, server, protocol, layout, &shape, |thread| {
         let thread = thread as u64;
@@ -160,6 +167,10 @@ fn run_records(
         }
         Protocol::Meta => {
             let workloads = specs.map(|spec| Memcache::new(Meta, layout(), spec, updates)).collect();
+            session.load(server, &target, shape, workloads)?.0
+        }
+        Protocol::Postgres => {
+            let workloads = specs.map(|spec| Postgres::new(layout(), spec)).collect();
             session.load(server, &target, shape, workloads)?.0
         }
         Protocol::Binary => {

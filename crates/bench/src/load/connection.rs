@@ -1,11 +1,13 @@
 //! One connection of a load: requests out, replies in. Knows nothing of the other connections or of when to send.
 
+use super::opening::{self, Statement};
+use super::plan::Plan;
 use super::workload::{Reply, Workload};
 use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use tenon_client::{Address, Stream};
+use tenon_client::Stream;
 
 /// A connection and what is in flight on it.
 #[derive(Debug)]
@@ -41,11 +43,15 @@ pub struct Done {
 pub const INPUT_LEN: usize = 256 * 1024;
 
 impl<P> Connection<P> {
-    /// Connects.
-    pub fn open(address: &Address, pipeline: usize) -> Result<Connection<P>> {
-        let stream = Stream::connect(address, None).with_context(|| format!("no connection to {address}"))?;
+    /// Connects, and says what must be said first.
+    pub fn open(plan: &Plan<'_>, statements: &[Statement]) -> Result<Connection<P>> {
+        let lost = || format!("no connection to {}", plan.address);
+        let mut stream = Stream::connect(plan.address, None).with_context(lost)?;
+        if let Some(login) = plan.login {
+            opening::open(&mut stream, login, statements).with_context(lost)?;
+        }
         stream.set_nonblocking(true)?;
-        let pending = VecDeque::with_capacity(pipeline);
+        let pending = VecDeque::with_capacity(plan.pipeline);
         let (output, partial) = (Vec::new(), Vec::new());
         Ok(Connection { stream, output, sent: 0, partial, pending, waits_to_send: false })
     }

@@ -74,8 +74,9 @@ pub fn prepare<'a, W: Workload>(
     }
     let share = |total: u64| share(total, threads, index);
     let mine = share(plan.connections as u64);
+    let statements = workload.statements();
     let connections: Vec<Connection<W::Pending>> =
-        mine.map(|_| Connection::open(plan.address, plan.pipeline)).collect::<Result<_>>()?;
+        mine.map(|_| Connection::open(plan, &statements)).collect::<Result<_>>()?;
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?;
     for (index, connection) in connections.iter().enumerate() {
         let data = epoll::EventData::new_u64(index as u64);

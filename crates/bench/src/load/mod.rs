@@ -2,12 +2,14 @@
 
 mod connection;
 mod drive;
+pub mod opening;
 mod outcome;
 mod pace;
 mod plan;
 mod run;
 mod workload;
 
+pub use opening::Statement;
 pub use outcome::{INTERVAL, Outcome};
 pub use pace::{Arrivals, Pace};
 pub use plan::{Observer, Plan, Until};

@@ -1,6 +1,7 @@
 //! What is asked of a load. Knows not what it sends.
 
 use super::pace::Pace;
+use crate::target::Login;
 use anyhow::Result;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
@@ -11,6 +12,8 @@ use tenon_client::Address;
 pub struct Plan<'a> {
     /// Where the server listens.
     pub address: &'a Address,
+    /// Who connects; of PostgreSQL only.
+    pub login: Option<&'a Login>,
     /// Connections over all threads.
     pub connections: usize,
     /// Most requests in flight on each connection.

@@ -1,5 +1,6 @@
 //! What a load sends and how it reads the replies. Knows no socket and no time.
 
+use super::opening::Statement;
 use anyhow::Result;
 
 /// One thread's operations. Each thread has its own.
@@ -9,6 +10,11 @@ pub trait Workload: Send {
 
     /// Names of the kinds of operations, whose latencies are kept apart.
     const KINDS: &'static [&'static str];
+
+    /// What each connection to PostgreSQL prepares.
+    fn statements(&self) -> Vec<Statement> {
+        Vec::new()
+    }
 
     /// Appends the first request of the next operation; `None`, with nothing appended, when there is none left.
     fn begin(&mut self, out: &mut Vec<u8>) -> Option<Self::Pending>;

@@ -10,7 +10,7 @@ pub fn own_thread() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// What all living threads of a process have used since their start.
+/// What all living threads of a process have used since their start, and so have the processes that it has started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
     /// All CPU time, to the nanosecond.
@@ -26,8 +26,21 @@ pub struct Used {
 }
 
 impl Used {
-    /// Of a running process.
+    /// Of a running process and those that it has started, the ended ones to a tick.
     pub fn of(pid: u32) -> Result<Used> {
+        let mut used = Used::of_one(pid)?;
+        // A process may end between the listing and the reading; then its parent's record of the ended ones has it.
+        super::process::children(pid).into_iter().filter_map(|child| Used::of_one(child).ok()).for_each(|child| {
+            used.total += child.total;
+            used.user += child.user;
+            used.system += child.system;
+            used.voluntary += child.voluntary;
+            used.involuntary += child.involuntary;
+        });
+        Ok(used)
+    }
+
+    fn of_one(pid: u32) -> Result<Used> {
         let tasks = format!("/proc/{pid}/task");
         let mut used = Used::default();
         for task in fs::read_dir(&tasks).with_context(|| tasks.clone())? {
@@ -43,13 +56,16 @@ impl Used {
         }
         let path = format!("/proc/{pid}/stat");
         let text = fs::read_to_string(&path).with_context(|| path.clone())?;
-        let (user, system) = ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
+        let ([user, system], [user_ended, system_ended]) = ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
         let seconds =
             |ticks: u64| Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
         (used.user, used.system) = (seconds(user), seconds(system));
         if used.total.is_zero() {
             used.total = used.user + used.system;
         }
+        used.user += seconds(user_ended);
+        used.system += seconds(system_ended);
+        used.total += seconds(user_ended) + seconds(system_ended);
         Ok(used)
     }
 
@@ -70,10 +86,13 @@ fn scheduled(text: &str) -> Option<Duration> {
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Fields 14 and 15 of /proc/PID/stat (proc(5)); the name before them may hold blanks, but ends with the last `)`.
-fn ticks(stat: &str) -> Option<(u64, u64)> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+/// Fields 14 to 17 of /proc/PID/stat (proc(5)): user and system time, its own and that of the processes it has started
+/// that have ended. The name before them may hold blanks, but ends with the last `)`.
+fn ticks(stat: &str) -> Option<([u64; 2], [u64; 2])> {
+    let fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(4);
+    let fields: Vec<u64> = fields.map(str::parse).collect::<Result<_, _>>().ok()?;
+    let (own, ended) = fields.split_first_chunk::<2>()?;
+    Some((*own, ended.try_into().ok()?))
 }
 
 fn count(status: &str, name: &str) -> Option<u64> {
@@ -87,7 +106,7 @@ mod tests {
     #[test]
     fn the_kernels_files_are_read() {
         assert_eq!(scheduled("318912 54320 3\n"), Some(Duration::from_nanos(318_912)));
-        assert_eq!(ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0"), Some((150, 50)));
+        assert_eq!(ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 3 4 20 0 1 0"), Some(([150, 50], [3, 4])));
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
         assert_eq!(count(status, "voluntary_ctxt_switches:"), Some(12));
         assert_eq!(count(status, "nonvoluntary_ctxt_switches:"), Some(3));

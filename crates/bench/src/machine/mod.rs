@@ -1,5 +1,6 @@
 //! What the kernel says and does about processes and cores. Knows nothing of what they run.
 
+pub mod counters;
 pub mod cpu;
 pub mod facts;
 pub mod placement;

@@ -1,21 +1,23 @@
 //! Whether a server answers, and what it says of itself. Knows one question of each language.
 
+use super::postgres::version_and_process;
 use crate::target::{Protocol, Target};
 use std::io::{self, Read, Write};
 use std::time::Duration;
-use tenon_client::{Address, Memcache, Resp, Stream, Value};
+use tenon_client::{Memcache, Resp, Stream, Value};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether somebody who speaks `protocol` answers there.
-pub fn answers(address: &Address, protocol: Protocol) -> bool {
-    let (question, answer): (&[u8], &[u8]) = match protocol {
+/// Whether somebody who speaks the target's protocol answers there.
+pub fn answers(target: &Target) -> bool {
+    let (question, answer): (&[u8], &[u8]) = match target.protocol {
+        Protocol::Postgres => return version_and_process(target).is_ok(),
         Protocol::Resp => (b"*1\r\n$4\r\nPING\r\n", b"+PONG"),
         Protocol::Text | Protocol::Meta => (b"version\r\n", b"VERSION"),
         Protocol::Binary => (b"\x80\x0b\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"\x81\x0b"),
     };
     let ask = || -> io::Result<bool> {
-        let mut stream = Stream::connect(address, Some(PATIENCE))?;
+        let mut stream = Stream::connect(&target.address, Some(PATIENCE))?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(question)?;
         let mut begins = vec![0; answer.len()];

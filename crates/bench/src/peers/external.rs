@@ -1,8 +1,11 @@
 //! A server that somebody else has started. It is measured as it is, and never ended.
 
 use super::answers::{answers, own_figures};
-use crate::target::Target;
-use anyhow::{Result, bail};
+use super::postgres::{make_table, version_and_process};
+use super::program::Persistence;
+use crate::machine::process::parent;
+use crate::target::{Protocol, Target};
+use anyhow::{Context, Result, bail};
 use std::path::Path;
 use tenon_client::Address;
 
@@ -23,7 +26,10 @@ impl External {
     /// # Errors
     /// When nobody answers there in that language.
     pub fn ask(target: &Target) -> Result<External> {
-        if !answers(&target.address, target.protocol) {
+        if target.protocol == Protocol::Postgres {
+            return External::database(target);
+        }
+        if !answers(target) {
             bail!("nobody at {target} answers");
         }
         // A server may refuse to speak of itself, or know no process; it can be measured all the same.
@@ -38,6 +44,14 @@ impl External {
         let pid = figure(&["process_id", "pid"]).and_then(|pid| pid.parse().ok()).filter(|_| is_local(&target.address));
         let pid = pid.filter(|pid: &u32| Path::new(&format!("/proc/{pid}/task")).exists());
         Ok(External { target: target.clone(), version: version.to_owned(), pid })
+    }
+
+    /// Here a failure has words of its own, and each connection a process, below the one that stays.
+    fn database(target: &Target) -> Result<External> {
+        let (version, backend) = version_and_process(target).with_context(|| format!("nobody at {target} answers"))?;
+        make_table(target, Persistence::AofAlways)?;
+        let pid = backend.filter(|_| is_local(&target.address)).and_then(parent);
+        Ok(External { target: target.clone(), version, pid })
     }
 }
 

@@ -11,15 +11,18 @@ pub enum Family {
     Redis,
     /// memcached.
     Memcached,
+    /// PostgreSQL, as a table of keys and values.
+    Postgres,
 }
 
 impl Family {
     /// What its servers speak, the usual one first.
     pub fn protocols(self) -> &'static [Protocol] {
         match self {
-            Family::Tenon => &Protocol::ALL,
+            Family::Tenon => &[Protocol::Resp, Protocol::Text, Protocol::Meta, Protocol::Binary],
             Family::Redis => &[Protocol::Resp],
             Family::Memcached => &[Protocol::Text, Protocol::Meta, Protocol::Binary],
+            Family::Postgres => &[Protocol::Postgres],
         }
     }
 
@@ -30,6 +33,7 @@ impl Family {
             ("redis", Family::Redis),
             ("valkey", Family::Redis),
             ("memcached", Family::Memcached),
+            ("postgres", Family::Postgres),
         ];
         names.into_iter().find(|(name, _)| file_name.starts_with(name)).map(|(_, family)| family)
     }

@@ -1,6 +1,7 @@
 //! Which servers are installed here. Starts none but to ask for its version.
 
 use super::family::Family;
+use super::postgres;
 use super::program::Program;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -13,8 +14,16 @@ pub const PEERS_VARIABLE: &str = "TENON_PEERS";
 pub const TENON_VARIABLE: &str = "TENON_BIN";
 
 /// Looked for when nobody names any, in the order of the tables' rows.
-static USUAL: [&str; 7] =
-    ["tenon", "redis-server", "valkey-server", "memcached", "redis8-server", "valkey9-server", "memcached-new"];
+static USUAL: [&str; 8] = [
+    "tenon",
+    "redis-server",
+    "valkey-server",
+    "memcached",
+    "redis8-server",
+    "valkey9-server",
+    "memcached-new",
+    "postgres",
+];
 
 /// What can be measured, and a line on each server that cannot.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +61,13 @@ fn program(name: &str) -> Result<Program, String> {
         None => (name, installed(name)),
     };
     let family = Family::of(name).ok_or_else(|| {
-        "its name tells no family: write redis...=FILE, valkey...=, memcached...= or tenon...=".to_owned()
+        "its name tells no family: write redis...=FILE, valkey...=, memcached...=, postgres...= or tenon...=".to_owned()
     })?;
     let path = path.ok_or_else(|| match family {
         Family::Tenon => format!("not beside this program, not in ${TENON_VARIABLE} and not on PATH"),
-        Family::Redis | Family::Memcached => format!("not on PATH and not in ${PEERS_VARIABLE}/bin"),
+        Family::Redis | Family::Memcached | Family::Postgres => {
+            format!("not on PATH and not in ${PEERS_VARIABLE}/bin")
+        }
     })?;
     let version = version(&path)?;
     Ok(Program { name: name.to_owned(), family, path, version })
@@ -77,6 +88,7 @@ fn installed(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let mut places: Vec<PathBuf> = std::env::split_paths(&paths).collect();
     places.extend(peers.map(|peers| peers.join("bin")));
+    places.extend(postgres::debians());
     places.into_iter().map(|place| place.join(name)).find(|file| is_executable(file))
 }
 

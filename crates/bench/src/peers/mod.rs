@@ -5,8 +5,10 @@ mod external;
 mod family;
 mod find;
 mod guard;
+pub mod postgres;
 mod program;
 mod server;
+mod spark;
 
 pub use answers::{answers, own_figures};
 pub use external::External;
@@ -14,3 +16,4 @@ pub use family::Family;
 pub use find::{Found, find};
 pub use program::{Persistence, Program, Settings};
 pub use server::Server;
+pub use spark::{Ranked, Spark};

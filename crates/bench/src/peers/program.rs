@@ -1,6 +1,7 @@
 //! An installed server and how it is called. Knows not what is measured.
 
 use super::family::Family;
+use super::postgres;
 use super::server::Server;
 use crate::target::Protocol;
 use anyhow::Result;
@@ -81,8 +82,17 @@ impl<'a> Settings<'a> {
 impl Program {
     /// Whether it can do what is asked.
     pub fn can(&self, settings: &Settings<'_>) -> bool {
-        self.family != Family::Memcached
-            || settings.persistence == Persistence::Off && settings.eviction.is_none_or(|policy| policy == "lru")
+        let in_memory = settings.persistence == Persistence::Off;
+        match self.family {
+            Family::Tenon | Family::Redis => true,
+            Family::Memcached => in_memory && settings.eviction.is_none_or(|policy| policy == "lru"),
+            // Its log is written ahead of its data, and it forgets nothing by itself.
+            Family::Postgres => {
+                settings.persistence != Persistence::Rdb
+                    && settings.eviction.is_none()
+                    && settings.memory_bytes.is_none()
+            }
+        }
     }
 
     /// Starts it on free loopback ports and waits until it answers.
@@ -92,6 +102,9 @@ impl Program {
 
     /// The ports that it is given, by its languages: RESP's, memcached's.
     pub(super) fn arguments(&self, settings: &Settings<'_>, [resp, memcache]: [u16; 2]) -> Vec<String> {
+        if self.family == Family::Postgres {
+            return postgres::arguments(resp, settings.persistence);
+        }
         let mut words: Vec<String> = Vec::new();
         let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
         let (resp, memcache) = (resp.to_string(), memcache.to_string());
@@ -103,6 +116,7 @@ impl Program {
             Family::Redis => {
                 add(&["--bind", "127.0.0.1", "--port", &resp, "--daemonize", "no", "--io-threads", &threads]);
             }
+            Family::Postgres => {}
             Family::Memcached => {
                 add(&["-l", "127.0.0.1", "-p", &memcache, "-U", "0", "-t", &threads, "-c", "20000"]);
                 if rustix::process::geteuid().is_root() {

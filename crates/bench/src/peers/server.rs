@@ -1,10 +1,12 @@
 //! A server that the bench has started. Knows how to wait for it and how to end it, not what is measured.
 
 use super::answers::answers;
+use super::family::Family;
 use super::guard::Guard;
+use super::postgres;
 use super::program::{Program, Settings};
 use crate::machine::placement;
-use crate::target::{Protocol, Target};
+use crate::target::{Login, Protocol, Target};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
@@ -50,6 +52,10 @@ impl Server {
         let log = directory.join("log");
         let log_file = File::create(&log).with_context(|| log.display().to_string())?;
         command.stdout(log_file.try_clone()?).stderr(log_file);
+        if program.family == Family::Postgres {
+            postgres::initialise(program, &directory)?;
+            postgres::run_as(&mut command)?;
+        }
         // An interrupt from the terminal is the bench's to deal with.
         command.process_group(0);
         let mut child = spawn_on(settings.cores, &mut command).with_context(|| program.path.display().to_string())?;
@@ -63,6 +69,9 @@ impl Server {
         };
         let mut server = Server { program: program.clone(), child, guard, ports, directory, keeps_directory: false };
         server.wait_until_it_answers(&log)?;
+        if let Some(target) = server.target(Protocol::Postgres) {
+            postgres::make_table(&target, settings.persistence)?;
+        }
         Ok(server)
     }
 
@@ -79,14 +88,17 @@ impl Server {
     /// Where it speaks `protocol`, if it does.
     pub fn target(&self, protocol: Protocol) -> Option<Target> {
         let port = self.ports[usize::from(protocol.is_memcache())];
-        self.program.speaks(protocol).then(|| Target { protocol, address: Address::loopback(port) })
+        let login = (protocol == Protocol::Postgres).then(Login::default);
+        self.program.speaks(protocol).then(|| Target { protocol, address: Address::loopback(port), login })
     }
 
     fn wait_until_it_answers(&mut self, log: &Path) -> Result<()> {
         let begin = Instant::now();
         let protocols = self.program.family.protocols();
         // The other languages come with the first of each port.
-        let asked = [Protocol::Resp, Protocol::Text].into_iter().filter(|protocol| protocols.contains(protocol));
+        let asked = [Protocol::Resp, Protocol::Text, Protocol::Postgres]
+            .into_iter()
+            .filter(|protocol| protocols.contains(protocol));
         let targets: Vec<Target> = asked.filter_map(|protocol| self.target(protocol)).collect();
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -94,7 +106,7 @@ impl Server {
                 let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("none");
                 bail!("{} ended before it answered ({status}); its last words: {last}", self.program.name);
             }
-            if targets.iter().all(|target| answers(&target.address, target.protocol)) {
+            if targets.iter().all(answers) {
                 return Ok(());
             }
             if begin.elapsed() > PATIENCE {
@@ -116,7 +128,12 @@ impl Server {
             return Ok(());
         }
         let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let signal = match self.program.family {
+            // To TERM it answers by waiting for all clients to go.
+            Family::Postgres => rustix::process::Signal::INT,
+            Family::Tenon | Family::Redis | Family::Memcached => rustix::process::Signal::TERM,
+        };
+        rustix::process::kill_process(pid, signal)?;
         let begin = Instant::now();
         while self.child.try_wait()?.is_none() {
             if begin.elapsed() > Duration::from_secs(10) {

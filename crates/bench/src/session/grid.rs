@@ -5,6 +5,7 @@ use super::measured::Reading;
 use super::options::Options;
 use super::progress::Progress;
 use super::running::{Contender, Named, Running};
+use crate::experiments::Experiment;
 use crate::machine::placement::{self, Placement};
 use crate::peers::{External, Settings, find};
 use crate::results::{Case, Earlier, Record, Store};
@@ -27,6 +28,8 @@ pub struct Session {
     pub interrupt: Interrupt,
     /// How far it is.
     pub progress: Progress,
+    /// Whether the servers' system calls are counted while a load runs.
+    pub counting: bool,
     experiment: &'static str,
     axes: &'static [&'static str],
     store: Store,
@@ -36,12 +39,8 @@ pub struct Session {
 
 impl Session {
     /// Finds the servers and opens the results.
-    pub fn open(
-        options: Options,
-        interrupt: Interrupt,
-        experiment: &'static str,
-        axes: &'static [&'static str],
-    ) -> Result<Session> {
+    pub fn open(options: Options, interrupt: Interrupt, experiment: &'static Experiment) -> Result<Session> {
+        let (databases, axes, experiment) = (experiment.databases, experiment.axes, experiment.name);
         let half = (placement::own_cores()?.len() / 2).max(1);
         let cores = |cores: &Option<super::options::Cores>| cores.as_ref().map(|cores| cores.0.clone());
         let placement = Placement::new(
@@ -51,7 +50,7 @@ impl Session {
             cores(&options.client_cpus),
         )?;
         let progress = Progress::new(experiment);
-        let contenders = contenders(&options, &progress)?;
+        let contenders = contenders(&options, databases, &progress)?;
         let earlier = if options.r#continue { Earlier::Continue } else { Earlier::Discard };
         let store = Store::open(&options.out, experiment, earlier)?;
         let scratch = std::env::temp_dir().join(format!("tenon-bench-{}", std::process::id()));
@@ -62,6 +61,7 @@ impl Session {
             placement,
             interrupt,
             progress,
+            counting: false,
             experiment,
             axes,
             store,
@@ -259,7 +259,7 @@ impl Drop for Session {
     }
 }
 
-fn contenders(options: &Options, progress: &Progress) -> Result<Vec<Contender>> {
+fn contenders(options: &Options, databases: bool, progress: &Progress) -> Result<Vec<Contender>> {
     let mut contenders = Vec::new();
     if !options.peers.is_empty() || options.target.is_empty() {
         let found = find(&options.peers)?;
@@ -268,6 +268,13 @@ fn contenders(options: &Options, progress: &Progress) -> Result<Vec<Contender>> 
     }
     for target in &options.target {
         contenders.push(Contender::External(External::ask(target)?));
+    }
+    if !databases {
+        let speaks = |contender: &Contender| contender.protocols() == [Protocol::Postgres];
+        contenders.iter().filter(|contender| speaks(contender)).for_each(|contender| {
+            progress.say(&format!("{}: not measured: this experiment is for stores in memory", contender.name()));
+        });
+        contenders.retain(|contender| !speaks(contender));
     }
     if contenders.is_empty() {
         bail!("there is no server to measure: install one, or name it with --peers or --target");

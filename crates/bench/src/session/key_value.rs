@@ -3,7 +3,7 @@
 use super::grid::Session;
 use super::measured::{Measured, Watch};
 use super::running::{Named, Running};
-use crate::dialects::{Binary, Dialect, Meta, Resp, Text};
+use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::{Pace, Plan, Until, Workload, run};
 use crate::target::{Protocol, Target};
 use crate::values::{Lengths, Values};
@@ -47,6 +47,7 @@ impl Session {
     ) -> Result<(Measured, Vec<W>)> {
         let plan = Plan {
             address: &target.address,
+            login: target.login.as_ref(),
             connections: shape.connections,
             pipeline: shape.pipeline,
             pace: shape.pace,
@@ -55,7 +56,8 @@ impl Session {
             progress: self.progress.operations(),
             stop: self.interrupt.flag(),
         };
-        let mut watch = Watch::on(server.pid());
+        let watch = Watch::on(server.pid());
+        let mut watch = if self.counting { watch.counting(self.scratch()) } else { watch };
         let (outcome, workloads) = run(&plan, workloads, &mut watch)?;
         Ok((watch.measured(outcome), workloads))
     }
@@ -75,6 +77,7 @@ impl Session {
             Protocol::Text => self.in_dialect(Text, server, &target, shape, specs),
             Protocol::Meta => self.in_dialect(Meta, server, &target, shape, specs),
             Protocol::Binary => self.in_dialect(Binary, server, &target, shape, specs),
+            Protocol::Postgres => self.in_dialect(Postgres, server, &target, shape, specs),
         }
     }
 

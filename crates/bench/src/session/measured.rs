@@ -1,11 +1,13 @@
 //! A load's outcome with the server's cost beside it, as figures by name. Knows no experiment.
 
 use crate::load::{Observer, Outcome};
+use crate::machine::counters::{Counter, Counts};
 use crate::machine::cpu::Used;
 use crate::machine::process;
 use crate::results::Record;
 use anyhow::Result;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// Above this share of its core, a client is taken to be the limit.
 pub const CLIENT_BUSY_LIMIT: f64 = 0.95;
@@ -19,6 +21,8 @@ pub struct Measured {
     pub used: Option<Used>,
     /// The server's memory after it.
     pub resident_bytes: Option<u64>,
+    /// The server's system calls and the like, if they were counted.
+    pub counts: Option<Counts>,
 }
 
 /// What is kept of a measurement.
@@ -64,22 +68,37 @@ pub struct Watch {
     before: Option<Used>,
     used: Option<Used>,
     resident_bytes: Option<u64>,
+    /// Where a counter of system calls may write, if there is to be one.
+    counting: Option<PathBuf>,
+    counter: Option<Counter>,
+    counts: Option<Counts>,
 }
 
 impl Watch {
     /// On this process, if there is one to look at.
     pub fn on(pid: Option<u32>) -> Watch {
-        Watch { pid, before: None, used: None, resident_bytes: None }
+        Watch { pid, before: None, used: None, resident_bytes: None, counting: None, counter: None, counts: None }
+    }
+
+    /// Counting system calls, too.
+    pub fn counting(self, scratch: &Path) -> Watch {
+        Watch { counting: Some(scratch.to_owned()), ..self }
     }
 
     /// With the load's side.
     pub fn measured(self, outcome: Outcome) -> Measured {
-        Measured { outcome, used: self.used, resident_bytes: self.resident_bytes }
+        Measured { outcome, used: self.used, resident_bytes: self.resident_bytes, counts: self.counts }
     }
 }
 
 impl Observer for Watch {
     fn begins(&mut self) -> Result<()> {
+        if let (Some(pid), Some(scratch)) = (self.pid, &self.counting) {
+            match Counter::start(pid, scratch) {
+                Ok(counter) => self.counter = Some(counter),
+                Err(why) => self.counts = Some(Counts::none(&why)),
+            }
+        }
         self.before = self.pid.map(Used::of).transpose()?;
         Ok(())
     }
@@ -88,6 +107,9 @@ impl Observer for Watch {
         if let (Some(pid), Some(before)) = (self.pid, self.before) {
             self.used = Some(Used::of(pid)?.since(before));
             self.resident_bytes = Some(process::resident_bytes(pid)?);
+        }
+        if let Some(counter) = self.counter.take() {
+            self.counts = Some(counter.finish()?);
         }
         Ok(())
     }
@@ -140,6 +162,12 @@ impl Measured {
         }
         if outcome.client_busy > CLIENT_BUSY_LIMIT && outcome.late.count() == 0 {
             reading = reading.note("the client was the limit");
+        }
+        for (name, count) in self.counts.iter().flat_map(|counts| &counts.by_name) {
+            reading = reading.figure(&format!("{name}_op"), *count as f64 / operations);
+        }
+        for note in self.counts.iter().flat_map(|counts| &counts.notes) {
+            reading = reading.note(note.clone());
         }
         if outcome.unsent > 0 {
             reading = reading.note("the server did not keep up");

@@ -96,6 +96,10 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub weblog: Option<PathBuf>,
 
+    /// Graphs for `pagerank`: lines of two nodes, packed or not; one drawn at random if not given
+    #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
+    pub graphs: Vec<PathBuf>,
+
     /// Where results are kept, a file for each experiment
     #[arg(long, value_name = "DIR", default_value = "tenon-bench-results")]
     pub out: PathBuf,

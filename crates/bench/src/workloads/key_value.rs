@@ -3,7 +3,7 @@
 use crate::dialects::Dialect;
 use crate::generators::{Choice, KeyChooser, Random};
 use crate::key::Key;
-use crate::load::{Reply, Workload};
+use crate::load::{Reply, Statement, Workload};
 use crate::values::{Lengths, Values};
 use anyhow::{Result, bail};
 
@@ -219,6 +219,10 @@ impl<D: Dialect> Workload for KeyValue<D> {
     const KINDS: &'static [&'static str] = &["get", "set", "delete", "fill"];
 
     #[inline]
+    fn statements(&self) -> Vec<Statement> {
+        self.dialect.statements()
+    }
+
     fn begin(&mut self, out: &mut Vec<u8>) -> Option<Pending> {
         let verb = self.choice.next(&mut self.random);
         let number = self.next_key()?;

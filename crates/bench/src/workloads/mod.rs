@@ -1,10 +1,12 @@
 //! What loads send. Know no socket and no server's name.
 
 mod key_value;
+mod rank;
 mod replay;
 mod weblog;
 pub mod ycsb;
 
 pub use key_value::{KeyValue, Keys, Misses, Mix, Spec, Tally};
+pub use rank::{Ranking, Task, rank_key, targets_key};
 pub use replay::Replay;
 pub use weblog::{Log, Step, WebLog};

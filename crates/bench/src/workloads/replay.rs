@@ -2,7 +2,7 @@
 
 use crate::dialects::Dialect;
 use crate::key::Key;
-use crate::load::{Reply, Workload};
+use crate::load::{Reply, Statement, Workload};
 use crate::traces::{Hits, Trace};
 use crate::values::Values;
 use anyhow::{Result, bail};
@@ -52,6 +52,10 @@ impl<D: Dialect> Workload for Replay<D> {
     type Pending = Pending;
 
     const KINDS: &'static [&'static str] = &["get", "fill"];
+
+    fn statements(&self) -> Vec<Statement> {
+        self.dialect.statements()
+    }
 
     fn begin(&mut self, out: &mut Vec<u8>) -> Option<Pending> {
         let object = *self.trace.requests.get(self.next)?;

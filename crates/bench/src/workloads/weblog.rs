@@ -2,7 +2,7 @@
 
 use crate::dialects::Dialect;
 use crate::key::Key;
-use crate::load::{Reply, Workload};
+use crate::load::{Reply, Statement, Workload};
 use anyhow::{Context, Result, bail};
 use std::ops::Range;
 use std::sync::Arc;
@@ -112,6 +112,10 @@ impl<D: Dialect> Workload for WebLog<D> {
     type Pending = Pending;
 
     const KINDS: &'static [&'static str] = &["record"];
+
+    fn statements(&self) -> Vec<Statement> {
+        self.dialect.statements()
+    }
 
     fn begin(&mut self, out: &mut Vec<u8>) -> Option<Pending> {
         let number = self.numbers.next()?;

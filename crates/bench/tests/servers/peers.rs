@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use tenon_bench::dialects::{Binary, Dialect, Meta, Resp, Text};
+use tenon_bench::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
 use tenon_bench::load::{Pace, Plan, Until, run};
 use tenon_bench::machine::placement;
@@ -37,6 +37,7 @@ fn exercise<D: Dialect>(dialect: D, target: &Target) {
     let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let plan = |until| Plan {
         address: &target.address,
+        login: target.login.as_ref(),
         connections: 3,
         pipeline: 16,
         pace: Pace::Closed,
@@ -52,7 +53,8 @@ fn exercise<D: Dialect>(dialect: D, target: &Target) {
             first: 0,
             values: Values::new(lengths.max),
             lengths,
-            expire_s: 86_400,
+            // A table's rows stay.
+            expire_s: if target.protocol == Protocol::Postgres { 0 } else { 86_400 },
             keys_a_get: 1,
             misses: Misses::Fail,
             seed: 1,
@@ -87,6 +89,7 @@ fn check(name: &str) {
             Protocol::Text => exercise(Text, &target),
             Protocol::Meta => exercise(Meta, &target),
             Protocol::Binary => exercise(Binary, &target),
+            Protocol::Postgres => exercise(Postgres, &target),
         }
         let external = External::ask(&target).expect("it answers");
         // memcached tells its process in the text languages only, and those are what it is asked in.
@@ -108,6 +111,11 @@ fn redis_server_is_measured() {
 #[test]
 fn memcached_is_measured() {
     check("memcached");
+}
+
+#[test]
+fn postgres_is_measured() {
+    check("postgres");
 }
 
 #[test]

@@ -4,10 +4,12 @@ mod core;
 mod layout;
 mod memcache;
 mod mix;
+mod postgres;
 mod resp;
 
 pub use self::core::{KINDS, Spec};
 pub use layout::Layout;
 pub use memcache::{Memcache, Updates};
 pub use mix::{Mix, WATERLOO, YCSB};
+pub use postgres::{Postgres, table};
 pub use resp::Resp;

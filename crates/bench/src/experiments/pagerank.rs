@@ -1,0 +1,329 @@
+//! `pagerank`: the same ranking with the graph in a key-value store, inside it, and in Spark's memory.
+
+use super::experiment::{Experiment, Figure, Plot, Published};
+use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
+use crate::graphs::{DAMPING, Graph, ranks, step};
+use crate::load::Until;
+use crate::machine::cpu::Used;
+use crate::peers::{Family, Spark};
+use crate::results::Case;
+use crate::session::{Contender, Measured, Named, Reading, Running, Session, Shape};
+use crate::target::{Protocol, Target};
+use crate::workloads::{Ranking, Task};
+use anyhow::{Context, Result, bail};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenon_client::Value;
+
+const GRAPH: &str = "graph";
+const METHOD: &str = "method";
+const ITERATION: Figure = Figure { name: "iteration_s", heading: "s an iteration" };
+
+/// What ranks where.
+pub static PAGERANK: Experiment = Experiment {
+    name: "pagerank",
+    title: "PageRank",
+    summary: "Ten iterations over the graphs that --graphs names, or over one that is drawn at random. Neighbours and rank \
+              of each node are an object each. The client reads all of them and writes the new ranks; or a script does, \
+              inside the server; or Spark does, on an RDD in its own memory (functions in Python), where pyspark is \
+              installed. All ranks are compared with those of a plain program: the differences add up to 1e-9 at most.",
+    study: "in-memory data management",
+    databases: false,
+    axes: &[GRAPH, METHOD],
+    figures: &[
+        ITERATION,
+        Figure { name: "store_s", heading: "graph stored in s" },
+        Figure { name: "server_cpu_s", heading: "server CPU s an iteration" },
+        Figure { name: "server_system_share", heading: "share of it in the kernel" },
+        Figure { name: "client_cpu_s", heading: "client CPU s an iteration" },
+    ],
+    plots: &[Plot::Bars { title: "Seconds an iteration", each: Some(GRAPH), y: ITERATION }],
+    published: &[
+        Published { what: "Spark's RDD against Memcached", figure: "1.3 to 14 times faster" },
+        Published { what: "Spark's RDD against Redis, ranked by the client", figure: "1.4 to 12 times faster" },
+        Published { what: "Spark's RDD against Redis, ranked by Lua inside", figure: "more than 400 times faster" },
+    ],
+    run,
+};
+
+const LUA: &str = "Lua inside";
+const RDD: &str = "RDD";
+const IN_PLACE: &str = "in place";
+
+const SCRIPT: &str = include_str!("pagerank.lua");
+
+/// Requests in flight on each connection.
+const PIPELINE: usize = 16;
+
+/// How much all ranks together may differ from the plain program's: the order of additions is another.
+const DIFFERENCE_MAX: f64 = 1e-9;
+
+/// A graph with its name and what must come out.
+struct Known {
+    name: String,
+    graph: Arc<Graph>,
+    iterations: usize,
+    ranks: Vec<f64>,
+}
+
+fn run(session: &mut Session) -> Result<()> {
+    let iterations = session.scaled(3, 10);
+    let known = |name: String, graph: Graph| {
+        let ranks = ranks(&graph, iterations);
+        Known { name, graph: Arc::new(graph), iterations, ranks }
+    };
+    let mut graphs = Vec::new();
+    for path in &session.options.graphs {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("graph");
+        graphs.push(known(name.split('.').next().unwrap_or(name).to_owned(), Graph::read(path)?));
+    }
+    if graphs.is_empty() {
+        let nodes = session.scaled(2_000, 20_000);
+        graphs.push(known(format!("drawn, {nodes} nodes"), Graph::drawn(nodes)));
+    }
+    let started: Vec<Contender> =
+        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    for known in &graphs {
+        let case = |method: &str| Case::new().word(GRAPH, &known.name).word(METHOD, method);
+        let clients = session.all_protocols().into_iter().map(|protocol| case(&by_client(protocol)));
+        let cases: Vec<Case> = clients.chain([LUA, IN_PLACE].map(case)).collect();
+        session
+            .grid(&started, &cases, applies, |session, contender, case, _| measure(session, contender, case, known))?;
+        on_spark(session, &case(RDD), known)?;
+    }
+    Ok(())
+}
+
+fn by_client(protocol: Protocol) -> String {
+    format!("client, {}", protocol.name())
+}
+
+fn method(case: &Case) -> String {
+    case.at(METHOD).map(ToString::to_string).unwrap_or_default()
+}
+
+/// The language in which the client speaks to the server.
+fn language(case: &Case) -> Protocol {
+    Protocol::ALL.into_iter().find(|protocol| by_client(*protocol) == method(case)).unwrap_or(Protocol::Resp)
+}
+
+fn applies(session: &Session, contender: &Contender, case: &Case) -> bool {
+    let Contender::Program(program) = contender else { return false };
+    match method(case).as_str() {
+        IN_PLACE => program.family == Family::Tenon,
+        _ => session.protocols(contender).contains(&language(case)),
+    }
+}
+
+fn measure(session: &Session, contender: &Contender, case: &Case, known: &Known) -> Result<Reading> {
+    if method(case) == IN_PLACE {
+        return Ok(Reading::default().note("not there yet: Tenon computes nothing over its data by itself"));
+    }
+    let server = session.start(contender, &session.settings())?;
+    let protocol = language(case);
+    let target = server.target(protocol).context("the server speaks the case's language")?;
+    let place = Place { session, server: &server, target: &target };
+    let script = method(case) == LUA;
+    match protocol {
+        Protocol::Resp => place.rank(Resp, known, script),
+        Protocol::Text => place.rank(Text, known, script),
+        Protocol::Meta => place.rank(Meta, known, script),
+        Protocol::Binary => place.rank(Binary, known, script),
+        Protocol::Postgres => place.rank(Postgres, known, script),
+    }
+}
+
+/// What an iteration has cost, and all before it.
+#[derive(Default)]
+struct Cost {
+    iterations: Vec<Duration>,
+    client: Duration,
+    server: Used,
+}
+
+impl Cost {
+    fn add(&mut self, measured: &Measured) {
+        self.client += measured.outcome.client_cpu;
+        self.add_server(measured.used.unwrap_or_default());
+    }
+
+    fn add_server(&mut self, used: Used) {
+        self.server.total += used.total;
+        self.server.user += used.user;
+        self.server.system += used.system;
+    }
+
+    fn reading(&self) -> Reading {
+        let count = self.iterations.len().max(1) as f64;
+        let mean = |sum: Duration| sum.as_secs_f64() / count;
+        let clocked = (self.server.user + self.server.system).as_secs_f64();
+        let reading = Reading::default()
+            .figure("iteration_s", mean(self.iterations.iter().sum()))
+            .figure("server_cpu_s", mean(self.server.total));
+        // A script leaves the client nothing to do.
+        let reading = if self.client.is_zero() { reading } else { reading.figure("client_cpu_s", mean(self.client)) };
+        // The kernel's clock ticks a hundred times a second: of a few ticks, a share says nothing.
+        if clocked < 0.2 {
+            return reading;
+        }
+        reading.figure("server_system_share", self.server.system.as_secs_f64() / clocked)
+    }
+}
+
+/// Where the graph is kept.
+struct Place<'a> {
+    session: &'a Session,
+    server: &'a Running,
+    target: &'a Target,
+}
+
+impl Place<'_> {
+    fn rank<D: Dialect>(&self, dialect: D, known: &Known, script: bool) -> Result<Reading> {
+        let nodes = known.graph.nodes();
+        let targets = self.load(dialect, known, &Task::StoreTargets)?.0;
+        let first = Arc::new(vec![1.0 / nodes as f64; nodes]);
+        let ranks = self.load(dialect, known, &Task::StoreRanks(first))?.0;
+        let store_s = (targets.outcome.elapsed + ranks.outcome.elapsed).as_secs_f64();
+        let mut cost = Cost::default();
+        for _ in 0..known.iterations {
+            self.session.interrupt.check()?;
+            if script {
+                self.by_script(nodes, &mut cost)?
+            } else {
+                self.by_client(dialect, known, &mut cost)?
+            };
+        }
+        let read = combined(self.load(dialect, known, &Task::ReadRanks)?.1.as_slice()).0;
+        check(&read, known)?;
+        Ok(cost.reading().figure("store_s", store_s))
+    }
+
+    fn load<D: Dialect>(&self, dialect: D, known: &Known, task: &Task) -> Result<(Measured, Vec<Ranking<D>>)> {
+        let shape = Shape { until: Until::Exhausted, ..self.session.usual_shape(PIPELINE) };
+        let (nodes, threads) = (known.graph.nodes(), shape.threads.min(shape.connections));
+        let part = |thread: usize| nodes * thread / threads..nodes * (thread + 1) / threads;
+        let ranking = |thread| Ranking::new(dialect, Arc::clone(&known.graph), task.clone(), part(thread));
+        self.session.load(self.server, self.target, &shape, (0..threads).map(ranking).collect())
+    }
+
+    /// All objects are read and each rank divided; then what has come to each node is added up, and its rank stored.
+    fn by_client<D: Dialect>(&self, dialect: D, known: &Known, cost: &mut Cost) -> Result<()> {
+        let (divided, parts) = self.load(dialect, known, &Task::Divide)?;
+        let begin = Instant::now();
+        let (sums, nowhere) = combined(&parts);
+        let ranks = Arc::new(step(sums, nowhere));
+        let combining = begin.elapsed();
+        let stored = self.load(dialect, known, &Task::StoreRanks(ranks))?.0;
+        cost.add(&divided);
+        cost.add(&stored);
+        cost.iterations.push(divided.outcome.elapsed + combining + stored.outcome.elapsed);
+        Ok(())
+    }
+
+    fn by_script(&self, nodes: usize, cost: &mut Cost) -> Result<()> {
+        // A large graph takes a script long.
+        let mut resp = tenon_client::Resp::connect_to(&self.target.address, Some(Duration::from_secs(1_800)))?;
+        let used = |pid: Option<u32>| pid.map(Used::of).transpose();
+        let before = used(self.server.pid())?;
+        let begin = Instant::now();
+        let (nodes_word, damping) = (nodes.to_string(), DAMPING.to_string());
+        let reply = resp.call(&[b"EVAL", SCRIPT.as_bytes(), b"0", nodes_word.as_bytes(), damping.as_bytes()])?;
+        cost.iterations.push(begin.elapsed());
+        if let (Some(before), Some(after)) = (before, used(self.server.pid())?) {
+            cost.add_server(after.since(before));
+        }
+        match reply {
+            Value::Int(ranked) if usize::try_from(ranked) == Ok(nodes) => Ok(()),
+            other => bail!("the script was answered by {other:?}"),
+        }
+    }
+}
+
+/// What the threads have found, added up.
+fn combined<D: Dialect>(parts: &[Ranking<D>]) -> (Vec<f64>, f64) {
+    let mut sums = parts.first().map(|part| part.sums().to_vec()).unwrap_or_default();
+    for part in parts.iter().skip(1) {
+        sums.iter_mut().zip(part.sums()).for_each(|(sum, more)| *sum += more);
+    }
+    (sums, parts.iter().map(Ranking::nowhere).sum())
+}
+
+fn check(ranks: &[f64], known: &Known) -> Result<()> {
+    let difference: f64 = ranks.iter().zip(&known.ranks).map(|(rank, known)| (rank - known).abs()).sum();
+    if ranks.len() != known.ranks.len() || difference.is_nan() || difference > DIFFERENCE_MAX {
+        bail!("the ranks are not those of the plain program: the differences add up to {difference:e}");
+    }
+    Ok(())
+}
+
+/// Spark among the servers.
+struct Rdd {
+    version: String,
+}
+
+impl Named for Rdd {
+    fn name(&self) -> String {
+        "spark".to_owned()
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn protocols(&self) -> Vec<Protocol> {
+        Vec::new()
+    }
+}
+
+fn on_spark(session: &mut Session, case: &Case, known: &Known) -> Result<()> {
+    if !session.wants(case) {
+        return Ok(());
+    }
+    let found = Spark::find();
+    let rdd = Rdd { version: found.as_ref().map_or_else(|_| "none".to_owned(), |spark| spark.version.clone()) };
+    // Where there is none, it need not be said more than once.
+    let rounds = if found.is_ok() { session.rounds() } else { 1 };
+    session.progress.add_steps(rounds as usize);
+    for round in 0..rounds {
+        session.one(&rdd, case, round, |session| {
+            let spark = match &found {
+                Ok(spark) => spark,
+                Err(why) => return Ok(Reading::default().note(format!("not measured: {why}"))),
+            };
+            let threads = session.server_threads() + session.client_threads();
+            let ranked =
+                spark.pagerank(&known.graph, known.iterations, threads, session.scratch(), &session.interrupt)?;
+            check(&ranked.ranks, known)?;
+            let iterations = ranked.iterations_s.len().max(1) as f64;
+            let iteration_s = ranked.iterations_s.iter().sum::<f64>() / iterations;
+            Ok(Reading::default().figure("iteration_s", iteration_s).figure("store_s", ranked.load_s))
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_ranks_are_found() {
+        let graph = Arc::new(Graph::drawn(20));
+        let known = Known { name: "drawn".into(), ranks: ranks(&graph, 3), graph, iterations: 3 };
+        assert!(check(&known.ranks, &known).is_ok());
+        assert!(check(&known.ranks[1..], &known).is_err());
+        for wrong in [2e-9, f64::NAN] {
+            let mut ranks = known.ranks.clone();
+            ranks[7] += wrong;
+            assert!(check(&ranks, &known).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn methods_name_their_language() {
+        for protocol in Protocol::ALL {
+            assert_eq!(language(&Case::new().word(METHOD, &by_client(protocol))), protocol);
+        }
+        assert_eq!(language(&Case::new().word(METHOD, LUA)), Protocol::Resp);
+    }
+}

@@ -1,0 +1,162 @@
+//! Spark in a process of its own, where its Python package is installed. Knows one program for it.
+
+use super::guard::Guard;
+use crate::graphs::Graph;
+use crate::session::Interrupt;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::fmt::Write;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Names the Python that has the package; Spark knows the same variable.
+const PYTHON_VARIABLE: &str = "PYSPARK_PYTHON";
+
+const PROGRAM: &str = include_str!("spark_pagerank.py");
+
+/// An installed Spark.
+#[derive(Clone, Debug)]
+pub struct Spark {
+    python: PathBuf,
+    /// What the package says of itself.
+    pub version: String,
+}
+
+/// What Spark has computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// Seconds until the graph was in memory.
+    pub load_s: f64,
+    /// Seconds of each iteration.
+    pub iterations_s: Vec<f64>,
+    /// The rank of each node.
+    pub ranks: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    load_s: f64,
+    iterations_s: Vec<f64>,
+}
+
+impl Spark {
+    /// The installed one, or why there is none.
+    pub fn find() -> Result<Spark, String> {
+        let python = std::env::var_os(PYTHON_VARIABLE).map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+        let mut command = Command::new(&python);
+        command.args(["-c", "import pyspark; print(pyspark.__version__)"]).stdin(Stdio::null());
+        let output = command.output().map_err(|error| format!("{}: {error}", python.display()))?;
+        if !output.status.success() {
+            return Err(format!("{} has no package pyspark (${PYTHON_VARIABLE} names another)", python.display()));
+        }
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(Spark { python, version })
+    }
+
+    /// Ranks a graph's nodes on an RDD, with so many threads, keeping its files in `scratch`.
+    ///
+    /// # Errors
+    /// When Spark fails, or says what cannot be understood.
+    pub fn pagerank(
+        &self,
+        graph: &Graph,
+        iterations: usize,
+        threads: usize,
+        scratch: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Ranked> {
+        let file = |name: &str| scratch.join(format!("spark-{name}"));
+        let (program, nodes, ranks, out, log) =
+            (file("program.py"), file("nodes"), file("ranks"), file("out"), file("log"));
+        std::fs::write(&program, PROGRAM).with_context(|| program.display().to_string())?;
+        std::fs::write(&nodes, lines(graph)).with_context(|| nodes.display().to_string())?;
+        let mut command = Command::new(&self.python);
+        command.arg(&program).arg(&nodes).arg(&ranks).args([iterations.to_string(), threads.to_string()]);
+        command.env(PYTHON_VARIABLE, &self.python).current_dir(scratch).stdin(Stdio::null());
+        command.stdout(File::create(&out)?).stderr(File::create(&log)?);
+        let mut child = command.spawn().with_context(|| self.python.display().to_string())?;
+        let mut guard = Guard::over(child.id())?;
+        let ended = loop {
+            match child.try_wait()? {
+                Some(status) => break Ok(status),
+                None => match interrupt.sleep(Duration::from_millis(50)) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        // The Java process that it has started ends with it.
+                        child.kill()?;
+                        child.wait()?;
+                        break Err(error);
+                    }
+                },
+            }
+        };
+        guard.dismiss();
+        if !ended?.success() {
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            bail!("Spark failed: {}", said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no word"));
+        }
+        let said = std::fs::read_to_string(&out)?;
+        let said: Said = serde_json::from_str(said.lines().last().unwrap_or_default()).context("what Spark said")?;
+        let ranks = read_ranks(&std::fs::read_to_string(&ranks)?, graph.nodes())?;
+        Ok(Ranked { load_s: said.load_s, iterations_s: said.iterations_s, ranks })
+    }
+}
+
+fn lines(graph: &Graph) -> String {
+    let mut text = String::new();
+    for node in 0..graph.nodes() {
+        let targets: Vec<String> = graph.targets(node).iter().map(u32::to_string).collect();
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "{node}\t{}", targets.join(" "));
+    }
+    text
+}
+
+fn read_ranks(text: &str, nodes: usize) -> Result<Vec<f64>> {
+    let mut ranks = vec![f64::NAN; nodes];
+    for line in text.lines() {
+        let (node, rank) = line.split_once(' ').with_context(|| format!("'{line}' is no rank"))?;
+        let place = node.parse().ok().and_then(|node: usize| ranks.get_mut(node));
+        *place.with_context(|| format!("there is no node {node}"))? = rank.parse()?;
+    }
+    if let Some(node) = ranks.iter().position(|rank| rank.is_nan()) {
+        bail!("node {node} has no rank");
+    }
+    Ok(ranks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graphs::ranks;
+    use std::io::Write as _;
+
+    #[test]
+    fn every_node_must_have_a_rank() {
+        assert_eq!(read_ranks("1 0.25\n0 7.5e-1\n", 2).unwrap(), [0.75, 0.25]);
+        for bad in ["0 0.5\n", "0 0.5\n1\n", "0 0.5\n2 0.5\n", "0 x\n1 0.5\n"] {
+            assert!(read_ranks(bad, 2).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn spark_ranks_as_the_plain_program_does() {
+        let spark = match Spark::find() {
+            Ok(spark) => spark,
+            Err(why) => {
+                writeln!(std::io::stderr(), "skipped: PageRank on Spark is not tested: {why}").expect("stderr");
+                return;
+            }
+        };
+        let scratch = std::env::temp_dir().join(format!("tenon-bench-spark-{}", std::process::id()));
+        std::fs::create_dir_all(&scratch).expect("a directory");
+        let graph = Graph::drawn(100);
+        let ranked = spark.pagerank(&graph, 2, 1, &scratch, &Interrupt::default()).expect("it ranks");
+        std::fs::remove_dir_all(&scratch).expect("it can go");
+        assert_eq!(ranked.iterations_s.len(), 2);
+        let known = ranks(&graph, 2);
+        assert!(ranked.ranks.iter().zip(&known).all(|(rank, known)| (rank - known).abs() < 1e-12));
+    }
+}
