@@ -1,5 +1,6 @@
 //! Data structures of Tenon: the only data crate that may use unsafe. Knows nothing of keys, commands or time.
 
+pub mod apart;
 pub mod blob;
 pub mod glob;
 pub mod hash_table;

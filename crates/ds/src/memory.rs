@@ -3,6 +3,7 @@
 //! Each thread adds to a cell of its own; `used` sums the cells. A block allocated by one thread and freed by another
 //! leaves one cell too high and the other too low by the same amount, so only the sum has a meaning.
 
+use crate::apart::Apart;
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
@@ -10,10 +11,7 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 /// Threads with a cell of their own; further threads share the last one.
 const CELLS: usize = 256;
 
-#[repr(align(128))]
-struct PaddedCell(AtomicIsize);
-
-static COUNTS: [PaddedCell; CELLS] = [const { PaddedCell(AtomicIsize::new(0)) }; CELLS];
+static COUNTS: [Apart<AtomicIsize>; CELLS] = [const { Apart(AtomicIsize::new(0)) }; CELLS];
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// No cell is assigned yet.

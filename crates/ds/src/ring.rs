@@ -32,6 +32,7 @@ mod tests;
 
 pub use consumer::Consumer;
 
+use crate::apart::Apart;
 use bytes::Bytes;
 use signal::Signal;
 use std::time::Duration;
@@ -41,11 +42,6 @@ use sync::{Arc, AtomicU32, AtomicU64, Ordering, after_write};
 const NONE: u64 = u64::MAX;
 /// What `wake_from` is while the consumer is awake.
 const AWAKE: u64 = u64::MAX;
-
-/// Keeps what producers write apart from what the consumer writes.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Apart<T>(T);
 
 #[derive(Debug)]
 struct Block {
@@ -58,7 +54,7 @@ struct Block {
 /// The producers' side.
 #[derive(Debug)]
 pub struct Ring {
-    /// All bytes that were ever reserved.
+    /// All bytes that were ever reserved. Producers write it, and the consumer the next.
     head: Apart<AtomicU64>,
     /// Everything before it was taken out; a multiple of the block length.
     released: Apart<AtomicU64>,

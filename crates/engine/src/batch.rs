@@ -60,28 +60,54 @@ impl BatchScratch {
 /// What is kept of each list from batch to batch, in items.
 const ITEMS_KEPT: usize = 64 * 1024;
 
-/// A parsed command.
-#[derive(Debug)]
+/// A parsed command. Copied freely: lists of calls are emptied without a look at each.
+#[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// Where its arguments end in the batch's list; they begin where the previous call's end.
     pub args_end: usize,
     /// Where its bytes end in the buffer that the batch was read from.
     pub input_end: usize,
-    /// What to run; an error when there is no such command.
+    /// What to run; what is wrong when there is no such command.
     pub target: Target,
 }
 
 /// What a call runs.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Target {
     /// A command on one key, whose hash is known.
     Key(Resolved, KeyHash),
     /// Any other command.
     Other(Resolved),
     /// Nothing: there is no such command, or the arguments are too few or too many.
-    Refused(Box<CmdError>, Option<Resolved>),
+    Refused(Wrong, Option<Resolved>),
     /// Nothing any more: MULTI has queued the command, or it was refused just before it would have run.
     Settled(Resolved),
+}
+
+/// Why arguments call no command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// There is no command of this name.
+    Name,
+    /// The command has no such subcommand.
+    Subcommand,
+    /// They are too few or too many.
+    Count,
+}
+
+impl Wrong {
+    /// What the client is told; `resolved` is the command, as far as there is one.
+    #[cold]
+    pub(crate) fn error(self, resolved: Option<Resolved>, args: &Args<'_>) -> CmdError {
+        match (self, resolved) {
+            (Wrong::Name, _) | (_, None) => unknown_command(args),
+            (Wrong::Subcommand, Some(container)) => CmdError::UnknownSubcommand {
+                subcommand: String::from_utf8_lossy(args.get(1)).into_owned(),
+                container: container.command.name,
+            },
+            (Wrong::Count, Some(resolved)) => CmdError::Arity(resolved.command.full_name()),
+        }
+    }
 }
 
 impl Target {
@@ -124,7 +150,7 @@ impl Engine {
     /// Finds the command of these arguments, checks how many there are, and hashes its key.
     pub fn resolve(&self, args: &Args<'_>) -> Target {
         let Some(mut resolved) = self.commands.find(args.get(0)) else {
-            return Target::Refused(Box::new(unknown_command(args)), None);
+            return Target::Refused(Wrong::Name, None);
         };
         let needs_subcommand = match resolved.command.run {
             Run::Container(_) => true,
@@ -134,12 +160,11 @@ impl Engine {
         if needs_subcommand {
             match self.resolve_subcommand(resolved, args) {
                 Ok(subcommand) => resolved = subcommand,
-                Err(error) => return Target::Refused(Box::new(error), Some(resolved)),
+                Err(wrong) => return Target::Refused(wrong, Some(resolved)),
             }
         }
         if !resolved.command.arity.accepts(args.len()) {
-            let error = CmdError::Arity(resolved.command.full_name());
-            return Target::Refused(Box::new(error), Some(resolved));
+            return Target::Refused(Wrong::Count, Some(resolved));
         }
         match resolved.single_key(args.len()) {
             Some(key) => Target::Key(resolved, self.shards.hash(args.get(key))),
@@ -148,12 +173,9 @@ impl Engine {
     }
 
     #[cold]
-    fn resolve_subcommand(&self, container: Resolved, args: &Args<'_>) -> Result<Resolved, CmdError> {
-        let Some(name) = args.try_get(1) else { return Err(CmdError::Arity(container.command.full_name())) };
-        self.commands.find_subcommand(container.command, name).ok_or_else(|| CmdError::UnknownSubcommand {
-            subcommand: String::from_utf8_lossy(name).into_owned(),
-            container: container.command.name,
-        })
+    fn resolve_subcommand(&self, container: Resolved, args: &Args<'_>) -> Result<Resolved, Wrong> {
+        let name = args.try_get(1).ok_or(Wrong::Count)?;
+        self.commands.find_subcommand(container.command, name).ok_or(Wrong::Subcommand)
     }
 }
 

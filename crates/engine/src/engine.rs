@@ -40,6 +40,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
+use tenon_ds::apart::Apart;
 use tenon_persist::rdb::Limits;
 use tenon_store::access::Noting;
 use tenon_store::types::ListLimits;
@@ -56,7 +57,7 @@ pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
 /// that fails.
 pub type ConfigHook = Box<dyn Fn(&Setting) -> Result<(), ValueError> + Send + Sync>;
 
-/// The server.
+/// The server. What is written while commands run is [`Apart`]: all workers read the rest of it for every command.
 pub struct Engine {
     /// The settings.
     pub config: Config,
@@ -65,7 +66,7 @@ pub struct Engine {
     /// The data.
     pub shards: Shards,
     /// The clients.
-    pub clients: Clients,
+    pub clients: Apart<Clients>,
     /// Scripts and function libraries.
     pub scripts: Scripts,
     /// The clients that see every command.
@@ -81,7 +82,7 @@ pub struct Engine {
     /// The clients that are told of changes.
     pub tracking: Tracking,
     /// Everybody's subscriptions.
-    pub pubsub: PubSub,
+    pub pubsub: Apart<PubSub>,
     /// The users, and what was refused to them.
     pub acl: Acl,
     /// Names and passwords for memcached's clients.
@@ -91,15 +92,15 @@ pub struct Engine {
     /// Why writes are refused.
     pub(crate) refusals: Refusals,
     /// Who holds replies until the log is on disk.
-    pub(crate) held_replies: HeldReplies,
+    pub(crate) held_replies: Apart<HeldReplies>,
     /// Output that clients have not taken yet.
-    pub(crate) unsent: Unsent,
+    pub(crate) unsent: Apart<Unsent>,
     /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
     pub(crate) clients_sized_ms: AtomicU64,
     /// Data that comes from files.
     pub loading: Loading,
     /// Clients that wait for keys.
-    pub blocking: Blocking,
+    pub blocking: Apart<Blocking>,
     /// What commands have done outside of this process.
     pub(crate) errands: Errands,
     /// Frees in the background.
@@ -142,7 +143,7 @@ pub struct Engine {
     /// Held while settings change and are made to hold, or are taken back.
     config_applying: Mutex<()>,
     /// Errors by code, since the start or CONFIG RESETSTAT.
-    pub errors: Mutex<BTreeMap<String, u64>>,
+    pub errors: Apart<Mutex<BTreeMap<String, u64>>>,
     /// Every worker's statistics.
     pub worker_stats: Vec<Arc<WorkerStats>>,
     /// When everything is to be flushed.
@@ -158,7 +159,7 @@ pub struct Engine {
     /// The append-only file.
     pub(crate) aof: Aof,
     shutdown: OnceLock<ShutdownHook>,
-    next_cas: AtomicU64,
+    next_cas: Apart<AtomicU64>,
     workers: usize,
     seed: u64,
     /// Itself, for threads that it starts.
@@ -190,7 +191,7 @@ impl Engine {
             shards,
             config,
             commands,
-            clients: Clients::default(),
+            clients: Apart::default(),
             scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
             watchers: Watchers::default(),
@@ -198,13 +199,13 @@ impl Engine {
             large: LargeKeys::default(),
             onlookers: Onlookers::default(),
             tracking: Tracking::default(),
-            pubsub: PubSub::default(),
+            pubsub: Apart::default(),
             pause: Pause::default(),
             loading: Loading::default(),
             refusals: Refusals::default(),
-            held_replies: HeldReplies::default(),
-            blocking: Blocking::new(workers),
-            unsent: Unsent::default(),
+            held_replies: Apart::default(),
+            blocking: Apart(Blocking::new(workers)),
+            unsent: Apart::default(),
             clients_sized_ms: AtomicU64::new(0),
             errands: Errands::default(),
             reaper: Arc::default(),
@@ -220,7 +221,7 @@ impl Engine {
             idle_kicks: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
-            errors: Mutex::default(),
+            errors: Apart::default(),
             worker_stats,
             flush_schedule: FlushSchedule::default(),
             snapshots: Snapshots::default(),
@@ -229,7 +230,7 @@ impl Engine {
             journal: Attachment::default(),
             aof: Aof::default(),
             shutdown: OnceLock::new(),
-            next_cas: AtomicU64::new(0),
+            next_cas: Apart::default(),
             workers,
             seed,
             shared: OnceLock::new(),

@@ -23,8 +23,6 @@ use tenon_wire::{ArgSpans, OutBuf};
 /// Output of one call at which its batch stops until there is room for more, in bytes: how much a client may leave
 /// unread in all is another matter ([`crate::unsent`]).
 const OUTPUT_PAUSE: usize = 1 << 20;
-/// A slow log that wants commands below this many microseconds makes every command be timed by itself.
-const TIMED_ALONE_US: i64 = 1_000;
 
 /// Why a batch ended before its last command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +95,7 @@ impl Engine {
         out: &mut OutBuf,
     ) -> (usize, Stopped) {
         worker.serve(&session.client);
-        let timed_alone = (0..TIMED_ALONE_US).contains(&self.config.slowlog_log_slower_than());
+        let timed_alone = self.times_each_alone();
         if session.client.paused.load(Ordering::Relaxed) {
             session.client.paused.store(false, Ordering::Relaxed);
         }
@@ -278,79 +276,6 @@ impl Engine {
         true
     }
 
-    /// Notes the time of the calls `from..` of `calls`, which ran since `started_ns`. Gives the present.
-    fn note_stretch(
-        &self,
-        worker: &Worker,
-        session: &Session,
-        batch: BatchArgs<'_>,
-        calls: &[Call],
-        from: usize,
-        started_ns: u64,
-    ) -> u64 {
-        let now_ns = monotonic_ns();
-        let took_ns = now_ns.saturating_sub(started_ns);
-        let mut rest = &calls[from..];
-        // Most stretches are one command, and so spare the division.
-        let each_ns = if rest.len() == 1 { took_ns } else { took_ns / rest.len() as u64 };
-        // Batches are mostly of one command: calls of it in a row are counted together.
-        let mut all = 0;
-        let mut last = None;
-        while let Some(call) = rest.first() {
-            last = call.target.ran_number();
-            let alike = rest.iter().take_while(|call| call.target.ran_number() == last).count();
-            rest = &rest[alike..];
-            if let Some(number) = last {
-                worker.stats.commands[number as usize].ran(alike as u64, each_ns);
-                all += alike as u64;
-            }
-        }
-        let last = last.or_else(|| calls.last().and_then(|call| call.target.number()));
-        session.client.last_command.store(last.map_or(u32::MAX, u32::from), Ordering::Relaxed);
-        worker.stats.all.commands.add(all);
-        if all == 0 {
-            return now_ns;
-        }
-        let threshold_us = self.config.slowlog_log_slower_than();
-        if !(0..TIMED_ALONE_US).contains(&threshold_us) && each_ns < TIMED_ALONE_US as u64 * 1_000 {
-            // Nobody asks for anything that short: the latency monitor's least threshold is a millisecond too.
-            return now_ns;
-        }
-        if threshold_us >= 0 && each_ns / 1_000 >= threshold_us as u64 {
-            self.note_slow(worker, session, batch, calls, from, each_ns / 1_000);
-        }
-        let threshold_ms = self.config.latency_monitor_threshold();
-        if threshold_ms > 0 && each_ns / 1_000_000 >= threshold_ms {
-            let is_fast = matches!(&calls[from].target, Target::Key(it, _) | Target::Other(it) if it.command.flags.any(Flags::FAST));
-            let event = if is_fast { "fast-command" } else { "command" };
-            self.latency.note(event, each_ns / 1_000_000, threshold_ms, worker.clock.now_ms);
-        }
-        now_ns
-    }
-
-    #[cold]
-    fn note_slow(
-        &self,
-        worker: &Worker,
-        session: &Session,
-        batch: BatchArgs<'_>,
-        calls: &[Call],
-        from: usize,
-        each_us: u64,
-    ) {
-        // The last one, if it waits now, is noted when its wait ends.
-        let ended = calls.len() - usize::from(session.is_parked());
-        for (index, call) in calls[..ended].iter().enumerate().skip(from) {
-            let (Target::Key(resolved, _) | Target::Other(resolved)) = &call.target else { continue };
-            if resolved.command.flags.any(Flags::SKIP_SLOWLOG) {
-                continue;
-            }
-            let args = batch.of(if index == 0 { 0 } else { calls[index - 1].args_end }, call.args_end);
-            let max_len = self.config.slowlog_max_len();
-            self.slowlog.add(worker.clock.now_ms, each_us, &args, &worker.secrets, &session.client, max_len);
-        }
-    }
-
     /// Runs one call, or queues or refuses it; `false`: it has to wait.
     #[inline]
     fn run_call(
@@ -455,12 +380,10 @@ impl Engine {
         let mut unheard = OutBuf::new();
         let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
         let fate = match &call.target {
-            Target::Refused(error, resolved) => {
+            Target::Refused(wrong, resolved) => {
+                let mut error = wrong.error(*resolved, args);
                 if let Some(resolved) = resolved {
                     worker.stats.commands[resolved.number as usize].rejected.add(1);
-                }
-                let mut error = CmdError::clone(error);
-                if let Some(resolved) = resolved {
                     error = self.refuse_exec(session, *resolved, error);
                 }
                 session.abort_transaction();

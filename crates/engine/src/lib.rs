@@ -62,6 +62,7 @@ pub mod stats;
 pub mod stray;
 pub mod string;
 pub mod table;
+mod timing;
 pub mod tracking;
 pub mod transaction;
 pub mod unsent;

@@ -101,10 +101,11 @@ impl Engine {
         // Where nothing could be evicted, nothing is looked for until this worker has taken more memory, or a tick has
         // passed.
         let is_stuck = worker.room.stuck_at.is_some_and(|stuck_at| memory::counted_here() <= stuck_at);
-        if self.policy() == Policy::NoEviction || is_stuck || self.take_share(worker, limit) {
+        // A worker that only reads takes its share too: so it does not come here behind each batch.
+        if is_stuck || self.take_share(worker, limit) {
             return;
         }
-        if self.evict(worker, limit) == 0 {
+        if self.policy() == Policy::NoEviction || self.evict(worker, limit) == 0 {
             worker.room.stuck_at = Some(memory::counted_here());
         }
         if !worker.ready.is_empty() {

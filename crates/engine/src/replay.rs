@@ -134,7 +134,9 @@ impl<'e> Replayer<'e> {
         let resolved = match self.engine.resolve(args) {
             Target::Key(resolved, _) | Target::Other(resolved) => resolved,
             Target::Settled(_) => unreachable!("nothing has run yet"),
-            Target::Refused(error, _) => return Err(ReplayError::Refused { command: name(), error: *error }),
+            Target::Refused(wrong, resolved) => {
+                return Err(ReplayError::Refused { command: name(), error: wrong.error(resolved, args) });
+            }
         };
         let mut out = OutBuf::new();
         let (was_replaying, was_muted) = (worker.is_replaying, worker.record.mute(true));

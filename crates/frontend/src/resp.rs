@@ -120,27 +120,26 @@ impl RespConnection {
             self.bigs.push(BigArg::new(rope));
             self.decoder.big_taken();
         }
-        if self.pending.is_empty() {
-            let progress = self.run_buffer(engine, worker, scratch, input, out);
-            if let Progress::Incomplete { from } = progress
-                && from == input.len()
-                && self.session.transaction.is_none()
-            {
-                // Nothing is left, nor queued.
-                return Flow::Continue;
-            }
-            let (keep, flow) = self.settle(engine, worker, input, progress);
-            self.pending.extend_from_slice(&input[keep]);
-            flow
+        // What is left of earlier bytes has to lie before these.
+        let mut own = Vec::new();
+        let buf = if self.pending.is_empty() {
+            input
         } else {
-            // What is left of earlier bytes has to lie before these.
-            let mut own = std::mem::take(&mut self.pending);
+            own = std::mem::take(&mut self.pending);
             own.extend_from_slice(input);
-            let progress = self.run_buffer(engine, worker, scratch, &own, out);
-            let (keep, flow) = self.settle(engine, worker, &own, progress);
-            self.pending = pending::cut(own, keep);
-            flow
+            &own
+        };
+        let progress = self.run_buffer(engine, worker, scratch, buf, out);
+        if let Progress::Incomplete { from } = progress
+            && from == buf.len()
+            && self.session.transaction.is_none()
+        {
+            // Nothing is left, nor queued.
+            return Flow::Continue;
         }
+        let (keep, flow) = self.settle(engine, worker, buf, progress);
+        self.pending = if own.is_empty() { input[keep].to_vec() } else { pending::cut(own, keep) };
+        flow
     }
 
     /// Which part of the buffer is to be kept, and what is to happen next.

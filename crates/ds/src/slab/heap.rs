@@ -4,6 +4,7 @@
 use super::classes::{CLASSES, class_size};
 use super::span::{SPAN_BYTES, Span, first_block, link, next_of, set_next, span_of, start_of, unlink};
 use super::spare::{fresh_span, retire_span};
+use crate::apart::Apart;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -17,8 +18,8 @@ pub(super) struct Heap {
     pub(super) drains: Cell<bool>,
     /// Bytes of blocks that are free but were in use before: they take memory for nothing. Owning thread only.
     pub(super) waste: Cell<usize>,
-    /// Blocks that other threads have freed.
-    remote: AtomicPtr<u8>,
+    /// Blocks that other threads have freed: apart from what the owner writes for each block.
+    remote: Apart<AtomicPtr<u8>>,
     /// Whether a thread has the heap.
     owned: AtomicBool,
 }
@@ -36,7 +37,7 @@ impl Heap {
             draining: UnsafeCell::new(ptr::null_mut()),
             drains: Cell::new(false),
             waste: Cell::new(0),
-            remote: AtomicPtr::new(ptr::null_mut()),
+            remote: Apart(AtomicPtr::new(ptr::null_mut())),
             owned: AtomicBool::new(true),
         }
     }

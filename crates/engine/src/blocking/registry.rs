@@ -5,6 +5,7 @@ use super::waiter::Waiter;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use tenon_ds::apart::Apart;
 
 /// A waiter that is still in a key's queue.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub struct Blocking {
     /// Waiters that are still in a key's queue though they wait no more.
     pub(super) leaving: Mutex<Vec<Leaving>>,
     /// When waits end by themselves, for each worker.
-    pub(super) timers: Box<[Timers]>,
+    pub(super) timers: Box<[Apart<Timers>]>,
 }
 
 impl Blocking {
@@ -41,7 +42,7 @@ impl Blocking {
             keys: AtomicUsize::new(0),
             keys_watched_for_end: AtomicUsize::new(0),
             leaving: Mutex::default(),
-            timers: (0..=workers).map(|_| Timers::default()).collect(),
+            timers: (0..=workers).map(|_| Apart::default()).collect(),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Beginning a wait, serving those who wait for a key, and ending waits. Knows no command by name.
 
 use super::registry::Leaving;
-use super::timers::Timers;
 use super::waiter::{Ending, Outcome, State, Wait, Waiter};
 use crate::acl::Denial;
 use crate::args::Args;
@@ -311,7 +310,7 @@ impl Engine {
 
     /// How many waits will end by themselves.
     pub fn waits_with_end(&self) -> usize {
-        self.blocking.timers.iter().map(Timers::len).sum()
+        self.blocking.timers.iter().map(|timers| timers.len()).sum()
     }
 
     /// Ends another client's wait as if its time were over, or with an error; tells whether it waited.

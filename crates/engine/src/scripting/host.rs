@@ -21,7 +21,7 @@ use super::known::Known;
 use super::libraries::Function;
 use super::running::{Busy, Kind};
 use crate::args::Args;
-use crate::batch::Target;
+use crate::batch::{Target, Wrong};
 use crate::clock::monotonic_ns;
 use crate::command::{Command, Flags, Group, Run};
 use crate::engine::Engine;
@@ -324,10 +324,10 @@ impl Host for ScriptHost<'_, '_> {
         let resolved = match engine.resolve(&args) {
             Target::Key(resolved, _) | Target::Other(resolved) => resolved,
             Target::Settled(_) => unreachable!("nothing has run yet"),
-            Target::Refused(error, resolved) => {
-                let error = match *error {
-                    CmdError::Arity(_) => CmdError::text("ERR Wrong number of args calling Redis command from script"),
-                    _ => CmdError::text("ERR Unknown Redis command called from script"),
+            Target::Refused(wrong, resolved) => {
+                let error = match wrong {
+                    Wrong::Count => CmdError::text("ERR Wrong number of args calling Redis command from script"),
+                    Wrong::Name | Wrong::Subcommand => CmdError::text("ERR Unknown Redis command called from script"),
                 };
                 self.refuse(resolved, &error, &mut reply);
                 return Ok(());
@@ -367,7 +367,7 @@ impl Host for ScriptHost<'_, '_> {
                 Ok(self.engine.acl_check(self.session, resolved, &args).is_ok())
             }
             // The number of arguments is not looked at.
-            Target::Refused(error, Some(resolved)) if matches!(*error, CmdError::Arity(_)) => {
+            Target::Refused(Wrong::Count, Some(resolved)) => {
                 Ok(self.engine.acl_check(self.session, resolved, &args).is_ok())
             }
             Target::Settled(_) | Target::Refused(..) => Err(NoSuchCommand),

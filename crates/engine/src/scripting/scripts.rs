@@ -8,6 +8,7 @@ use crate::watch::DirtyFlag;
 use parking_lot::Mutex;
 use sha1::{Digest, Sha1};
 use std::sync::atomic::{AtomicU64, Ordering};
+use tenon_ds::apart::Apart;
 
 /// Scripts and libraries.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct Scripts {
     /// Sessions' watched keys that could not be let go as a busy script may hold their shards.
     pub(crate) unwatched: Mutex<Vec<(Vec<WatchedKey>, DirtyFlag)>>,
     /// For each worker the bytes of its states of EVAL and of FUNCTION.
-    memory: Box<[[AtomicU64; 2]]>,
+    memory: Box<[Apart<[AtomicU64; 2]>]>,
 }
 
 impl Scripts {

@@ -179,7 +179,7 @@ impl Io for Epoll {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive_later(&mut self, socket: &mut EpollSocket) {
         if socket.may_receive && !socket.queued {
             socket.queued = true;
@@ -187,27 +187,19 @@ impl Io for Epoll {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
-        if socket.tls.is_some() {
-            return self.send_sealed(socket, out);
+        // Nearly always it is one short piece that leaves at once.
+        if socket.tls.is_none()
+            && socket.unsent.is_empty()
+            && let Some(bytes) = out.contiguous()
+            && let asked @ 1..=REPLY_BUFFER_KEPT = bytes.len()
+            && let Ok(sent) = send(&socket.fd, bytes, SendFlags::NOSIGNAL)
+        {
+            out.advance(sent);
+            return if sent == asked { Ok(()) } else { self.keep_unsent(socket, out) };
         }
-        if socket.unsent.is_empty() {
-            let whole = out.len();
-            send_some(&socket.fd, out)?;
-            if out.is_empty() {
-                if whole > REPLY_BUFFER_KEPT {
-                    out.shrink(REPLY_BUFFER_KEPT);
-                }
-                return Ok(());
-            }
-        }
-        keep_rest(&mut socket.unsent, out);
-        if socket.write_interest {
-            return Ok(());
-        }
-        socket.write_interest = true;
-        self.set_interest(socket, READ_INTEREST | EventFlags::OUT)
+        self.send_anything(socket, out)
     }
 
     fn end(&mut self, socket: &mut EpollSocket) {
@@ -279,6 +271,36 @@ impl Epoll {
         }
     }
 
+    /// Sends what [`Io::send`] does not see to be short and in clear, with nothing before it.
+    #[inline(never)]
+    fn send_anything(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
+        if socket.tls.is_some() {
+            return self.send_sealed(socket, out);
+        }
+        if socket.unsent.is_empty() {
+            let whole = out.len();
+            send_some(&socket.fd, out)?;
+            if out.is_empty() {
+                if whole > REPLY_BUFFER_KEPT {
+                    out.shrink(REPLY_BUFFER_KEPT);
+                }
+                return Ok(());
+            }
+        }
+        self.keep_unsent(socket, out)
+    }
+
+    /// Keeps what the kernel has not taken until it takes more.
+    #[inline(never)]
+    fn keep_unsent(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
+        keep_rest(&mut socket.unsent, out);
+        if socket.write_interest {
+            return Ok(());
+        }
+        socket.write_interest = true;
+        self.set_interest(socket, READ_INTEREST | EventFlags::OUT)
+    }
+
     #[inline(never)]
     fn send_sealed(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
         let tls = socket.tls.as_mut().expect("the socket is one with TLS");
@@ -332,21 +354,7 @@ enum StoppedBy {
 }
 
 /// Sends from the front of `out` until something stops it.
-#[inline]
 fn send_some(fd: &OwnedFd, out: &mut OutBuf) -> Result<StoppedBy, Errno> {
-    // Nearly always it is one piece that leaves at once.
-    if let Some(bytes) = out.contiguous()
-        && let asked @ 1..=SEND_BYTES_PER_TURN = bytes.len()
-        && let Ok(sent) = send(fd, bytes, SendFlags::NOSIGNAL)
-    {
-        out.advance(sent);
-        return Ok(if sent == asked { StoppedBy::Empty } else { StoppedBy::Kernel });
-    }
-    send_pieces_in_turn(fd, out)
-}
-
-#[inline(never)]
-fn send_pieces_in_turn(fd: &OwnedFd, out: &mut OutBuf) -> Result<StoppedBy, Errno> {
     let mut turn_left = SEND_BYTES_PER_TURN;
     while !out.is_empty() {
         if turn_left == 0 {

@@ -86,6 +86,9 @@ pub(super) struct Accepted {
 ///
 /// The worker says that it is about to sleep and then looks for mail; a sender leaves mail and then looks whether the
 /// worker sleeps. Both orders are sequentially consistent, so at least one of them sees the other.
+///
+/// In cache lines of its own: its worker writes it twice for each wait.
+#[repr(align(128))]
 pub(super) struct Mailbox<M> {
     letters: Mutex<Vec<Letter<M>>>,
     has_mail: AtomicBool,

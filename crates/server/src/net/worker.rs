@@ -1,5 +1,7 @@
 //! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
 
+mod upkeep;
+
 use super::connection::{Connection, Phase};
 use super::datagrams::Datagrams;
 use super::held::Held;
@@ -18,13 +20,6 @@ use tenon_wire::OutBuf;
 /// How often every connection is looked at for timeouts, over this many portions.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 const SWEEP_PORTIONS: u32 = 10;
-
-/// A client that takes nothing of its last replies for this long is cut.
-const FLUSH_STALL_MAX: Duration = Duration::from_secs(60);
-
-/// Bounds for what a service's tick may ask for: neither a spinning worker nor a tick that never comes.
-const TICK_MIN: Duration = Duration::from_millis(1);
-const TICK_MAX: Duration = Duration::from_secs(1);
 
 pub(super) struct Worker<'s, S: Service, I: Io> {
     service: &'s S,
@@ -111,8 +106,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             self.now = Instant::now();
             let now = self.now;
             self.guarded(worker, |service, worker| service.begin_turn(worker, now));
-            for event in std::mem::take(&mut self.postponed_events) {
-                self.on_event(worker, event);
+            if !self.postponed_events.is_empty() {
+                self.deal_with_postponed(worker);
             }
             self.deal_with_events(worker);
             self.resume_waiting(worker);
@@ -134,18 +129,23 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
     }
 
-    /// Makes a call for a connection and does what it asks for. All that the call needs is taken out of the loop for it,
-    /// so that the loop can serve the other connections in its middle.
-    #[inline]
+    #[cold]
+    fn deal_with_postponed(&mut self, worker: &mut S::Worker) {
+        for event in std::mem::take(&mut self.postponed_events) {
+            self.on_event(worker, event);
+        }
+    }
+
+    /// Makes a call for a connection, whose `state` was taken out for it, and does what it asks for. All that the call
+    /// needs is taken out of the loop, so that the loop can serve the other connections in its middle.
+    #[inline(always)]
     fn call(
         &mut self,
         worker: &mut S::Worker,
         key: Key,
+        mut state: S::Connection,
         call: impl FnOnce(&S, &mut S::Worker, &mut S::Connection, &mut OutBuf) -> Flow,
     ) {
-        let Some(mut state) = self.connections.get_mut(key).and_then(|connection| connection.state.take()) else {
-            return;
-        };
         let mut reply = self.reply.take().unwrap_or_default();
         let service = self.service;
         if !self.in_call {
@@ -155,9 +155,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let flow = service.with_meanwhile(&mut meanwhile, || {
             catch_unwind(AssertUnwindSafe(|| call(service, worker, &mut state, &mut reply)))
         });
-        let connection = self.connections.get_mut(key).expect("a connection stays while a call with it runs");
-        connection.state = Some(state);
-        self.after_call(worker, key, flow, reply);
+        self.after_call(worker, key, state, flow, reply);
     }
 
     /// Serves connections in the middle of another one's call: takes new ones, and what the service lets through of the
@@ -217,6 +215,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         result
     }
 
+    /// Inlined, with all that the usual event leads to: what a request costs beside its system calls is mostly this.
+    #[inline(always)]
     fn on_event(&mut self, worker: &mut S::Worker, event: Event) {
         let key = Key::from_u64(event.token);
         // A token without a connection is that of one closed since the wait, the waker's, or that of a UDP socket.
@@ -230,16 +230,25 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             return self.postponed_events.push(event);
         }
         connection.socket.note(event);
-        if event.broken && connection.phase != Phase::Open {
-            return self.close(worker, key, CloseReason::PeerClosed);
-        }
-        if event.peer_ended && connection.phase == Phase::Parked {
-            return self.peer_ended_while_parked(worker, key);
-        }
-        if event.sent && !self.go_on_sending(worker, key) {
+        if (event.broken || event.peer_ended || event.sent) && !self.on_more_than_input(worker, key, event) {
             return;
         }
         self.receive(worker, key);
+    }
+
+    /// Does what an event asks for beside receiving; `false` if nothing is to be received now.
+    #[inline(never)]
+    fn on_more_than_input(&mut self, worker: &mut S::Worker, key: Key, event: Event) -> bool {
+        let Some(connection) = self.connections.get_mut(key) else { return false };
+        if event.broken && connection.phase != Phase::Open {
+            self.close(worker, key, CloseReason::PeerClosed);
+            return false;
+        }
+        if event.peer_ended && connection.phase == Phase::Parked {
+            self.peer_ended_while_parked(worker, key);
+            return false;
+        }
+        !event.sent || self.go_on_sending(worker, key)
     }
 
     /// Answers datagrams, if the event is one of a UDP socket.
@@ -282,7 +291,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         if unsent == 0 {
             connection.over_soft_since = None;
         }
-        note_unsent(self.service, connection);
+        note_unsent(self.service, connection, unsent);
         match connection.phase {
             Phase::Draining if has_room(self.service, connection) => self.resume(worker, key),
             Phase::Flushing(reason) if unsent == 0 => self.close(worker, key, reason),
@@ -317,6 +326,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     }
 
     /// Delivers one buffer of input, if the connection may be read.
+    #[inline(always)]
     fn receive(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.phase != Phase::Open
@@ -328,8 +338,11 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         match self.io.receive(&mut connection.socket, &mut self.input) {
             Received::Bytes => {
                 connection.active_at = self.now;
+                let state = connection.state.take().expect("a connection is not read while a call with it runs");
                 let input = std::mem::take(&mut self.input);
-                self.call(worker, key, |service, worker, state, reply| service.on_bytes(worker, state, &input, reply));
+                self.call(worker, key, state, |service, worker, state, reply| {
+                    service.on_bytes(worker, state, &input, reply)
+                });
                 self.input = input;
             }
             Received::Nothing => {}
@@ -344,7 +357,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         connection.phase = Phase::Open;
         // While it waited it was not idle.
         connection.active_at = self.now;
-        self.call(worker, key, |service, worker, state, reply| service.resume(worker, state, reply));
+        let Some(state) = connection.state.take() else { return };
+        self.call(worker, key, state, |service, worker, state, reply| service.resume(worker, state, reply));
     }
 
     fn resume_waiting(&mut self, worker: &mut S::Worker) {
@@ -361,23 +375,23 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
     }
 
-    /// Sends what a call has written and does what it asked for.
-    #[inline]
+    /// Gives a connection its state back, sends what a call has written and does what it asked for.
+    #[inline(always)]
     fn after_call(
         &mut self,
         worker: &mut S::Worker,
         key: Key,
+        state: S::Connection,
         flow: std::thread::Result<Flow>,
         mut reply: Box<OutBuf>,
     ) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let Ok(flow) = flow else {
-            tracing::error!(?connection.id, "a bug made a command panic; its connection is closed");
-            return self.close(worker, key, CloseReason::Panicked);
+        let connection = self.connections.get_mut(key).expect("a connection stays while a call with it runs");
+        connection.state = Some(state);
+        let flow = match flow {
+            Ok(Flow::Close) => return self.close(worker, key, CloseReason::Service),
+            Ok(flow) => flow,
+            Err(_) => return self.close_panicked(worker, key),
         };
-        if flow == Flow::Close {
-            return self.close(worker, key, CloseReason::Service);
-        }
         if !reply.is_empty() {
             let hold_until = self.service.holds(worker);
             if connection.held.bytes() > 0 || hold_until.is_some() {
@@ -393,7 +407,17 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         debug_assert!(reply.is_empty(), "sending takes everything");
         self.reply = Some(reply);
         let unsent = connection.unsent();
-        note_unsent(self.service, connection);
+        note_unsent(self.service, connection, unsent);
+        if unsent == 0 && flow == Flow::Continue && connection.phase == Phase::Open {
+            // Nearly always.
+            return self.io.receive_later(&mut connection.socket);
+        }
+        self.after_unusual_call(worker, key, flow, unsent);
+    }
+
+    #[inline(never)]
+    fn after_unusual_call(&mut self, worker: &mut S::Worker, key: Key, flow: Flow, unsent: usize) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
         match (connection.phase, flow) {
             (Phase::Flushing(_), _) | (_, Flow::Stay) => {}
             (_, Flow::CloseAfterFlush) if unsent == 0 => return self.close(worker, key, CloseReason::Service),
@@ -419,6 +443,14 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         if unsent > 0 {
             self.check_output_limits(worker, key);
         }
+    }
+
+    #[cold]
+    fn close_panicked(&mut self, worker: &mut S::Worker, key: Key) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            tracing::error!(?connection.id, "a bug made a command panic; its connection is closed");
+        }
+        self.close(worker, key, CloseReason::Panicked);
     }
 
     fn peer_ended_while_parked(&mut self, worker: &mut S::Worker, key: Key) {
@@ -478,11 +510,14 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     fn deliver(&mut self, worker: &mut S::Worker, to: ConnectionId, message: S::Message) {
         let key = Key { index: to.index, generation: to.generation };
-        if self.connections.get_mut(key).is_none() {
+        let Some(connection) = self.connections.get_mut(key) else {
             self.guarded(worker, |service, worker| service.on_lost_message(worker, to, message));
             return;
-        }
-        self.call(worker, key, |service, worker, state, reply| service.on_message(worker, state, message, reply));
+        };
+        let state = connection.state.take().expect("mail waits while a call runs");
+        self.call(worker, key, state, |service, worker, state, reply| {
+            service.on_message(worker, state, message, reply)
+        });
     }
 
     fn accept(&mut self, worker: &mut S::Worker, accepted: Accepted) {
@@ -545,77 +580,6 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let config = self.service.tls().ok_or("there is no certificate")?;
         TlsSession::new(config).map(Some).map_err(|error| error.to_string())
     }
-
-    fn keep_time(&mut self, worker: &mut S::Worker) {
-        let now = self.now;
-        if now >= self.next_tick {
-            let again_in = self.guarded(worker, |service, worker| service.tick(worker, now)).unwrap_or(TICK_MAX);
-            self.next_tick = now + again_in.clamp(TICK_MIN, TICK_MAX);
-        }
-        if now >= self.next_sweep {
-            self.next_sweep = now + SWEEP_PERIOD / SWEEP_PORTIONS;
-            self.sweep(worker);
-        }
-    }
-
-    /// Looks at the next portion of connections for what only time tells.
-    fn sweep(&mut self, worker: &mut S::Worker) {
-        let places = self.connections.places();
-        let portion = places.div_ceil(SWEEP_PORTIONS as usize);
-        for _ in 0..portion {
-            self.sweep_from = if self.sweep_from + 1 < places { self.sweep_from + 1 } else { 0 };
-            let Some(key) = self.connections.key_at(self.sweep_from) else { continue };
-            let Some(connection) = self.connections.get_mut(key) else { continue };
-            let silent_for = self.now.saturating_duration_since(connection.active_at);
-            if connection.unsent() > 0 {
-                self.check_output_limits(worker, key);
-            }
-            let Some(connection) = self.connections.get_mut(key) else { continue };
-            match connection.phase {
-                Phase::Parked => {}
-                Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => {
-                    self.close(worker, key, CloseReason::FlushTimeout)
-                }
-                _ => {
-                    let timeout = self.service.idle_timeout(connection.state());
-                    if timeout.is_some_and(|timeout| silent_for > timeout) {
-                        self.close(worker, key, CloseReason::IdleTimeout);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Lets every connection answer what it has already been sent.
-    fn begin_shutdown(&mut self, worker: &mut S::Worker, deadline: Instant) {
-        self.deadline = Some(deadline);
-        self.service.end_long_calls();
-        for index in 0..self.connections.places() {
-            let Some(key) = self.connections.key_at(index) else { continue };
-            let Some(connection) = self.connections.get_mut(key) else { continue };
-            // What has arrived may not have been reported yet.
-            connection.socket.note(Event { received: true, ..Event::default() });
-            self.receive(worker, key);
-        }
-    }
-
-    /// Closes the connections that have nothing left to do; `true` once there are none.
-    fn is_shut_down(&mut self, worker: &mut S::Worker) -> bool {
-        let too_late = self.deadline.is_some_and(|deadline| self.now >= deadline);
-        for index in 0..self.connections.places() {
-            let Some(key) = self.connections.key_at(index) else { continue };
-            let Some(connection) = self.connections.get_mut(key) else { continue };
-            let done = match connection.phase {
-                Phase::Open => connection.unsent() == 0 && !connection.socket.may_receive(),
-                Phase::Parked => connection.unsent() == 0,
-                Phase::Draining | Phase::Flushing(_) => false,
-            };
-            if done || too_late {
-                self.close(worker, key, CloseReason::Shutdown);
-            }
-        }
-        self.connections.len() == 0
-    }
 }
 
 /// The token of a UDP socket; its index part is one that no connection reaches.
@@ -623,11 +587,10 @@ fn datagram_token(number: usize) -> u64 {
     Key { index: u32::MAX, generation: number as u32 }.to_u64()
 }
 
-/// Tells the service how much is unsent, if that has changed: with nothing unsent before and after, which is usual, one
-/// comparison.
+/// Tells the service that so much is unsent, if that has changed: with nothing unsent before and after, which is usual,
+/// one comparison.
 #[inline]
-fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S::Connection, K>) {
-    let unsent = connection.unsent();
+fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S::Connection, K>, unsent: usize) {
     if unsent != connection.unsent_noted {
         connection.unsent_noted = unsent;
         service.note_unsent(connection.state(), unsent);
@@ -637,8 +600,8 @@ fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S
 /// Whether a connection is not to be read until it has less unsent output.
 #[inline]
 fn has_too_much_unsent<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
-    let unsent = connection.unsent();
-    unsent > 0 && unsent > service.unsent_read_max(connection.state())
+    // What the service does not know of is a TLS handshake's.
+    connection.unsent_noted > 0 && connection.unsent() > service.unsent_read_max(connection.state())
 }
 
 /// Whether a connection that waits for room in its output has enough to go on: half of what it may have, lest each

@@ -363,12 +363,9 @@ fn append_whole<'a>(buf_len: usize, input: &'a [u8], spans: &mut Vec<Span>) -> O
             spans.push(Span::bytes(buf_len - body.len(), len));
             (count - 1, behind)
         }
-        _ => short_count(input, b'*').filter(|(count, _)| *count > 0)?,
+        // The shortest argument takes six bytes: a count that cannot be met is not tried.
+        _ => short_count(input, b'*').filter(|(count, rest)| *count > 0 && count * 6 <= rest.len())?,
     };
-    // The shortest argument takes six bytes: a count that cannot be met is not tried.
-    if missing * 6 > rest.len() {
-        return None;
-    }
     for _ in 0..missing {
         let (len, body) = short_count(rest, b'$')?;
         rest = body.get(len + 2..)?;

@@ -36,16 +36,16 @@ pub(super) fn short_count(input: &[u8], sigil: u8) -> Option<(usize, &[u8])> {
         return None;
     }
     let word = u32::from_le_bytes(*input.first_chunk()?);
-    // One and two digits are what nearly all lines have.
-    let one = word ^ u32::from_le_bytes([sigil, b'0', b'\r', 0]);
-    if one & u32::from_le_bytes([0xff, 0xf0, 0xff, 0]) == 0 {
-        let digit = one as usize >> 8 & 0xf;
-        return (digit <= 9).then(|| (digit, &input[4..]));
-    }
+    // Two digits and one are what nearly all lines have.
     let two = word ^ u32::from_le_bytes([sigil, b'0', b'0', b'\r']);
     if two & u32::from_le_bytes([0xff, 0xf0, 0xf0, 0xff]) == 0 {
         let (tens, ones) = (two as usize >> 8 & 0xf, two as usize >> 16 & 0xf);
         return (matches!(tens, 1..=9) && ones <= 9).then(|| (tens * 10 + ones, &input[5..]));
+    }
+    let one = word ^ u32::from_le_bytes([sigil, b'0', b'\r', 0]);
+    if one & u32::from_le_bytes([0xff, 0xf0, 0xff, 0]) == 0 {
+        let digit = one as usize >> 8 & 0xf;
+        return (digit <= 9).then(|| (digit, &input[4..]));
     }
     if word as u8 == sigil { longer_count(input) } else { None }
 }

@@ -1,0 +1,88 @@
+//! What a worker does now and then: ticks, looking for connections that time is up for, and the end of all of them. Knows
+//! no protocol, and no system call.
+
+use super::{SWEEP_PERIOD, SWEEP_PORTIONS, Worker};
+use crate::net::connection::Phase;
+use crate::net::io::{Event, Io, Socket};
+use crate::net::service::{CloseReason, Service};
+use std::time::{Duration, Instant};
+
+/// A client that takes nothing of its last replies for this long is cut.
+const FLUSH_STALL_MAX: Duration = Duration::from_secs(60);
+
+/// Bounds for what a service's tick may ask for: neither a spinning worker nor a tick that never comes.
+const TICK_MIN: Duration = Duration::from_millis(1);
+const TICK_MAX: Duration = Duration::from_secs(1);
+
+impl<S: Service, I: Io> Worker<'_, S, I> {
+    pub(super) fn keep_time(&mut self, worker: &mut S::Worker) {
+        let now = self.now;
+        if now >= self.next_tick {
+            let again_in = self.guarded(worker, |service, worker| service.tick(worker, now)).unwrap_or(TICK_MAX);
+            self.next_tick = now + again_in.clamp(TICK_MIN, TICK_MAX);
+        }
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP_PERIOD / SWEEP_PORTIONS;
+            self.sweep(worker);
+        }
+    }
+
+    /// Looks at the next portion of connections for what only time tells.
+    fn sweep(&mut self, worker: &mut S::Worker) {
+        let places = self.connections.places();
+        let portion = places.div_ceil(SWEEP_PORTIONS as usize);
+        for _ in 0..portion {
+            self.sweep_from = if self.sweep_from + 1 < places { self.sweep_from + 1 } else { 0 };
+            let Some(key) = self.connections.key_at(self.sweep_from) else { continue };
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            let silent_for = self.now.saturating_duration_since(connection.active_at);
+            if connection.unsent() > 0 {
+                self.check_output_limits(worker, key);
+            }
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            match connection.phase {
+                Phase::Parked => {}
+                Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => {
+                    self.close(worker, key, CloseReason::FlushTimeout)
+                }
+                _ => {
+                    let timeout = self.service.idle_timeout(connection.state());
+                    if timeout.is_some_and(|timeout| silent_for > timeout) {
+                        self.close(worker, key, CloseReason::IdleTimeout);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets every connection answer what it has already been sent.
+    pub(super) fn begin_shutdown(&mut self, worker: &mut S::Worker, deadline: Instant) {
+        self.deadline = Some(deadline);
+        self.service.end_long_calls();
+        for index in 0..self.connections.places() {
+            let Some(key) = self.connections.key_at(index) else { continue };
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            // What has arrived may not have been reported yet.
+            connection.socket.note(Event { received: true, ..Event::default() });
+            self.receive(worker, key);
+        }
+    }
+
+    /// Closes the connections that have nothing left to do; `true` once there are none.
+    pub(super) fn is_shut_down(&mut self, worker: &mut S::Worker) -> bool {
+        let too_late = self.deadline.is_some_and(|deadline| self.now >= deadline);
+        for index in 0..self.connections.places() {
+            let Some(key) = self.connections.key_at(index) else { continue };
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            let done = match connection.phase {
+                Phase::Open => connection.unsent() == 0 && !connection.socket.may_receive(),
+                Phase::Parked => connection.unsent() == 0,
+                Phase::Draining | Phase::Flushing(_) => false,
+            };
+            if done || too_late {
+                self.close(worker, key, CloseReason::Shutdown);
+            }
+        }
+        self.connections.len() == 0
+    }
+}
