@@ -12,6 +12,7 @@ use parking_lot::RwLock;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tenon_wire::resp::append_quoted;
 
 /// The clients that watch.
 #[derive(Default)]
@@ -119,27 +120,9 @@ fn line(now_us: u64, origin: Origin<'_>, database: usize, args: &Args<'_>, secre
     line.push(b']');
     for index in 0..args.len() {
         line.push(b' ');
-        quote(if secrets.contains(&index) { b"(redacted)" } else { args.get(index) }, &mut line);
+        append_quoted(if secrets.contains(&index) { b"(redacted)" } else { args.get(index) }, &mut line);
     }
     line
-}
-
-/// Appends bytes as Redis quotes them (`sdscatrepr`): what is no printable ASCII becomes an escape.
-fn quote(bytes: &[u8], line: &mut Vec<u8>) {
-    line.push(b'"');
-    for &byte in bytes {
-        match byte {
-            b'\\' | b'"' => line.extend_from_slice(&[b'\\', byte]),
-            b'\n' => line.extend_from_slice(b"\\n"),
-            b'\r' => line.extend_from_slice(b"\\r"),
-            b'\t' => line.extend_from_slice(b"\\t"),
-            0x07 => line.extend_from_slice(b"\\a"),
-            0x08 => line.extend_from_slice(b"\\b"),
-            b' '..=b'~' => line.push(byte),
-            _ => write!(line, "\\x{byte:02x}").expect("a vector takes whatever is written"),
-        }
-    }
-    line.push(b'"');
 }
 
 #[cfg(test)]

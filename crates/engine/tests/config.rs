@@ -362,6 +362,12 @@ fn config_set_is_all_or_nothing() {
         &[("hash-max-ziplist-entries", "-1")],
         failed("hash-max-ziplist-entries", "argument must be between 0 and 9223372036854775807 inclusive"),
     );
+    // What is longer could be saved, but not loaded.
+    for name in ["proto-max-bulk-len", "max-value-size"] {
+        let min = if name == "max-value-size" { 1 } else { 1 << 20 };
+        let range = format!("argument must be between {min} and 4294966271 inclusive");
+        check(&[(name, "4gb")], failed(name, &range));
+    }
     check(&[("maxclients", "0")], failed("maxclients", "argument must be between 1 and 4294967295 inclusive"));
     check(
         &[("hz", "11"), ("activedefrag", "yes")],

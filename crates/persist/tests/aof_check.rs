@@ -223,3 +223,19 @@ fn the_original_takes_what_is_written() {
         None => writeln!(std::io::stderr(), "skipped: redis-check-aof is not installed").expect("stderr is there"),
     }
 }
+
+#[test]
+fn a_file_that_grows_meanwhile_is_valid() {
+    let place = Place::new("growing", &[("a.aof", "REDIS0010")]);
+    let path = place.0.join("a.aof");
+    let mut out = Vec::new();
+    let mut check_rdb = |_: &mut dyn Read, _: &mut dyn Write| {
+        std::fs::OpenOptions::new().append(true).open(&path)?.write_all(PING.as_bytes())?;
+        Ok(Some(9))
+    };
+    let mode = Mode::Look;
+    let mut check = Check { files: &Disk, mode, out: &mut out, may_cut: &mut || false, check_rdb: &mut check_rdb };
+    assert!(check.run(&path).expect("a vector takes whatever is written"));
+    let text = String::from_utf8(out).expect("text");
+    assert!(text.contains(", size=23, ok_up_to=23, ") && text.ends_with("is valid\n"), "{text}");
+}

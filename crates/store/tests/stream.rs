@@ -526,3 +526,29 @@ fn memory_is_given_back() {
     assert_eq!(stream.last_id(), StreamId::new(count, 0));
     assert!(!Collection::is_empty(&stream), "a stream without entries stays");
 }
+
+#[test]
+fn counts_that_are_as_high_as_numbers_go_stay_there() {
+    let mut stream = Stream::default();
+    let fields = [(&b"f"[..], &b"v"[..])];
+    let (first, second) = (StreamId::new(1, 0), StreamId::new(2, 0));
+    stream.append(first, fields.into_iter(), StreamLimits::new(4096, 100));
+    // As a file may say.
+    stream.set_state(StreamState { entries_added: u64::MAX, ..stream.state() });
+    let mut group = Group::new(StreamId::MIN, Some(u64::MAX));
+    let consumer = group.add_consumer(b"c", 0, None).expect("it is the first");
+    group.assign(first, Pending { delivered_ms: u64::MAX, deliveries: u64::MAX, consumer });
+    assert!(stream.add_group(b"g", group));
+    stream.append(second, fields.into_iter(), StreamLimits::new(4096, 100));
+    assert_eq!(stream.state().entries_added, u64::MAX);
+    assert_eq!(stream.deliver_again(b"g", consumer, StreamId::MIN, 10, 7, |_, _| {}), 1);
+    assert_eq!(stream.deliver(b"g", consumer, 10, 7, Acknowledgement::Expected, |_| {}), 2);
+    for read in [None, Some(0), Some(1 << 63), Some(u64::MAX)] {
+        for last in [StreamId::MIN, first, second, StreamId::MAX] {
+            let group = Group::new(last, read);
+            let _ = stream.lag(&group);
+        }
+    }
+    let group = stream.group(b"g").expect("it was added");
+    assert!(group.pending_in(StreamId::MIN..=StreamId::MAX).all(|(_, pending)| pending.deliveries > 0));
+}

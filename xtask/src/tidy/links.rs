@@ -1,9 +1,11 @@
-//! Relative links and anchors in Markdown lead somewhere. Knows nothing of the web: outside addresses are not tried.
+//! Relative links and anchors in Markdown lead somewhere, and so do paths of crates that stand there as code. Knows nothing
+//! of the web: outside addresses are not tried.
 
 use super::finding::Finding;
 use super::tree::Tree;
 
-/// Every relative link in every Markdown file names a committed file or folder, and its anchor a heading there.
+/// Every relative link in every Markdown file names a committed file or folder, and its anchor a heading there; every path
+/// that begins with `crates/` names a committed file or folder.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let pages = tree.texts().filter(|(path, _)| path.ends_with(".md"));
     pages.flat_map(|(path, text)| page(tree, path, text)).collect()
@@ -12,6 +14,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 fn page(tree: &Tree, path: &str, text: &str) -> Vec<Finding> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut findings = Vec::new();
+    for (line, named) in named_paths(text).filter(|(_, named)| !tree.has(named.trim_end_matches('/'))) {
+        let message = format!("there is no '{named}'; name the file or folder that took its place");
+        findings.push(Finding::line(path, line, message));
+    }
     for (line, target) in links(text) {
         if target.contains("://") || target.starts_with("mailto:") {
             continue;
@@ -69,6 +75,16 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// Paths of crates that stand as code within the text, with their lines; not those with a part left open, as `<family>`.
+fn named_paths(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    prose(text).flat_map(|(line, text)| {
+        let spans = text.split('`').skip(1).step_by(2);
+        spans
+            .filter(|span| span.starts_with("crates/") && !span.contains(['<', '*', ' ']))
+            .map(move |span| (line, span))
+    })
+}
+
 /// Lines outside of fenced blocks, counted from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
@@ -105,10 +121,14 @@ mod tests {
             ),
             ("docs/a.md", "# A title, here\n[up](../README.md) [h](#a-title-here) [i](#gone)\n```\n[j](no.md)\n```\n"),
             ("docs/b.md", "[out](../../elsewhere.md)\n\n[ref]: gone.md\n"),
+            (
+                "docs/c.md",
+                "`crates/ds/` `crates/ds/Cargo.toml` `crates/ds/<any>` no code: crates/no\n`crates/ds/old.rs`\n",
+            ),
             ("crates/ds/Cargo.toml", ""),
         ]);
         let found: Vec<(String, usize)> = check(&tree).into_iter().map(|found| (found.path, found.line)).collect();
-        let expected = [("README.md", 1), ("docs/a.md", 2), ("docs/b.md", 1), ("docs/b.md", 3)];
+        let expected = [("README.md", 1), ("docs/a.md", 2), ("docs/b.md", 1), ("docs/b.md", 3), ("docs/c.md", 2)];
         assert_eq!(found, expected.map(|(path, line)| (path.to_owned(), line)));
     }
 }

@@ -347,7 +347,7 @@ fn bounds(kind: &Kind) -> Option<(i64, i64)> {
         Kind::Int { min, max } | Kind::Clamped { min, max } => Some((min, max)),
         Kind::PowerOfTwo { max } => Some((1, max)),
         Kind::Octal { max } => Some((0, max)),
-        Kind::Memory { min } => Some((min, i64::MAX)),
+        Kind::Memory { min, max } => Some((min, max)),
         Kind::MemoryOrPercent => Some((0, i64::MAX)),
         Kind::MemoryOrShare => Some((-100, i64::MAX)),
         _ => None,

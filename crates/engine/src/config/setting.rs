@@ -88,6 +88,8 @@ pub enum Kind {
     Memory {
         /// The smallest value, in bytes.
         min: i64,
+        /// The largest value, in bytes.
+        max: i64,
     },
     /// Bytes, or a percentage of the memory the process may use.
     MemoryOrPercent,

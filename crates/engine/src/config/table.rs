@@ -19,6 +19,7 @@ use super::setting::{
 use super::value::{OutputBufferLimits, SavePoint};
 use crate::notify::EventClass;
 use tenon_store::evict::Policy;
+use tenon_wire::rdb::STRING_LEN_MAX;
 
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $id:ident: $type:ty { $($field:tt)* })*) => {
@@ -45,6 +46,8 @@ macro_rules! settings {
 
 const INT_MAX: i64 = i32::MAX as i64;
 const MB: i64 = 1 << 20;
+/// Longer strings could be saved, but not loaded again.
+const STRING_MAX: i64 = STRING_LEN_MAX as i64;
 
 /// What all of the lazyfree settings come to.
 const LAZYFREE: Support = Support::Moot("Big values are always freed off the hot path.");
@@ -146,15 +149,15 @@ settings! {
     maxmemory_clients: i64 { name: "maxmemory-clients", kind: Kind::MemoryOrShare, initial: Is("0"), group: Group::Clients }
     /// Bytes of input of one client that may wait to be run.
     client_query_buffer_limit: u64 {
-        name: "client-query-buffer-limit", kind: Kind::Memory { min: MB }, initial: Is("1gb"), group: Group::Clients
+        name: "client-query-buffer-limit", kind: Kind::Memory { min: MB, max: i64::MAX }, initial: Is("1gb"), group: Group::Clients
     }
     /// Bytes of the longest argument of a RESP command.
     proto_max_bulk_len: u64 {
-        name: "proto-max-bulk-len", kind: Kind::Memory { min: MB }, initial: Is("512mb"), group: Group::Clients
+        name: "proto-max-bulk-len", kind: Kind::Memory { min: MB, max: STRING_MAX }, initial: Is("512mb"), group: Group::Clients
     }
     /// Bytes of the longest value a memcached client may store.
     max_value_size: u64 {
-        name: "max-value-size", kind: Kind::Memory { min: 1 }, initial: Is("512mb"), group: Group::Clients
+        name: "max-value-size", kind: Kind::Memory { min: 1, max: STRING_MAX }, initial: Is("512mb"), group: Group::Clients
     }
 
     /// Threads that serve clients.
@@ -185,7 +188,7 @@ settings! {
     }
     /// Bytes of memory that one worker's Lua state may take: a script that wants more ends with an error; 0 for any.
     script_memory_max: u64 {
-        name: "script-memory-max", kind: Kind::Memory { min: 0 }, initial: Is("1gb"), group: Group::Memory
+        name: "script-memory-max", kind: Kind::Memory { min: 0, max: i64::MAX }, initial: Is("1gb"), group: Group::Memory
     }
     /// Working directory, which relative paths start from.
     dir: Arc<str> {
@@ -300,7 +303,7 @@ settings! {
     memcached_watch: bool { name: "memcached-watch", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached }
     /// Bytes that may wait for a memcached client which watches; what does not fit is left out, and it is told how much.
     memcached_watch_buffer: u64 {
-        name: "memcached-watch-buffer", kind: Kind::Memory { min: 1024 }, initial: Is("256kb"), group: Group::Memcached
+        name: "memcached-watch-buffer", kind: Kind::Memory { min: 1024, max: i64::MAX }, initial: Is("256kb"), group: Group::Memcached
     }
 
     /// How much is logged.
@@ -400,7 +403,7 @@ settings! {
     }
     /// Size below which the log is not rewritten by itself.
     auto_aof_rewrite_min_size: u64 {
-        name: "auto-aof-rewrite-min-size", kind: Kind::Memory { min: 0 }, initial: Is("67108864"),
+        name: "auto-aof-rewrite-min-size", kind: Kind::Memory { min: 0, max: i64::MAX }, initial: Is("67108864"),
         group: Group::Persistence
     }
     /// Whether a log whose end is torn is loaded up to there; else the server does not start.
@@ -433,7 +436,7 @@ settings! {
     }
     /// Bytes of the longest field or value in a packed hash.
     hash_max_listpack_value: u64 {
-        name: "hash-max-listpack-value", aliases: &["hash-max-ziplist-value"], kind: Kind::Memory { min: 0 },
+        name: "hash-max-listpack-value", aliases: &["hash-max-ziplist-value"], kind: Kind::Memory { min: 0, max: i64::MAX },
         initial: Is("64"), group: Group::Collections
     }
     /// Bytes (-1 to -5: 4, 8, 16, 32 or 64 KiB) or elements (from 1) of one packed node of a list.
@@ -458,7 +461,7 @@ settings! {
     }
     /// Bytes of the longest member of a packed set.
     set_max_listpack_value: u64 {
-        name: "set-max-listpack-value", kind: Kind::Memory { min: 0 }, initial: Is("64"), group: Group::Collections
+        name: "set-max-listpack-value", kind: Kind::Memory { min: 0, max: i64::MAX }, initial: Is("64"), group: Group::Collections
     }
     /// Members up to which a sorted set is packed.
     zset_max_listpack_entries: u64 {
@@ -467,16 +470,16 @@ settings! {
     }
     /// Bytes of the longest member of a packed sorted set.
     zset_max_listpack_value: u64 {
-        name: "zset-max-listpack-value", aliases: &["zset-max-ziplist-value"], kind: Kind::Memory { min: 0 },
+        name: "zset-max-listpack-value", aliases: &["zset-max-ziplist-value"], kind: Kind::Memory { min: 0, max: i64::MAX },
         initial: Is("64"), group: Group::Collections
     }
     /// Bytes up to which a HyperLogLog is sparse.
     hll_sparse_max_bytes: u64 {
-        name: "hll-sparse-max-bytes", kind: Kind::Memory { min: 0 }, initial: Is("3000"), group: Group::Collections
+        name: "hll-sparse-max-bytes", kind: Kind::Memory { min: 0, max: i64::MAX }, initial: Is("3000"), group: Group::Collections
     }
     /// Bytes of one node of a stream; 0 for no limit.
     stream_node_max_bytes: u64 {
-        name: "stream-node-max-bytes", kind: Kind::Memory { min: 0 }, initial: Is("4096"), group: Group::Collections
+        name: "stream-node-max-bytes", kind: Kind::Memory { min: 0, max: i64::MAX }, initial: Is("4096"), group: Group::Collections
     }
     /// Entries of one node of a stream; 0 for no limit.
     stream_node_max_entries: u64 {

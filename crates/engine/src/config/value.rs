@@ -67,8 +67,8 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
                 Err(ValueError::OutOfOctalRange { min: 0, max })
             }
         }
-        Kind::Memory { min } => {
-            within(parse_memory(one(words)?).ok_or(ValueError::NotMemory)?, min, i64::MAX).map(Value::Number)
+        Kind::Memory { min, max } => {
+            within(parse_memory(one(words)?).ok_or(ValueError::NotMemory)?, min, max).map(Value::Number)
         }
         Kind::MemoryOrPercent => parse_memory_or_percent(one(words)?, scene.machine).map(Value::Number),
         Kind::MemoryOrShare => parse_memory_or_share(one(words)?).map(Value::Number),
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn memory() {
         check(
-            Kind::Memory { min: 0 },
+            Kind::Memory { min: 0, max: i64::MAX },
             "1k => 1000
              1KB => 1024
              5m => 5000000

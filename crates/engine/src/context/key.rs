@@ -12,6 +12,7 @@ use tenon_store::entry::{Entry, EntryMut, EntryRef, Marks, Meta, NewValue, Value
 use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::{Expired, Keyspace, is_past};
 use tenon_store::types::Object;
+use tenon_wire::rdb::STRING_LEN_MAX;
 
 /// What a write does to the key's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,12 @@ impl<'a> KeyCx<'a> {
     /// Whether a log is read back.
     pub fn is_replaying(&self) -> bool {
         self.worker.is_replaying
+    }
+
+    /// How long a string may become, in bytes. What a log says could be done when it was written, whatever the settings say
+    /// by now.
+    pub fn string_len_max(&self) -> u64 {
+        if self.worker.is_replaying { STRING_LEN_MAX } else { self.engine.config.proto_max_bulk_len() }
     }
 
     /// The database of the key.

@@ -3,6 +3,7 @@
 use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::worker::Worker;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_persist::rdb::file::{Batch, Cause, EntrySpan, FileError, Note, Usage};
 use tenon_persist::rdb::{DecodeError, Scene};
 use tenon_store::access::AccessClock;
@@ -35,15 +36,32 @@ pub enum OnDuplicate {
 }
 
 /// How a file's keys are put into the store.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Plan {
     pub(super) scene: Scene,
     pub(super) past: Past,
     pub(super) on_duplicate: OnDuplicate,
     /// When it began, in milliseconds since the UNIX epoch.
     pub(super) now_ms: u64,
-    /// For how many keys room is made at most before they come.
-    pub(super) count_max: u64,
+    /// For how many keys room may still be made before they come.
+    pub(super) room: Room,
+}
+
+/// For how many keys room may be made.
+#[derive(Debug)]
+pub(super) struct Room(AtomicU64);
+
+impl Room {
+    pub(super) fn new(count: u64) -> Room {
+        Room(AtomicU64::new(count))
+    }
+
+    /// For how many of these keys room is made: a file may say of every database, and again and again, how many come.
+    fn take(&self, count: u64) -> u64 {
+        let less = |room: u64| Some(room.saturating_sub(count));
+        let room = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).unwrap_or_else(|room| room);
+        count.min(room)
+    }
 }
 
 /// What became of keys.
@@ -70,7 +88,7 @@ impl Engine {
     pub(super) fn insert_batch(&self, worker: &mut Worker, plan: &Plan, batch: &Batch) -> Result<Counts, FileError> {
         for (_, note) in &batch.notes {
             if let Note::Keys { database, count } = *note {
-                self.reserve(database, count.min(plan.count_max));
+                self.reserve(database, plan.room.take(count));
             }
         }
         let mut counts = Counts::default();
@@ -159,5 +177,16 @@ impl KeyCx<'_> {
         }
         self.insert_loaded(value, meta);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_made_once() {
+        let room = Room::new(10);
+        assert_eq!([room.take(7), room.take(u64::MAX), room.take(1)], [7, 3, 0]);
     }
 }

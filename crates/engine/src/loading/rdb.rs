@@ -4,7 +4,7 @@
 use super::LoadError;
 use super::crew::{Failure, Job};
 use super::figures::LoadingGuard;
-use super::insert::{OnDuplicate, Past, Plan};
+use super::insert::{OnDuplicate, Past, Plan, Room};
 use crate::engine::Engine;
 use crate::scripting::OnExisting;
 use crate::worker::Worker;
@@ -110,7 +110,7 @@ impl Engine {
             past: options.past,
             on_duplicate: options.on_duplicate,
             now_ms: worker.clock.now_ms,
-            count_max: options.total_bytes.unwrap_or(0) / RECORD_BYTES,
+            room: Room::new(options.total_bytes.unwrap_or(0) / RECORD_BYTES),
         }));
         *self.loading.job.lock() = Some(Arc::clone(&job));
         let mut beside = Beside::default();

@@ -201,7 +201,7 @@ impl Check<'_> {
             }
         };
         let ok_up_to = match error {
-            None => size,
+            None => size.max(reader.valid_up_to()),
             Some(ReadError::Truncated { valid_up_to, .. }) => {
                 if let Some((at, tail)) = reader.tail() {
                     writeln!(self.out, "0x{at:16x}: {tail}")?;
@@ -221,6 +221,8 @@ impl Check<'_> {
                 return Ok(None);
             }
         };
+        // A server may have gone on with it meanwhile.
+        let size = size.max(ok_up_to);
         let (name, diff) = (subject.name, size - ok_up_to);
         if let (Mode::TruncateTo(to), 0) = (self.mode, diff) {
             writeln!(self.out, "Truncate nothing in AOF {name} to timestamp {to}")?;

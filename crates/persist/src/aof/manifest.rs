@@ -1,7 +1,7 @@
 //! The list of the files that make up an append-only log, read and written as Redis does. Knows no directory.
 
 use std::io::Write;
-use tenon_wire::resp::words_of;
+use tenon_wire::resp::{append_quoted, words_of};
 
 /// One file of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Manifest {
     pub increment_seq: i64,
 }
 
+/// Highest number of a file: no log gets there, and beyond it would be no next one.
+const SEQ_MAX: i64 = i64::MAX / 2;
 /// Longest line with its end, in bytes.
 const LINE_MAX: usize = 1024;
 
@@ -133,7 +135,7 @@ impl Manifest {
         }
         let name = name.filter(|name| !name.is_empty() && name != b"." && name != b"..");
         let (Some(name), Some(kind)) = (name, kind) else { return Err(Fault::Format) };
-        if seq == 0 {
+        if seq == 0 || seq > SEQ_MAX {
             return Err(Fault::Format);
         }
         let entry = Entry { name, seq };
@@ -163,7 +165,7 @@ impl Manifest {
         for (entry, kind) in base.chain(history).chain(increments) {
             text.extend_from_slice(b"file ");
             if needs_quotes(&entry.name) {
-                quote(&entry.name, &mut text);
+                append_quoted(&entry.name, &mut text);
             } else {
                 text.extend_from_slice(&entry.name);
             }
@@ -220,24 +222,6 @@ fn needs_quotes(name: &[u8]) -> bool {
     name.is_empty() || name.iter().any(|&byte| special(byte))
 }
 
-/// Redis's `sdscatrepr`.
-fn quote(name: &[u8], text: &mut Vec<u8>) {
-    text.push(b'"');
-    for &byte in name {
-        match byte {
-            b'\\' | b'"' => text.extend_from_slice(&[b'\\', byte]),
-            b'\n' => text.extend_from_slice(b"\\n"),
-            b'\r' => text.extend_from_slice(b"\\r"),
-            b'\t' => text.extend_from_slice(b"\\t"),
-            0x07 => text.extend_from_slice(b"\\a"),
-            0x08 => text.extend_from_slice(b"\\b"),
-            b' '..=b'~' => text.push(byte),
-            _ => write!(text, "\\x{byte:02x}").expect("a vector takes whatever is written"),
-        }
-    }
-    text.push(b'"');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,8 +261,12 @@ mod tests {
         assert_eq!(parse(" \t\r\n"), Err(Fault::Format));
         assert_eq!(parse(line.trim_end()), Err(Fault::TooLong));
         assert_eq!(parse(&format!("file {} seq 1 type i\n", "a".repeat(1010))), Err(Fault::TooLong));
-        for wrong in ["file a seq 1\n", "file a seq 1 type\n", "file a seq 0 type i\n", "file a seq x type i\n"] {
-            assert_eq!(parse(wrong), Err(Fault::Format), "{wrong}");
+        for wrong in ["file a seq 1\n", "file a seq 1 type\n", "file a seq 0 type i\n", "file a seq x type i\n"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([i64::MAX, SEQ_MAX + 1].map(|seq| format!("file a seq {seq} type b\n")))
+        {
+            assert_eq!(parse(&wrong), Err(Fault::Format), "{wrong}");
         }
         for wrong in ["file \"a seq 1 type i\n", "seq 1 type i x y\n", "file a seq 1 x y\n", "file .. seq 1 type i\n"] {
             assert_eq!(parse(wrong), Err(Fault::Format), "{wrong}");

@@ -9,9 +9,10 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
+use tenon_wire::rdb::STRING_LEN_MAX;
 
-/// Longest argument, unless told otherwise: what Redis takes.
-const BULK_LEN_MAX: u64 = 512 << 20;
+/// Longest argument, unless told otherwise: what a client may send changes with the settings, so any string there can be.
+const BULK_LEN_MAX: u64 = STRING_LEN_MAX;
 /// Longest line of an annotation with its end, as in Redis.
 const ANNOTATION_MAX: usize = 1024;
 /// Longest line of a number with its end.
@@ -23,7 +24,7 @@ const KEPT: usize = 1 << 20;
 
 /// Whether a file that begins with these bytes begins with a snapshot.
 pub fn is_rdb(start: &[u8]) -> bool {
-    start.starts_with(b"REDIS")
+    [&b"REDIS"[..], b"VALKEY"].iter().any(|magic| start.starts_with(magic))
 }
 
 /// Why there are no more records.

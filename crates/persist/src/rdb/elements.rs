@@ -6,7 +6,8 @@ use tenon_ds::packed::Item;
 
 /// A string of `len` bytes from byte `start` on, and where it ends.
 pub(super) fn string(bytes: &[u8], start: usize, len: usize) -> Option<(usize, Item<'_>)> {
-    Some((start + len, Item::of(bytes.get(start..start.checked_add(len)?)?)))
+    let end = start.checked_add(len)?;
+    Some((end, Item::of(bytes.get(start..end)?)))
 }
 
 /// An integer of `width` bytes behind a head of one, little endian, and where it ends.

@@ -9,5 +9,5 @@ mod write;
 pub use crc64::crc64;
 pub use footer::{PAYLOAD_VERSION, VALKEY_VERSION, seal, unseal};
 pub use lzf::{lzf_compress, lzf_decompress};
-pub use read::{ReadError, Reader, Source};
+pub use read::{ReadError, Reader, STRING_LEN_MAX, Source};
 pub use write::{Compression, Sink, Writer};

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The most bytes that a string has: collections count them in 32 bits, with some to spare for what stands around.
-const STRING_LEN_MAX: u64 = u32::MAX as u64 - 1024;
+pub const STRING_LEN_MAX: u64 = u32::MAX as u64 - 1024;
 
 /// Why something cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

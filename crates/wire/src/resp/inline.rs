@@ -1,4 +1,5 @@
-//! Inline commands: one line split as Redis's `sdssplitargs` does. Does not know where the line came from.
+//! Inline commands: one line split as Redis's `sdssplitargs` does, and words as its `sdscatrepr` quotes them for that. Does
+//! not know where the line came from.
 
 use super::error::ProtocolError;
 use crate::span::{ArgSpans, Place, Span};
@@ -46,6 +47,28 @@ pub fn words_of(line: &[u8]) -> Result<Vec<Vec<u8>>, ProtocolError> {
         Place::Big(_) => unreachable!("a line holds all of its words"),
     };
     Ok((0..args.spans.len()).map(word).collect())
+}
+
+/// Appends a word within quotes: what is no printable ASCII becomes an escape.
+pub fn append_quoted(word: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for &byte in word {
+        match byte {
+            b'\\' | b'"' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0x07 => out.extend_from_slice(b"\\a"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            b' '..=b'~' => out.push(byte),
+            _ => {
+                let digits = b"0123456789abcdef";
+                let digit = |nibble: u8| digits[usize::from(nibble)];
+                out.extend_from_slice(&[b'\\', b'x', digit(byte >> 4), digit(byte & 0x0F)]);
+            }
+        }
+    }
+    out.push(b'"');
 }
 
 /// Appends one argument with quotes in it, and tells how many bytes of `text` it took.
@@ -146,6 +169,15 @@ mod tests {
             }
             None => assert_eq!(result, Err(ProtocolError::UnbalancedQuotes), "{line:?}"),
         }
+    }
+
+    #[test]
+    fn what_is_quoted_splits_to_itself() {
+        let all: Vec<u8> = (0..=255).collect();
+        let mut line = Vec::new();
+        append_quoted(&all, &mut line);
+        assert!(line.is_ascii() && !line.iter().any(u8::is_ascii_control));
+        assert_eq!(words_of(&line), Ok(vec![all]));
     }
 
     /// Every line was put to redis-server 7.0.15 as `PING <line>` or `ECHO <line>`.

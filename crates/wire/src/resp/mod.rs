@@ -12,5 +12,5 @@ pub use decode::{CommandDecoder, Limits, Step};
 pub use double::write_double;
 pub use encode::{Deferred, Proto, Reply, SHARED_MIN};
 pub use error::ProtocolError;
-pub use inline::words_of;
+pub use inline::{append_quoted, words_of};
 pub use value::{Value, ValueDecoder, ValueLimits};

@@ -26,7 +26,7 @@ pub static GETBIT: Command = Command {
 };
 
 fn getbit(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let offset = parse_offset(cx.engine(), args.get(2))?;
+    let offset = parse_offset(cx, args.get(2))?;
     let byte = cx.read_string()?.and_then(|value| string::byte_at(value, (offset / 8) as usize));
     reply.int((Bit::of(byte.unwrap_or(0), offset) == Bit::Set).into());
     Ok(Effect::Unchanged)
@@ -47,7 +47,7 @@ pub static SETBIT: Command = Command {
 };
 
 fn setbit(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let offset = parse_offset(cx.engine(), args.get(2))?;
+    let offset = parse_offset(cx, args.get(2))?;
     let bit = match parse_i64(args.get(3)) {
         Some(0) => Bit::Clear,
         Some(1) => Bit::Set,

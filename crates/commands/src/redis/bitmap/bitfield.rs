@@ -1,7 +1,6 @@
 //! BITFIELD and BITFIELD_RO: integers of any width at any bit of a string.
 
 use super::offset::parse_field_offset;
-use tenon_engine::Engine;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
@@ -132,7 +131,7 @@ fn parse_overflow(word: &[u8]) -> Result<Overflow, CmdError> {
     }
 }
 
-fn parse_operations(engine: &Engine, args: &Args<'_>) -> Result<Vec<Operation>, CmdError> {
+fn parse_operations(cx: &KeyCx<'_>, args: &Args<'_>) -> Result<Vec<Operation>, CmdError> {
     let mut operations = Vec::new();
     let mut overflow = Overflow::Wrap;
     let mut at = 2;
@@ -149,7 +148,7 @@ fn parse_operations(engine: &Engine, args: &Args<'_>) -> Result<Vec<Operation>, 
             () => return Err(CmdError::Syntax),
         };
         let field = parse_field(args.get(at + 1))?;
-        let offset = parse_field_offset(engine, args.get(at + 2), field.bits())?;
+        let offset = parse_field_offset(cx, args.get(at + 2), field.bits())?;
         let mut action = Action::Get;
         if has_value {
             let value = parse_i64(args.get(at + 3)).ok_or(CmdError::NotInteger)?;
@@ -162,7 +161,7 @@ fn parse_operations(engine: &Engine, args: &Args<'_>) -> Result<Vec<Operation>, 
 }
 
 fn bitfield(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let operations = parse_operations(cx.engine(), args)?;
+    let operations = parse_operations(cx, args)?;
     match operations.iter().map(Operation::len_needed).max().unwrap_or(0) {
         0 => read(cx, &operations, reply),
         len => write(cx, &operations, len, reply),
@@ -170,7 +169,7 @@ fn bitfield(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
 }
 
 fn bitfield_ro(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let operations = parse_operations(cx.engine(), args)?;
+    let operations = parse_operations(cx, args)?;
     if operations.iter().any(|operation| operation.len_needed() > 0) {
         return Err(CmdError::text("ERR BITFIELD_RO only supports the GET subcommand"));
     }

@@ -1,6 +1,6 @@
 //! The offset of a bit as a client gives it, and its limit. Knows no command.
 
-use tenon_engine::Engine;
+use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -10,17 +10,17 @@ const OUT_OF_RANGE: CmdError = CmdError::text("ERR bit offset is not an integer 
 ///
 /// # Errors
 /// When it is no integer, negative, or its byte lies beyond `proto-max-bulk-len`.
-pub fn parse_offset(engine: &Engine, text: &[u8]) -> Result<u64, CmdError> {
-    check(engine, parse_i64(text))
+pub fn parse_offset(cx: &KeyCx<'_>, text: &[u8]) -> Result<u64, CmdError> {
+    check(cx, parse_i64(text))
 }
 
 /// The offset of an integer of this many bits; behind a `#` stands how many such integers lie before it.
 ///
 /// # Errors
 /// As [`parse_offset`].
-pub fn parse_field_offset(engine: &Engine, text: &[u8], bits: u32) -> Result<u64, CmdError> {
+pub fn parse_field_offset(cx: &KeyCx<'_>, text: &[u8], bits: u32) -> Result<u64, CmdError> {
     check(
-        engine,
+        cx,
         match text.strip_prefix(b"#") {
             Some(index) => parse_i64(index).and_then(|index| index.checked_mul(i64::from(bits))),
             None => parse_i64(text),
@@ -28,7 +28,7 @@ pub fn parse_field_offset(engine: &Engine, text: &[u8], bits: u32) -> Result<u64
     )
 }
 
-fn check(engine: &Engine, offset: Option<i64>) -> Result<u64, CmdError> {
+fn check(cx: &KeyCx<'_>, offset: Option<i64>) -> Result<u64, CmdError> {
     let offset = offset.and_then(|offset| u64::try_from(offset).ok());
-    offset.filter(|offset| offset / 8 < engine.config.proto_max_bulk_len()).ok_or(OUT_OF_RANGE)
+    offset.filter(|offset| offset / 8 < cx.string_len_max()).ok_or(OUT_OF_RANGE)
 }

@@ -31,7 +31,7 @@ fn append(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     match cx.find_for_write() {
         Some(slot) => {
             let before = string::len(cx.string(slot)?);
-            check_length(cx.engine(), before, more)?;
+            check_length(cx, before, more)?;
             cx.append(slot, Text::of_arg(args, 2));
             len += before;
         }

@@ -94,7 +94,7 @@ fn setrange(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
         reply.int(before as i64);
         return Ok(Effect::Unchanged);
     }
-    check_length(cx.engine(), offset, more)?;
+    check_length(cx, offset, more)?;
     let text = Text::of_arg(args, 3);
     let len = match slot {
         Some(slot) => cx.write_at(slot, offset, text),

@@ -1,6 +1,6 @@
 //! A string on its way to a client, whole or in part, and the limit of its length. Knows no command.
 
-use tenon_engine::Engine;
+use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::Object;
@@ -43,7 +43,7 @@ pub fn reply_part(value: ValueRef<'_>, start: usize, end: usize, reply: &mut Rep
 ///
 /// # Errors
 /// When it is over `proto-max-bulk-len`, or no number can hold it.
-pub fn check_length(engine: &Engine, offset: usize, more: usize) -> Result<(), CmdError> {
-    let fits = offset.checked_add(more).is_some_and(|len| len as u64 <= engine.config.proto_max_bulk_len());
+pub fn check_length(cx: &KeyCx<'_>, offset: usize, more: usize) -> Result<(), CmdError> {
+    let fits = offset.checked_add(more).is_some_and(|len| len as u64 <= cx.string_len_max());
     if fits { Ok(()) } else { Err(CmdError::StringTooLong) }
 }

@@ -54,7 +54,7 @@ impl Counters {
     pub(super) fn read_up_to(&self, id: StreamId, before: StreamId, read: Option<u64>) -> Option<u64> {
         match read {
             // What was trimmed ahead of the first entry was not read.
-            Some(read) if before >= self.first && !self.has_gap_from(before) => Some(read + 1),
+            Some(read) if before >= self.first && !self.has_gap_from(before) => Some(read.saturating_add(1)),
             _ if self.added > 0 => self.added_up_to(id),
             read => read,
         }
@@ -72,6 +72,6 @@ impl Counters {
             Some(read) if !self.has_gap_from(last) => read,
             _ => self.added_up_to(last)?,
         };
-        Some(self.added as i64 - read as i64)
+        Some(self.added.wrapping_sub(read) as i64)
     }
 }

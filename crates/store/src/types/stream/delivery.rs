@@ -90,7 +90,7 @@ impl Stream {
             let entry = entries.get(id);
             if entry.is_some() {
                 pending.delivered_ms = now_ms;
-                pending.deliveries += 1;
+                pending.deliveries = pending.deliveries.saturating_add(1);
             }
             visit(id, entry);
         })

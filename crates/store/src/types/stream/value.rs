@@ -167,7 +167,8 @@ impl Stream {
         debug_assert!(id > self.state.last_id);
         self.entries.append(id, fields, limits);
         self.state.last_id = id;
-        self.state.entries_added += 1;
+        // A file may say that it was as many as there are numbers.
+        self.state.entries_added = self.state.entries_added.saturating_add(1);
     }
 
     /// Deletes an entry.
