@@ -121,11 +121,10 @@ impl RespConnection {
             self.decoder.big_taken();
         }
         // What is left of earlier bytes has to lie before these.
-        let mut own = Vec::new();
-        let buf = if self.pending.is_empty() {
+        let mut own = std::mem::take(&mut self.pending);
+        let buf = if own.is_empty() {
             input
         } else {
-            own = std::mem::take(&mut self.pending);
             own.extend_from_slice(input);
             &own
         };

@@ -179,7 +179,7 @@ impl Io for Epoll {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn receive_later(&mut self, socket: &mut EpollSocket) {
         if socket.may_receive && !socket.queued {
             socket.queued = true;
@@ -187,7 +187,7 @@ impl Io for Epoll {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn send(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
         // Nearly always it is one short piece that leaves at once.
         if socket.tls.is_none()
