@@ -9,7 +9,6 @@ use crate::onlookers::Onlooker;
 use crate::outbox::Parcel;
 use crate::session::{Roles, Session};
 use parking_lot::RwLock;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tenon_wire::resp::append_quoted;
