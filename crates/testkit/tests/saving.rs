@@ -239,3 +239,22 @@ fn a_directory_that_is_gone_fails_saves_and_nothing_else() {
     assert!(gone.join("dump.rdb").is_file());
     assert_eq!(temporary_files(&gone), 0);
 }
+
+#[test]
+fn a_log_that_nobody_writes_is_loaded_once_more() {
+    let tenon = Server::tenon(&[("enable-debug-command", "yes")]).expect("tenon starts");
+    let mut client = client(&tenon);
+    ok(&mut client, "SET k before EX 1000");
+    // Redis ends where there is nothing to load.
+    let refused = "ERR Error trying to load the AOF files, check server logs";
+    assert_eq!(text(call(&mut client, "DEBUG LOADAOF")), refused);
+    assert_eq!(text(call(&mut client, "GET k")), "before");
+    call(&mut client, "BGREWRITEAOF");
+    wait_until("a log", || info(&mut client, "aof_rewrite_in_progress") == "0");
+    ok(&mut client, "SET k after");
+    ok(&mut client, "SET l after");
+    ok(&mut client, "DEBUG LOADAOF");
+    assert_eq!(text(call(&mut client, "GET k")), "before");
+    assert!(matches!(call(&mut client, "TTL k"), Value::Int(900..=1_000)));
+    assert_eq!(call(&mut client, "DBSIZE"), Value::Int(1));
+}

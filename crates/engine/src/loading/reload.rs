@@ -7,7 +7,7 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
-use tenon_persist::aof::Directory;
+use tenon_persist::aof::{Directory, OpenError};
 use tenon_persist::rdb::file::{Cause, Doing, FileError};
 
 /// What becomes of the data that is there.
@@ -71,6 +71,10 @@ impl ServerCx<'_> {
         // What is in the log's buffer is read back, too.
         engine.sync_aof(WRITE_MAX);
         let directory = Directory::open(engine.files(), engine.aof_names()).map_err(LoadError::Open)?;
+        // Where Redis ends.
+        if directory.is_empty() {
+            return Err(LoadError::Open(OpenError::Missing { name: engine.aof_names().manifest() }));
+        }
         let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
         let loading = engine.begin_loading(total_bytes);
         self.forget_all();

@@ -93,14 +93,11 @@ pub(super) fn reload(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'
     }
 }
 
-/// Loads the log once more. Redis loads whatever files lie there; here there has to be a log that is written.
+/// Loads the log once more, also one that a rewrite has left without being gone on with.
 pub(super) fn load_log(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     const FAILED: CmdError = CmdError::text("ERR Error trying to load the AOF files, check server logs");
     if cx.holds_shards() {
         return Err(CmdError::text("ERR DEBUG LOADAOF is not allowed within a transaction or a script"));
-    }
-    if !cx.engine.is_journaling() {
-        return Err(CmdError::text("ERR DEBUG LOADAOF needs appendonly yes"));
     }
     if !cx.engine.sync_aof(SYNC_MAX) {
         return Err(FAILED);
