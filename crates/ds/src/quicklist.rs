@@ -359,11 +359,13 @@ impl Quicklist {
         self.insert(index, item, limits);
     }
 
-    /// Takes out `count` elements from this index on, all of which are there.
-    pub fn remove(&mut self, index: usize, count: usize) {
+    /// Takes out `count` elements from this index on, all of which are there. Gives those that lay in whole blocks, for
+    /// whoever would rather free them elsewhere.
+    pub fn remove(&mut self, index: usize, count: usize) -> Quicklist {
         debug_assert!(index + count <= self.len);
+        let mut whole = Quicklist::default();
         if count == 0 {
-            return;
+            return whole;
         }
         let mut place = self.place(index);
         self.len -= count;
@@ -373,11 +375,12 @@ impl Quicklist {
                 let mut end = place.block;
                 while end < self.blocks.len() && self.blocks[end].len <= left {
                     left -= self.blocks[end].len;
+                    whole.len += self.blocks[end].len;
                     end += 1;
                 }
-                self.blocks.drain(place.block..end);
+                whole.blocks.extend(self.blocks.drain(place.block..end));
                 if left == 0 {
-                    return;
+                    return whole;
                 }
             }
             let block = &mut self.blocks[place.block];
@@ -402,6 +405,7 @@ impl Quicklist {
                 place.node = 0;
             }
         }
+        whole
     }
 
     /// Takes out up to `most` elements that are equal to `item`, the first or the last ones; gives how many.
@@ -577,8 +581,10 @@ mod tests {
                     }
                     9..12 => {
                         let count = next(model.len() - index + 1);
-                        list.remove(index, count);
-                        model.drain(index..index + count);
+                        let whole = list.remove(index, count);
+                        let gone: Vec<Vec<u8>> = model.drain(index..index + count).collect();
+                        let whole: Vec<Vec<u8>> = whole.iter_from(0).map(Item::to_vec).collect();
+                        assert!(whole.is_empty() || gone.windows(whole.len()).any(|part| part == whole));
                     }
                     _ => {}
                 }
@@ -601,7 +607,8 @@ mod tests {
         let mut list = Quicklist::default();
         (0..count).for_each(|number| list.push(End::Back, Item::Int(number), &limits));
         assert_eq!((list.nodes(), list.blocks.len()), (count as usize, 4));
-        list.remove(5, count as usize - 10);
+        let whole = list.remove(5, count as usize - 10);
+        assert_eq!((whole.len(), whole.nodes()), (2 * BLOCK_NODES, 2 * BLOCK_NODES));
         let expected: Vec<Vec<u8>> = (0..5).chain(count - 5..count).map(|number| number.to_string().into()).collect();
         check(&list, &limits, &expected);
         list.remove(0, 10);

@@ -11,7 +11,6 @@ use crate::errors::CmdError;
 use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
-use crate::snapshot::CHANGES;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
@@ -201,7 +200,7 @@ impl Engine {
             args.go_to(&batch.spans.spans[args_from..call.args_end]);
             if !self.answer_key(worker, session, *resolved, *hash, &args, &mut reply) {
                 // It comes again, alone, and then waits.
-                worker.waits_for_snapshot = false;
+                worker.waits_for_another_turn = false;
                 break;
             }
             args_from = call.args_end;
@@ -264,7 +263,7 @@ impl Engine {
         out: &mut OutBuf,
     ) -> bool {
         while !self.run_call(worker, session, call, args, out) {
-            if std::mem::take(&mut worker.waits_for_snapshot) {
+            if std::mem::take(&mut worker.waits_for_another_turn) {
                 session.client.paused.store(true, Ordering::Relaxed);
                 return false;
             }
@@ -337,10 +336,7 @@ impl Engine {
             self.prepare_record(worker, command, args);
         }
         let mut state = self.lock_or_busy(self.shards.index(hash))?;
-        if state.shard.is_unfinished()
-            && command.flags.any(CHANGES)
-            && !self.hand_over_or_wait(worker, &mut state, session.database, hash, key, session.client.info.key)
-        {
+        if state.shard.needs_care() && !self.takes_care(worker, &mut state, command, session, (hash, key)) {
             worker.record.forget_prepared();
             return Err(CmdError::Later);
         }
@@ -535,7 +531,11 @@ impl Engine {
             }
         };
         let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);
-        if waits || is_run && self.waits_for_large(worker, session, resolved, args)? {
+        let mut waits_for_keys = || -> Result<bool, CmdError> {
+            Ok(self.waits_for_large(worker, session, resolved, args)?
+                || self.waits_for_members_of_any(worker, session, resolved, args)?)
+        };
+        if waits || is_run && waits_for_keys()? {
             return Ok(Gate::Wait);
         }
         Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })

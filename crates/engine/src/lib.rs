@@ -35,6 +35,7 @@ pub mod latency;
 pub mod loading;
 mod locking;
 pub mod long_double;
+mod many_due;
 pub mod meanwhile;
 mod memory;
 pub mod monitor;

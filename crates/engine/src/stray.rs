@@ -10,7 +10,8 @@
 //! - A second script that strays waits for the first one's end. If the first waits for what the second holds, neither
 //!   could go on: then the second lets go and takes all shards, in order. Only then, when two scripts stray into each
 //!   other's keys at the same time, can anybody see what a script has changed before its end, and only the first
-//!   script can, or who is quick enough to take a shard in between.
+//!   script can, or who is quick enough to take a shard in between. It happens to a script once: from then on it begins
+//!   with all shards.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

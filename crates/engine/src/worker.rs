@@ -61,8 +61,9 @@ pub struct Worker {
     pub(crate) is_replaying: bool,
     /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
     pub(crate) has_handed_over: bool,
-    /// Whether the command that was to run waits until a snapshot has written a large value.
-    pub(crate) waits_for_snapshot: bool,
+    /// Whether the command that was to run waits until its connection is told to go on: for a snapshot that writes a large
+    /// value, or since very many members of its key are due.
+    pub(crate) waits_for_another_turn: bool,
     random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
@@ -100,7 +101,7 @@ impl Worker {
             has_appended: false,
             is_replaying: false,
             has_handed_over: false,
-            waits_for_snapshot: false,
+            waits_for_another_turn: false,
             random: Random::new(seed),
             client: 0,
             client_fd: 0,

@@ -64,8 +64,10 @@ impl Shard {
     /// Exchanges the keys of two databases.
     pub fn swap(&mut self, a: usize, b: usize) {
         if a != b {
+            let has_many = self.first.has_many_deadlines();
             let (a, b) = self.two_databases_mut(a, b);
             std::mem::swap(a, b);
+            self.first.set_many_deadlines(has_many);
         }
     }
 
@@ -97,6 +99,30 @@ impl Shard {
     #[inline]
     pub fn is_unfinished(&self) -> bool {
         self.first.is_unfinished()
+    }
+
+    /// Whether there may be something to be done about a key of the shard before a command runs: a snapshot lacks it, or it
+    /// has very many members with deadlines.
+    #[inline]
+    pub fn needs_care(&self) -> bool {
+        self.first.needs_care()
+    }
+
+    /// Whether a key of any database may have very many members with deadlines.
+    pub fn has_many_deadlines(&self) -> bool {
+        self.first.has_many_deadlines()
+    }
+
+    /// Notes that one has.
+    pub fn note_many_deadlines(&mut self) {
+        self.first.set_many_deadlines(true);
+    }
+
+    /// Forgets that one had, if no key has members with deadlines any more.
+    pub fn forget_many_deadlines(&mut self) {
+        if (0..self.databases()).all(|index| self.database(index).is_none_or(|it| it.with_deadlines() == 0)) {
+            self.first.set_many_deadlines(false);
+        }
     }
 
     /// How many databases were used so far.

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::large::{LARGE_MIN, SizeBefore};
+use crate::many_due::has_many_deadlines;
 use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
@@ -166,9 +167,9 @@ impl<'a> KeyCx<'a> {
 
     /// Removes what is due of the key in a slot; gives the slot if anything is left.
     ///
-    /// All members that are due go, however many: what reads a collection, by rank for example, relies on it. Many are due
-    /// at once only between the moment that they share and the ticks that follow it, and where they are all that the key
-    /// has it goes as it is.
+    /// All members that are due go, however many: what reads a collection, by rank for example, relies on it. Where very
+    /// many are due a command waits before it gets here (many_due.rs), and where they are all that the key has it goes as
+    /// it is.
     #[cold]
     fn expire(&mut self, slot: Slot) -> Option<Slot> {
         let (database, now_ms) = (self.database, self.now_ms());
@@ -571,6 +572,15 @@ impl<'a> KeyCx<'a> {
             && before != after
         {
             self.engine.shards.note_due(self.engine.shards.index(self.hash), due_ms);
+            self.note_many_deadlines(slot);
+        }
+    }
+
+    /// Notes it of the shard if the key in a slot has very many members with deadlines.
+    #[inline]
+    fn note_many_deadlines(&mut self, slot: Slot) {
+        if has_many_deadlines(self.entry(slot).value()) {
+            self.state.shard.note_many_deadlines();
         }
     }
 
@@ -581,6 +591,7 @@ impl<'a> KeyCx<'a> {
         if self.keyspace_mut().members_changed(slot, now_ms) {
             self.due_changed(slot, before);
         }
+        self.note_many_deadlines(slot);
     }
 
     /// Counts so many changes (for save points) beside the one that every change of a key is, or fewer.

@@ -254,7 +254,8 @@ impl ScriptHost<'_, '_> {
             }
             let Reach::Own(held) = &mut self.reach else { return Ok(()) };
             if stray.wanted().is_some_and(|wanted| held.holds(wanted)) {
-                // Neither could go on.
+                // Neither could go on. That happens to a script once: from the next call on it begins with everything.
+                self.subject.needs_everything().store(true, Ordering::Relaxed);
                 tracing::warn!(
                     script = self.subject.name(),
                     "two scripts wait for each other's undeclared keys; one lets others see its changes so far"

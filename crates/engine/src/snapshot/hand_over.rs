@@ -65,7 +65,7 @@ impl Engine {
         if waits {
             let (shard, database) = (self.shards.index(hash), snapshot.original(database));
             snapshot.wanted.lock().push(Wanted { shard, database, key: key.into(), client });
-            worker.waits_for_snapshot = true;
+            worker.waits_for_another_turn = true;
         }
         waits
     }

@@ -15,7 +15,8 @@ use super::Keyspace;
 use crate::entry::{Entry, EntryRef};
 use tenon_ds::hash_table::Slot;
 
-/// Keys with members that have a deadline, below two bits for snapshots: a word more would not fit a shard's cache line.
+/// Keys with members that have a deadline, below two bits for snapshots and one for the whole shard: a word more would not
+/// fit a shard's cache line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Noted(u32);
 
@@ -24,7 +25,9 @@ impl Noted {
     const EPOCH: u32 = 1 << 31;
     /// A snapshot is under way and may lack keys.
     const UNFINISHED: u32 = 1 << 30;
-    const BITS: u32 = Noted::EPOCH | Noted::UNFINISHED;
+    /// A key of the shard, in whatever database, may have very many members with deadlines.
+    const MANY_DEADLINES: u32 = 1 << 29;
+    const BITS: u32 = Noted::EPOCH | Noted::UNFINISHED | Noted::MANY_DEADLINES;
 
     pub(super) fn with_deadlines(self) -> u32 {
         self.0 & !Noted::BITS
@@ -62,6 +65,23 @@ impl Keyspace {
     #[inline]
     pub fn is_unfinished(&self) -> bool {
         self.noted.is_unfinished()
+    }
+
+    /// Whether there is anything to be done about a key before a command runs: one of the two bits is set.
+    #[inline]
+    pub(crate) fn needs_care(&self) -> bool {
+        self.noted.0 & (Noted::UNFINISHED | Noted::MANY_DEADLINES) != 0
+    }
+
+    /// Whether a key of the shard may have very many members with deadlines. It is noted in database 0.
+    pub(crate) fn has_many_deadlines(&self) -> bool {
+        self.noted.0 & Noted::MANY_DEADLINES != 0
+    }
+
+    /// Notes whether one may.
+    pub(crate) fn set_many_deadlines(&mut self, has_many: bool) {
+        self.noted.0 &= !Noted::MANY_DEADLINES;
+        self.noted.0 |= if has_many { Noted::MANY_DEADLINES } else { 0 };
     }
 
     /// Takes over how far a snapshot has come in another keyspace: this one is new in its place or beside it.

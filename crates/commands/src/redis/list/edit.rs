@@ -138,16 +138,16 @@ fn ltrim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let limits = cx.engine().list_limits();
     let updated = cx.update_existing(|list: &mut List| {
         let (kept, len) = (part(start, stop, list.len()), list.len());
-        list.remove(kept.end, list.len() - kept.end);
-        list.remove(0, kept.start);
+        let behind = list.remove(kept.end, list.len() - kept.end);
+        let before = list.remove(0, kept.start);
         list.shrunk(&limits);
         // As in Redis this is a change even where nothing was outside.
         let removed = len - kept.len();
-        Ok(Change::made("ltrim", removed).times(removed))
+        Ok(Change::made("ltrim", (removed, behind, before)).times(removed))
     })?;
     reply.simple("OK");
-    Ok(match updated {
-        Some((1.., effect)) => effect,
-        _ => Effect::Unchanged,
-    })
+    let Some(((removed, behind, before), effect)) = updated else { return Ok(Effect::Unchanged) };
+    let allocations = behind.allocations() + before.allocations();
+    cx.worker().discard_part((behind, before), allocations);
+    Ok(if removed > 0 { effect } else { Effect::Unchanged })
 }

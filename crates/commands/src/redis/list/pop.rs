@@ -106,7 +106,7 @@ pub(super) fn pop_many(
         let count = count.min(list.len());
         reply.array(count);
         if count == 0 {
-            return Ok(Change::nothing(()));
+            return Ok(Change::nothing(List::default()));
         }
         // Taken out at once, they cost no more than what they are next to.
         let from = match end {
@@ -119,11 +119,15 @@ pub(super) fn pop_many(
                 list.len() - count
             }
         };
-        list.remove(from, count);
+        let taken = list.remove(from, count);
         list.shrunk(&limits);
-        Ok(Change::made(pop_event(end), ()).times(count))
+        Ok(Change::made(pop_event(end), taken).times(count))
     })?;
-    Ok(updated.map(|((), effect)| effect))
+    Ok(updated.map(|(taken, effect)| {
+        let allocations = taken.allocations();
+        cx.worker().discard_part(taken, allocations);
+        effect
+    }))
 }
 
 /// Puts down that so many elements, or one, were taken off the list.

@@ -165,7 +165,10 @@ fn sunion(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let sets: Vec<SetRef<'_>> = read_sets(cx, args, 1..args.len())?.into_iter().flatten().collect();
     match &sets[..] {
         [only] => give(*only, reply),
-        sets => give(union(sets, limits).view(), reply),
+        sets => {
+            let all = union(sets, limits);
+            give_and_discard(cx, all, reply);
+        }
     }
     Ok(Effect::Unchanged)
 }
@@ -190,7 +193,7 @@ fn rest_of_first(cx: &mut KeysCx<'_>, args: &Args<'_>, keys: std::ops::Range<usi
 
 fn sdiff(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let rest = rest_of_first(cx, args, 1..args.len())?;
-    give(rest.view(), reply);
+    give_and_discard(cx, rest, reply);
     Ok(Effect::Unchanged)
 }
 
@@ -202,6 +205,13 @@ fn sdiffstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
 fn give(set: SetRef<'_>, reply: &mut Reply<'_>) {
     reply.set(set.len());
     set.for_each(|member| bulk_item(reply, member));
+}
+
+/// Gives a set that was made for this reply alone; a large one is freed when no shard is locked.
+fn give_and_discard(cx: &mut KeysCx<'_>, set: Set, reply: &mut Reply<'_>) {
+    give(set.view(), reply);
+    let members = set.view().len();
+    cx.worker().discard_part(set, members);
 }
 
 /// Puts the result in the place of whatever the destination holds, and answers how many members it has.

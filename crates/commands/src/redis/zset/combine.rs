@@ -163,6 +163,9 @@ fn give(
     let zset: ZsetRef<'_> = combined.view();
     reply_members_header(reply, zset.len(), scores);
     zset.for_each(|member, score| reply_member(reply, member, score, scores));
+    // It was made for this reply alone; a large one is freed when no shard is locked.
+    let members = zset.len();
+    cx.worker().discard_part(combined, members);
     Ok(Effect::Unchanged)
 }
 

@@ -143,15 +143,17 @@ impl List {
         }
     }
 
-    /// Takes out `count` elements from this index on, all of which are there; `shrunk` is to be called afterwards.
-    pub fn remove(&mut self, index: usize, count: usize) {
+    /// Takes out `count` elements from this index on, all of which are there; `shrunk` is to be called afterwards. Gives
+    /// those that lay together in many allocations, for whoever would rather free them elsewhere.
+    pub fn remove(&mut self, index: usize, count: usize) -> List {
         match self {
             List::Packed(listpack) => {
                 let view = listpack.view();
                 let range = view.offset_of(index)..view.offset_of(index + count);
                 listpack.remove(range, count);
+                List::default()
             }
-            List::Chain(chain) => chain.remove(index, count),
+            List::Chain(chain) => List::Chain(chain.remove(index, count)),
         }
     }
 
