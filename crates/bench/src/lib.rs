@@ -17,6 +17,7 @@ pub mod report;
 pub mod results;
 pub mod session;
 pub mod target;
+pub mod tls;
 pub mod traces;
 pub mod values;
 pub mod workloads;

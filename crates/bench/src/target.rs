@@ -1,14 +1,22 @@
 //! What to measure and how to speak to it, as people write it. Opens no socket.
 
+use crate::tls;
+use anyhow::Result;
+use rustls::ClientConfig;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
-use tenon_client::Address;
+use std::sync::Arc;
+use std::time::Duration;
+use tenon_client::{Address, Stream};
 
 /// A language that a load can be sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
     /// RESP2.
     Resp,
+    /// RESP2 through TLS.
+    RespTls,
     /// memcached's classic text.
     Text,
     /// memcached's meta commands.
@@ -21,13 +29,14 @@ pub enum Protocol {
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 5] =
-        [Protocol::Resp, Protocol::Text, Protocol::Meta, Protocol::Binary, Protocol::Postgres];
+    pub const ALL: [Protocol; 6] =
+        [Protocol::Resp, Protocol::RespTls, Protocol::Text, Protocol::Meta, Protocol::Binary, Protocol::Postgres];
 
     /// Its name in options and results.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Resp => "resp",
+            Protocol::RespTls => "resp-tls",
             Protocol::Text => "text",
             Protocol::Meta => "meta",
             Protocol::Binary => "binary",
@@ -39,6 +48,7 @@ impl Protocol {
     fn scheme(self) -> &'static str {
         match self {
             Protocol::Resp => "redis",
+            Protocol::RespTls => "rediss",
             Protocol::Text => "memcache",
             Protocol::Meta => "memcache-meta",
             Protocol::Binary => "memcache-binary",
@@ -53,7 +63,7 @@ impl Protocol {
 
     fn usual_port(self) -> u16 {
         match self {
-            Protocol::Resp => 6_379,
+            Protocol::Resp | Protocol::RespTls => 6_379,
             Protocol::Text | Protocol::Meta | Protocol::Binary => 11_211,
             Protocol::Postgres => 5_432,
         }
@@ -63,9 +73,9 @@ impl Protocol {
 impl FromStr for Protocol {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Protocol, String> {
+    fn from_str(text: &str) -> std::result::Result<Protocol, String> {
         let known = Protocol::ALL.into_iter().find(|protocol| protocol.name() == text);
-        known.ok_or_else(|| format!("'{text}' is no protocol: resp, text, meta, binary or postgres"))
+        known.ok_or_else(|| format!("'{text}' is no protocol: resp, resp-tls, text, meta, binary or postgres"))
     }
 }
 
@@ -78,6 +88,37 @@ pub struct Target {
     pub address: Address,
     /// Who connects, where that must be said first: to PostgreSQL.
     pub login: Option<Login>,
+    /// The file of the authority that vouches for the server, where TLS is spoken; if none is named, the system's.
+    pub authority: Option<PathBuf>,
+}
+
+impl Target {
+    /// How TLS is spoken there, if it is.
+    ///
+    /// # Errors
+    /// When whom to trust cannot be read.
+    pub fn tls(&self) -> Result<Option<Arc<ClientConfig>>> {
+        (self.protocol == Protocol::RespTls).then(|| tls::config(self.authority.as_deref())).transpose()
+    }
+
+    /// Connects; `timeout` bounds the TCP handshake and every later read.
+    ///
+    /// # Errors
+    /// When nobody is there, or is not who it should be.
+    pub fn connect(&self, timeout: Option<Duration>) -> Result<Stream> {
+        let stream = connect(&self.address, self.tls()?.as_ref(), timeout)?;
+        stream.set_read_timeout(timeout)?;
+        Ok(stream)
+    }
+}
+
+/// Connects, with TLS if it is given.
+pub fn connect(address: &Address, tls: Option<&Arc<ClientConfig>>, timeout: Option<Duration>) -> Result<Stream> {
+    let stream = Stream::connect(address, timeout)?;
+    Ok(match (tls, address) {
+        (Some(tls), Address::Tcp { host, .. }) => stream.secured(Arc::clone(tls), host)?,
+        _ => stream,
+    })
 }
 
 /// Who connects to a database.
@@ -116,8 +157,8 @@ impl FromStr for Target {
     type Err = String;
 
     /// Reads `SCHEME://HOST[:PORT]`, `SCHEME+unix:///PATH` and `unix:///PATH`, which speaks RESP.
-    fn from_str(text: &str) -> Result<Target, String> {
-        const FORMS: &str = "redis://HOST[:PORT], memcache://HOST[:PORT], memcache-meta://..., memcache-binary://..., \
+    fn from_str(text: &str) -> std::result::Result<Target, String> {
+        const FORMS: &str = "redis://HOST[:PORT], rediss://..., memcache://HOST[:PORT], memcache-meta://..., memcache-binary://..., \
                              postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE], unix:///PATH (RESP) or \
                              SCHEME+unix:///PATH";
         let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("'{text}' is no target: write {FORMS}"))?;
@@ -130,7 +171,7 @@ impl FromStr for Target {
         let protocol =
             protocol.ok_or_else(|| format!("'{scheme}' is no scheme that can be measured: write {FORMS}"))?;
         let (login, rest) = match protocol {
-            Protocol::Postgres if unix => return Err("PostgreSQL is spoken to over TCP only".to_owned()),
+            Protocol::Postgres | Protocol::RespTls if unix => return Err(format!("{scheme} is spoken over TCP only")),
             Protocol::Postgres => read_login(rest),
             _ => (None, rest),
         };
@@ -142,7 +183,7 @@ impl FromStr for Target {
             if has_port { rest.parse() } else { format!("{rest}:{}", protocol.usual_port()).parse() }
         };
         let address = address.map_err(|bad: tenon_client::address::BadAddress| bad.to_string())?;
-        Ok(Target { protocol, address, login })
+        Ok(Target { protocol, address, login, authority: None })
     }
 }
 
@@ -170,7 +211,8 @@ mod tests {
         assert_eq!((all.login, format!("{given:?}").contains("a:b/c")), (Some(given), false));
         assert_eq!(login("postgres://host"), Login::default());
         assert_eq!(login("postgres://me@host/"), Login { user: "me".into(), ..Login::default() });
-        assert!("postgres+unix:///run/x".parse::<Target>().is_err());
+        assert!("postgres+unix:///run/x".parse::<Target>().is_err() && "rediss+unix:///x".parse::<Target>().is_err());
+        assert_eq!("rediss://host".parse::<Target>().map(|target| target.to_string()), Ok("rediss://host:6379".into()));
     }
 
     #[test]

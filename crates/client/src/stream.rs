@@ -1,4 +1,4 @@
-//! A connected byte stream, TCP or UNIX, behind one type. Knows no protocol.
+//! A connected byte stream, TCP, UNIX or TLS over TCP, behind one type. Knows no protocol.
 
 use crate::Address;
 use std::io::{self, Read, Write};
@@ -14,6 +14,9 @@ pub enum Stream {
     Tcp(TcpStream),
     /// Over a UNIX socket.
     Unix(UnixStream),
+    /// With TLS over TCP.
+    #[cfg(feature = "tls")]
+    Tls(Box<rustls::StreamOwned<rustls::ClientConnection, TcpStream>>),
 }
 
 impl Stream {
@@ -43,6 +46,24 @@ impl Stream {
         Err(last)
     }
 
+    /// Speaks TLS over a connected TCP stream; `host` is whom the server's certificate must name.
+    ///
+    /// # Errors
+    /// When the handshake fails, and for other streams than TCP's.
+    #[cfg(feature = "tls")]
+    pub fn secured(self, config: std::sync::Arc<rustls::ClientConfig>, host: &str) -> io::Result<Stream> {
+        let Stream::Tcp(mut socket) = self else {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "TLS is spoken over TCP only"));
+        };
+        let name = rustls::pki_types::ServerName::try_from(host.to_owned())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let mut connection = rustls::ClientConnection::new(config, name).map_err(io::Error::other)?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut socket)?;
+        }
+        Ok(Stream::Tls(Box::new(rustls::StreamOwned::new(connection, socket))))
+    }
+
     /// Bounds every following read; `None` waits for ever.
     ///
     /// # Errors
@@ -51,6 +72,8 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.set_read_timeout(timeout),
             Stream::Unix(stream) => stream.set_read_timeout(timeout),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.sock.set_read_timeout(timeout),
         }
     }
 
@@ -62,6 +85,8 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.set_write_timeout(timeout),
             Stream::Unix(stream) => stream.set_write_timeout(timeout),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.sock.set_write_timeout(timeout),
         }
     }
 
@@ -73,6 +98,8 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.set_nonblocking(nonblocking),
             Stream::Unix(stream) => stream.set_nonblocking(nonblocking),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.sock.set_nonblocking(nonblocking),
         }
     }
 
@@ -84,6 +111,8 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
             Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.sock.shutdown(Shutdown::Write),
         }
     }
 
@@ -95,6 +124,8 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp),
             Stream::Unix(stream) => stream.try_clone().map(Stream::Unix),
+            #[cfg(feature = "tls")]
+            Stream::Tls(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a TLS stream has one handle")),
         }
     }
 }
@@ -104,6 +135,8 @@ impl Read for Stream {
         match self {
             Stream::Tcp(stream) => stream.read(buffer),
             Stream::Unix(stream) => stream.read(buffer),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -113,6 +146,8 @@ impl Write for Stream {
         match self {
             Stream::Tcp(stream) => stream.write(bytes),
             Stream::Unix(stream) => stream.write(bytes),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.write(bytes),
         }
     }
 
@@ -120,11 +155,17 @@ impl Write for Stream {
         match self {
             Stream::Tcp(stream) => stream.write_vectored(pieces),
             Stream::Unix(stream) => stream.write_vectored(pieces),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.write_vectored(pieces),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Stream::Tcp(_) | Stream::Unix(_) => Ok(()),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.flush(),
+        }
     }
 }
 
@@ -134,6 +175,8 @@ impl AsFd for Stream {
         match self {
             Stream::Tcp(stream) => stream.as_fd(),
             Stream::Unix(stream) => stream.as_fd(),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.sock.as_fd(),
         }
     }
 }

@@ -35,7 +35,6 @@ pub static COUNTERS: Experiment = Experiment {
 };
 
 fn run(session: &mut Session) -> Result<()> {
-    session.counting = true;
     let stock = Stock::short(session.keys() / 10);
     let mut cases: Vec<Case> = Vec::new();
     for protocol in session.all_protocols() {
@@ -44,6 +43,7 @@ fn run(session: &mut Session) -> Result<()> {
         }
     }
     let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+    session.counting = true;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
         let pipeline = case.quantity(PIPELINE).unwrap_or(1.0) as usize;
         Ok(stock.measure(session, server, case, &session.usual_shape(pipeline), round)?.reading())

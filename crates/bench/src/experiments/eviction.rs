@@ -127,7 +127,7 @@ fn replay(
     limit: u64,
 ) -> Result<Reading> {
     match protocol {
-        Protocol::Resp => replay_in(Resp, session, server, protocol, trace, values, limit),
+        Protocol::Resp | Protocol::RespTls => replay_in(Resp, session, server, protocol, trace, values, limit),
         Protocol::Text => replay_in(Text, session, server, protocol, trace, values, limit),
         Protocol::Meta => replay_in(Meta, session, server, protocol, trace, values, limit),
         Protocol::Binary => replay_in(Binary, session, server, protocol, trace, values, limit),

@@ -65,10 +65,12 @@ fn lag(session: &Session, server: &Running) -> Result<Reading> {
     events.call(&[b"PSUBSCRIBE", b"__keyevent@*__:expired"])?;
 
     let first_ms = unix_ms() as u64 + 500;
-    for number in 0..DUE {
-        let (key, due) = (format!("due:{number}"), (first_ms + number).to_string());
-        expect_ok(&writer.call(&[b"SET", key.as_bytes(), b"x", b"PXAT", due.as_bytes()])?)?;
-    }
+    let words: Vec<(String, String)> =
+        (0..DUE).map(|number| (format!("due:{number}"), (first_ms + number).to_string())).collect();
+    let commands: Vec<[&[u8]; 5]> =
+        words.iter().map(|(key, due)| [&b"SET"[..], key.as_bytes(), b"x", b"PXAT", due.as_bytes()]).collect();
+    let commands: Vec<&[&[u8]]> = commands.iter().map(|command| &command[..]).collect();
+    writer.pipeline(&commands)?.iter().try_for_each(expect_ok)?;
     if unix_ms() as u64 >= first_ms {
         bail!("the machine was too slow: the first keys were due before all were stored");
     }

@@ -1,5 +1,6 @@
 //! The experiments. Each declares its name, its axes, its figures and plots beside its code.
 
+mod cluster;
 mod counters;
 mod eviction;
 mod experiment;
@@ -25,13 +26,14 @@ pub use experiment::{Experiment, Figure, Plot, Published, Scale};
 pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 17] = [
+pub static ALL: [&Experiment; 18] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
     &scalability::SCALABILITY,
     &sizes::SIZES,
     &skew::SKEW,
+    &cluster::CLUSTER,
     &memory::MEMORY,
     &counters::COUNTERS,
     &ycsb::YCSB,

@@ -125,7 +125,7 @@ fn measure(session: &Session, contender: &Contender, case: &Case, known: &Known)
     let place = Place { session, server: &server, target: &target };
     let script = method(case) == LUA;
     match protocol {
-        Protocol::Resp => place.rank(Resp, known, script),
+        Protocol::Resp | Protocol::RespTls => place.rank(Resp, known, script),
         Protocol::Text => place.rank(Text, known, script),
         Protocol::Meta => place.rank(Meta, known, script),
         Protocol::Binary => place.rank(Binary, known, script),
@@ -148,9 +148,7 @@ impl Cost {
     }
 
     fn add_server(&mut self, used: Used) {
-        self.server.total += used.total;
-        self.server.user += used.user;
-        self.server.system += used.system;
+        self.server = self.server.with(used);
     }
 
     fn reading(&self) -> Reading {

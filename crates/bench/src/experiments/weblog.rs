@@ -139,7 +139,7 @@ fn expect(found: u64, log: &Log) -> Result<()> {
 fn measured(session: &Session, server: &Running, case: &Case, log: &Arc<Log>, step: Step) -> Result<Reading> {
     let protocol = protocol(case)?;
     match protocol {
-        Protocol::Resp => measured_in(Resp, session, server, protocol, log, step),
+        Protocol::Resp | Protocol::RespTls => measured_in(Resp, session, server, protocol, log, step),
         Protocol::Text => measured_in(Text, session, server, protocol, log, step),
         Protocol::Meta => measured_in(Meta, session, server, protocol, log, step),
         Protocol::Binary => measured_in(Binary, session, server, protocol, log, step),

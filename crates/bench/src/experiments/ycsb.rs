@@ -93,7 +93,7 @@ fn layout(session: &Session, mixes: &[&Mix]) -> Layout {
 
 /// Of these languages, those whose records differ.
 pub fn one_of_each_layout(protocols: &[Protocol]) -> Vec<Protocol> {
-    let resp = protocols.iter().find(|protocol| **protocol == Protocol::Resp);
+    let resp = protocols.iter().find(|protocol| matches!(protocol, Protocol::Resp | Protocol::RespTls));
     let memcache = protocols.iter().find(|protocol| protocol.is_memcache());
     let postgres = protocols.iter().find(|protocol| **protocol == Protocol::Postgres);
     [resp, memcache, postgres].into_iter().flatten().copied().collect()
@@ -157,7 +157,7 @@ fn run_records(
     let updates = if session.options.shrinking_updates { Updates::Shrinking } else { Updates::Whole };
     let layout = || layout.clone();
     Ok(match protocol {
-        Protocol::Resp => {
+        Protocol::Resp | Protocol::RespTls => {
             let workloads = specs.map(|spec| Resp::new(layout(), spec)).collect();
             session.load(server, &target, shape, workloads)?.0
         }

@@ -3,9 +3,10 @@
 use super::opening::{self, Statement};
 use super::plan::Plan;
 use super::workload::{Reply, Workload};
+use crate::target::connect;
 use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use tenon_client::Stream;
 
@@ -46,7 +47,7 @@ impl<P> Connection<P> {
     /// Connects, and says what must be said first.
     pub fn open(plan: &Plan<'_>, statements: &[Statement]) -> Result<Connection<P>> {
         let lost = || format!("no connection to {}", plan.address);
-        let mut stream = Stream::connect(plan.address, None).with_context(lost)?;
+        let mut stream = connect(plan.address, plan.tls, None).with_context(lost)?;
         if let Some(login) = plan.login {
             opening::open(&mut stream, login, statements).with_context(lost)?;
         }
@@ -85,6 +86,12 @@ impl<P> Connection<P> {
                 Err(error) => return Err(error).context("the server takes no more requests"),
             }
         }
+        // What TLS has sealed and the socket has not taken waits in the stream.
+        match self.stream.flush() {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error).context("the server takes no more requests"),
+        }
         self.output.clear();
         self.sent = 0;
         Ok(true)
@@ -101,13 +108,18 @@ impl<P> Connection<P> {
         let unsent = self.output.len();
         let buffer = if self.partial.is_empty() { &mut *input } else { &mut self.partial };
         buffer.reserve(INPUT_LEN);
-        let received = match rustix::io::read(&self.stream, rustix::buffer::spare_capacity(buffer)) {
-            Ok(received) => received,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(false),
-            Err(error) => return Err(error).context("no reply can be read"),
+        let received = if matches!(self.stream, Stream::Tls(_)) {
+            read_all(&mut self.stream, buffer)?
+        } else {
+            match rustix::io::read(&self.stream, rustix::buffer::spare_capacity(buffer)) {
+                Ok(0) => bail!("the server closed the connection"),
+                Ok(received) => received,
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => 0,
+                Err(error) => return Err(error).context("no reply can be read"),
+            }
         };
         if received == 0 {
-            bail!("the server closed the connection");
+            return Ok(false);
         }
         let mut at = 0;
         while at < buffer.len() {
@@ -137,6 +149,25 @@ impl<P> Connection<P> {
             self.partial.drain(..at);
         }
         Ok(self.output.len() > unsent)
+    }
+}
+
+/// Reads until nothing more is there: what TLS has unsealed and still holds would not wake the event loop.
+fn read_all(stream: &mut Stream, buffer: &mut Vec<u8>) -> Result<usize> {
+    const STEP: usize = 16 * 1024;
+    let before = buffer.len();
+    loop {
+        let filled = buffer.len();
+        buffer.resize(filled + STEP, 0);
+        let read = stream.read(&mut buffer[filled..]);
+        buffer.truncate(filled + read.as_ref().copied().unwrap_or(0));
+        match read {
+            Ok(0) => bail!("the server closed the connection"),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(buffer.len() - before),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).context("no reply can be read"),
+        }
     }
 }
 

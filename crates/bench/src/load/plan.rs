@@ -3,6 +3,8 @@
 use super::pace::Pace;
 use crate::target::Login;
 use anyhow::Result;
+use rustls::ClientConfig;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use tenon_client::Address;
@@ -14,6 +16,8 @@ pub struct Plan<'a> {
     pub address: &'a Address,
     /// Who connects; of PostgreSQL only.
     pub login: Option<&'a Login>,
+    /// How TLS is spoken, if it is.
+    pub tls: Option<&'a Arc<ClientConfig>>,
     /// Connections over all threads.
     pub connections: usize,
     /// Most requests in flight on each connection.

@@ -28,16 +28,21 @@ pub struct Used {
 impl Used {
     /// Of a running process and those that it has started, the ended ones to a tick.
     pub fn of(pid: u32) -> Result<Used> {
-        let mut used = Used::of_one(pid)?;
+        let own = Used::of_one(pid)?;
         // A process may end between the listing and the reading; then its parent's record of the ended ones has it.
-        super::process::children(pid).into_iter().filter_map(|child| Used::of_one(child).ok()).for_each(|child| {
-            used.total += child.total;
-            used.user += child.user;
-            used.system += child.system;
-            used.voluntary += child.voluntary;
-            used.involuntary += child.involuntary;
-        });
-        Ok(used)
+        let children = super::process::children(pid).into_iter().filter_map(|child| Used::of_one(child).ok());
+        Ok(children.fold(own, Used::with))
+    }
+
+    /// Both together.
+    pub fn with(self, other: Used) -> Used {
+        Used {
+            total: self.total + other.total,
+            user: self.user + other.user,
+            system: self.system + other.system,
+            voluntary: self.voluntary + other.voluntary,
+            involuntary: self.involuntary + other.involuntary,
+        }
     }
 
     fn of_one(pid: u32) -> Result<Used> {

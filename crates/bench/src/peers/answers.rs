@@ -2,9 +2,10 @@
 
 use super::postgres::version_and_process;
 use crate::target::{Protocol, Target};
-use std::io::{self, Read, Write};
+use anyhow::{Result, bail};
+use std::io::{Read, Write};
 use std::time::Duration;
-use tenon_client::{Memcache, Resp, Stream, Value};
+use tenon_client::{Memcache, Resp, Value};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -12,13 +13,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub fn answers(target: &Target) -> bool {
     let (question, answer): (&[u8], &[u8]) = match target.protocol {
         Protocol::Postgres => return version_and_process(target).is_ok(),
-        Protocol::Resp => (b"*1\r\n$4\r\nPING\r\n", b"+PONG"),
+        Protocol::Resp | Protocol::RespTls => (b"*1\r\n$4\r\nPING\r\n", b"+PONG"),
         Protocol::Text | Protocol::Meta => (b"version\r\n", b"VERSION"),
         Protocol::Binary => (b"\x80\x0b\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"\x81\x0b"),
     };
-    let ask = || -> io::Result<bool> {
-        let mut stream = Stream::connect(&target.address, Some(PATIENCE))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+    let ask = || -> Result<bool> {
+        let mut stream = target.connect(Some(PATIENCE))?;
         stream.write_all(question)?;
         let mut begins = vec![0; answer.len()];
         stream.read_exact(&mut begins)?;
@@ -28,14 +28,14 @@ pub fn answers(target: &Target) -> bool {
 }
 
 /// A server's own figures by their names: INFO, or memcached's stats.
-pub fn own_figures(target: &Target) -> io::Result<Vec<(String, String)>> {
+pub fn own_figures(target: &Target) -> Result<Vec<(String, String)>> {
     if target.protocol.is_memcache() {
         let mut memcache = Memcache::connect_to(&target.address, Some(PATIENCE))?;
-        return memcache.stats(None);
+        return Ok(memcache.stats(None)?);
     }
-    let reply = Resp::connect_to(&target.address, Some(PATIENCE))?.call(&[b"INFO", b"everything"])?;
+    let reply = Resp::over(target.connect(Some(PATIENCE))?).call(&[b"INFO", b"everything"])?;
     let (Value::Bulk(info) | Value::Verbatim { text: info, .. }) = reply else {
-        return Err(io::Error::other(format!("INFO was answered by {reply:?}")));
+        bail!("INFO was answered by {reply:?}");
     };
     let info = String::from_utf8_lossy(&info).into_owned();
     let lines = info.lines().filter_map(|line| line.split_once(':'));

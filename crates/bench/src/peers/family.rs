@@ -19,8 +19,8 @@ impl Family {
     /// What its servers speak, the usual one first.
     pub fn protocols(self) -> &'static [Protocol] {
         match self {
-            Family::Tenon => &[Protocol::Resp, Protocol::Text, Protocol::Meta, Protocol::Binary],
-            Family::Redis => &[Protocol::Resp],
+            Family::Tenon => &[Protocol::Resp, Protocol::RespTls, Protocol::Text, Protocol::Meta, Protocol::Binary],
+            Family::Redis => &[Protocol::Resp, Protocol::RespTls],
             Family::Memcached => &[Protocol::Text, Protocol::Meta, Protocol::Binary],
             Family::Postgres => &[Protocol::Postgres],
         }

@@ -1,6 +1,7 @@
 //! The servers under measurement: found, started, ended, or only spoken to. Know not what is measured.
 
 mod answers;
+mod certificate;
 mod external;
 mod family;
 mod find;

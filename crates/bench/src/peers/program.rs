@@ -1,5 +1,6 @@
 //! An installed server and how it is called. Knows not what is measured.
 
+use super::certificate::{AUTHORITY, CERTIFICATE, KEY};
 use super::family::Family;
 use super::postgres;
 use super::server::Server;
@@ -58,6 +59,10 @@ pub struct Settings<'a> {
     pub eviction: Option<&'a str>,
     /// What it keeps on disk.
     pub persistence: Persistence,
+    /// Whether it is to be a node of a cluster.
+    pub cluster: bool,
+    /// Whether TLS is spoken, too, on a port of its own.
+    pub tls: bool,
     /// Bytes of the longest value, for who must be told.
     pub value_len_max: usize,
     /// Where its directory and its log go.
@@ -73,6 +78,8 @@ impl<'a> Settings<'a> {
             memory_bytes: None,
             eviction: None,
             persistence: Persistence::Off,
+            tls: false,
+            cluster: false,
             value_len_max: 512 * 1024,
             scratch,
         }
@@ -100,8 +107,9 @@ impl Program {
         Server::start(self, settings)
     }
 
-    /// The ports that it is given, by its languages: RESP's, memcached's.
-    pub(super) fn arguments(&self, settings: &Settings<'_>, [resp, memcache]: [u16; 2]) -> Vec<String> {
+    /// The ports that it is given, by its languages: RESP's, memcached's (or that of a cluster's nodes among each other),
+    /// RESP's through TLS.
+    pub(super) fn arguments(&self, settings: &Settings<'_>, [resp, memcache, tls]: [u16; 3]) -> Vec<String> {
         if self.family == Family::Postgres {
             return postgres::arguments(resp, settings.persistence);
         }
@@ -115,6 +123,9 @@ impl Program {
             }
             Family::Redis => {
                 add(&["--bind", "127.0.0.1", "--port", &resp, "--daemonize", "no", "--io-threads", &threads]);
+                if settings.cluster {
+                    add(&["--cluster-enabled", "yes", "--cluster-port", &memcache]);
+                }
             }
             Family::Postgres => {}
             Family::Memcached => {
@@ -130,6 +141,10 @@ impl Program {
                     add(&["-I", &format!("{}k", (settings.value_len_max / (512 * 1024) + 1) * 512)]);
                 }
             }
+        }
+        if settings.tls && self.family != Family::Memcached {
+            let words = ["--tls-port", &tls.to_string(), "--tls-auth-clients", "no", "--tls-cert-file", CERTIFICATE];
+            add(&[&words[..], &["--tls-key-file", KEY, "--tls-ca-cert-file", AUTHORITY]].concat());
         }
         if self.family != Family::Memcached {
             self.add_persistence(settings, &mut words);
@@ -171,7 +186,7 @@ mod tests {
         let program = Program { name: name.to_owned(), family, path: PathBuf::new(), version: String::new() };
         let mut settings = Settings::new(2, &[], Path::new("."));
         change(&mut settings);
-        program.arguments(&settings, [1, 2]).join(" ")
+        program.arguments(&settings, [1, 2, 3]).join(" ")
     }
 
     #[test]
@@ -187,6 +202,8 @@ mod tests {
         assert!(tenon.contains("--workers 2 --maxmemory 67108864 --maxmemory-policy allkeys-lru"), "{tenon}");
         let memcached = line("memcached-new", limited);
         assert!(memcached.contains(" -t 2 ") && memcached.ends_with(" -m 64"), "{memcached}");
+        assert!(line("tenon", |settings| settings.tls = true).contains(" --tls-port 3 "));
+        assert!(!line("memcached", |settings| settings.tls = true).contains("tls"));
         let roomy = line("memcached", |settings| settings.value_len_max = 4 << 20);
         assert!(roomy.ends_with(" -I 4608k"), "{roomy}");
     }

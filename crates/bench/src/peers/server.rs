@@ -1,6 +1,7 @@
 //! A server that the bench has started. Knows how to wait for it and how to end it, not what is measured.
 
 use super::answers::answers;
+use super::certificate;
 use super::family::Family;
 use super::guard::Guard;
 use super::postgres;
@@ -24,7 +25,8 @@ pub struct Server {
     pub program: Program,
     child: Child,
     guard: Guard,
-    ports: [u16; 2],
+    ports: [u16; 3],
+    speaks_tls: bool,
     directory: PathBuf,
     /// Whether its directory outlives it.
     keeps_directory: bool,
@@ -52,6 +54,9 @@ impl Server {
         let log = directory.join("log");
         let log_file = File::create(&log).with_context(|| log.display().to_string())?;
         command.stdout(log_file.try_clone()?).stderr(log_file);
+        if settings.tls {
+            certificate::put_into(&directory)?;
+        }
         if program.family == Family::Postgres {
             postgres::initialise(program, &directory)?;
             postgres::run_as(&mut command)?;
@@ -67,7 +72,9 @@ impl Server {
                 return Err(error).context("sh");
             }
         };
-        let mut server = Server { program: program.clone(), child, guard, ports, directory, keeps_directory: false };
+        let (program, keeps_directory) = (program.clone(), false);
+        let speaks_tls = settings.tls;
+        let mut server = Server { program, child, guard, ports, speaks_tls, directory, keeps_directory };
         server.wait_until_it_answers(&log)?;
         if let Some(target) = server.target(Protocol::Postgres) {
             postgres::make_table(&target, settings.persistence)?;
@@ -80,6 +87,11 @@ impl Server {
         self.child.id()
     }
 
+    /// Where a cluster's nodes speak to it.
+    pub fn bus_port(&self) -> u16 {
+        self.ports[1]
+    }
+
     /// Where it keeps its files.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -87,16 +99,22 @@ impl Server {
 
     /// Where it speaks `protocol`, if it does.
     pub fn target(&self, protocol: Protocol) -> Option<Target> {
-        let port = self.ports[usize::from(protocol.is_memcache())];
+        let port = match protocol {
+            Protocol::Resp | Protocol::Postgres => self.ports[0],
+            Protocol::Text | Protocol::Meta | Protocol::Binary => self.ports[1],
+            Protocol::RespTls if !self.speaks_tls => return None,
+            Protocol::RespTls => self.ports[2],
+        };
+        let authority = (protocol == Protocol::RespTls).then(|| self.directory.join(certificate::AUTHORITY));
         let login = (protocol == Protocol::Postgres).then(Login::default);
-        self.program.speaks(protocol).then(|| Target { protocol, address: Address::loopback(port), login })
+        self.program.speaks(protocol).then(|| Target { protocol, address: Address::loopback(port), login, authority })
     }
 
     fn wait_until_it_answers(&mut self, log: &Path) -> Result<()> {
         let begin = Instant::now();
         let protocols = self.program.family.protocols();
         // The other languages come with the first of each port.
-        let asked = [Protocol::Resp, Protocol::Text, Protocol::Postgres]
+        let asked = [Protocol::Resp, Protocol::RespTls, Protocol::Text, Protocol::Postgres]
             .into_iter()
             .filter(|protocol| protocols.contains(protocol));
         let targets: Vec<Target> = asked.filter_map(|protocol| self.target(protocol)).collect();
@@ -182,9 +200,10 @@ fn spawn_on(cores: &[usize], command: &mut Command) -> Result<Child> {
     })
 }
 
-/// Two ports that were free a moment ago.
-fn free_ports() -> Result<[u16; 2]> {
+/// Ports that were free a moment ago.
+fn free_ports() -> Result<[u16; 3]> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port");
-    let (one, other) = (bind()?, bind()?);
-    Ok([one.local_addr()?.port(), other.local_addr()?.port()])
+    let bound = [bind()?, bind()?, bind()?];
+    let port = |index: usize| bound[index].local_addr().map(|address| address.port());
+    Ok([port(0)?, port(1)?, port(2)?])
 }

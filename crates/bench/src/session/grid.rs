@@ -9,7 +9,7 @@ use crate::experiments::Experiment;
 use crate::machine::placement::{self, Placement};
 use crate::peers::{External, Settings, find};
 use crate::results::{Case, Earlier, Record, Store};
-use crate::target::Protocol;
+use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -123,7 +123,10 @@ impl Session {
 
     /// How servers are started when nothing else is asked for.
     pub fn settings(&self) -> Settings<'_> {
-        Settings::new(self.server_threads(), &self.placement.server, &self.scratch)
+        Settings {
+            tls: self.options.protocols.contains(&Protocol::RespTls),
+            ..Settings::new(self.server_threads(), &self.placement.server, &self.scratch)
+        }
     }
 
     /// Where files may be put until the experiment's end.
@@ -267,7 +270,8 @@ fn contenders(options: &Options, databases: bool, progress: &Progress) -> Result
         contenders.extend(found.programs.into_iter().map(Contender::Program));
     }
     for target in &options.target {
-        contenders.push(Contender::External(External::ask(target)?));
+        let target = Target { authority: options.cacert.clone(), ..target.clone() };
+        contenders.push(Contender::External(External::ask(&target)?));
     }
     if !databases {
         let speaks = |contender: &Contender| contender.protocols() == [Protocol::Postgres];

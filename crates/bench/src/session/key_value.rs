@@ -45,9 +45,11 @@ impl Session {
         shape: &Shape,
         workloads: Vec<W>,
     ) -> Result<(Measured, Vec<W>)> {
+        let tls = target.tls()?;
         let plan = Plan {
             address: &target.address,
             login: target.login.as_ref(),
+            tls: tls.as_ref(),
             connections: shape.connections,
             pipeline: shape.pipeline,
             pace: shape.pace,
@@ -73,7 +75,7 @@ impl Session {
         let target = server.target(protocol).with_context(|| format!("it does not speak {}", protocol.name()))?;
         let specs: Vec<Spec> = (0..shape.threads.min(shape.connections)).map(spec).collect();
         match protocol {
-            Protocol::Resp => self.in_dialect(Resp, server, &target, shape, specs),
+            Protocol::Resp | Protocol::RespTls => self.in_dialect(Resp, server, &target, shape, specs),
             Protocol::Text => self.in_dialect(Text, server, &target, shape, specs),
             Protocol::Meta => self.in_dialect(Meta, server, &target, shape, specs),
             Protocol::Binary => self.in_dialect(Binary, server, &target, shape, specs),

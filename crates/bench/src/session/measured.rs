@@ -116,6 +116,13 @@ impl Observer for Watch {
 }
 
 impl Measured {
+    /// Adds another server's, loaded at the same time.
+    pub fn add(&mut self, other: &Measured) {
+        self.outcome.add(&other.outcome);
+        self.used = self.used.zip(other.used).map(|(sum, more)| sum.with(more));
+        self.resident_bytes = self.resident_bytes.zip(other.resident_bytes).map(|(sum, more)| sum + more);
+    }
+
     /// Its figures by name.
     pub fn reading(&self) -> Reading {
         let outcome = &self.outcome;

@@ -14,17 +14,21 @@ pub struct Options {
     #[arg(long)]
     pub quick: bool,
 
-    /// Measure a server that runs already: redis://HOST:PORT, memcache://..., memcache-meta://..., memcache-binary://...,
-    /// unix:///PATH. The bench writes its keys into it. May be given several times
+    /// Measure a server that runs already: redis://HOST:PORT, rediss://..., memcache://..., memcache-meta://..., memcache-binary://...,
+    /// postgres://USER:PASSWORD@HOST/DATABASE, unix:///PATH. The bench writes its keys into it. May be given several times
     #[arg(long, value_name = "URL")]
     pub target: Vec<Target>,
+
+    /// Who vouches for the servers at rediss://: a file of certificates [default: the system's]
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
 
     /// Servers to start and measure, by name (tenon, redis-server, valkey-server, memcached, ...) or as NAME=FILE; all that
     /// are installed if neither this nor --target is given
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub peers: Vec<String>,
 
-    /// Languages to measure: resp, text, meta, binary; if not given, resp and text
+    /// Languages to measure: resp, resp-tls, text, meta, binary, postgres; if not given, resp, text and postgres
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub protocols: Vec<Protocol>,
 

@@ -86,6 +86,14 @@ impl Running {
         }
     }
 
+    /// Where a cluster's nodes speak to one that the bench has started.
+    pub fn bus_port(&self) -> Option<u16> {
+        match self {
+            Running::Started(server) => Some(server.bus_port()),
+            Running::External(_) => None,
+        }
+    }
+
     /// Its process, if it may be looked at.
     pub fn pid(&self) -> Option<u32> {
         match self {

@@ -1,5 +1,6 @@
 //! Gets, sets and deletes of plain values, in any dialect. Knows no socket.
 
+use super::slots::Node;
 use crate::dialects::Dialect;
 use crate::generators::{Choice, KeyChooser, Random};
 use crate::key::Key;
@@ -37,6 +38,13 @@ pub enum Keys {
         /// The one behind the last.
         end: u64,
     },
+    /// Of others, those that one node of a cluster has.
+    OfNode {
+        /// The others.
+        keys: Box<Keys>,
+        /// The node.
+        node: Node,
+    },
 }
 
 impl Keys {
@@ -44,6 +52,29 @@ impl Keys {
     pub fn part(keys: u64, threads: usize, thread: usize) -> Keys {
         let (threads, thread) = (threads as u64, thread as u64);
         Keys::Each { next: keys * thread / threads, end: keys * (thread + 1) / threads }
+    }
+
+    /// Those that one node of a cluster has.
+    pub fn of(keys: Keys, node: Node) -> Keys {
+        Keys::OfNode { keys: Box::new(keys), node }
+    }
+
+    #[inline]
+    fn next(&mut self, random: &mut Random) -> Option<u64> {
+        match self {
+            Keys::Chosen(chooser) => Some(chooser.next(random)),
+            Keys::Each { next, end } => {
+                let key = *next;
+                *next += 1;
+                (key < *end).then_some(key)
+            }
+            Keys::OfNode { keys, node } => loop {
+                let number = keys.next(random)?;
+                if node.has(number) {
+                    return Some(number);
+                }
+            },
+        }
     }
 }
 
@@ -149,14 +180,7 @@ impl<D: Dialect> KeyValue<D> {
 
     #[inline]
     fn next_key(&mut self) -> Option<u64> {
-        let number = match &mut self.spec.keys {
-            Keys::Chosen(chooser) => Some(chooser.next(&mut self.random)),
-            Keys::Each { next, end } => {
-                let key = *next;
-                *next += 1;
-                (key < *end).then_some(key)
-            }
-        };
+        let number = self.spec.keys.next(&mut self.random);
         number.map(|number| self.spec.first + number)
     }
 

@@ -3,10 +3,12 @@
 mod key_value;
 mod rank;
 mod replay;
+mod slots;
 mod weblog;
 pub mod ycsb;
 
 pub use key_value::{KeyValue, Keys, Misses, Mix, Spec, Tally};
 pub use rank::{Ranking, Task, rank_key, targets_key};
 pub use replay::Replay;
+pub use slots::Node;
 pub use weblog::{Log, Step, WebLog};

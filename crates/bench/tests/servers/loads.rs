@@ -38,9 +38,9 @@ const SMALL: Shape =
 fn run(address: &Address, shape: &Shape, spec: impl Fn(usize) -> Spec) -> anyhow::Result<(Outcome, Tally)> {
     let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let Shape { connections, pipeline, pace, until, .. } = *shape;
-    let login = None;
+    let (login, tls) = (None, None);
     let plan =
-        Plan { address, login, connections, pipeline, pace, until, cores: &[], progress: &progress, stop: &stop };
+        Plan { address, login, tls, connections, pipeline, pace, until, cores: &[], progress: &progress, stop: &stop };
     let workloads = (0..shape.threads).map(|thread| KeyValue::new(Resp, spec(thread))).collect();
     let (outcome, workloads) = tenon_bench::load::run(&plan, workloads, &mut ())?;
     assert_eq!(progress.load(Ordering::Relaxed), outcome.operations, "what is shown is what was done");
@@ -165,6 +165,7 @@ fn a_load_stops_when_it_is_told_to() {
     let plan = Plan {
         address: &toy.address,
         login: None,
+        tls: None,
         connections: 2,
         pipeline: 1,
         pace: Pace::Closed,

@@ -1,0 +1,166 @@
+//! `cluster`: one node, and three that the keys are divided over.
+
+use super::experiment::{CLIENT_BUSY, Experiment, MEAN, OPS, P99, Plot, SERVER_CPU};
+use super::plain::{Stock, case, mix, protocol, speaks};
+use crate::generators::{Inserted, KeyChooser};
+use crate::load::Until;
+use crate::peers::{Family, Settings};
+use crate::results::Case;
+use crate::session::{Contender, Measured, Reading, Running, Session, Shape};
+use crate::target::{Protocol, Target};
+use crate::workloads::{Keys, Misses, Mix, Node, Spec};
+use anyhow::{Context, Result, anyhow, bail};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenon_client::{Address, Resp, Value};
+
+const NODES: &str = "nodes";
+
+/// One node and three.
+pub static CLUSTER: Experiment = Experiment {
+    name: "cluster",
+    title: "One node and three",
+    summary: "Fifty connections for each node get and set values of 32 bytes, on one server and on three. Redis's and \
+              Valkey's form a cluster; which node has a key, the client knows from its slot. Memcached's know nothing of each \
+              other: the client divides the keys over them in the same way. All nodes share \
+              this machine, so it is the cost of an operation that is to be compared.",
+    study: "Waterloo",
+    databases: false,
+    axes: &["protocol", "operation", NODES],
+    figures: &[OPS, MEAN, P99, SERVER_CPU, CLIENT_BUSY],
+    plots: &[Plot::Bars { title: "Throughput", each: Some("operation"), y: OPS }],
+    published: &[],
+    run,
+};
+
+fn run(session: &mut Session) -> Result<()> {
+    let mut cases: Vec<Case> = Vec::new();
+    for protocol in session.all_protocols() {
+        for verb in ["get", "set"] {
+            cases.extend([1.0, 3.0].map(|nodes| case(protocol, verb).number(NODES, nodes)));
+        }
+    }
+    let started: Vec<Contender> =
+        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    session.grid(&started, &cases, speaks, |session, contender, case, round| {
+        let Contender::Program(program) = contender else { bail!("only servers that the bench starts form a cluster") };
+        let nodes = case.quantity(NODES).unwrap_or(1.0) as usize;
+        if nodes > 1 && program.family == Family::Tenon {
+            return Ok(Reading::default().note("not there yet: Tenon has no cluster"));
+        }
+        let cluster = nodes > 1 && program.family == Family::Redis;
+        let settings = Settings { cluster, ..session.settings() };
+        let servers: Vec<Running> = (0..nodes).map(|_| session.start(contender, &settings)).collect::<Result<_>>()?;
+        let targets: Vec<Target> = servers
+            .iter()
+            .map(|server| server.target(protocol(case)?).context("the server speaks the case's language"))
+            .collect::<Result<_>>()?;
+        if cluster {
+            let buses: Vec<u16> = servers.iter().filter_map(Running::bus_port).collect();
+            form(session, &targets, &buses)?;
+        }
+        measured(session, &servers, case, round)
+    })
+}
+
+/// Gives each node its slots and makes them known to each other.
+fn form(session: &Session, targets: &[Target], buses: &[u16]) -> Result<()> {
+    let mut nodes: Vec<Resp> = targets
+        .iter()
+        .map(|target| Ok(Resp::over(target.connect(Some(Duration::from_secs(5)))?)))
+        .collect::<Result<_>>()?;
+    let count = nodes.len();
+    for (index, node) in nodes.iter_mut().enumerate() {
+        let slots = Node { index, count }.slots();
+        let (first, last) = (slots.start.to_string(), (slots.end - 1).to_string());
+        expect_ok(&node.call(&[b"CLUSTER", b"ADDSLOTSRANGE", first.as_bytes(), last.as_bytes()])?)?;
+        expect_ok(&node.call(&[b"CLUSTER", b"SET-CONFIG-EPOCH", (index + 1).to_string().as_bytes()])?)?;
+        let Address::Tcp { host, port } = &targets[0].address else { bail!("a cluster's nodes speak TCP") };
+        let (port, bus) = (port.to_string(), buses.first().context("a node has a port for the others")?.to_string());
+        if index > 0 {
+            expect_ok(&node.call(&[b"CLUSTER", b"MEET", host.as_bytes(), port.as_bytes(), bus.as_bytes()])?)?;
+        }
+    }
+    let begin = Instant::now();
+    while !nodes.iter_mut().map(|node| is_whole(node, count)).collect::<Result<Vec<_>>>()?.into_iter().all(|is| is) {
+        if begin.elapsed() > Duration::from_secs(30) {
+            bail!("the nodes did not form a cluster within 30 s");
+        }
+        session.interrupt.sleep(Duration::from_millis(50))?;
+    }
+    Ok(())
+}
+
+/// Whether a node knows all others and all slots.
+fn is_whole(node: &mut Resp, count: usize) -> Result<bool> {
+    let Value::Bulk(info) = node.call(&[b"CLUSTER", b"INFO"])? else { bail!("CLUSTER INFO was answered otherwise") };
+    let info = String::from_utf8_lossy(&info).into_owned();
+    let has = |line: &str| info.lines().any(|own| own.trim_end() == line);
+    Ok(has("cluster_state:ok") && has("cluster_slots_ok:16384") && has(&format!("cluster_known_nodes:{count}")))
+}
+
+fn expect_ok(reply: &Value) -> Result<()> {
+    match reply {
+        Value::Simple(ok) if ok == b"OK" => Ok(()),
+        other => bail!("the server answered {other:?}"),
+    }
+}
+
+/// Loads all nodes at once, each with the keys that are its own.
+fn measured(session: &Session, servers: &[Running], case: &Case, round: u64) -> Result<Reading> {
+    let stock = Stock::short(session.keys() / 10);
+    let threads = session.client_threads().div_ceil(servers.len());
+    let shape = Shape { threads, ..session.usual_shape(1) };
+    on_each(servers, |node, server| {
+        let keys = |thread| Keys::part(stock.keys, threads, thread);
+        let fill = Shape { until: Until::Exhausted, ..shape };
+        load(session, server, case, &stock, Mix::SET, &fill, |thread| (Keys::of(keys(thread), node), thread as u64))
+    })?;
+    let chosen = KeyChooser::new(stock.distribution, &Arc::new(Inserted::new(stock.keys)), 0);
+    let run = |until, seed: u64| {
+        let shape = Shape { until, ..shape };
+        on_each(servers, |node, server| {
+            let seed = (seed << 8 | node.index as u64) << 32;
+            let keys = |thread| (Keys::of(Keys::Chosen(chosen.clone()), node), seed | thread as u64);
+            load(session, server, case, &stock, mix(case), &shape, keys)
+        })
+    };
+    run(Until::Elapsed(session.warm_up()), 2 * round)?;
+    let mut all = run(Until::Elapsed(session.measured_for()), 2 * round + 1)?.into_iter();
+    let mut sum = all.next().context("there is a node")?;
+    all.for_each(|measured| sum.add(&measured));
+    Ok(sum.reading())
+}
+
+fn load(
+    session: &Session,
+    server: &Running,
+    case: &Case,
+    stock: &Stock,
+    mix: Mix,
+    shape: &Shape,
+    keys: impl Fn(usize) -> (Keys, u64),
+) -> Result<Measured> {
+    let protocol: Protocol = protocol(case)?;
+    let spec = |thread: usize| {
+        let (keys, seed) = keys(thread);
+        let (values, lengths) = (stock.values.clone(), stock.lengths);
+        Spec { mix, keys, first: 0, values, lengths, expire_s: 0, keys_a_get: 1, misses: Misses::Fail, seed }
+    };
+    Ok(session.key_value(server, protocol, shape, spec)?.0)
+}
+
+/// Does the same with all nodes at the same time.
+fn on_each(servers: &[Running], load: impl Fn(Node, &Running) -> Result<Measured> + Sync) -> Result<Vec<Measured>> {
+    let count = servers.len();
+    std::thread::scope(|scope| {
+        let load = &load;
+        let node = |(index, server)| scope.spawn(move || load(Node { index, count }, server));
+        let handles: Vec<_> = servers.iter().enumerate().map(node).collect();
+        let join = |handle: std::thread::ScopedJoinHandle<'_, Result<Measured>>| {
+            handle.join().unwrap_or_else(|_| Err(anyhow!("a client thread panicked")))
+        };
+        // All are waited for before any failure is told.
+        handles.into_iter().map(join).collect::<Vec<_>>().into_iter().collect()
+    })
+}
