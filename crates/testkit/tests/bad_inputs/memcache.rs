@@ -2,7 +2,7 @@
 
 use crate::support::Ends::{self, Closed, InStep};
 use crate::support::{MIB, assert_alive, connect, converse, data, read_until_closed, resp, send, tenon, within_memory};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tenon_testkit::oracle::oracle;
 use tenon_testkit::target::Dialect;
 
