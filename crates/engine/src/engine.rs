@@ -125,6 +125,8 @@ pub struct Engine {
     /// Bytes from which an element of a long list has a node of its own (DEBUG QUICKLIST-PACKED-THRESHOLD); 0 for those
     /// that are longer than a node may be.
     pub list_alone_from: AtomicUsize,
+    /// When certificates were read last, in seconds since the start.
+    pub certificates_read_s: AtomicU64,
     /// Memcached connections closed because they were silent for too long.
     pub idle_kicks: AtomicU64,
     /// Connections refused for `maxclients`.
@@ -218,6 +220,7 @@ impl Engine {
             housekeeping: AtomicBool::new(true),
             scripts_inspect: AtomicBool::new(false),
             list_alone_from: AtomicUsize::new(0),
+            certificates_read_s: AtomicU64::new(0),
             idle_kicks: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
@@ -414,6 +417,9 @@ impl Engine {
         for Changed { setting, .. } in &changed {
             match setting.id {
                 SettingId::requirepass => self.apply_requirepass(),
+                SettingId::tls_cert_file => {
+                    self.certificates_read_s.store(self.started.elapsed().as_secs(), Ordering::Relaxed);
+                }
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
                 SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
                 SettingId::appendfsync | SettingId::no_appendfsync_on_rewrite | SettingId::aof_timestamp_enabled => {

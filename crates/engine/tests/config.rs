@@ -237,13 +237,14 @@ fn flags() {
 #[test]
 fn flags_override_the_file_and_what_it_is_refused_for() {
     let scratch = Scratch::new();
-    let path = scratch.write("t.conf", "port 1\ndaemonize yes\nappendonly yes\ndir /nonexistent\nhz 5\nsave 1 1\n");
+    let path =
+        scratch.write("t.conf", "port 1\nsupervised systemd\nappendonly yes\ndir /nonexistent\nhz 5\nsave 1 1\n");
     let refused = run(&[&path]).unwrap_err();
-    assert!(refused.contains("t.conf:2: daemonize 'yes': not supported yet: "), "{refused}");
-    let overrides = ["--port", "2", "--daemonize", "no", "--appendonly", "no", "--dir", "/", "--save", ""];
+    assert!(refused.contains("t.conf:2: supervised 'systemd': not supported yet: "), "{refused}");
+    let overrides = ["--port", "2", "--supervised", "no", "--appendonly", "no", "--dir", "/", "--save", ""];
     let args: Vec<&str> = [path.as_str()].into_iter().chain(overrides).collect();
     let config = run(&args).unwrap();
-    assert_eq!((config.port(), config.hz(), config.daemonize(), &*config.dir()), (2, 5, false, "/"));
+    assert_eq!((config.port(), config.hz(), &*config.dir()), (2, 5, "/"));
     assert_eq!(config.save(), []);
 }
 
@@ -285,13 +286,10 @@ fn debians_redis_conf() {
         );
         return;
     }
-    let refused = run(&[path]).unwrap_err();
-    assert!(refused.contains("daemonize 'yes': not supported yet"), "{refused}");
-    let config = run(&[path, "--daemonize", "no", "--dir", "/"]).unwrap();
+    let config = run(&[path, "--dir", "/"]).unwrap();
+    assert!(config.daemonize());
     assert_eq!(config.bind(), ["127.0.0.1", "-::1"]);
-    let said = |name: &str| text.lines().any(|line| line.starts_with(name));
-    let warned: Vec<_> = config.warnings().iter().map(|warning| warning.name).collect();
-    assert_eq!(warned, if said("pidfile ") { vec!["pidfile"] } else { vec![] });
+    assert_eq!(config.warnings(), []);
 }
 
 #[test]
@@ -468,9 +466,9 @@ fn rewrite_overrides_included_files() {
 #[test]
 fn rewrite_drops_what_flags_had_to_override() {
     let scratch = Scratch::new();
-    let path = scratch.write("t.conf", "daemonize yes\nappendonly yes\nsave 900 1\nsave 60 5\n");
-    run(&[&path, "--daemonize", "no", "--appendonly", "no", "--save", ""]).unwrap().rewrite(&no_users).unwrap();
-    assert_eq!(scratch.read("t.conf"), "daemonize no\nappendonly no\nsave \"\"\n");
+    let path = scratch.write("t.conf", "supervised systemd\nappendonly yes\nsave 900 1\nsave 60 5\n");
+    run(&[&path, "--supervised", "no", "--appendonly", "no", "--save", ""]).unwrap().rewrite(&no_users).unwrap();
+    assert_eq!(scratch.read("t.conf"), "supervised no\nappendonly no\nsave \"\"\n");
 }
 
 #[test]

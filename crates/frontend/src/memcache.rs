@@ -153,7 +153,7 @@ impl MemcacheConnection {
         }
         if let Some((rope, missing)) = &mut self.filling {
             let (now, rest) = input.split_at(input.len().min(*missing));
-            rope.append(now);
+            rope.append_announced(now, *missing);
             *missing -= now.len();
             input = rest;
             if *missing > 0 {

@@ -5,6 +5,7 @@ use crate::check;
 use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net;
 use crate::open_files::{OpenFiles, raise_for};
+use crate::process::{self, PidFile};
 use crate::reconfigure::{Outside, level_of, listens};
 use crate::restore::Found;
 use crate::service::Tenon;
@@ -14,7 +15,7 @@ use crate::tls::Tls;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,10 +31,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     {
         return check::run(rest);
     }
+    let words = args.clone();
     match config::parse(args, Machine::detect(), &mut io::stdin()) {
         Ok(Invocation::Help(text)) => say(&text),
         Ok(Invocation::Version) => say(&format!("Tenon {}\n", env!("CARGO_PKG_VERSION"))),
-        Ok(Invocation::Run(config)) => match serve(*config) {
+        Ok(Invocation::Run(config)) => match start(*config, &words) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
             Err(error) => complain(&error),
@@ -53,15 +55,35 @@ fn complain(error: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Runs the server here, or has it run in the background; tells whether that went well.
+fn start(config: Config, words: &[OsString]) -> Result<bool, String> {
+    if config.daemonize() {
+        if words.iter().any(|word| word == "-") {
+            return Err(
+                "daemonize: what comes from the standard input cannot be read again in the background".to_owned()
+            );
+        }
+        if process::go_to_background(words)? {
+            return Ok(true);
+        }
+    }
+    serve(config)
+}
+
 /// Runs the server until it is told to end; tells whether it ended well.
 fn serve(config: Config) -> Result<bool, String> {
     std::env::set_current_dir(&*config.dir()).map_err(|e| format!("cannot work in dir '{}': {e}", config.dir()))?;
+    // What only root may do comes first, and what starts threads comes after.
+    let open_files = raise_for(config.maxclients() as usize);
+    if !config.run_as().is_empty() {
+        process::become_user(&config.run_as())?;
+    }
     let shutdown = Shutdown::new();
     let logging = start_logging(&config)?;
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
-    if let OpenFiles::Only { limit, max_clients } = raise_for(config.maxclients() as usize) {
+    if let OpenFiles::Only { limit, max_clients } = open_files {
         tracing::warn!("the system allows {limit} open files: only about {max_clients} clients can be connected");
     }
     let engine = Engine::new(config, tenon_commands::ALL, random_seed()).share();
@@ -105,6 +127,7 @@ fn serve(config: Config) -> Result<bool, String> {
     let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|e| e.to_string())?;
     outside.listens_through(running.listening().clone());
+    let _pid_file = write_pid_file(&engine.config.pidfile());
     let text = banner(&facts(&engine, running.bound()));
     if engine.config.logfile().is_empty() && engine.config.log_format() == LogFormat::Plain {
         say(&text);
@@ -139,6 +162,21 @@ fn serve(config: Config) -> Result<bool, String> {
     };
     tracing::info!("ended; {}", if well { "good bye" } else { "a thread had panicked" });
     Ok(well)
+}
+
+/// The file that tells the process's number, if there is to be one. As with Redis and memcached the server runs without it
+/// where it cannot be written.
+fn write_pid_file(path: &str) -> Option<PidFile> {
+    if path.is_empty() {
+        return None;
+    }
+    match PidFile::write(Path::new(path)) {
+        Ok(file) => Some(file),
+        Err(error) => {
+            tracing::warn!("the process's number cannot be written to '{path}': {error}");
+            None
+        }
+    }
 }
 
 /// Asks for the end, for a signal; after saving, where that is wanted and works.

@@ -7,6 +7,7 @@ mod check;
 pub mod logging;
 pub mod net;
 pub mod open_files;
+mod process;
 mod progress;
 mod reconfigure;
 mod restore;

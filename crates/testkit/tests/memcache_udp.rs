@@ -3,7 +3,7 @@
 
 use std::net::UdpSocket;
 use std::time::Duration;
-use tenon_client::Memcache;
+use tenon_client::{Address, Memcache};
 use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -107,4 +107,43 @@ fn an_answer_is_bounded_by_its_request() {
     // A request that is long enough is trusted with the answer.
     let request = format!("get k{}\r\n", " ".repeat(300));
     assert!(side.ask(request.as_bytes()).0.starts_with(b"VALUE k 0 2000\r\n"));
+}
+
+#[test]
+fn nobody_answers_unless_asked_to() {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let Address::Tcp { port, .. } = *server.address(Dialect::Memcache).expect("it speaks memcached") else {
+        panic!("it listens to TCP");
+    };
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket.connect(("127.0.0.1", port)).expect("connected");
+    socket.send(b"\x07\x09\0\0\0\x01\0\0version\r\n").expect("sent");
+    // The system says that nobody listens.
+    let error = socket.recv(&mut [0; 100]).expect_err("no answer");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn parts_and_pieces_are_no_requests() {
+    let port = free_port();
+    let settings = [("memcached-udp-port", &*port.to_string()), ("memcached-udp-amplification-max", "0")];
+    // memcached keeps half a request for the next client's datagram, and says nothing of parts.
+    let side = Side::new(Server::tenon(&settings).expect("tenon starts"), port);
+    let send = |bytes: &[u8]| side.socket.send_to(bytes, ("127.0.0.1", side.port)).expect("sent");
+    // Of none of these there is an answer: the next one is to the request behind them.
+    for len in 0..=8 {
+        send(&[7, 9, 0, 0, 0, 1, 0, 0][..len]);
+    }
+    send(b"\x07\x09\0\0\0\x01\0\0get k");
+    send(b"\x07\x09\0\0\0\x01\0\0set k 0 0 10\r\nabc");
+    assert_eq!(side.ask(b"get k\r\n").0, b"END\r\n");
+    // One of several, in order and out of it.
+    for part in [b"\0\0\0\x02", b"\0\x01\0\x02", b"\0\x02\0\x01", b"\xff\xff\0\x01"] {
+        send(&[&[7, 9], &part[..], b"\0\0get k\r\n"].concat());
+        let mut got = [0; 1400];
+        let len = side.socket.recv(&mut got).expect("an answer");
+        assert_eq!(&got[8..len], b"SERVER_ERROR multi-packet request not supported\r\n", "{part:?}");
+    }
+    assert_eq!(side.ask(b"get k\r\n").0, b"END\r\n");
 }

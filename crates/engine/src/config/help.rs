@@ -228,9 +228,8 @@ A setting that is unknown or has a wrong value stops the start with its file, it
 
 ## Coming from Redis
 
-A redis.conf loads as it is unless it asks for something that Tenon does not do. Of Debian's `/etc/redis/redis.conf`
-one line must go, or be overridden with `--daemonize no`: Tenon stays in the foreground. Its `logfile` and `dir` must
-be accessible, as for Redis. Settings of Redis that have no effect here load with a warning in the log; settings of
+A redis.conf loads as it is unless it asks for something that Tenon does not do; Debian's `/etc/redis/redis.conf` does
+not. Its `logfile` and `dir` must be accessible, as for Redis. Settings of Redis that have no effect here load with a warning in the log; settings of
 features that Tenon lacks load at their defaults alone, and stop the start otherwise.
 
 Two defaults differ from Redis: `bind` is `127.0.0.1` rather than all addresses, and `maxmemory` is 80% of the memory

@@ -77,8 +77,8 @@ impl UserLine {
 #[derive(Debug)]
 pub struct Loader {
     config: Config,
-    /// Values that cannot be honoured, unless a later directive gives the setting another one: `daemonize yes` in a
-    /// file does no harm when the command line says `--daemonize no`.
+    /// Values that cannot be honoured, unless a later directive gives the setting another one: `supervised systemd`
+    /// in a file does no harm when the command line says `--supervised no`.
     refused: Vec<(&'static str, LoadError)>,
     warnings: Vec<Warning>,
     /// Whether save points were given yet, and if so, whether on the command line: those of one source add up.

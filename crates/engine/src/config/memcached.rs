@@ -74,7 +74,7 @@ static OPTIONS: &[Flag] = &[
     with('l', "listen", Listen),
     alone('d', "daemon", Is("daemonize", "yes")),
     alone('r', "enable-coredumps", NoEffect("The limit for core files is the system's.")),
-    with('u', "user", NoEffect("Tenon stays the user that it was started as.")),
+    with('u', "user", Meaning::Setting("run-as")),
     with('m', "memory-limit", Megabytes("maxmemory")),
     alone('M', "disable-evictions", Is("maxmemory-policy", "noeviction")),
     with('c', "conn-limit", Meaning::Setting("maxclients")),
@@ -90,7 +90,7 @@ static OPTIONS: &[Flag] = &[
     with('D', "", Only(&[":"], "the delimiter of stats detail is ':'")),
     with('t', "threads", Meaning::Setting("workers")),
     with('R', "max-reqs-per-event", NoEffect("A client's turn ends with its input or with a megabyte of output.")),
-    alone('C', "disable-cas", NoEffect("An item has a CAS token from when it is asked for one.")),
+    alone('C', "disable-cas", Is("memcached-cas", "no")),
     with('b', "listen-backlog", Meaning::Setting("tcp-backlog")),
     with('B', "protocol", Protocol),
     with('I', "max-item-size", ItemSize("max-value-size")),
@@ -154,7 +154,20 @@ const PRESET: &[(&str, &[&str])] = &[
     ("maxclients", &["1024"]),
     ("tcp-backlog", &["1024"]),
     ("tls-auth-clients", &["no"]),
+    ("tls-session-caching", &["no"]),
 ];
+
+/// Where memcached's clients are served without TLS although it is asked for (`notls:`).
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Plain {
+    /// Nowhere.
+    #[default]
+    None,
+    /// Everywhere.
+    All,
+    /// On this port.
+    Port(String),
+}
 
 /// What memcached's command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -171,6 +184,8 @@ pub(super) struct Asked {
     auth_file: Option<String>,
     /// Whether the port speaks TLS.
     ssl: bool,
+    /// Where it does not, even so.
+    plain: Plain,
     /// Whether help is asked for, and nothing else.
     pub(super) help: bool,
     /// Whether the version is asked for, and nothing else.
@@ -306,11 +321,18 @@ impl Asked {
         if let Some(protocol) = self.protocol.take() {
             self.set("memcached-protocol", protocol);
         }
-        if self.ssl {
+        if !self.ssl && matches!(self.plain, Plain::Port(_)) {
+            return Err(problem("-l", "without -Z all addresses have the same port"));
+        }
+        if self.ssl && self.plain != Plain::All {
             let last = self.settings.iter().rposition(|(name, _)| *name == "memcached-port");
             let port = last.map_or_else(|| vec!["11211".to_owned()], |last| self.settings[last].1.clone());
             self.settings.push(("memcached-tls-port", port));
-            self.set("memcached-port", "0");
+            let plain = match &self.plain {
+                Plain::Port(port) => port.clone(),
+                _ => "0".to_owned(),
+            };
+            self.set("memcached-port", plain);
         }
         Ok(())
     }
@@ -365,12 +387,14 @@ impl Asked {
         Ok(())
     }
 
-    /// `address[:port],...`; an IPv6 address with a port stands in brackets.
+    /// `[notls:]address[:port],...`; an IPv6 address with a port stands in brackets.
     fn listen(&mut self, word: &str, value: &str) -> Result<(), LoadProblem> {
-        let mut addresses = Vec::new();
-        let mut ports = Vec::new();
+        let (mut usual, mut plain) = (Vec::new(), Vec::new());
         for part in value.split(',').filter(|part| !part.is_empty()) {
-            let part = part.strip_prefix("notls:").unwrap_or(part);
+            let (side, part) = match part.strip_prefix("notls:") {
+                Some(part) => (&mut plain, part),
+                None => (&mut usual, part),
+            };
             let (address, port) = match part.strip_prefix('[').and_then(|part| part.split_once(']')) {
                 Some((address, behind)) => (address, behind.strip_prefix(':')),
                 None if part.matches(':').count() == 1 => {
@@ -379,16 +403,34 @@ impl Asked {
                 }
                 None => (part, None),
             };
-            addresses.push(address.to_owned());
-            ports.extend(port.map(str::to_owned));
+            side.push((address, port));
         }
-        if let Some(port) = ports.first() {
-            if ports.iter().any(|other| other != port) || ports.len() < addresses.len() {
-                return Err(problem(word, "all addresses have the same port"));
+        let port_of = |side: &[(&str, Option<&str>)]| match side {
+            [(_, port), rest @ ..] if rest.iter().all(|(_, other)| other == port) => Ok(port.map(str::to_owned)),
+            [] => Ok(None),
+            _ => Err(problem(word, "all addresses have the same port")),
+        };
+        let (usual_port, plain_port) = (port_of(&usual)?, port_of(&plain)?);
+        let addresses = |side: &[(&str, Option<&str>)]| -> Vec<String> {
+            side.iter().map(|(address, _)| (*address).to_owned()).collect()
+        };
+        let (mut usual, mut plain) = (addresses(&usual), addresses(&plain));
+        self.plain = match (usual.is_empty(), plain.is_empty()) {
+            (_, true) => Plain::None,
+            (true, false) => Plain::All,
+            (false, false) => {
+                usual.sort();
+                plain.sort();
+                match plain_port.clone() {
+                    Some(port) if usual == plain => Plain::Port(port),
+                    _ => return Err(problem(word, "the same addresses, with a port of their own, listen without TLS")),
+                }
             }
-            self.set("memcached-port", port.clone());
+        };
+        if let Some(port) = if self.plain == Plain::All { plain_port } else { usual_port } {
+            self.set("memcached-port", port);
         }
-        self.settings.push(("bind", addresses));
+        self.settings.push(("bind", if usual.is_empty() { plain } else { usual }));
         Ok(())
     }
 }
@@ -419,7 +461,7 @@ recently used items go), and no RESP port. Options with a setting of Tenon:
             Protocol => "--memcached-protocol".to_owned(),
             Sasl => "--memcached-auth yes, with the binary protocol and MEMCACHED_SASL_PWDB's file".to_owned(),
             AuthFile => "--memcached-auth yes --memcached-auth-file, with the text protocol".to_owned(),
-            Ssl => "--memcached-tls-port in place of --memcached-port".to_owned(),
+            Ssl => "--memcached-tls-port in place of --memcached-port, but where -l says notls:".to_owned(),
             Help => "this text".to_owned(),
             Version => "the version".to_owned(),
             NoEffect(_) => "no effect".to_owned(),
@@ -476,6 +518,12 @@ mod tests {
             "memcached-auth yes, memcached-auth-file users, memcached-protocol ascii"
         );
         assert_eq!(settings("-B binary"), "memcached-protocol binary");
+        // What Debian's file says.
+        assert_eq!(
+            settings("-d -m 64 -p 11211 -u memcache -l 127.0.0.1 -P /var/run/memcached/memcached.pid"),
+            "daemonize yes, maxmemory 64mb, memcached-port 11211, run-as memcache, bind 127.0.0.1, \
+             pidfile /var/run/memcached/memcached.pid"
+        );
         assert_eq!(
             settings("-AFXW -U 11300 -o watcher_logbuf_size=8"),
             "memcached-shutdown yes, memcached-flush-all no, memcached-dump no, memcached-watch no, \
@@ -498,7 +546,19 @@ mod tests {
         assert_eq!(settings("-l 127.0.0.1:11300"), "memcached-port 11300, bind 127.0.0.1");
         assert_eq!(settings("-l [::1]:11300,127.0.0.1:11300"), "memcached-port 11300, bind ::1 127.0.0.1");
         assert_eq!(settings("-l ::1"), "bind ::1");
-        for line in ["-l 1.2.3.4:1,1.2.3.5:2", "-l 1.2.3.4:1,1.2.3.5"] {
+        assert_eq!(
+            settings("-Z -l notls:127.0.0.1:11300,127.0.0.1:11400"),
+            "memcached-port 11400, bind 127.0.0.1, memcached-tls-port 11400, memcached-port 11300"
+        );
+        assert_eq!(settings("-Z -l notls:127.0.0.1:11300"), "memcached-port 11300, bind 127.0.0.1");
+        assert_eq!(settings("-l notls:127.0.0.1"), "bind 127.0.0.1");
+        for line in [
+            "-l 1.2.3.4:1,1.2.3.5:2",
+            "-l 1.2.3.4:1,1.2.3.5",
+            "-l notls:1.2.3.4:1,1.2.3.4:2",
+            "-Z -l notls:1.2.3.4,1.2.3.4:2",
+            "-Z -l notls:1.2.3.4:1,1.2.3.5:2",
+        ] {
             assert!(read_line(line).is_err(), "{line}");
         }
     }
@@ -534,10 +594,7 @@ mod tests {
             assert!(read_line(line).is_err(), "{line}");
         }
         let asked = read_line("-u memcache -k -f 1.25").unwrap();
-        assert_eq!(
-            asked.idle.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-            ["user", "lock-memory", "slab-growth-factor"]
-        );
+        assert_eq!(asked.idle.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["lock-memory", "slab-growth-factor"]);
         assert!(read_line("-h").unwrap().help && read_line("-V").unwrap().version);
     }
 

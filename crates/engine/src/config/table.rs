@@ -52,7 +52,7 @@ const STRING_MAX: i64 = STRING_LEN_MAX as i64;
 /// What all of the lazyfree settings come to.
 const LAZYFREE: Support = Support::Moot("Big values are always freed off the hot path.");
 /// For processes that want a supervisor or a daemon.
-const FOREGROUND: &str = "Tenon stays in the foreground; let systemd (Type=simple), a container or nohup run it";
+const NO_WORD: &str = "systemd needs no word from Tenon with Type=simple";
 
 settings! {
     /// TCP port of the RESP front end; 0 switches it off.
@@ -197,13 +197,16 @@ settings! {
     }
     /// Whether to go to the background.
     daemonize: bool {
-        name: "daemonize", kind: Kind::Bool, initial: Is("no"), at: At::Start, group: Group::Server,
-        support: Support::Only { values: &["no"], reason: FOREGROUND }
+        name: "daemonize", kind: Kind::Bool, initial: Is("no"), at: At::Start, group: Group::Server
     }
+    /// User that the server becomes when root starts it, with that user's group and no other; empty to stay root.
+    run_as: Arc<str> { name: "run-as", at: At::Start, group: Group::Server }
+    /// File that the process's number stands in while it runs; empty for none.
+    pidfile: Arc<str> { name: "pidfile", at: At::Start, group: Group::Server }
     /// Which supervisor is told that the server is ready.
     supervised: Supervisor {
         name: "supervised", kind: Kind::Choice(Supervisor::NAMES), initial: Is("no"), at: At::Start,
-        group: Group::Server, support: Support::Only { values: &["no"], reason: FOREGROUND }
+        group: Group::Server, support: Support::Only { values: &["no"], reason: NO_WORD }
     }
 
     /// Password that clients must give with AUTH, the default user's; empty for none.
@@ -298,6 +301,10 @@ settings! {
     /// Whether stats sizes shows how many items have which size, for which it looks at them.
     memcached_track_sizes: bool {
         name: "memcached-track-sizes", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached
+    }
+    /// Whether memcached's items have CAS tokens; without, 0 is told for each, and cas finds every item changed.
+    memcached_cas: bool {
+        name: "memcached-cas", kind: Kind::Bool, initial: Is("yes"), at: At::Start, group: Group::Memcached
     }
     /// Whether memcached clients may watch what others do.
     memcached_watch: bool { name: "memcached-watch", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached }
@@ -541,11 +548,6 @@ settings! {
     io_threads_do_reads: bool {
         name: "io-threads-do-reads", kind: Kind::Bool, initial: Is("no"), at: At::Start, group: Group::Compatibility,
         support: Support::NoEffect("Every worker reads its own clients.")
-    }
-    /// File for the process id.
-    pidfile: Arc<str> {
-        name: "pidfile", at: At::Start, group: Group::Compatibility,
-        support: Support::NoEffect("Tenon stays in the foreground and writes no such file.")
     }
     /// Whether the start shows a logo even in a log file.
     always_show_logo: bool {

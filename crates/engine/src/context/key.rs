@@ -543,10 +543,13 @@ impl<'a> KeyCx<'a> {
         true
     }
 
-    /// memcached's CAS token of the item in a slot, given out now if it has none.
+    /// memcached's CAS token of the item in a slot, given out now if it has none; 0 where no item has one.
     pub fn cas_token(&mut self, slot: Slot) -> u64 {
         if let Some(token) = self.entry(slot).cas() {
             return token;
+        }
+        if !self.engine.config.memcached_cas() {
+            return 0;
         }
         let token = self.engine.next_cas();
         self.set_cas(slot, token);

@@ -45,20 +45,29 @@ impl Rope {
     }
 
     /// Adds bytes at the end.
-    pub fn append(&mut self, mut bytes: &[u8]) {
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.append_announced(bytes, bytes.len());
+    }
+
+    /// Adds bytes at the end, the first of `announced` that are to come. Once as much as a chunk has come, that is
+    /// believed: a chunk that grows step by step is copied almost once more.
+    pub fn append_announced(&mut self, mut bytes: &[u8], mut announced: usize) {
         while !bytes.is_empty() {
             let (now, rest) = bytes.split_at(bytes.len().min(CHUNK_LEN - self.last.len()));
-            self.reserve_last(now.len());
+            let announced_now = if self.full.is_empty() { 0 } else { announced };
+            self.reserve_last(now.len(), announced_now);
             self.last.extend_from_slice(now);
             self.seal_last();
+            announced = announced.saturating_sub(now.len());
             bytes = rest;
         }
     }
 
-    fn reserve_last(&mut self, more: usize) {
-        if self.last.capacity() - self.last.len() < more {
+    fn reserve_last(&mut self, more: usize, announced: usize) {
+        let len = self.last.len();
+        if self.last.capacity() - len < more {
             // Doubling up to the chunk keeps short tails small, and never allocates more than a chunk.
-            let wanted = (self.last.len() + more).max(self.last.len() * 2).min(CHUNK_LEN);
+            let wanted = (len + more).max(len * 2).max(len + announced).min(CHUNK_LEN);
             // `BytesMut::reserve` may double past the chunk.
             let mut grown = BytesMut::with_capacity(wanted);
             grown.extend_from_slice(&self.last);
@@ -267,6 +276,24 @@ mod tests {
         }
         assert_eq!(rope.to_vec(), model);
         assert_eq!(rope.slices().collect::<Vec<_>>().concat(), model);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a million steps of safe code")]
+    fn what_is_announced_is_made_room_for_once() {
+        let bytes: Vec<u8> = (0..3 * CHUNK_LEN + 10).map(|n| (n / 3) as u8).collect();
+        let mut rope = Rope::new();
+        let mut places = Vec::new();
+        for piece in bytes.chunks(CHUNK_LEN / 4 - 3) {
+            rope.append_announced(piece, bytes.len() - rope.len());
+            if rope.len() > CHUNK_LEN && !rope.last.is_empty() {
+                places.push((rope.full.len(), rope.last.as_ptr()));
+            }
+        }
+        assert_eq!(rope.to_vec(), bytes);
+        places.dedup();
+        assert_eq!(places.len(), 3, "no chunk behind the first has moved as it grew");
+        assert_eq!(rope.last.capacity(), 10);
     }
 
     #[test]

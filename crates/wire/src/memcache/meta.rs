@@ -139,7 +139,10 @@ impl MetaFlags {
                 b'E' => put(&mut flags.cas, parse_u64(argument), RequestError::BadFlagArgument),
                 b'D' => put(&mut flags.delta, parse_u64(argument), RequestError::InvalidMetaDelta),
                 b'J' => parse_u64(argument).map(|it| flags.initial = it).ok_or(RequestError::InvalidInitial),
-                b'F' => parse_u32(argument).map(|it| flags.client_flags = it).ok_or(RequestError::BadFormat),
+                // What was wrong before stays what is told, unlike with other flags; as in memcached.
+                b'F' => parse_u32(argument)
+                    .map(|it| flags.client_flags = it)
+                    .ok_or(error.unwrap_or(RequestError::BadFormat)),
                 b'M' => match argument {
                     &[mode] => put(&mut flags.mode, Some(mode), RequestError::BadModeLength),
                     _ => Err(RequestError::BadModeLength),
@@ -245,6 +248,9 @@ mod tests {
             "key F4294967295 C18446744073709551615",
             Ok(MetaFlags { client_flags: u32::MAX, compare: Some(u64::MAX), ..none }),
         );
+        check(MetaVerb::Set, "key Cx F", Err(RequestError::BadFlagArgument));
+        check(MetaVerb::Set, "key Fx C", Err(RequestError::BadFlagArgument));
+        check(MetaVerb::Set, "key Fx", Err(RequestError::BadFormat));
         check(
             MetaVerb::Arithmetic,
             "key D2 J3 MD",

@@ -69,6 +69,10 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     if config.timeout() > 0 {
         lines.stat("idle_kicks", engine.idle_kicks.load(Ordering::Relaxed));
     }
+    if config.memcached_tls_port() != 0 {
+        let age = engine.started.elapsed().as_secs() - engine.certificates_read_s.load(Ordering::Relaxed);
+        lines.stat("time_since_server_cert_refresh", age);
+    }
     lines.stat("bytes_read", sum(|all| &all.input_bytes));
     lines.stat("bytes_written", sum(|all| &all.output_bytes));
     lines.stat("limit_maxbytes", config.maxmemory());

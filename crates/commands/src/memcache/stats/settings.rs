@@ -1,10 +1,11 @@
 //! stats settings, stats conns: what the server is told to do, and who is connected. Changes nothing.
 
 use super::lines::Lines;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
 use tenon_engine::clients::{Client, Dialect};
-use tenon_engine::config::{LogLevel, MemcachedProtocol, Policy};
+use tenon_engine::config::{LogLevel, MemcachedProtocol, Policy, TlsAuthClients};
 use tenon_engine::prefixes::DELIMITER;
 use tenon_engine::worker::Worker;
 
@@ -33,7 +34,7 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("num_threads", engine.workers());
     lines.stat("stat_key_prefix", char::from(DELIMITER));
     lines.stat("detail_enabled", yes_no(engine.prefixes.is_on()));
-    lines.stat("cas_enabled", yes_no(true));
+    lines.stat("cas_enabled", yes_no(config.memcached_cas()));
     lines.stat("tcp_backlog", config.tcp_backlog());
     lines.stat(
         "binding_protocol",
@@ -65,7 +66,36 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("hash_algorithm", "rapidhash");
     lines.stat("idle_timeout", config.timeout());
     lines.stat("track_sizes", yes_no(config.memcached_track_sizes()));
-    lines.stat("ssl_enabled", yes_no(config.memcached_tls_port() != 0));
+    let has_tls = config.memcached_tls_port() != 0;
+    lines.stat("ssl_enabled", yes_no(has_tls));
+    if has_tls {
+        tls(engine, lines);
+    }
+}
+
+/// How TLS is spoken, in memcached's words.
+fn tls(engine: &Engine, lines: &mut Lines<'_>) {
+    let config = &engine.config;
+    let or_null = |file: Arc<str>| if file.is_empty() { "NULL".into() } else { file };
+    lines.stat("ssl_chain_cert", config.tls_cert_file());
+    lines.stat("ssl_key", config.tls_key_file());
+    lines.stat(
+        "ssl_verify_mode",
+        match config.tls_auth_clients() {
+            TlsAuthClients::No => 0,
+            TlsAuthClients::Optional => 1,
+            TlsAuthClients::Yes => 2,
+        },
+    );
+    // Certificates and keys are PEM, and a record of TLS is at most so long.
+    lines.stat("ssl_keyformat", 1);
+    lines.stat("ssl_ciphers", or_null(config.tls_ciphers()));
+    lines.stat("ssl_ca_cert", or_null(config.tls_ca_cert_file()));
+    lines.stat("ssl_wbuf_size", 16_384);
+    lines.stat("ssl_session_cache", if config.tls_session_caching() { "yes" } else { "no" });
+    lines.stat("ssl_kernel_tls", "no");
+    let is_newest = !config.tls_protocols().is_empty() && !config.tls_protocols().contains("TLSv1.2");
+    lines.stat("ssl_min_version", if is_newest { "tlsv1.3" } else { "tlsv1.2" });
 }
 
 /// The connections of memcached's clients, by the numbers of their sockets.

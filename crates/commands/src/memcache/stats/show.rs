@@ -30,6 +30,9 @@ pub fn stats(engine: &Engine, worker: &mut Worker, client: &Client, words: &[&[u
             engine.reset_stats();
             Answer::Reset.write(out);
         }
+        // These are answered without an end, as in memcached.
+        [b"sizes_enable", ..] => track_sizes(engine, "yes", "enabled", &mut Lines::new(out, None)),
+        [b"sizes_disable", ..] => track_sizes(engine, "no", "disabled", &mut Lines::new(out, None)),
         [b"detail", behind @ ..] => detail(engine, behind.first().copied(), out),
         [b"cachedump", behind @ ..] => cachedump(engine, worker, behind, out),
         _ => {

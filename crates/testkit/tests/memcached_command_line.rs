@@ -1,0 +1,95 @@
+//! `tenon memcached` as an init script starts it: in the background, as another user, with its number in a file.
+#![allow(missing_docs)]
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use tenon_client::{Address, Memcache};
+use tenon_testkit::server::tenon_binary;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn tenon(words: &[&str]) -> Output {
+    Command::new(tenon_binary().expect("it is built")).arg("memcached").args(words).output().expect("it runs")
+}
+
+fn wait_until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A server in the background, ended with this.
+struct Background {
+    pid: String,
+    file: PathBuf,
+}
+
+impl Background {
+    fn start(name: &str, port: u16, more: &[&str]) -> Background {
+        let folder = std::env::temp_dir().join(format!("tenon-background-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        // Whoever the server becomes writes into it.
+        let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(&folder, everyone).expect("a folder for everyone");
+        let file = folder.join("pid");
+        let (port, path) = (port.to_string(), file.display().to_string());
+        let words = [&["-d", "-P", &path, "-l", "127.0.0.1", "-p", &port, "-t", "1"][..], more].concat();
+        let output = tenon(&words);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let pid = wait_until("the file", || fs::read_to_string(&file).ok().filter(|text| text.ends_with('\n')));
+        Background { pid: pid.trim().to_owned(), file }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(&self.pid).status();
+        wait_until("the end", || (!self.file.exists()).then_some(()));
+        let _ = fs::remove_dir_all(self.file.parent().expect("a folder"));
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The user that a process is.
+fn user_of(pid: &str) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process is there");
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).expect("Linux tells the user");
+    line.split_whitespace().nth(1).and_then(|uid| uid.parse().ok()).expect("a number")
+}
+
+#[test]
+fn in_the_background_with_its_number_in_a_file() {
+    let port = free_port();
+    let server = Background::start("d", port, &["-u", "root"]);
+    let mut client = Memcache::connect_to(&Address::loopback(port), Some(PATIENCE)).expect("it listens");
+    let stats = client.stats(None).expect("an answer");
+    let told = stats.iter().find(|(name, _)| name == "pid").map(|(_, pid)| pid.clone());
+    assert_eq!(told.as_ref(), Some(&server.pid));
+    assert_eq!(user_of(&server.pid), user_of("self"));
+}
+
+#[test]
+fn as_another_user() {
+    if user_of("self") != 0 {
+        // Only root becomes another; others stay who they are, as with memcached.
+        let server = Background::start("u", free_port(), &["-u", "nobody"]);
+        assert_eq!(user_of(&server.pid), user_of("self"));
+        return;
+    }
+    let server = Background::start("u", free_port(), &["-u", "nobody"]);
+    assert!(user_of(&server.pid) != 0, "it is still root");
+    let output = tenon(&["-u", "no-such-user", "-p", "0", "-s", "/nowhere/socket"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("can't find the user no-such-user to switch to"), "{said}");
+}
