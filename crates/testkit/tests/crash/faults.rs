@@ -63,7 +63,7 @@ fn a_full_disk_refuses_writes_until_it_has_room_again() {
         let server = start_to_fail(&data, policy);
         let mut resp = connect(&server);
         assert_eq!(call(&mut resp, &["SET", "before", "1"]), Value::Simple(b"OK".to_vec()));
-        // With `everysec` it is confirmed before it is written, and is not to be the one that fails.
+        // Or with `everysec` it would be this one that meets the full disk.
         eventually("it to be written", || field(&mut resp, "aof_buffer_length") == "0");
         assert_eq!(call(&mut resp, &["DEBUG", "FAULTS", "write:enospc"]), Value::Simple(b"OK".to_vec()));
         // The write that meets the full disk is done, and with `always` not confirmed before it is on disk.
