@@ -10,7 +10,7 @@ use crate::reconfigure::{Outside, level_of, listens};
 use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
-use crate::signals;
+use crate::signals::{self, Signal};
 use crate::tls::Tls;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tenon_engine::Engine;
-use tenon_engine::config::{self, Config, Invocation, LogFormat, Machine};
+use tenon_engine::config::{self, Config, EndWords, Invocation, LogFormat, Machine};
 use tenon_engine::saving::{Ending, OnFailure};
 
 /// Does what the command line says; the exit code is 0 when that was done and 1 when the server could not start.
@@ -105,7 +105,7 @@ fn serve(config: Config) -> Result<bool, String> {
     let is_ending = Arc::clone(&engine);
     signals::listen(
         shutdown.clone(),
-        move || end_after_saving(&of_engine, &ends),
+        move |signal| end_after_saving(&of_engine, &ends, signal),
         move || is_ending.is_ending(),
         move || match of_logging.reopen() {
             Ok(()) => tracing::info!("SIGHUP: the log file was opened anew"),
@@ -180,10 +180,20 @@ fn write_pid_file(path: &str) -> Option<PidFile> {
 }
 
 /// Asks for the end, for a signal; after saving, where that is wanted and works.
-fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown) {
+fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown, signal: Signal) {
     let (engine, ends) = (Arc::clone(engine), shutdown.clone());
+    let words = match signal {
+        Signal::Interrupt => engine.config.shutdown_on_sigint(),
+        Signal::Terminate => engine.config.shutdown_on_sigterm(),
+    };
+    let ending = match words {
+        EndWords { save: true, .. } => Ending::Save,
+        EndWords { nosave: true, .. } => Ending::NoSave,
+        _ => Ending::AsConfigured,
+    };
+    let on_failure = if words.force { OnFailure::EndAnyway } else { OnFailure::GoOn };
     let end = move || {
-        if !engine.saves_at_end(Ending::AsConfigured) || engine.save_at_end(OnFailure::GoOn).is_ok() {
+        if !engine.saves_at_end(ending) || engine.save_at_end(on_failure).is_ok() {
             ends.request(grace(&engine.config));
         }
     };

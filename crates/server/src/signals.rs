@@ -9,11 +9,20 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::thread;
 
+/// A signal that ends the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
 /// Starts the thread that hears signals. `on_end` is called for those that end the process, and asks for the shutdown
 /// when all is ready for it; `is_ending` tells whether it is about to.
 pub fn listen(
     shutdown: Shutdown,
-    on_end: impl Fn() + Send + 'static,
+    on_end: impl Fn(Signal) + Send + 'static,
     is_ending: impl Fn() -> bool + Send + 'static,
     mut on_hangup: impl FnMut() + Send + 'static,
 ) -> std::io::Result<()> {
@@ -31,11 +40,11 @@ pub fn listen(
                 }
                 SIGINT => {
                     tracing::warn!("Received SIGINT scheduling shutdown...");
-                    on_end();
+                    on_end(Signal::Interrupt);
                 }
                 _ => {
                     tracing::warn!("Received SIGTERM scheduling shutdown...");
-                    on_end();
+                    on_end(Signal::Terminate);
                 }
             }
         }

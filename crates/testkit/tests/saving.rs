@@ -188,7 +188,13 @@ fn the_end_saves_where_that_is_wanted() {
         let pid = server.pid().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
     };
+    let sigint: End = |server, _| {
+        let pid = server.pid().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
+    };
     let points: &[(&str, &str)] = &[("save", "3600 1")];
+    let term_saves: &[(&str, &str)] = &[("shutdown-on-sigterm", "save now")];
+    let int_saves_not: &[(&str, &str)] = &[("save", "3600 1"), ("shutdown-on-sigint", "nosave")];
     let on_exit: &[(&str, &str)] = &[("save-on-exit", "yes")];
     for (settings, end, is_saved) in [
         (&[][..], shutdown, false),
@@ -199,6 +205,10 @@ fn the_end_saves_where_that_is_wanted() {
         (points, sigterm, true),
         (on_exit, shutdown, true),
         (on_exit, sigterm, true),
+        (term_saves, sigterm, true),
+        (term_saves, sigint, false),
+        (int_saves_not, sigint, false),
+        (int_saves_not, sigterm, true),
     ] {
         let mut server = Server::tenon(settings).expect("tenon starts");
         let mut client = client(&server);
@@ -208,6 +218,25 @@ fn the_end_saves_where_that_is_wanted() {
         assert!(status.success(), "{}", server.log());
         assert_eq!(server.folder().join("dump.rdb").is_file(), is_saved, "{settings:?}: {}", server.log());
     }
+}
+
+#[test]
+fn a_signal_that_is_to_ends_the_process_although_nothing_can_be_saved() {
+    let settings = [("save", "3600 1"), ("enable-debug-command", "local"), ("shutdown-on-sigterm", "force")];
+    let mut server = Server::tenon(&settings).expect("tenon starts");
+    let mut client = client(&server);
+    ok(&mut client, "SET key value");
+    ok(&mut client, "DEBUG FAULTS write:enospc");
+    let kill = |signal: &str| {
+        let pid = server.pid().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill runs").success());
+    };
+    kill("-INT");
+    wait_until("the failure", || server.log().contains("the data could not be saved"));
+    ok(&mut client, "SET key other");
+    kill("-TERM");
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+    assert!(!server.folder().join("dump.rdb").exists());
 }
 
 #[test]
@@ -257,4 +286,48 @@ fn a_log_that_nobody_writes_is_loaded_once_more() {
     assert_eq!(text(call(&mut client, "GET k")), "before");
     assert!(matches!(call(&mut client, "TTL k"), Value::Int(900..=1_000)));
     assert_eq!(call(&mut client, "DBSIZE"), Value::Int(1));
+}
+
+#[test]
+fn a_disk_that_fails_leaves_the_old_file_and_refuses_writes_until_a_save_goes_well() {
+    let settings = [("save", "3600 1"), ("enable-debug-command", "local")];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let mut client = client(&server);
+    let file = server.folder().join("dump.rdb");
+    ok(&mut client, "SET key old");
+    ok(&mut client, "SAVE");
+    let old = fs::read(&file).expect("it was saved");
+    fill(&mut client);
+    for fault in ["open:erofs", "write:enospc", "write:enospc@2-", "write:torn", "sync:eio", "rename:eio"] {
+        ok(&mut client, &format!("DEBUG FAULTS {fault}"));
+        assert_eq!(call(&mut client, "SAVE"), Value::Error(b"ERR".to_vec()), "{fault}");
+        // As in Redis, whom a client's own save fails is told so, and nobody else.
+        ok(&mut client, "SET key value");
+        assert_eq!(text(call(&mut client, "BGSAVE")), "Background saving started", "{fault}");
+        wait_until("the failure", || info(&mut client, "rdb_last_bgsave_status") == "err");
+        let refused = text(call(&mut client, "SET key other"));
+        assert!(refused.starts_with("MISCONF Redis is configured to save RDB snapshots, but"), "{fault}: {refused}");
+        assert_eq!(text(call(&mut client, "GET key")), "value", "{fault}");
+        assert_eq!(fs::read(&file).expect("the old one stays"), old, "{fault}");
+        assert_eq!(temporary_files(server.folder()), 0, "{fault}");
+        ok(&mut client, "DEBUG FAULTS");
+        assert!(text(call(&mut client, "SET key other")).starts_with("MISCONF "), "{fault}: it has not been saved yet");
+        let saves = info(&mut client, "rdb_saves");
+        assert_eq!(text(call(&mut client, "BGSAVE")), "Background saving started", "{fault}");
+        wait_until("a save that goes well", || info(&mut client, "rdb_last_bgsave_status") == "ok");
+        assert_ne!(info(&mut client, "rdb_saves"), saves);
+        ok(&mut client, "SET key other");
+        assert_ne!(fs::read(&file).expect("a new one"), old, "{fault}");
+        fs::write(&file, &old).expect("put back for the next fault");
+    }
+    // A write that takes only half of the bytes is gone on with.
+    ok(&mut client, "DEBUG FAULTS write:short");
+    ok(&mut client, "SAVE");
+    let keys = call(&mut client, "DBSIZE");
+    let folder = server.folder().to_str().expect("it is text").to_owned();
+    let again = Server::tenon(&[("dir", &folder)]).expect("tenon starts");
+    let mut resp =
+        Resp::connect_to(again.address(Dialect::Redis).expect("a RESP port"), Some(PATIENCE)).expect("connected");
+    wait_until("the end of loading", || call(&mut resp, "DBSIZE") == keys);
+    assert_eq!(text(call(&mut resp, "GET key")), "other");
 }

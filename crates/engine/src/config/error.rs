@@ -58,6 +58,8 @@ pub enum ValueError {
     PercentileOutOfRange,
     /// A letter that stands for no class of keyspace events.
     InvalidEventClass,
+    /// An end of the process that is to save, and not to.
+    SaveAndNoSave,
     /// An append-only file that cannot begin.
     CannotLog,
     /// A port that cannot be listened on.
@@ -117,6 +119,7 @@ impl Display for ValueError {
                 f.write_str("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]")
             }
             Self::InvalidEventClass => f.write_str("Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
+            Self::SaveAndNoSave => f.write_str("shutdown options SAVE and NOSAVE can't be used simultaneously"),
             Self::TooManyAddresses => f.write_str("Too many bind addresses specified."),
             Self::NotAFileName(name) => write!(f, "{name} can't be a path, just a filename"),
             Self::NotAPlainName { setting, what } => write!(f, "{setting} can't be a path, just a {what}"),

@@ -136,6 +136,7 @@ fn placeholder(kind: &Kind) -> String {
         Kind::OutputBufferLimits => "[CLASS HARD SOFT SECONDS]...".into(),
         Kind::NotifyFlags => "LETTERS".into(),
         Kind::Percentiles => "NUMBER...".into(),
+        Kind::EndWords => "WORD...".into(),
     }
 }
 

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use tenon_ds::glob::{Case, glob};
 
 use super::choices::{Access, Choice};
+use super::end_words::EndWords;
 use super::error::{SetError, ValueError};
 use super::loader::{UserLine, Warning};
 use super::machine::Machine;
@@ -317,7 +318,8 @@ fn slot_of(kind: &Kind) -> Slot {
         | Kind::Directory
         | Kind::Words { .. }
         | Kind::SavePoints
-        | Kind::Percentiles => Slot::Text,
+        | Kind::Percentiles
+        | Kind::EndWords => Slot::Text,
         Kind::OutputBufferLimits => Slot::Limits,
     }
 }
@@ -421,6 +423,16 @@ impl Read for Vec<f64> {
 
     fn fits(kind: &Kind) -> bool {
         *kind == Kind::Percentiles
+    }
+}
+
+impl Read for EndWords {
+    fn read(config: &Config, id: SettingId) -> Self {
+        EndWords::of(&config.text(id))
+    }
+
+    fn fits(kind: &Kind) -> bool {
+        *kind == Kind::EndWords
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod args;
 mod choices;
 mod cli;
+mod end_words;
 mod error;
 mod file;
 mod help;
@@ -22,6 +23,7 @@ pub use choices::{
     Access, ChannelDefault, Choice, Fsync, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
 };
 pub use cli::{Invocation, parse};
+pub use end_words::EndWords;
 pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};
 pub use live::{Caller, Changed, Config};

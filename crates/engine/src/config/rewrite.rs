@@ -156,7 +156,7 @@ fn lines(setting: &Setting, value: &Value) -> Vec<String> {
             let line = |point: SavePoint| format!("{name} {} {}", point.seconds, point.changes);
             SavePoint::list(text).into_iter().map(line).collect()
         }
-        (Value::Text(text), Kind::Words { .. } | Kind::Percentiles) if !text.is_empty() => {
+        (Value::Text(text), Kind::Words { .. } | Kind::Percentiles | Kind::EndWords) if !text.is_empty() => {
             let words: Vec<_> = text.split(' ').map(quote).collect();
             vec![format!("{name} {}", words.join(" "))]
         }

@@ -118,6 +118,8 @@ pub enum Kind {
     NotifyFlags,
     /// Numbers from 0 to 100.
     Percentiles,
+    /// How a signal ends the process: words of SHUTDOWN, or `default`.
+    EndWords,
 }
 
 /// Where a default comes from.

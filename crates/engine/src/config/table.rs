@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::choices::{
     Access, ChannelDefault, Choice, Fsync, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
 };
+use super::end_words::EndWords;
 use super::live::{Config, Read};
 use super::setting::{
     At, Group, Guard,
@@ -177,6 +178,14 @@ settings! {
     }
     /// Times a second that housekeeping runs, from 1 to 500.
     hz: u32 { name: "hz", kind: Kind::Clamped { min: 1, max: 500 }, initial: Is("10"), group: Group::Server }
+    /// How SIGINT ends the server: with the options of SHUTDOWN.
+    shutdown_on_sigint: EndWords {
+        name: "shutdown-on-sigint", kind: Kind::EndWords, initial: Is("default"), group: Group::Server
+    }
+    /// How SIGTERM ends the server: with the options of SHUTDOWN.
+    shutdown_on_sigterm: EndWords {
+        name: "shutdown-on-sigterm", kind: Kind::EndWords, initial: Is("default"), group: Group::Server
+    }
     /// Seconds a shutdown waits at most.
     shutdown_timeout: u32 {
         name: "shutdown-timeout", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("10"), group: Group::Server

@@ -52,7 +52,6 @@ const SYSLOG: &str = "Tenon logs to its standard output or a file";
 const DEFRAG: &str = "Tenon has no active defragmentation";
 const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
 const OOM: &str = "Tenon leaves the OOM killer's scores alone";
-const SIGNALS: &str = "SIGTERM and SIGINT shut Tenon down gracefully, and nothing else";
 
 /// The settings of Redis 7 that Tenon accepts at this value only. Names and defaults are those of redis-server 7.0
 /// (`CONFIG GET *`).
@@ -129,8 +128,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("oom-score-adj-values", "0 200 800", OOM),
     fixed("bind-source-addr", "", "the connections that MIGRATE opens come from the address that the system chooses"),
     fixed("socket-mark-id", "0", "Tenon does not mark its sockets"),
-    fixed("shutdown-on-sigint", "default", SIGNALS),
-    fixed("shutdown-on-sigterm", "default", SIGNALS),
 ];
 
 /// Directives of Redis that are no settings, with the reason why they stop the start.

@@ -4,6 +4,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
+use super::end_words::EndWords;
 use super::error::ValueError;
 use super::machine::Machine;
 use super::setting::Kind;
@@ -99,6 +100,7 @@ pub(super) fn parse(kind: &Kind, words: &[String], scene: &Scene<'_>) -> Result<
             Ok(Value::Number(i64::from(flags.0)))
         }
         Kind::Percentiles => parse_percentiles(words).map(|text| Value::Text(text.into())),
+        Kind::EndWords => EndWords::parse(words).map(|text| Value::Text(text.into())),
     }
 }
 
@@ -110,7 +112,7 @@ fn one(words: &[String]) -> Result<&str, ValueError> {
 }
 
 /// The words, and those within quoted ones: `save "1 2"` is `save 1 2`.
-fn inner_words(words: &[String]) -> impl Iterator<Item = &str> {
+pub(super) fn inner_words(words: &[String]) -> impl Iterator<Item = &str> {
     words.iter().flat_map(|word| word.split(' ')).filter(|word| !word.is_empty())
 }
 
@@ -493,6 +495,19 @@ mod tests {
              nKEmg => gnKEm
              KEg$lshzxetd => AKE
              q => ! Invalid event class character. Use 'Ag$lshzxeKEtmdn'.",
+        );
+    }
+
+    #[test]
+    fn end_words() {
+        check(
+            Kind::EndWords,
+            "default => default
+             NOW nosave default => nosave now
+             force save => save force
+             save nosave => ! shutdown options SAVE and NOSAVE can't be used simultaneously
+             `` => ! argument(s) must be one of the following: default, save, nosave, now, force
+             x => ! argument(s) must be one of the following: default, save, nosave, now, force",
         );
     }
 

@@ -2,34 +2,40 @@
 //! what is in it.
 
 use super::synced::{Synced, Syncing};
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tenon_journal::files::{File, Files};
 
 /// A file under a name of its own.
 pub(super) struct Temporary {
-    out: Synced<File>,
+    files: Arc<dyn Files>,
+    out: Synced<dyn File>,
     path: PathBuf,
     is_published: bool,
 }
 
 impl Temporary {
     /// Makes the file `name` in a directory, in place of what has this name.
-    pub(super) fn create(directory: &Path, name: &str, syncing: Syncing) -> io::Result<Temporary> {
+    pub(super) fn create(
+        files: Arc<dyn Files>,
+        directory: &Path,
+        name: &str,
+        syncing: Syncing,
+    ) -> io::Result<Temporary> {
         let path = directory.join(name);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        Ok(Temporary { out: Synced::new(Arc::new(file), syncing), path, is_published: false })
+        let out = Synced::new(files.create(&path)?, syncing);
+        Ok(Temporary { files, out, path, is_published: false })
     }
 
     /// Brings it to the disk and puts it in the place of the file `name` of its directory: a crash at any moment leaves the
     /// old one or the new one.
     pub(super) fn publish(mut self, name: &str) -> io::Result<()> {
-        self.out.file().sync_all()?;
+        self.out.file().sync()?;
         let directory = self.path.parent().expect("it lies in a directory").to_owned();
-        fs::rename(&self.path, directory.join(name))?;
+        self.files.rename(&self.path, &directory.join(name))?;
         self.is_published = true;
-        File::open(directory)?.sync_all()
+        self.files.sync_directory(&directory)
     }
 }
 
@@ -47,7 +53,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.is_published {
             // Nobody is left to tell when this fails, and the next one takes its place.
-            let _ = fs::remove_file(&self.path);
+            let _ = self.files.remove(&self.path);
         }
     }
 }
@@ -55,28 +61,40 @@ impl Drop for Temporary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tenon_journal::files::{Faulty, Memory};
 
     #[test]
     fn takes_the_place_of_the_old_one_or_leaves_nothing() {
-        let directory = std::env::temp_dir().join(format!("tenon-saving-{}", std::process::id()));
-        fs::create_dir_all(&directory).expect("a directory for the test");
-        fs::write(directory.join("data"), b"old").expect("a file for the test");
-        let names = || {
-            let mut names: Vec<_> = fs::read_dir(&directory).unwrap().map(|one| one.unwrap().file_name()).collect();
-            names.sort();
-            names
+        let directory = Path::new("d");
+        let memory = Memory::new();
+        memory.create_directory(directory).unwrap();
+        let old = memory.create(&directory.join("data")).unwrap();
+        old.write_all(b"old").unwrap();
+        let names = || memory.list(directory).unwrap().unwrap();
+        let content = || memory.content(&directory.join("data")).unwrap();
+        let create = |files: &Faulty<Memory>, syncing| {
+            Temporary::create(Arc::new(files.clone()), directory, "temporary", syncing)
         };
         for syncing in [Syncing::AtEnd, Syncing::Incremental] {
-            let mut file = Temporary::create(&directory, "temporary", syncing).unwrap();
+            let files = Faulty::new(memory.clone(), "".parse().unwrap());
+            let mut file = create(&files, syncing).unwrap();
             file.write_all(&vec![7; 9 << 20]).unwrap();
             drop(file);
             assert_eq!(names(), ["data"]);
+            for plan in ["open:enospc", "write:enospc", "sync:eio", "rename:eio"] {
+                files.set(plan.parse().unwrap());
+                let saved = create(&files, syncing).and_then(|mut file| {
+                    file.write_all(b"new")?;
+                    file.publish("data")
+                });
+                assert!(saved.is_err(), "{plan}");
+                assert_eq!((names(), content()), (vec!["data".into()], b"old".to_vec()), "{plan}");
+            }
         }
-        assert_eq!(fs::read(directory.join("data")).unwrap(), b"old");
-        let mut file = Temporary::create(&directory, "temporary", Syncing::Incremental).unwrap();
+        let files = Faulty::new(memory.clone(), "".parse().unwrap());
+        let mut file = create(&files, Syncing::Incremental).unwrap();
         file.write_all(b"new").unwrap();
         file.publish("data").unwrap();
-        assert_eq!((names(), fs::read(directory.join("data")).unwrap()), (vec!["data".into()], b"new".to_vec()));
-        fs::remove_dir_all(&directory).expect("the test's directory goes");
+        assert_eq!((names(), content()), (vec!["data".into()], b"new".to_vec()));
     }
 }

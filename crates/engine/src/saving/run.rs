@@ -158,7 +158,7 @@ impl Engine {
         let directory = Path::new(&*directory);
         let syncing = Syncing::incremental_if(self.config.rdb_save_incremental_fsync());
         let name = format!("temp-{}.rdb", std::process::id());
-        let file = match Temporary::create(directory, &name, syncing) {
+        let file = match Temporary::create(self.files(), directory, &name, syncing) {
             Ok(file) => file,
             Err(error) => {
                 begun.give_up(self);

@@ -1,4 +1,5 @@
-//! Snapshot files of the original servers, loaded by Tenon: every type and encoding, deadlines and several databases.
+//! Files of the original servers, loaded by Tenon, and Tenon's, loaded by newer ones: every type and encoding, deadlines
+//! and several databases.
 
 use crate::side::Side;
 use std::fs;
@@ -154,13 +155,7 @@ fn tenon_goes_on_with_the_log_of_redis() {
         assert!(!matches!(answer, Value::Error(_)), "{line}: {answer:?}");
     }
     // Redis goes on with its own.
-    let (from, to) = (redis.server.folder().join("appendonlydir"), redis.server.folder().join("copy/appendonlydir"));
-    fs::create_dir_all(&to).expect("a folder");
-    for entry in fs::read_dir(from).expect("the log is there") {
-        let path = entry.expect("a file").path();
-        fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("copied");
-    }
-    let dir = to.parent().and_then(|path| path.to_str()).expect("a path in UTF-8").to_owned();
+    let dir = copy_of_log(&redis);
     let settings = [("dir", &dir[..]), ("appendonly", "yes")];
     let mut tenon = Side::tenon(&settings);
     wait_until_loaded(&mut tenon);
@@ -179,4 +174,110 @@ fn tenon_goes_on_with_the_log_of_redis() {
     let mut tenon = Side::tenon(&settings);
     wait_until_loaded(&mut tenon);
     compare(&mut redis, &mut tenon);
+}
+
+/// A folder with a copy of the server's log, of which it takes no more notice.
+fn copy_of_log(side: &Side) -> String {
+    let (from, to) = (side.server.folder().join("appendonlydir"), side.server.folder().join("copy/appendonlydir"));
+    fs::create_dir_all(&to).expect("a folder");
+    for entry in fs::read_dir(from).expect("the log is there") {
+        let path = entry.expect("a file").path();
+        fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("copied");
+    }
+    to.parent().and_then(|path| path.to_str()).expect("a path in UTF-8").to_owned()
+}
+
+/// Which of Tenon's own forms a server knows.
+#[derive(Clone, Copy, PartialEq)]
+enum Knows {
+    /// The form in which Redis 7.4 and later keep hashes whose fields expire.
+    ExpiringFields,
+    /// None of them.
+    Redis7,
+}
+
+/// What is filled in beside the keys of all types: those that not every server can have.
+fn add_what_expires(tenon: &mut Side, knows: Knows) {
+    for database in DATABASES {
+        tenon.say(&format!("SELECT {database}"));
+        if knows == Knows::Redis7 {
+            assert_eq!(tenon.say("DEL expiring"), Value::Int(1));
+        }
+        // Only Tenon has deadlines of these: elsewhere the members are there and stay.
+        tenon.say("SADD expiring-set a b c");
+        tenon.say(&format!("SPEXPIREAT expiring-set {FAR_MS} MEMBERS 1 a"));
+        tenon.say("ZADD expiring-zset 1 a 2 b 3.5 c");
+        tenon.say(&format!("ZPEXPIREAT expiring-zset {FAR_MS} MEMBERS 1 a"));
+    }
+}
+
+/// A server loads what Tenon saves and logs, and has what Tenon has.
+fn loads_what_tenon_writes(start: impl Fn(&[(&str, &str)]) -> Option<Side>, knows: Knows) {
+    let mut tenon = Side::tenon(&[("appendonly", "yes"), ("appendfsync", "always")]);
+    fill_and_save(&mut tenon);
+    add_what_expires(&mut tenon, knows);
+    assert_eq!(tenon.say("SAVE"), ok());
+    let folder = tenon.server.folder().to_str().expect("a path in UTF-8").to_owned();
+    let Some(mut other) = start(&[("dir", &folder)]) else { return };
+    wait_until_loaded(&mut other);
+    compare(&mut tenon, &mut other);
+    drop(other);
+    // The log as it came, each command by itself.
+    tenon.say("SELECT 0");
+    tenon.say("SET of-the-log v PX 100000000");
+    tenon.say("SADD pops a b c d");
+    tenon.say("SPOP pops 2");
+    if knows == Knows::ExpiringFields {
+        tenon.say("HSET more a 1 b 2");
+        tenon.say(&format!("HPEXPIREAT more {FAR_MS} FIELDS 1 a"));
+        tenon.say("HGETEX more EX 100000 FIELDS 1 b");
+        tenon.say("HSETEX more EX 200000 FIELDS 1 c 3");
+    }
+    // The others know no command for these.
+    for database in DATABASES {
+        tenon.say(&format!("SELECT {database}"));
+        assert_eq!(tenon.say("DEL expiring-set expiring-zset"), Value::Int(2));
+    }
+    rewrite_log(&mut tenon);
+    for line in ["SELECT 9", "MULTI", "SET one 1", "INCRBYFLOAT two 2.5", "EXEC", "GETDEL one", "XADD s * f v"] {
+        let answer = tenon.say(line);
+        assert!(!matches!(answer, Value::Error(_)), "{line}: {answer:?}");
+    }
+    if knows == Knows::ExpiringFields {
+        tenon.say("HSET last a 1 b 2");
+        tenon.say("HPEXPIRE last 100000000 FIELDS 1 a");
+    }
+    let dir = copy_of_log(&tenon);
+    let Some(mut other) = start(&[("dir", &dir), ("appendonly", "yes")]) else { return };
+    wait_until_loaded(&mut other);
+    compare(&mut tenon, &mut other);
+    // Whose log is begun by one and gone on with by the other is the first one's again.
+    assert_eq!(
+        (other.say("SELECT 3"), other.say("SET theirs v"), other.say("DEL string-1")),
+        (ok(), ok(), Value::Int(1))
+    );
+    other.client.send(&[b"SHUTDOWN"]).expect("sent");
+    assert!(other.server.wait_for_end(Duration::from_secs(60)).expect("it ends").success());
+    let mut again = Side::tenon(&[("dir", &dir), ("appendonly", "yes")]);
+    wait_until_loaded(&mut again);
+    assert_eq!(
+        (tenon.say("SELECT 3"), tenon.say("SET theirs v"), tenon.say("DEL string-1")),
+        (ok(), ok(), Value::Int(1))
+    );
+    compare(&mut tenon, &mut again);
+}
+
+#[test]
+fn redis_7_loads_what_tenon_writes() {
+    loads_what_tenon_writes(Side::redis_with, Knows::Redis7);
+}
+
+#[test]
+fn redis_8_loads_what_tenon_writes() {
+    loads_what_tenon_writes(|settings| Side::peer_with("redis8-server", settings), Knows::ExpiringFields);
+}
+
+#[test]
+fn valkey_9_loads_what_tenon_writes() {
+    loads_what_tenon_writes(|settings| Side::peer_with("valkey9-server", settings), Knows::Redis7);
 }

@@ -92,8 +92,13 @@ impl Side {
         address.rsplit(':').next().expect("a port").to_owned()
     }
 
-    /// One of the newer servers that `peers.sh` has put there; nothing where it is not.
+    /// One of the newer servers, where it is installed.
     pub fn peer(name: &str) -> Option<Side> {
+        Side::peer_with(name, &[])
+    }
+
+    /// The same with settings.
+    pub fn peer_with(name: &str, settings: &[(&str, &str)]) -> Option<Side> {
         let folder = match std::env::var_os("TENON_PEERS") {
             Some(folder) => PathBuf::from(folder),
             None => PathBuf::from(std::env::var_os("HOME")?).join(".cache/tenon-peers"),
@@ -103,7 +108,7 @@ impl Side {
             let _ = writeln!(std::io::stderr(), "skipped: the exchange with {name}, which is not installed");
             return None;
         }
-        Some(Side::new(Server::redis_program(&program, &[]).expect("a server that is installed starts")))
+        Some(Side::new(Server::redis_program(&program, settings).expect("a server that is installed starts")))
     }
 
     /// The keys of the selected database, in order.

@@ -76,8 +76,8 @@ static SUBCOMMANDS: &[Subcommand] = &[
         args: (2, usize::MAX),
         help: &[
             "FAULTS [<operation>:<fault>[@<calls>] ...]",
-            "    Have calls to the file system of the append-only file fail, as in write:enospc@3-5",
-            "    or sync:slow=20. Without arguments none fails any more.",
+            "    Have calls to the file system of snapshots and the append-only file fail, as in",
+            "    write:enospc@3-5 or sync:slow=20. Without arguments none fails any more.",
         ],
         run: faults,
     },
