@@ -3,7 +3,6 @@
 use super::answers::{answers, own_figures};
 use super::postgres::{make_table, version_and_process};
 use super::program::Persistence;
-use crate::machine::process::parent;
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -48,14 +47,14 @@ impl External {
 
     /// Here a failure has words of its own, and each connection a process, below the one that stays.
     fn database(target: &Target) -> Result<External> {
-        let (version, backend) = version_and_process(target).with_context(|| format!("nobody at {target} answers"))?;
+        let (version, pid) = version_and_process(target).with_context(|| format!("nobody at {target} answers"))?;
         make_table(target, Persistence::AofAlways)?;
-        let pid = backend.filter(|_| is_local(&target.address)).and_then(parent);
         Ok(External { target: target.clone(), version, pid })
     }
 }
 
-fn is_local(address: &Address) -> bool {
+/// Whether it leads to this machine.
+pub(super) fn is_local(address: &Address) -> bool {
     match address {
         Address::Unix(_) => true,
         Address::Tcp { host, .. } => {

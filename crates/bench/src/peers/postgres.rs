@@ -1,8 +1,10 @@
 //! PostgreSQL's own: a cluster of files in a server's directory, and the tables in it. Knows no load.
 
+use super::external::is_local;
 use super::program::{Persistence, Program};
 use crate::dialects::postgres::TABLE;
 use crate::load::opening;
+use crate::machine::process::parent;
 use crate::target::{Login, Target};
 use anyhow::{Context, Result, bail};
 use std::os::unix::process::CommandExt;
@@ -113,22 +115,30 @@ pub fn make_table(target: &Target, persistence: Persistence) -> Result<()> {
 /// # Errors
 /// When nobody answers, and what the server refuses.
 pub fn query(target: &Target, statements: &str) -> Result<Vec<String>> {
+    opening::query(&mut connect(target)?, statements)
+}
+
+fn connect(target: &Target) -> Result<Stream> {
     let login = target.login.clone().unwrap_or_default();
     let mut stream = Stream::connect(&target.address, Some(PATIENCE))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     opening::open(&mut stream, &login, &[])?;
     // A query may take as long as it likes.
     stream.set_read_timeout(None)?;
-    opening::query(&mut stream, statements)
+    Ok(stream)
 }
 
-/// The version, and the process that all its others belong to.
+/// The version, and the process that all its others belong to, if it runs on this machine.
 pub fn version_and_process(target: &Target) -> Result<(String, Option<u32>)> {
-    let said = query(target, "SELECT current_setting('server_version') UNION ALL SELECT pg_backend_pid()::text")?;
-    let mut said = said.into_iter();
+    let mut stream = connect(target)?;
+    let ask = "SELECT current_setting('server_version') UNION ALL SELECT pg_backend_pid()::text";
+    let mut said = opening::query(&mut stream, ask)?.into_iter();
     let version = said.next().unwrap_or_default();
     let backend = said.next().and_then(|pid| pid.parse().ok());
-    Ok((version.split(' ').next().unwrap_or_default().to_owned(), backend))
+    let process = backend.filter(|_| is_local(&target.address)).and_then(parent);
+    // The process of the connection is there only as long as this is.
+    drop(stream);
+    Ok((version.split(' ').next().unwrap_or_default().to_owned(), process))
 }
 
 #[cfg(test)]
