@@ -217,7 +217,13 @@ impl Link for Stream {
     }
 }
 
-/// Empties the store behind a fresh link, for targets that keep one server for many files.
+/// How long a server may take to be ready for the next file.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks whether it is.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Empties the store behind a fresh link, for targets that keep one server for many files, and waits until the server has
+/// seen that the connections of earlier files were closed.
 ///
 /// # Errors
 /// When the server does not answer as it should within five seconds.
@@ -226,21 +232,41 @@ pub fn flush(link: &mut dyn Link, dialect: Dialect) -> Result<(), String> {
         Dialect::Redis => (b"*1\r\n$8\r\nFLUSHALL\r\n", b"+OK\r\n"),
         Dialect::Memcache => (b"flush_all\r\n", b"OK\r\n"),
     };
-    link.send(request).map_err(|error| format!("can't empty the store: {error}"))?;
+    let answer = ask(link, request, |answer| answer.len() >= wanted.len())
+        .map_err(|error| format!("can't empty the store: {error}"))?;
+    if answer != wanted {
+        return Err(format!("can't empty the store: the server answered '{}'", answer.escape_ascii()));
+    }
+    if dialect == Dialect::Redis { wait_until_alone(link) } else { Ok(()) }
+}
+
+fn wait_until_alone(link: &mut dyn Link) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let clients = ask(link, b"*2\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n", |answer| answer.ends_with(b"\n\r\n"))
+            .map_err(|error| format!("can't list the clients: {error}"))?;
+        // Our own line is there.
+        if clients.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"id=")).count() == 1 {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            return Err(format!("connections of earlier files are still there: '{}'", clients.escape_ascii()));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Sends a request and gives what comes until that is the whole answer, or too long has passed.
+fn ask(link: &mut dyn Link, request: &[u8], is_whole: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
+    link.send(request)?;
     let mut answer = Vec::new();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while answer.len() < wanted.len() && Instant::now() < deadline {
-        match link.receive(&mut answer, Duration::from_millis(100)) {
-            Ok(Received::Bytes | Received::Nothing) => {}
-            Ok(Received::Closed) => break,
-            Err(error) => return Err(format!("can't empty the store: {error}")),
+    let deadline = Instant::now() + PATIENCE;
+    while !is_whole(&answer) && Instant::now() < deadline {
+        if link.receive(&mut answer, Duration::from_millis(100))? == Received::Closed {
+            break;
         }
     }
-    if answer == wanted {
-        Ok(())
-    } else {
-        Err(format!("can't empty the store: the server answered '{}'", answer.escape_ascii()))
-    }
+    Ok(answer)
 }
 
 /// How servers of a target are started.
