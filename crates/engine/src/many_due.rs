@@ -105,7 +105,7 @@ impl Engine {
         args: &Args<'_>,
     ) -> Result<bool, CmdError> {
         let (database, client) = (session.database, session.client.info.key);
-        let mut waits = |resolved: Resolved, args: &Args<'_>| {
+        let waits = |resolved: Resolved, args: &Args<'_>| {
             for index in resolved.command.keys.indexes(args) {
                 let key = args.get(index);
                 let hash = self.shards.hash(key);
@@ -121,16 +121,6 @@ impl Engine {
             }
             Ok(false)
         };
-        if let Some(transaction) = &session.transaction {
-            if resolved.command.name != "EXEC" {
-                return Ok(false);
-            }
-            for (queued, args) in &transaction.queue {
-                if waits(*queued, &args.view())? {
-                    return Ok(true);
-                }
-            }
-        }
-        waits(resolved, args)
+        session.any_call(resolved, args, waits)
     }
 }

@@ -1,4 +1,4 @@
-//! MULTI, EXEC and WATCH: queueing commands and running them as one. Knows no command by name.
+//! MULTI, EXEC and WATCH: queueing commands and running them as one. Knows no command by name but EXEC.
 
 use crate::acl::Context;
 use crate::args::{Args, OwnedArgs};
@@ -16,6 +16,32 @@ use std::sync::atomic::Ordering;
 use tenon_store::keyspace::is_past;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::Reply;
+
+impl Session {
+    /// Whether `is_so` of one of the commands that run when this one does: those that MULTI has queued, if it is EXEC, and
+    /// itself. Within MULTI no other command runs any.
+    ///
+    /// # Errors
+    /// The first that `is_so` gives.
+    pub(crate) fn any_call(
+        &self,
+        resolved: Resolved,
+        args: &Args<'_>,
+        mut is_so: impl FnMut(Resolved, &Args<'_>) -> Result<bool, CmdError>,
+    ) -> Result<bool, CmdError> {
+        if let Some(transaction) = &self.transaction {
+            if resolved.command.name != "EXEC" {
+                return Ok(false);
+            }
+            for (queued, args) in &transaction.queue {
+                if is_so(*queued, &args.view())? {
+                    return Ok(true);
+                }
+            }
+        }
+        is_so(resolved, args)
+    }
+}
 
 impl Engine {
     /// Adds a command to MULTI's queue.

@@ -16,8 +16,7 @@
 
 use crate::host::{HOST, Words};
 use crate::interpreter::State;
-use crate::number;
-use crate::redis::{NO_ARGUMENTS, NO_WORDS, Odd, TOO_LONG};
+use crate::redis::{NO_ARGUMENTS, NO_WORDS, Odd, TOO_LONG, push_number};
 use mlua::ffi;
 use mlua::{Function, Lua, lua_State};
 use std::ffi::{c_char, c_int, c_void};
@@ -27,8 +26,6 @@ use tenon_wire::resp::number::parse_i64;
 
 /// Bytes of a reply's buffer that are kept for the next call.
 const KEPT: usize = 64 * 1024;
-/// The first number that an integer of 64 bits cannot hold.
-const BEYOND_I64: f64 = 9_223_372_036_854_775_808.0;
 
 /// `redis.call` or `redis.pcall`; `finish` gives what its call has come to where that is not usual.
 pub(crate) fn caller(lua: &Lua, state: &State, finish: &Function) -> mlua::Result<Function> {
@@ -201,15 +198,6 @@ unsafe fn collect(lua: *mut lua_State, words: &mut Words) -> Result<(), &'static
         }
     }
     Ok(())
-}
-
-fn push_number(words: &mut Words, value: f64) -> bool {
-    if value.trunc() == value && (-BEYOND_I64..BEYOND_I64).contains(&value) {
-        return words.push(itoa::Buffer::new().format(value as i64).as_bytes());
-    }
-    let mut text = Vec::new();
-    number::write_g(&mut text, value, 17);
-    words.push(&text)
 }
 
 /// A reply's first line, and for a string what it holds.

@@ -44,6 +44,8 @@ pub(crate) enum Odd {
     Panicked(Box<dyn Any + Send>),
 }
 
+/// The first number that an integer of 64 bits cannot hold.
+const BEYOND_I64: f64 = 9_223_372_036_854_775_808.0;
 /// What a call without arguments is told.
 pub(crate) const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
 /// What a call is told with an argument that is no word.
@@ -105,11 +107,7 @@ fn collect(args: &MultiValue, words: &mut Words) -> Result<(), &'static str> {
         let fits = match value {
             Value::String(text) => words.push(&text.as_bytes()),
             Value::Integer(value) => words.push(itoa::Buffer::new().format(*value).as_bytes()),
-            Value::Number(value) => {
-                let mut text = Vec::new();
-                number::write_g(&mut text, *value, 17);
-                words.push(&text)
-            }
+            Value::Number(value) => push_number(words, *value),
             _ => return Err(NO_WORDS),
         };
         if !fits {
@@ -117,6 +115,16 @@ fn collect(args: &MultiValue, words: &mut Words) -> Result<(), &'static str> {
         }
     }
     Ok(())
+}
+
+/// Writes a number as a command's word; tells whether it fits.
+pub(crate) fn push_number(words: &mut Words, value: f64) -> bool {
+    if value.trunc() == value && (-BEYOND_I64..BEYOND_I64).contains(&value) {
+        return words.push(itoa::Buffer::new().format(value as i64).as_bytes());
+    }
+    let mut text = Vec::new();
+    number::write_g(&mut text, value, 17);
+    words.push(&text)
 }
 
 /// What a call has come to that `raw_calls` leaves to us.

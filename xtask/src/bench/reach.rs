@@ -35,6 +35,7 @@ pub struct Results {
 const TENON: &str = "tenon";
 const REDIS: &str = "redis-server";
 const MEMCACHED: &str = "memcached";
+const CPU: &str = "server CPU an operation";
 
 /// An aim with the figures it is judged by.
 struct Judged {
@@ -99,15 +100,22 @@ pub fn table(results: &Results) -> Table {
     table
 }
 
-/// memcached's requests against memcached as installed.
-fn memcached(results: &Results) -> Vec<Judged> {
+/// Tenon's figures over those of another server for the same thing; `of` gives a row's server, thing and figure.
+fn over<Row>(
+    rows: &[Row],
+    server: &str,
+    what: &str,
+    limit: f64,
+    of: impl Fn(&Row) -> (&str, &str, f64),
+) -> Vec<Judged> {
+    let figure_of =
+        |server: &str, thing: &str| rows.iter().map(&of).find(|row| (row.0, row.1) == (server, thing)).map(|row| row.2);
     let mut judged = Vec::new();
-    for ours in results.memcached.iter().filter(|row| row.server == TENON) {
-        let theirs = results.memcached.iter().find(|row| row.server == MEMCACHED && row.case == ours.case);
-        judged.extend(theirs.map(|theirs| Judged {
-            aim: format!("server CPU an operation over memcached's, {}", ours.case),
-            figure: ours.server_cpu_us / theirs.server_cpu_us,
-            limit: 1.0,
+    for (_, thing, ours) in rows.iter().map(&of).filter(|row| row.0 == TENON) {
+        judged.extend(figure_of(server, thing).map(|theirs| Judged {
+            aim: format!("{what} over {server}'s, {thing}"),
+            figure: ours / theirs,
+            limit,
             at_most: true,
             note: "",
         }));
@@ -115,29 +123,16 @@ fn memcached(results: &Results) -> Vec<Judged> {
     judged
 }
 
+/// memcached's requests against memcached as installed.
+fn memcached(results: &Results) -> Vec<Judged> {
+    over(&results.memcached, MEMCACHED, CPU, 1.0, |row| (row.server, &row.case, row.server_cpu_us))
+}
+
 /// Collections against redis-server as installed.
 fn collections(results: &Results) -> Vec<Judged> {
-    let mut judged = Vec::new();
-    for ours in results.collections.iter().filter(|row| row.server == TENON) {
-        let theirs = results.collections.iter().find(|row| row.server == REDIS && row.case == ours.case);
-        judged.extend(theirs.map(|theirs| Judged {
-            aim: format!("server CPU an operation over redis-server's, {}", ours.case),
-            figure: ours.server_cpu_us / theirs.server_cpu_us,
-            limit: 0.6,
-            at_most: true,
-            note: "",
-        }));
-    }
-    for ours in results.collections_memory.iter().filter(|row| row.server == TENON) {
-        let theirs = results.collections_memory.iter().find(|row| row.server == REDIS && row.shape == ours.shape);
-        judged.extend(theirs.map(|theirs| Judged {
-            aim: format!("memory over redis-server's, {}", ours.shape),
-            figure: ours.bytes_an_element / theirs.bytes_an_element,
-            limit: 0.75,
-            at_most: true,
-            note: "",
-        }));
-    }
+    let mut judged = over(&results.collections, REDIS, CPU, 0.6, |row| (row.server, row.case, row.server_cpu_us));
+    let memory = &results.collections_memory;
+    judged.extend(over(memory, REDIS, "memory", 0.75, |row| (row.server, row.shape, row.bytes_an_element)));
     judged
 }
 

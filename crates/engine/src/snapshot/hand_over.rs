@@ -85,7 +85,7 @@ impl Engine {
         if !self.snapshots.is_active() {
             return Ok(false);
         }
-        let mut waits = |resolved: Resolved, args: &Args<'_>| {
+        let waits = |resolved: Resolved, args: &Args<'_>| {
             if resolved.command.flags.any(CHANGES) {
                 for index in resolved.command.keys.indexes(args) {
                     let key = args.get(index);
@@ -100,17 +100,7 @@ impl Engine {
             }
             Ok(false)
         };
-        if let Some(transaction) = &session.transaction {
-            if resolved.command.name != "EXEC" {
-                return Ok(false);
-            }
-            for (queued, args) in &transaction.queue {
-                if waits(*queued, &args.view())? {
-                    return Ok(true);
-                }
-            }
-        }
-        waits(resolved, args)
+        session.any_call(resolved, args, waits)
     }
 
     /// Hands the keys of a command over before it runs; their shards are held.
