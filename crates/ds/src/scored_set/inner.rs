@@ -3,7 +3,9 @@
 use super::leaf::{JOIN_LEN_MAX, JOINED_LEN_MAX, Leaf, NODE_LEN_MAX, partition_point, split_at};
 use super::tree::{Direction, Entry};
 use crate::blob::ScoredBlobRef;
+use crate::hash_table::prefetch;
 use std::ops::{ControlFlow, Range};
+use std::ptr::NonNull;
 
 /// A node: all those under one parent are of one kind.
 pub(super) enum Node {
@@ -13,7 +15,9 @@ pub(super) enum Node {
 
 pub(super) struct Inner {
     len: usize,
-    firsts: [Entry; NODE_LEN_MAX],
+    /// The children's first members: their numbers, and their blobs, which a search hardly looks at.
+    first_scores: [f64; NODE_LEN_MAX],
+    first_blobs: [NonNull<u8>; NODE_LEN_MAX],
     counts: [usize; NODE_LEN_MAX],
     children: [Option<Node>; NODE_LEN_MAX],
 }
@@ -52,7 +56,7 @@ impl Node {
     fn first(&self) -> Entry {
         match self {
             Node::Leaf(leaf) => leaf.get(0),
-            Node::Inner(inner) => inner.firsts[0],
+            Node::Inner(inner) => inner.first_of(0),
         }
     }
 
@@ -176,9 +180,26 @@ impl Inner {
     fn new() -> Inner {
         Inner {
             len: 0,
-            firsts: [Entry::NOTHING; NODE_LEN_MAX],
+            first_scores: [0.0; NODE_LEN_MAX],
+            first_blobs: [NonNull::dangling(); NODE_LEN_MAX],
             counts: [0; NODE_LEN_MAX],
             children: [const { None }; NODE_LEN_MAX],
+        }
+    }
+
+    /// The first member of a child.
+    #[inline]
+    fn first_of(&self, index: usize) -> Entry {
+        Entry { score: self.first_scores[index], blob: self.first_blobs[index] }
+    }
+
+    /// Asks for all that a search for a rank reads at once, as a leaf does.
+    #[inline]
+    fn prefetch(&self) {
+        let (numbers, counts) = (self.first_scores.as_ptr(), self.counts.as_ptr());
+        for index in (0..NODE_LEN_MAX).step_by(8) {
+            prefetch(numbers.wrapping_add(index).cast());
+            prefetch(counts.wrapping_add(index).cast());
         }
     }
 
@@ -196,9 +217,10 @@ impl Inner {
     /// be searched.
     #[inline]
     fn child_for(&self, before: &mut impl FnMut(Entry) -> bool) -> usize {
-        let index = partition_point(self.len, |index| before(self.firsts[index])).saturating_sub(1);
-        if let Node::Leaf(leaf) = self.child(index) {
-            leaf.prefetch();
+        let index = partition_point(self.len, |index| before(self.first_of(index))).saturating_sub(1);
+        match self.child(index) {
+            Node::Leaf(leaf) => leaf.prefetch(),
+            Node::Inner(inner) => inner.prefetch(),
         }
         index
     }
@@ -219,8 +241,7 @@ impl Inner {
         let index = self.child_for(before);
         let split = self.child_mut(index).insert(entry, before);
         let Some(new) = split else {
-            self.counts[index] += 1;
-            self.firsts[index] = self.child(index).first();
+            self.note(index, self.counts[index] + 1);
             return None;
         };
         self.refresh(index);
@@ -229,8 +250,14 @@ impl Inner {
 
     /// Notes anew what a child holds.
     fn refresh(&mut self, index: usize) {
-        let child = self.child(index);
-        (self.firsts[index], self.counts[index]) = (child.first(), child.count());
+        self.note(index, self.child(index).count());
+    }
+
+    /// Notes a child's first member, and how many it has.
+    fn note(&mut self, index: usize, count: usize) {
+        let first = self.child(index).first();
+        (self.first_scores[index], self.first_blobs[index]) = (first.score, first.blob);
+        self.counts[index] = count;
     }
 
     fn insert_child(&mut self, index: usize, child: Node) -> Option<Box<Inner>> {
@@ -250,7 +277,8 @@ impl Inner {
     }
 
     fn open(&mut self, index: usize, child: Node) {
-        self.firsts.copy_within(index..self.len, index + 1);
+        self.first_scores.copy_within(index..self.len, index + 1);
+        self.first_blobs.copy_within(index..self.len, index + 1);
         self.counts.copy_within(index..self.len, index + 1);
         self.children[index..=self.len].rotate_right(1);
         self.len += 1;
@@ -260,7 +288,8 @@ impl Inner {
 
     fn close(&mut self, index: usize) -> Node {
         let child = self.children[index].take().expect("a child has a node");
-        self.firsts.copy_within(index + 1..self.len, index);
+        self.first_scores.copy_within(index + 1..self.len, index);
+        self.first_blobs.copy_within(index + 1..self.len, index);
         self.counts.copy_within(index + 1..self.len, index);
         self.children[index..self.len].rotate_left(1);
         self.len -= 1;
@@ -271,7 +300,8 @@ impl Inner {
     fn take_from(&mut self, other: &mut Inner, at: usize) {
         let count = other.len - at;
         let end = self.len + count;
-        self.firsts[self.len..end].copy_from_slice(&other.firsts[at..other.len]);
+        self.first_scores[self.len..end].copy_from_slice(&other.first_scores[at..other.len]);
+        self.first_blobs[self.len..end].copy_from_slice(&other.first_blobs[at..other.len]);
         self.counts[self.len..end].copy_from_slice(&other.counts[at..other.len]);
         self.children[self.len..end].swap_with_slice(&mut other.children[at..other.len]);
         self.len = end;
@@ -287,8 +317,7 @@ impl Inner {
             self.close(index);
             return entry;
         }
-        self.counts[index] -= 1;
-        self.firsts[index] = self.child(index).first();
+        self.note(index, self.counts[index] - 1);
         if len <= JOIN_LEN_MAX {
             self.join(index);
         }
@@ -350,7 +379,7 @@ impl Node {
                 for index in 0..inner.len {
                     let child = inner.child(index);
                     assert!(child.len() > 0 && inner.counts[index] == child.count());
-                    assert!(inner.firsts[index].is(child.first()));
+                    assert!(inner.first_of(index).is(child.first()));
                     depths.push(child.check(last));
                 }
                 assert!(depths.iter().all(|depth| *depth == depths[0]));

@@ -33,9 +33,6 @@ pub(super) fn compare(score: f64, bytes: &[u8], other: Entry) -> Ordering {
 }
 
 impl Entry {
-    /// What stands where no entry is; its blob must not be looked at.
-    pub(super) const NOTHING: Entry = Entry { score: 0.0, blob: NonNull::dangling() };
-
     /// The blob, for reading. An entry that is in the tree, or was taken out of it a moment ago, has one.
     #[inline]
     pub(super) fn view<'a>(self) -> ScoredBlobRef<'a> {
