@@ -50,11 +50,33 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         let experiment = ALL.iter().find(|experiment| experiment.name == name).context("the experiment is known")?;
         return fail_if(measure(experiment, &options, &interrupt)?);
     }
-    let mut failures = 0;
-    for experiment in ALL {
-        failures += measure(experiment, &options, &interrupt)?;
-    }
+    let measured = measure_all(&ALL, &interrupt, |experiment| measure(experiment, &options, &interrupt));
     write_report(&options.out)?;
+    measured
+}
+
+/// Measures one experiment after another: one that cannot be measured does not take the others with it.
+fn measure_all(
+    experiments: &[&'static Experiment],
+    interrupt: &Interrupt,
+    mut measure: impl FnMut(&'static Experiment) -> Result<usize>,
+) -> Result<()> {
+    let mut failures = 0;
+    let mut broken = Vec::new();
+    for &experiment in experiments {
+        let measured = measure(experiment);
+        interrupt.check()?;
+        match measured {
+            Ok(failed) => failures += failed,
+            Err(error) => {
+                eprintln!("{}: not measured to the end: {error:#}", experiment.name);
+                broken.push(experiment.name);
+            }
+        }
+    }
+    if !broken.is_empty() {
+        bail!("not measured to the end: {}; {failures} runs failed their own check", broken.join(", "));
+    }
     fail_if(failures)
 }
 
@@ -94,6 +116,19 @@ fn fail_if(failures: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_experiment_that_breaks_does_not_take_the_others_with_it() {
+        let mut measured = Vec::new();
+        let error = measure_all(&ALL, &Interrupt::default(), |experiment| {
+            measured.push(experiment.name);
+            if experiment.name == ALL[1].name { bail!("no such file") } else { Ok(1) }
+        })
+        .unwrap_err();
+        assert_eq!(measured, ALL.iter().map(|experiment| experiment.name).collect::<Vec<_>>());
+        let wanted = format!("to the end: {}; {} runs failed", ALL[1].name, ALL.len() - 1);
+        assert!(error.to_string().contains(&wanted), "{error}");
+    }
 
     #[test]
     fn the_command_line_is_sound() {
