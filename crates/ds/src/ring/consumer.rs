@@ -119,5 +119,7 @@ impl Consumer {
             ring.filled.wait(at_most, || ring.wake_from.load(Ordering::SeqCst) == AWAKE);
         }
         ring.wake_from.swap(AWAKE, Ordering::SeqCst);
+        // What ended this sleep shall not end the next one, too. What it was about is looked at behind this.
+        ring.nudged.swap(0, Ordering::SeqCst);
     }
 }

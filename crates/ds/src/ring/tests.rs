@@ -81,6 +81,22 @@ fn a_nudge_is_not_overslept() {
 }
 
 #[test]
+fn a_nudge_ends_one_sleep() {
+    const WHILE: Duration = Duration::from_millis(20);
+    let (ring, mut consumer) = ring(64, 4, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(WHILE);
+            ring.nudge_consumer();
+        });
+        consumer.wait(0, LONG);
+    });
+    let since = std::time::Instant::now();
+    consumer.wait(0, WHILE);
+    assert!(since.elapsed() >= WHILE, "there was nothing new to end it");
+}
+
+#[test]
 #[should_panic(expected = "claim.ring == self.id")]
 fn claims_belong_to_their_ring() {
     let (one, _one) = ring(4, 2, 0);
