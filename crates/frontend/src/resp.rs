@@ -121,13 +121,12 @@ impl RespConnection {
             self.decoder.big_taken();
         }
         // What is left of earlier bytes has to lie before these.
-        let mut own = std::mem::take(&mut self.pending);
-        let buf = if own.is_empty() {
-            input
-        } else {
+        let own = (!self.pending.is_empty()).then(|| {
+            let mut own = std::mem::take(&mut self.pending);
             own.extend_from_slice(input);
-            &own
-        };
+            own
+        });
+        let buf = own.as_deref().unwrap_or(input);
         let progress = self.run_buffer(engine, worker, scratch, buf, out);
         if let Progress::Incomplete { from } = progress
             && from == buf.len()
@@ -137,7 +136,10 @@ impl RespConnection {
             return Flow::Continue;
         }
         let (keep, flow) = self.settle(engine, worker, buf, progress);
-        self.pending = if own.is_empty() { input[keep].to_vec() } else { pending::cut(own, keep) };
+        self.pending = match own {
+            Some(own) => pending::cut(own, keep),
+            None => input[keep].to_vec(),
+        };
         flow
     }
 

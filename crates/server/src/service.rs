@@ -177,7 +177,7 @@ impl Service for Tenon {
         connection.may_serve_meanwhile()
     }
 
-    #[inline]
+    #[inline(always)]
     fn with_meanwhile<R>(&self, mut meanwhile: &mut dyn FnMut(&mut Worker), call: impl FnOnce() -> R) -> R {
         tenon_engine::meanwhile::with(&mut meanwhile, call)
     }

@@ -187,7 +187,7 @@ impl Io for Epoll {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
         // Nearly always it is one short piece that leaves at once.
         if socket.tls.is_none()
