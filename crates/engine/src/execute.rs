@@ -132,8 +132,14 @@ impl Engine {
             let args = batch.of(args_from, call.args_end);
             let alone = timed_alone || !is_quick(&call.target);
             if alone && stretch_from < at {
-                stretch_started =
-                    self.note_stretch(worker, session, batch, &calls[..at], stretch_from, stretch_started);
+                stretch_started = self.note_stretch(
+                    worker,
+                    session,
+                    batch,
+                    &calls[..at],
+                    stretch_from,
+                    (stretch_started, timed_alone),
+                );
             }
             let call = &mut calls[at];
             if !self.run_or_wait(worker, session, call, &args, out) {
@@ -143,7 +149,8 @@ impl Engine {
             args_from = call.args_end;
             ran += 1;
             if alone {
-                stretch_started = self.note_stretch(worker, session, batch, &calls[..=at], at, stretch_started);
+                stretch_started =
+                    self.note_stretch(worker, session, batch, &calls[..=at], at, (stretch_started, timed_alone));
                 stretch_from = at + 1;
                 worker.secrets.clear();
             }
@@ -161,7 +168,8 @@ impl Engine {
             }
         }
         if stretch_from < ran {
-            stretch_started = self.note_stretch(worker, session, batch, &calls[..ran], stretch_from, stretch_started);
+            stretch_started =
+                self.note_stretch(worker, session, batch, &calls[..ran], stretch_from, (stretch_started, timed_alone));
         }
         let client = &session.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);

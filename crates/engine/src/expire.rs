@@ -67,9 +67,7 @@ impl Engine {
                 |expired| self.has_expired(&mut worker.borrow_mut(), watched.as_deref(), database, now_ms, expired),
             );
         }
-        if state.shard.has_many_deadlines() {
-            state.shard.forget_many_deadlines();
-        }
+        self.shards.forget_many_deadlines(&mut state.shard);
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
         self.commit(worker);
     }

@@ -104,6 +104,10 @@ impl Engine {
         resolved: Resolved,
         args: &Args<'_>,
     ) -> Result<bool, CmdError> {
+        // Almost always there is no such key anywhere, and no key has to be hashed for it.
+        if !self.shards.have_many_deadlines() {
+            return Ok(false);
+        }
         let (database, client) = (session.database, session.client.info.key);
         let waits = |resolved: Resolved, args: &Args<'_>| {
             for index in resolved.command.keys.indexes(args) {

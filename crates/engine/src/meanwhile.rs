@@ -29,7 +29,7 @@ scoped_thread_local!(
 );
 
 /// Runs a call, in which `meanwhile` serves the others when it is asked to.
-#[inline]
+#[inline(always)]
 pub fn with<R>(meanwhile: &mut dyn Meanwhile, call: impl FnOnce() -> R) -> R {
     MEANWHILE.set(meanwhile, call)
 }

@@ -37,6 +37,8 @@ pub struct Shards {
     /// For each part of the shards (one a worker: every so manieth shard) a time before which nothing in it is due, so
     /// that a tick with nothing to do looks at one word.
     parts: Box<[FirstDue]>,
+    /// In how many shards a key may have very many members with deadlines.
+    with_many_deadlines: AtomicUsize,
     /// The script that may wait for any shard.
     pub(crate) stray: Stray,
 }
@@ -77,6 +79,7 @@ impl Shards {
             places: (0..count).map(|_| LastPlace::default()).collect(),
             due_ms: (0..count).map(|_| AtomicU64::new(u64::MAX)).collect(),
             parts: (0..parts).map(|_| FirstDue(AtomicU64::new(u64::MAX))).collect(),
+            with_many_deadlines: AtomicUsize::new(0),
             stray: Stray::default(),
         }
     }
@@ -166,6 +169,30 @@ impl Shards {
     /// Sets when the first key of the shard is due. The caller holds the shard's lock.
     pub fn set_due(&self, index: usize, due_ms: Option<u64>) {
         self.due_ms[index].store(due_ms.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Notes that a key of the shard has very many members with deadlines. The caller holds the shard's lock.
+    pub(crate) fn note_many_deadlines(&self, shard: &mut Shard) {
+        if !shard.has_many_deadlines() {
+            shard.note_many_deadlines();
+            self.with_many_deadlines.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets that one had, if no key of the shard has members with deadlines any more. The caller holds its lock.
+    pub(crate) fn forget_many_deadlines(&self, shard: &mut Shard) {
+        if shard.has_many_deadlines() {
+            shard.forget_many_deadlines();
+            if !shard.has_many_deadlines() {
+                self.with_many_deadlines.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whether a key of any shard may have very many members with deadlines.
+    #[inline]
+    pub(crate) fn have_many_deadlines(&self) -> bool {
+        self.with_many_deadlines.load(Ordering::Relaxed) > 0
     }
 
     /// A time before which no key of the shard is due, in milliseconds.

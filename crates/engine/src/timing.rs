@@ -13,7 +13,8 @@ use std::sync::atomic::Ordering;
 const TIMED_ALONE_US: i64 = 1_000;
 
 impl Engine {
-    /// Notes the time of the calls `from..` of `calls`, which ran since `started_ns`. Gives the present.
+    /// Notes the time of the calls `from..` of `calls`, which ran since `started_ns`; `timed_alone` says whether the slow log
+    /// may want them. Gives the present.
     #[inline(always)]
     pub(crate) fn note_stretch(
         &self,
@@ -22,14 +23,14 @@ impl Engine {
         batch: BatchArgs<'_>,
         calls: &[Call],
         from: usize,
-        started_ns: u64,
+        (started_ns, timed_alone): (u64, bool),
     ) -> u64 {
         let now_ns = monotonic_ns();
         let took_ns = now_ns.saturating_sub(started_ns);
         // A command that came alone is what most clients send.
         if let [Call { target: Target::Key(resolved, _), .. }] = &calls[from..]
             && took_ns < TIMED_ALONE_US as u64 * 1_000
-            && !self.times_each_alone()
+            && !timed_alone
         {
             worker.stats.commands[resolved.number as usize].ran(1, took_ns);
             worker.stats.all.commands.add(1);

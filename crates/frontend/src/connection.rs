@@ -48,6 +48,24 @@ impl Connection {
         }
     }
 
+    /// Where the client's next bytes belong, if they are part of a long value: behind what is there, as many as there is
+    /// capacity for. Whoever puts some there says so by [`Connection::on_filled`].
+    pub fn room(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Connection::Resp(connection) => connection.room(),
+            Connection::Memcache(connection) => connection.room(),
+        }
+    }
+
+    /// Goes on after so many bytes were put into the room; otherwise as `on_bytes`.
+    pub fn on_filled(&mut self, engine: &Engine, worker: &mut Worker, received: usize, out: &mut OutBuf) -> Flow {
+        let received = received as u64;
+        worker.stats.all.input_bytes.add(received);
+        let of_client = &self.client().received_bytes;
+        of_client.store(of_client.load(Ordering::Relaxed) + received, Ordering::Relaxed);
+        self.on_bytes(engine, worker, &[], out)
+    }
+
     /// Goes on with what was kept, after the output has drained or a message has ended a wait.
     pub fn resume(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> Flow {
         self.on_bytes(engine, worker, &[], out)

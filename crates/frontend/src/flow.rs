@@ -5,6 +5,8 @@
 pub enum Flow {
     /// Go on: send what was written, read more.
     Continue,
+    /// The same; what comes next is part of a long value, and may be put where it will stay: into `room`.
+    Fill,
     /// Send what was written; read nothing and deliver nothing until so much output has left that there is room for
     /// more, then call `resume`. A client that sends and does not read is slowed down by this.
     Drain,

@@ -3,6 +3,7 @@
 
 pub mod connection;
 pub mod datagram;
+mod filling;
 pub mod flow;
 pub mod memcache;
 mod memcache_watch;

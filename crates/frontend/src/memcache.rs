@@ -13,6 +13,7 @@ mod text;
 
 pub(crate) use self::binary::key_of as binary_key;
 use self::login::Login;
+use crate::filling::Filling;
 use crate::pending;
 use crate::{Ending, Flow};
 use std::ops::Range;
@@ -25,7 +26,6 @@ use tenon_engine::args::BigArg;
 use tenon_engine::batch::BatchScratch;
 use tenon_engine::clients::Client;
 use tenon_engine::config::MemcachedProtocol;
-use tenon_engine::store::types::Rope;
 use tenon_engine::wire::memcache::binary::{BinaryDecoder, REQUEST_MAGIC};
 use tenon_engine::wire::memcache::{Limits, TextDecoder};
 use tenon_engine::wire::{OutBuf, Place, Span};
@@ -51,8 +51,8 @@ pub struct MemcacheConnection {
     login: Option<Box<Login>>,
     /// The bytes of requests that are not complete or could not run yet.
     pending: Vec<u8>,
-    /// The data block that is being read, and how many of its bytes are missing.
-    filling: Option<(Rope, usize)>,
+    /// The data block that is being read.
+    filling: Option<Filling>,
     /// The data block of the request at the start of `pending`, when it was taken out of the stream.
     big: Option<BigArg>,
     /// The list of items that is being written.
@@ -108,6 +108,11 @@ impl MemcacheConnection {
         &self.client
     }
 
+    /// Where the next bytes belong, if they are part of a data block.
+    pub(crate) fn room(&mut self) -> Option<&mut Vec<u8>> {
+        self.filling.as_mut()?.room()
+    }
+
     /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.received(input.len() as u64);
@@ -132,7 +137,8 @@ impl MemcacheConnection {
         let client = &self.client;
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
         client.received_bytes.store(received, Ordering::Relaxed);
-        client.input_bytes.store(self.pending.len() as u64, Ordering::Relaxed);
+        let filled = self.filling.as_ref().map_or(0, Filling::len);
+        client.input_bytes.store((self.pending.len() + filled) as u64, Ordering::Relaxed);
         flow
     }
 
@@ -151,16 +157,13 @@ impl MemcacheConnection {
             self.pending.extend_from_slice(input);
             return Flow::Drain;
         }
-        if let Some((rope, missing)) = &mut self.filling {
-            let (now, rest) = input.split_at(input.len().min(*missing));
-            rope.append_announced(now, *missing);
-            *missing -= now.len();
-            input = rest;
-            if *missing > 0 {
-                return Flow::Continue;
+        if let Some(filling) = &mut self.filling {
+            input = filling.add(input);
+            if !filling.is_whole() {
+                return Flow::Fill;
             }
-            let (rope, _) = self.filling.take().expect("it was just there");
-            self.big = Some(BigArg::new(rope));
+            let filling = self.filling.take().expect("it was just there");
+            self.big = Some(BigArg::new(filling.finish()));
             match &mut self.binary {
                 Some(decoder) => decoder.big_taken(),
                 None => self.decoder.big_taken(),
@@ -205,10 +208,8 @@ impl MemcacheConnection {
             Progress::Stopped { from, flow } => (from..buf.len(), flow),
             Progress::Ended(flow) => (0..0, flow),
             Progress::Big { from, at, len } => {
-                let mut rope = Rope::new();
-                rope.append(&buf[at..]);
-                self.filling = Some((rope, len - (buf.len() - at)));
-                (from..at, Flow::Continue)
+                self.filling = Some(Filling::new(len, &buf[at..]));
+                (from..at, Flow::Fill)
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A RESP client's connection: bytes to batches of commands, and their replies. Knows no socket and no command.
 
 use crate::Flow;
+use crate::filling::Filling;
 use crate::pending;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +12,6 @@ use tenon_engine::batch::{BatchScratch, Call, Target};
 use tenon_engine::clients::Client;
 use tenon_engine::execute::{BatchArgs, Stopped};
 use tenon_engine::session::Session;
-use tenon_engine::store::types::Rope;
 use tenon_engine::wire::resp::{CommandDecoder, Limits, ProtocolError, Reply, Step};
 use tenon_engine::wire::{ArgSpans, OutBuf};
 use tenon_engine::worker::Worker;
@@ -28,8 +28,8 @@ pub struct RespConnection {
     decoder: CommandDecoder,
     /// The bytes of commands that are not complete or could not run yet.
     pending: Vec<u8>,
-    /// The long argument that is being read, and how many of its bytes are missing.
-    filling: Option<(Rope, usize)>,
+    /// The long argument that is being read.
+    filling: Option<Filling>,
     /// The long arguments of the command at the start of `pending`.
     bigs: Vec<BigArg>,
     /// A command with long arguments that waits for the end of a pause.
@@ -76,6 +76,11 @@ impl RespConnection {
         engine.may_stay_subscribed(&mut self.session)
     }
 
+    /// Where the next bytes belong, if they are part of a long argument.
+    pub(crate) fn room(&mut self) -> Option<&mut Vec<u8>> {
+        self.filling.as_mut()?.room()
+    }
+
     /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.received(input.len() as u64);
@@ -108,26 +113,22 @@ impl RespConnection {
         {
             return flow;
         }
-        if let Some((rope, missing)) = &mut self.filling {
-            let (now, rest) = input.split_at(input.len().min(*missing));
-            rope.append(now);
-            *missing -= now.len();
-            input = rest;
-            if *missing > 0 {
-                return Flow::Continue;
+        if let Some(filling) = &mut self.filling {
+            input = filling.add(input);
+            if !filling.is_whole() {
+                return Flow::Fill;
             }
-            let (rope, _) = self.filling.take().expect("it was just there");
-            self.bigs.push(BigArg::new(rope));
+            let filling = self.filling.take().expect("it was just there");
+            self.bigs.push(BigArg::new(filling.finish()));
             self.decoder.big_taken();
         }
         // What is left of earlier bytes has to lie before these.
-        let mut own = std::mem::take(&mut self.pending);
-        let buf = if own.is_empty() {
-            input
-        } else {
+        let own = (!self.pending.is_empty()).then(|| {
+            let mut own = std::mem::take(&mut self.pending);
             own.extend_from_slice(input);
-            &own
-        };
+            own
+        });
+        let buf = own.as_deref().unwrap_or(input);
         let progress = self.run_buffer(engine, worker, scratch, buf, out);
         if let Progress::Incomplete { from } = progress
             && from == buf.len()
@@ -137,7 +138,10 @@ impl RespConnection {
             return Flow::Continue;
         }
         let (keep, flow) = self.settle(engine, worker, buf, progress);
-        self.pending = if own.is_empty() { input[keep].to_vec() } else { pending::cut(own, keep) };
+        self.pending = match own {
+            Some(own) => pending::cut(own, keep),
+            None => input[keep].to_vec(),
+        };
         flow
     }
 
@@ -157,10 +161,8 @@ impl RespConnection {
                 if self.holds_too_much(engine, worker, at - from + len) {
                     return (0..0, Flow::Close);
                 }
-                let mut rope = Rope::new();
-                rope.append(&buf[at..]);
-                self.filling = Some((rope, len - (buf.len() - at)));
-                (from..at, Flow::Continue)
+                self.filling = Some(Filling::new(len, &buf[at..]));
+                (from..at, Flow::Fill)
             }
         }
     }
@@ -168,7 +170,7 @@ impl RespConnection {
     /// Bytes of input that are kept.
     #[inline]
     fn kept_bytes(&self) -> usize {
-        let filled = self.filling.as_ref().map_or(0, |(rope, _)| rope.len());
+        let filled = self.filling.as_ref().map_or(0, Filling::len);
         self.pending.len() + filled + self.bigs.iter().map(BigArg::len).sum::<usize>()
     }
 

@@ -104,6 +104,14 @@ impl Service for Tenon {
         connection.on_bytes(&self.engine, worker, input, out)
     }
 
+    fn room<'c>(&self, connection: &'c mut Connection) -> Option<&'c mut Vec<u8>> {
+        connection.room()
+    }
+
+    fn on_filled(&self, worker: &mut Worker, connection: &mut Connection, received: usize, out: &mut OutBuf) -> Flow {
+        connection.on_filled(&self.engine, worker, received, out)
+    }
+
     fn resume(&self, worker: &mut Worker, connection: &mut Connection, out: &mut OutBuf) -> Flow {
         connection.resume(&self.engine, worker, out)
     }
@@ -177,7 +185,7 @@ impl Service for Tenon {
         connection.may_serve_meanwhile()
     }
 
-    #[inline]
+    #[inline(always)]
     fn with_meanwhile<R>(&self, mut meanwhile: &mut dyn FnMut(&mut Worker), call: impl FnOnce() -> R) -> R {
         tenon_engine::meanwhile::with(&mut meanwhile, call)
     }

@@ -132,7 +132,7 @@ impl Host {
             match flow {
                 // The client takes everything at once.
                 Flow::Drain => flow = peer.connection.resume(&self.engine, &mut self.worker, &mut out),
-                Flow::Continue | Flow::Stay => return,
+                Flow::Continue | Flow::Fill | Flow::Stay => return,
                 Flow::Park => {
                     peer.parked = true;
                     return;

@@ -149,7 +149,7 @@ impl OutBuf {
     ///
     /// # Panics
     /// When more is said to be sent than there was.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, sent: usize) {
         assert!(sent <= self.len(), "more was sent than was waiting");
         let sent = if self.segments.is_empty() { sent } else { self.advance_segments(sent) };

@@ -583,7 +583,7 @@ impl<'a> KeyCx<'a> {
     #[inline]
     fn note_many_deadlines(&mut self, slot: Slot) {
         if has_many_deadlines(self.entry(slot).value()) {
-            self.state.shard.note_many_deadlines();
+            self.engine.shards.note_many_deadlines(&mut self.state.shard);
         }
     }
 

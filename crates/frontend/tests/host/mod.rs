@@ -98,6 +98,7 @@ impl Host {
     }
 
     /// The same with text.
+    #[allow(dead_code, reason = "not every test program asks in text")]
     pub fn says(&mut self, client: &mut Client, text: &str) -> String {
         String::from_utf8_lossy(&self.ask(client, text.as_bytes())).into_owned()
     }

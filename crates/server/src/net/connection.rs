@@ -14,6 +14,8 @@ pub(super) struct Connection<C, S> {
     pub(super) held: Held,
     pub(super) id: ConnectionId,
     pub(super) phase: Phase,
+    /// Whether input goes to where the service has room for it.
+    pub(super) fills: bool,
     /// When bytes last came or went.
     pub(super) active_at: Instant,
     /// How much unsent output the service knows of, in bytes.

@@ -40,6 +40,10 @@ pub(super) trait Io: Sized {
     /// Puts the next bytes that came in, if any, into `input`, in the place of what is there.
     fn receive(&mut self, socket: &mut Self::Socket, input: &mut Vec<u8>) -> Received;
 
+    /// Puts the next bytes that came in, if any, behind what is in `room`, as many as it has capacity for. Not for
+    /// sockets with TLS: what they receive is to be opened first.
+    fn receive_into(&mut self, socket: &mut Self::Socket, room: &mut Vec<u8>) -> Received;
+
     /// Says that the socket is to be read again although nothing new may come in. Where more may be waiting, the next
     /// wait returns at once and has an event for it.
     fn receive_later(&mut self, socket: &mut Self::Socket);
@@ -62,6 +66,9 @@ pub(super) trait Socket {
 
     /// Whether the client has ended its side; input from before may still be waiting.
     fn peer_ended(&self) -> bool;
+
+    /// Whether what it receives are the service's bytes as they are.
+    fn is_clear(&self) -> bool;
 
     /// Takes note of an event of this socket, before anything is done about it.
     fn note(&mut self, event: Event);

@@ -39,6 +39,25 @@ pub trait Service: Send + Sync + 'static {
         out: &mut OutBuf,
     ) -> Flow;
 
+    /// After [`Flow::Fill`]: where the connection's next bytes may be put, behind what is there, as many as there is capacity
+    /// for. `None`: they are to be given to [`Service::on_bytes`], which is always right.
+    fn room<'c>(&self, connection: &'c mut Self::Connection) -> Option<&'c mut Vec<u8>> {
+        let _ = connection;
+        None
+    }
+
+    /// Goes on after so many bytes were put into the connection's room; otherwise as [`Service::on_bytes`].
+    fn on_filled(
+        &self,
+        worker: &mut Self::Worker,
+        connection: &mut Self::Connection,
+        received: usize,
+        out: &mut OutBuf,
+    ) -> Flow {
+        let _ = (worker, connection, received, out);
+        unreachable!("a service that gives room says what becomes of what is put there")
+    }
+
     /// Goes on with what [`Service::on_bytes`] kept: after [`Flow::Drain`] when enough output has left, after
     /// [`Flow::Park`] when a message returned [`Flow::Continue`].
     fn resume(&self, worker: &mut Self::Worker, connection: &mut Self::Connection, out: &mut OutBuf) -> Flow;

@@ -1,5 +1,6 @@
 //! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
 
+mod into_room;
 mod upkeep;
 
 use super::connection::{Connection, Phase};
@@ -215,12 +216,15 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         result
     }
 
-    /// Inlined, with all that the usual event leads to: what a request costs beside its system calls is mostly this.
+    /// Does what an event asks for, which is mostly to deliver one buffer of input. Inlined, with all that this leads to:
+    /// what a request costs beside its system calls is mostly this.
     #[inline(always)]
     fn on_event(&mut self, worker: &mut S::Worker, event: Event) {
         let key = Key::from_u64(event.token);
         // A token without a connection is that of one closed since the wait, the waker's, or that of a UDP socket.
-        let Some(connection) = self.connections.get_mut(key) else { return self.receive_datagrams(worker, key, event) };
+        let Some(mut connection) = self.connections.get_mut(key) else {
+            return self.receive_datagrams(worker, key, event);
+        };
         let may_go_on = match &connection.state {
             Some(_) if !self.in_call => true,
             Some(state) => self.service.may_serve_meanwhile(state),
@@ -230,10 +234,36 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             return self.postponed_events.push(event);
         }
         connection.socket.note(event);
-        if (event.broken || event.peer_ended || event.sent) && !self.on_more_than_input(worker, key, event) {
+        if event.broken || event.peer_ended || event.sent {
+            if !self.on_more_than_input(worker, key, event) {
+                return;
+            }
+            let Some(still_there) = self.connections.get_mut(key) else { return };
+            connection = still_there;
+        }
+        if connection.phase != Phase::Open
+            || !connection.socket.may_receive()
+            || has_too_much_unsent(self.service, connection)
+        {
             return;
         }
-        self.receive(worker, key);
+        if connection.fills {
+            return self.receive_into_room(worker, key);
+        }
+        match self.io.receive(&mut connection.socket, &mut self.input) {
+            Received::Bytes => {
+                connection.active_at = self.now;
+                let state = connection.state.take().expect("a connection is not read while a call with it runs");
+                let input = std::mem::take(&mut self.input);
+                self.call(worker, key, state, |service, worker, state, reply| {
+                    service.on_bytes(worker, state, &input, reply)
+                });
+                self.input = input;
+            }
+            Received::Nothing => {}
+            Received::End => self.end_of_input(worker, key),
+            Received::Failed(error) => self.close(worker, key, CloseReason::Failed(error)),
+        }
     }
 
     /// Does what an event asks for beside receiving; `false` if nothing is to be received now.
@@ -325,30 +355,13 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
     }
 
-    /// Delivers one buffer of input, if the connection may be read.
-    #[inline(always)]
-    fn receive(&mut self, worker: &mut S::Worker, key: Key) {
+    #[inline(never)]
+    fn end_of_input(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        if connection.phase != Phase::Open
-            || !connection.socket.may_receive()
-            || has_too_much_unsent(self.service, connection)
-        {
-            return;
-        }
-        match self.io.receive(&mut connection.socket, &mut self.input) {
-            Received::Bytes => {
-                connection.active_at = self.now;
-                let state = connection.state.take().expect("a connection is not read while a call with it runs");
-                let input = std::mem::take(&mut self.input);
-                self.call(worker, key, state, |service, worker, state, reply| {
-                    service.on_bytes(worker, state, &input, reply)
-                });
-                self.input = input;
-            }
-            Received::Nothing => {}
-            Received::End if connection.unsent() == 0 => self.close(worker, key, CloseReason::PeerClosed),
-            Received::End => connection.phase = Phase::Flushing(CloseReason::PeerClosed),
-            Received::Failed(error) => self.close(worker, key, CloseReason::Failed(error)),
+        if connection.unsent() == 0 {
+            self.close(worker, key, CloseReason::PeerClosed);
+        } else {
+            connection.phase = Phase::Flushing(CloseReason::PeerClosed);
         }
     }
 
@@ -423,8 +436,13 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             (_, Flow::CloseAfterFlush) if unsent == 0 => return self.close(worker, key, CloseReason::Service),
             (_, Flow::CloseAfterFlush) => connection.phase = Phase::Flushing(CloseReason::Service),
             (Phase::Open, Flow::Continue) => self.io.receive_later(&mut connection.socket),
+            (Phase::Open, Flow::Fill) => {
+                connection.fills = connection.socket.is_clear();
+                self.io.receive_later(&mut connection.socket);
+            }
             (Phase::Draining, Flow::Continue) => {}
             (Phase::Parked, Flow::Continue) => return self.resume(worker, key),
+            (_, Flow::Fill) => unreachable!("said of input alone, which only open connections are given"),
             (Phase::Open, Flow::Park) => {
                 connection.phase = Phase::Parked;
                 if connection.socket.peer_ended() {
@@ -564,6 +582,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             held: Held::default(),
             id,
             phase,
+            fills: false,
             active_at: self.now,
             unsent_noted: 0,
             over_soft_since: None,

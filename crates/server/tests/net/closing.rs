@@ -1,6 +1,6 @@
 //! Connections end as they should, and alone.
 
-use crate::echo::Message;
+use crate::echo::{Message, pattern};
 use crate::harness::{Server, eventually};
 use std::net::Shutdown::Write;
 use std::sync::atomic::Ordering;
@@ -28,6 +28,17 @@ fn requests_with_big_answers_before_the_clients_end_are_answered() {
 }
 
 #[test]
+fn the_clients_end_in_the_middle_of_a_long_value_is_one() {
+    let server = Server::start();
+    let mut client = server.connect();
+    client.ask("begun\nfill 1000000\n", "begun\n");
+    client.send(pattern(500_000));
+    client.stream().shutdown(Write).unwrap();
+    assert_eq!(client.rest(), b"");
+    assert_eq!(server.first_close(), CloseReason::PeerClosed);
+}
+
+#[test]
 fn quit_flushes_and_cut_does_not() {
     let server = Server::start();
     let client = server.connect();
@@ -44,14 +55,14 @@ fn quit_flushes_and_cut_does_not() {
 #[test]
 fn a_kill_reaches_a_connection_whatever_it_does() {
     let server = Server::start();
-    for state in ["", "park\n", "big 100000000\n"] {
+    for state in ["", "park\n", "big 100000000\n", "fill 1000000\n\0\x01\x02"] {
         let client = server.connect_known();
         client.send(state);
         server.post(&client, Message::Kill);
         client.rest();
         eventually("it to be gone", || (server.running().mail().connections() == 0).then_some(()));
     }
-    assert_eq!(*server.echo.closed.lock().unwrap(), [CloseReason::Service; 3]);
+    assert_eq!(*server.echo.closed.lock().unwrap(), [CloseReason::Service; 4]);
 }
 
 #[test]

@@ -15,11 +15,15 @@ use tenon_wire::OutBuf;
 /// More output than this waits before the next command runs.
 pub const DRAIN_ABOVE: usize = 256 * 1024;
 
+/// What `fill` makes room for at a time.
+const ROOM: usize = 100_000;
+
 /// How long the soft limit on output may be exceeded.
 pub const SOFT_FOR: Duration = Duration::from_secs(2);
 
 /// Answers lines:
-/// `big N` with N bytes by reference, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
+/// `big N` with N bytes by reference, `fill N` (behind its line N bytes, which it takes into its room) with `filled` if they
+/// are the pattern's, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
 /// `log N` with itself once the log is on disk up to N, `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
 #[derive(Default)]
 pub struct Echo {
@@ -29,6 +33,7 @@ pub struct Echo {
     pub soft_bytes: AtomicUsize,
     pub keeps_parked: AtomicBool,
     pub produced: AtomicU64,
+    pub filled: AtomicUsize,
     pub parked: AtomicUsize,
     pub durable: AtomicU64,
     pub ticks: AtomicUsize,
@@ -58,6 +63,8 @@ pub enum Message {
 pub struct Client {
     peer: Peer,
     input: Vec<u8>,
+    /// What `fill` asks for, and how many bytes that is.
+    filling: Option<(Vec<u8>, usize)>,
     panics_when_closed: bool,
 }
 
@@ -73,6 +80,15 @@ impl Echo {
     }
 
     fn run(&self, worker: &mut Worker, client: &mut Client, out: &mut OutBuf) -> Flow {
+        if let Some((filled, len)) = &mut client.filling {
+            filled.extend(client.input.drain(..client.input.len().min(*len - filled.len())));
+            if filled.len() < *len {
+                return Flow::Fill;
+            }
+            let is_right = *filled == pattern(*len);
+            client.filling = None;
+            out.tail().extend_from_slice(if is_right { b"filled\n" } else { b"wrong!\n" });
+        }
         while let Some(end) = client.input.iter().position(|&byte| byte == b'\n') {
             if out.len() > DRAIN_ABOVE {
                 return Flow::Drain;
@@ -85,6 +101,11 @@ impl Echo {
                     out.tail().extend_from_slice(b"<");
                     out.push_shared(Bytes::from(pattern(count)));
                     out.tail().extend_from_slice(b">\n");
+                }
+                [b"fill", len] => {
+                    let len = std::str::from_utf8(len).unwrap().parse().unwrap();
+                    client.filling = Some((Vec::new(), len));
+                    return self.run(worker, client, out);
                 }
                 [b"park"] => {
                     self.parked.fetch_add(1, Ordering::Relaxed);
@@ -134,12 +155,27 @@ impl Service for Echo {
     fn accept(&self, _worker: &mut Self::Worker, peer: Peer) -> Result<Client, Cow<'static, [u8]>> {
         self.connections.lock().unwrap().insert(peer.remote.to_string(), peer.id);
         self.peers.lock().unwrap().push(peer.clone());
-        Ok(Client { peer, input: Vec::new(), panics_when_closed: false })
+        Ok(Client { peer, input: Vec::new(), filling: None, panics_when_closed: false })
     }
 
     fn on_bytes(&self, worker: &mut Self::Worker, client: &mut Client, input: &[u8], out: &mut OutBuf) -> Flow {
         assert!(out.is_empty(), "another connection's output was left behind");
         client.input.extend_from_slice(input);
+        self.run(worker, client, out)
+    }
+
+    fn room<'c>(&self, client: &'c mut Client) -> Option<&'c mut Vec<u8>> {
+        let (filled, len) = client.filling.as_mut()?;
+        let room = ROOM.min(*len - filled.len());
+        filled.reserve_exact(room);
+        // Only as much as belongs to it.
+        (filled.capacity() <= *len).then_some(filled)
+    }
+
+    fn on_filled(&self, worker: &mut Self::Worker, client: &mut Client, received: usize, out: &mut OutBuf) -> Flow {
+        assert!(out.is_empty(), "another connection's output was left behind");
+        assert!(received > 0 && client.input.is_empty());
+        self.filled.fetch_add(received, Ordering::Relaxed);
         self.run(worker, client, out)
     }
 

@@ -51,6 +51,45 @@ fn big_values_leave_by_reference_and_in_order() {
 }
 
 #[test]
+fn long_values_are_received_where_they_stay() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let sizes = [1, 99_999, 100_000, 3_000_000, 0, 12_345_678];
+    let writer = {
+        let mut stream = client.stream().try_clone().unwrap();
+        std::thread::spawn(move || {
+            for size in sizes {
+                stream
+                    .write_all(&[format!("fill {size}\n").as_bytes(), &pattern(size), b"between\n"].concat())
+                    .unwrap();
+            }
+        })
+    };
+    for _ in sizes {
+        assert_eq!(client.line(), "filled\n");
+        assert_eq!(client.line(), "between\n");
+    }
+    writer.join().unwrap();
+    let filled = server.echo.filled.load(Ordering::Relaxed);
+    assert!(filled > sizes.iter().sum::<usize>() / 2, "{filled} bytes only were received where they stay");
+}
+
+#[test]
+fn a_long_value_may_trickle_in_and_others_are_served_meanwhile() {
+    let server = Server::start();
+    let mut client = server.connect();
+    client.send("big 3000000\nfill 60000\n");
+    for piece in pattern(60_000).chunks(6_000) {
+        client.send(piece);
+        server.connect().ask("quick\n", "quick\n");
+    }
+    // The reply before it was not taken all the while.
+    assert!(client.exactly(3_000_003)[1..=3_000_000] == pattern(3_000_000));
+    assert_eq!(client.line(), "filled\n");
+    client.ask("done\n", "done\n");
+}
+
+#[test]
 fn a_client_that_reads_late_slows_only_itself_and_loses_nothing() {
     let server = Server::start();
     let mut slow = server.connect();

@@ -8,6 +8,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, Stream
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tenon_server::net::{Bind, CloseReason, Endpoint, FrontEnd, Listen};
 
 fn file(name: &str) -> String {
@@ -96,6 +97,11 @@ fn much_input_arrives_whole() {
     let mut got = vec![0; sent.len()];
     client.read_exact(&mut got).unwrap();
     assert!(got == sent);
+    // No room is of use for what is still to be opened.
+    let sent = [b"fill 3000000\n", &pattern(3_000_000)[..]].concat();
+    client.get_mut().write_all(&sent).unwrap();
+    assert_eq!(line(&mut client), "filled\n");
+    assert_eq!(server.echo.filled.load(Ordering::Relaxed), 0);
 }
 
 #[test]

@@ -45,29 +45,32 @@ impl Rope {
     }
 
     /// Adds bytes at the end.
-    pub fn append(&mut self, bytes: &[u8]) {
-        self.append_announced(bytes, bytes.len());
-    }
-
-    /// Adds bytes at the end, the first of `announced` that are to come. Once as much as a chunk has come, that is
-    /// believed: a chunk that grows step by step is copied almost once more.
-    pub fn append_announced(&mut self, mut bytes: &[u8], mut announced: usize) {
+    pub fn append(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (now, rest) = bytes.split_at(bytes.len().min(CHUNK_LEN - self.last.len()));
-            let announced_now = if self.full.is_empty() { 0 } else { announced };
-            self.reserve_last(now.len(), announced_now);
+            self.reserve_last(now.len());
             self.last.extend_from_slice(now);
             self.seal_last();
-            announced = announced.saturating_sub(now.len());
             bytes = rest;
         }
     }
 
-    fn reserve_last(&mut self, more: usize, announced: usize) {
+    /// Adds bytes at the end; they are not copied where they can be a chunk as they are.
+    pub fn append_chunk(&mut self, chunk: Vec<u8>) {
+        if self.last.is_empty() && chunk.len() <= CHUNK_LEN {
+            let Rope { full, last } = Rope::from(Bytes::from(chunk));
+            self.full.extend(full);
+            self.last = last;
+        } else {
+            self.append(&chunk);
+        }
+    }
+
+    fn reserve_last(&mut self, more: usize) {
         let len = self.last.len();
         if self.last.capacity() - len < more {
             // Doubling up to the chunk keeps short tails small, and never allocates more than a chunk.
-            let wanted = (len + more).max(len * 2).max(len + announced).min(CHUNK_LEN);
+            let wanted = (len + more).max(len * 2).min(CHUNK_LEN);
             // `BytesMut::reserve` may double past the chunk.
             let mut grown = BytesMut::with_capacity(wanted);
             grown.extend_from_slice(&self.last);
@@ -279,21 +282,25 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "a million steps of safe code")]
-    fn what_is_announced_is_made_room_for_once() {
-        let bytes: Vec<u8> = (0..3 * CHUNK_LEN + 10).map(|n| (n / 3) as u8).collect();
+    fn chunks_are_taken_over_where_they_fit() {
         let mut rope = Rope::new();
-        let mut places = Vec::new();
-        for piece in bytes.chunks(CHUNK_LEN / 4 - 3) {
-            rope.append_announced(piece, bytes.len() - rope.len());
-            if rope.len() > CHUNK_LEN && !rope.last.is_empty() {
-                places.push((rope.full.len(), rope.last.as_ptr()));
-            }
+        let mut model = Vec::new();
+        // The third one does not begin where a chunk does.
+        for (len, is_taken_over) in
+            [(CHUNK_LEN, true), (100, true), (CHUNK_LEN, false), (CHUNK_LEN + 1, false), (0, false)]
+        {
+            let chunk = vec![len as u8; len];
+            let address = chunk.as_ptr();
+            model.extend_from_slice(&chunk);
+            rope.append_chunk(chunk);
+            assert_eq!(rope.slices().any(|slice| slice.as_ptr() == address), is_taken_over, "{len}");
         }
-        assert_eq!(rope.to_vec(), bytes);
-        places.dedup();
-        assert_eq!(places.len(), 3, "no chunk behind the first has moved as it grew");
-        assert_eq!(rope.last.capacity(), 10);
+        assert_eq!(rope.to_vec(), model);
+        rope.append(b"xy");
+        rope.write_at(1, b"z");
+        model.extend_from_slice(b"xy");
+        model[1] = b'z';
+        assert_eq!(rope.to_vec(), model);
     }
 
     #[test]

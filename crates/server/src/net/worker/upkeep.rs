@@ -61,10 +61,8 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         self.service.end_long_calls();
         for index in 0..self.connections.places() {
             let Some(key) = self.connections.key_at(index) else { continue };
-            let Some(connection) = self.connections.get_mut(key) else { continue };
             // What has arrived may not have been reported yet.
-            connection.socket.note(Event { received: true, ..Event::default() });
-            self.receive(worker, key);
+            self.on_event(worker, Event { token: key.to_u64(), received: true, ..Event::default() });
         }
     }
 

@@ -1,0 +1,177 @@
+//! A long argument while it is received: in the chunks that it will be stored in, so that whoever moves the bytes can put
+//! them there at once. Knows no protocol and no socket.
+
+use tenon_engine::store::types::{CHUNK_LEN, Rope};
+
+/// Room that an announcement alone is worth, in bytes: anyone can announce anything.
+const ROOM_UNPROVEN: usize = 64 * 1024;
+
+/// Once so many bytes have come, room is made for whole chunks.
+const PROVEN_FROM: usize = 16 * 1024;
+
+/// A long argument that is being received.
+///
+/// ```text
+///   | rope: whole chunks | chunk: what has come ... room |                        |
+///                        |<-------------- behind_rope, in the end ---------------->|
+/// ```
+#[derive(Debug)]
+pub(crate) struct Filling {
+    /// The chunks that are full.
+    rope: Rope,
+    /// The one that is being filled.
+    chunk: Vec<u8>,
+    /// How much of the argument the rope does not have.
+    behind_rope: usize,
+}
+
+impl Filling {
+    /// An argument of `len` bytes that begins with these.
+    pub(crate) fn new(len: usize, begun: &[u8]) -> Filling {
+        let mut filling = Filling { rope: Rope::new(), chunk: Vec::new(), behind_rope: len };
+        let rest = filling.add(begun);
+        debug_assert!(rest.is_empty(), "what is announced as long is not wholly there");
+        filling
+    }
+
+    /// Bytes that have come.
+    pub(crate) fn len(&self) -> usize {
+        self.rope.len() + self.chunk.len()
+    }
+
+    /// Whether all of it has come.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.chunk.len() == self.behind_rope
+    }
+
+    /// Adds what `input` begins with as far as it belongs to the argument; gives the rest.
+    pub(crate) fn add<'a>(&mut self, mut input: &'a [u8]) -> &'a [u8] {
+        loop {
+            self.seal();
+            let now = input.len().min(self.chunk_len() - self.chunk.len());
+            if now == 0 {
+                return input;
+            }
+            self.make_room(now);
+            self.chunk.extend_from_slice(&input[..now]);
+            input = &input[now..];
+        }
+    }
+
+    /// Where the next bytes belong: as many as there is room for may be put behind what is there. `None` if some of them
+    /// could be those of what follows the argument.
+    pub(crate) fn room(&mut self) -> Option<&mut Vec<u8>> {
+        self.seal();
+        self.make_room(0);
+        // An allocator may give more than was asked for, though none does.
+        (self.chunk.capacity() <= self.chunk_len()).then_some(&mut self.chunk)
+    }
+
+    /// The whole argument.
+    pub(crate) fn finish(mut self) -> Rope {
+        debug_assert!(self.is_whole(), "some of it is missing");
+        self.rope.append_chunk(self.chunk);
+        self.rope
+    }
+
+    /// How long the chunk that is being filled will be.
+    fn chunk_len(&self) -> usize {
+        self.behind_rope.min(CHUNK_LEN)
+    }
+
+    /// Puts a full chunk to the others, unless it is the argument's end.
+    fn seal(&mut self) {
+        if self.chunk.len() == CHUNK_LEN && self.behind_rope > CHUNK_LEN {
+            self.behind_rope -= CHUNK_LEN;
+            self.rope.append_chunk(std::mem::take(&mut self.chunk));
+        }
+    }
+
+    /// Makes room in the chunk, for `ready` bytes at least.
+    fn make_room(&mut self, ready: usize) {
+        let is_proven = !self.rope.is_empty() || self.chunk.len() + ready >= PROVEN_FROM;
+        let wanted = if is_proven { self.chunk_len() } else { self.chunk_len().min(ROOM_UNPROVEN) };
+        if self.chunk.capacity() < wanted {
+            self.chunk.reserve_exact(wanted - self.chunk.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pattern(len: usize) -> Vec<u8> {
+        (0..len).map(|at| (at % 251) as u8).collect()
+    }
+
+    /// Receives `bytes` and what follows them in pieces of the given lengths, in turns into the room and through a buffer.
+    fn received(bytes: &[u8], behind: &[u8], pieces: &[(usize, bool)]) -> (Rope, Vec<u8>) {
+        let stream = [bytes, behind].concat();
+        let begun = pieces[0].0.min(bytes.len() - 1);
+        let mut filling = Filling::new(bytes.len(), &stream[..begun]);
+        let mut rest = &stream[begun..];
+        for &(len, into_room) in pieces.iter().cycle() {
+            assert_eq!(filling.len(), stream.len() - rest.len());
+            if filling.is_whole() {
+                break;
+            }
+            if into_room {
+                let room = filling.room().expect("there is nothing but the argument's");
+                let now = len.clamp(1, rest.len()).min(room.capacity() - room.len());
+                assert!(now > 0, "there is room as long as something is missing");
+                let address = room.as_ptr();
+                room.extend_from_slice(&rest[..now]);
+                assert_eq!(room.as_ptr(), address, "what is there does not move");
+                rest = &rest[now..];
+            } else {
+                let now = len.clamp(1, rest.len());
+                let left = filling.add(&rest[..now]);
+                rest = &rest[now - left.len()..];
+            }
+        }
+        (filling.finish(), rest.to_vec())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_the_pieces_the_argument_is_whole_and_nothing_else_is_taken(
+            len in prop_oneof![1_usize..200_000, (1_usize..4).prop_map(|chunks| chunks * CHUNK_LEN), 1_usize..900_000],
+            pieces in prop::collection::vec((1_usize..300_000, any::<bool>()), 1..20),
+        ) {
+            let bytes = pattern(len);
+            let (rope, rest) = received(&bytes, b"\r\nget k\r\n", &pieces);
+            prop_assert!(rope.to_vec() == bytes);
+            prop_assert_eq!(rest, b"\r\nget k\r\n");
+        }
+    }
+
+    #[test]
+    fn an_announcement_alone_takes_little_memory() {
+        let mut filling = Filling::new(512 << 20, b"");
+        assert!(filling.room().expect("room").capacity() <= ROOM_UNPROVEN);
+        filling.add(&vec![1; PROVEN_FROM - 1]);
+        assert!(filling.room().expect("room").capacity() <= ROOM_UNPROVEN);
+        filling.add(b"1");
+        assert_eq!(filling.room().expect("room").capacity(), CHUNK_LEN);
+    }
+
+    #[test]
+    fn what_is_received_is_what_is_stored() {
+        let len = 2 * CHUNK_LEN + 1_000;
+        let mut filling = Filling::new(len, &pattern(CHUNK_LEN));
+        let mut addresses = Vec::new();
+        while !filling.is_whole() {
+            let room = filling.room().expect("room");
+            addresses.push(room.as_ptr());
+            room.resize(room.capacity(), 7);
+        }
+        let rope = filling.finish();
+        assert_eq!(rope.slices().skip(1).map(<[u8]>::as_ptr).collect::<Vec<_>>(), addresses);
+        assert_eq!(rope.len(), len);
+        assert!(rope.memory() < len + 1_000, "{} bytes for {len}", rope.memory());
+    }
+}
