@@ -12,7 +12,7 @@ use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
 use tenon_engine::config::{Loader, Machine, Origin};
 use tenon_engine::ds::packed::Item;
 use tenon_engine::execute::Stopped;
-use tenon_engine::persist::rdb::file::FileOptions;
+use tenon_engine::persist::rdb::file::{FileOptions, Form};
 use tenon_engine::persist::rdb::{Origin as ValueOrigin, Scene, Value, dump, load, read_value};
 use tenon_engine::session::Session;
 use tenon_engine::shards::Locked;
@@ -239,7 +239,10 @@ fn read(engine: &Engine, file: &[u8]) -> Data {
 }
 
 fn options() -> SnapshotOptions {
-    SnapshotOptions { file: FileOptions { compression: Compression::On, has_checksum: true }, is_log_base: false }
+    SnapshotOptions {
+        file: FileOptions { form: Form::Rdb, compression: Compression::On, has_checksum: true },
+        is_log_base: false,
+    }
 }
 
 fn check(engine: &Engine, begun: Begun, copy: Vec<(usize, Vec<u8>, Vec<u8>, Meta)>) {

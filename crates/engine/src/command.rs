@@ -241,6 +241,8 @@ impl Flags {
     pub const BLOCKING: Flags = Flags(1 << 25);
     /// In the ACL categories of the types that it works on (`set`, `sortedset`, `list`) and not in `keyspace`.
     pub const OF_COLLECTIONS: Flags = Flags(1 << 26);
+    /// May change the libraries of functions.
+    pub const CHANGES_LIBRARIES: Flags = Flags(1 << 27);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {

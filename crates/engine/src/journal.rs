@@ -137,7 +137,7 @@ impl Engine {
             self.follow_journal(worker);
             if let Some(journal) = &worker.journal.journal {
                 worker.journaled = journal.append(sent);
-                worker.has_appended = true;
+                self.note_appended(worker);
             }
             return;
         }
@@ -177,9 +177,19 @@ impl Engine {
         let is_current = worker.record.number() == worker.journal.number;
         if let Some(journal) = worker.journal.journal.as_ref().filter(|_| is_current) {
             worker.journaled = journal.append(worker.record.finish());
-            worker.has_appended = true;
+            self.note_appended(worker);
         }
         worker.record.clear();
+    }
+
+    /// Notes that a worker has put something into the log: the writer learns of it at the end of the worker's turn, or at
+    /// once from whoever has none.
+    #[inline]
+    fn note_appended(&self, worker: &mut Worker) {
+        worker.has_appended = true;
+        if worker.index == self.workers() {
+            self.end_turn(worker);
+        }
     }
 
     /// Ends a turn of the worker's event loop: what it has appended is all for the moment.

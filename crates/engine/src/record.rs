@@ -169,6 +169,11 @@ impl Record {
         self.number
     }
 
+    /// Whether it is of a transaction or a script, which may go on.
+    pub(crate) fn is_in_unit(&self) -> bool {
+        self.holds > 0
+    }
+
     pub(crate) fn hold(&mut self) {
         self.holds += 1;
     }

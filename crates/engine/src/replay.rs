@@ -5,6 +5,7 @@ use crate::args::{Args, OwnedArgs};
 use crate::batch::Target;
 use crate::clients::{Client, ClientInfo, ConnectionKey, Dialect};
 use crate::command::Run;
+use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
@@ -14,8 +15,12 @@ use crate::table::Resolved;
 use crate::worker::Worker;
 use std::fmt;
 use std::sync::Arc;
+use tenon_store::hash::KeyHash;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
+
+/// What is kept of the memory that answers have taken, in bytes.
+const ANSWER_KEPT: usize = 4096;
 
 /// Why a command of a log could not be run again. The log is not whole, or was written by another kind of server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,10 +67,138 @@ struct Annotation {
     flags: u32,
 }
 
-/// Runs the commands of one ordered log again.
-pub struct Replayer<'e> {
+/// The client flags that a line says of the next command's value, if it is one of Tenon's; given with or without its `#`.
+pub(crate) fn annotated_flags(line: &[u8]) -> Option<u32> {
+    let line = line.strip_prefix(b"#").unwrap_or(line);
+    let number = line.strip_prefix(FLAGS_ANNOTATION).and_then(|text| std::str::from_utf8(text).ok());
+    number.and_then(|text| text.trim_end().parse().ok())
+}
+
+/// Runs commands again, one after another, for a client of nobody's.
+pub(crate) struct Player<'e> {
     engine: &'e Engine,
     session: Session,
+    /// What the commands answer, of which only an error is looked at.
+    out: OutBuf,
+}
+
+impl<'e> Player<'e> {
+    /// In database 0.
+    pub(crate) fn new(engine: &'e Engine) -> Player<'e> {
+        let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
+        let (remote, local) = (String::new(), String::new());
+        let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: -1, unix: false };
+        let session = engine.open_own_session(Arc::new(Client::of_nobody(info)));
+        Player { engine, session, out: OutBuf::new() }
+    }
+
+    /// Goes on in a database, which there is.
+    pub(crate) fn go_to(&mut self, database: usize) {
+        self.session.database = database;
+    }
+
+    /// Runs a command, whose value has these client flags then.
+    pub(crate) fn play(
+        &mut self,
+        worker: &mut Worker,
+        target: &Target,
+        args: &Args<'_>,
+        flags: u32,
+    ) -> Result<(), ReplayError> {
+        if let Target::Refused(wrong, resolved) = target {
+            return Err(ReplayError::Refused { command: name_of(args), error: wrong.error(*resolved, args) });
+        }
+        let (was_replaying, was_muted) = (worker.is_replaying, worker.record.mute(true));
+        worker.is_replaying = true;
+        let result = match target {
+            Target::Key(resolved, hash) => self.run_key(worker, *resolved, *hash, args),
+            Target::Other(resolved) => self.run(worker, *resolved, args),
+            Target::Settled(_) | Target::Refused(..) => unreachable!("nothing has run yet, and there is a command"),
+        };
+        if result.is_ok()
+            && flags != 0
+            && let Target::Key(resolved, hash) = target
+        {
+            self.set_flags(worker, *hash, args.get(usize::from(resolved.key)), flags);
+        }
+        worker.is_replaying = was_replaying;
+        worker.record.mute(was_muted);
+        worker.sweep();
+        // A script says in its reply what went wrong.
+        let has_failed = result.is_err() || self.out.tail().first() == Some(&b'-');
+        if !has_failed {
+            self.forget_answer();
+            return Ok(());
+        }
+        let error = match result {
+            Err(error) => error.to_string(),
+            Ok(()) => String::from_utf8_lossy(&self.out.tail()[1..]).trim_end().to_owned(),
+        };
+        self.forget_answer();
+        Err(ReplayError::Failed { command: name_of(args), error })
+    }
+
+    fn forget_answer(&mut self) {
+        if self.out.len() == self.out.tail().len() && self.out.len() <= ANSWER_KEPT {
+            self.out.tail().clear();
+        } else {
+            self.out = OutBuf::new();
+        }
+    }
+
+    /// Runs a command on one key: nearly all that a log has.
+    fn run_key(
+        &mut self,
+        worker: &mut Worker,
+        resolved: Resolved,
+        hash: KeyHash,
+        args: &Args<'_>,
+    ) -> Result<(), CmdError> {
+        let engine = self.engine;
+        let Run::Key(run) = resolved.command.run else { unreachable!("only commands on one key have a hash") };
+        let index = engine.shards.index(hash);
+        let mut state = engine.lock_serving(worker, index);
+        if state.shard.needs_care() {
+            drop(state);
+            return self.run(worker, resolved, args);
+        }
+        let (database, key) = (self.session.database, args.get(usize::from(resolved.key)));
+        let mut cx = KeyCx { engine, worker, state: &mut state, database, hash, key, touches: true };
+        run(&mut cx, args, &mut Reply::new(&mut self.out, Proto::Resp2)).map(|_effect| ())
+    }
+
+    fn run(&mut self, worker: &mut Worker, resolved: Resolved, args: &Args<'_>) -> Result<(), CmdError> {
+        let engine = self.engine;
+        let mut reply = Reply::new(&mut self.out, Proto::Resp2);
+        match resolved.command.run {
+            // As within EXEC: it does not wait.
+            Run::Blocking(_) => {
+                let indexes = engine.shards_of(resolved.command, args);
+                let mut held = engine.lock_several(worker, indexes, OnBusy::Serve)?;
+                engine.run_to_end(worker, &mut self.session, resolved, args, &mut held, &mut reply)
+            }
+            _ => engine.run_one(worker, &mut self.session, resolved, args, &mut reply),
+        }
+    }
+
+    /// Gives the value that a command has stored the client flags that an annotation said.
+    fn set_flags(&self, worker: &mut Worker, hash: KeyHash, key: &[u8], flags: u32) {
+        self.engine.with_key(worker, self.session.database, hash, key, |cx| {
+            if let Some(slot) = cx.find() {
+                let meta = tenon_store::entry::Meta { flags, ..cx.entry(slot).meta() };
+                cx.set_meta(slot, &meta);
+            }
+        });
+    }
+}
+
+fn name_of(args: &Args<'_>) -> String {
+    String::from_utf8_lossy(args.get(0)).into_owned()
+}
+
+/// Runs the commands of one ordered log again.
+pub struct Replayer<'e> {
+    player: Player<'e>,
     /// What MULTI has begun, if it has.
     queue: Option<Vec<(OwnedArgs, Annotation)>>,
     annotation: Annotation,
@@ -74,11 +207,7 @@ pub struct Replayer<'e> {
 impl<'e> Replayer<'e> {
     /// At the start of a log, in database 0.
     pub fn new(engine: &'e Engine) -> Replayer<'e> {
-        let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
-        let (remote, local) = (String::new(), String::new());
-        let info = ClientInfo { key, dialect: Dialect::Resp, remote, local, fd: -1, unix: false };
-        let session = engine.open_own_session(Arc::new(Client::of_nobody(info)));
-        Replayer { engine, session, queue: None, annotation: Annotation::default() }
+        Replayer { player: Player::new(engine), queue: None, annotation: Annotation::default() }
     }
 
     /// Whether MULTI has begun something whose EXEC has not come: at the end of a log that is a torn tail, of which
@@ -90,9 +219,7 @@ impl<'e> Replayer<'e> {
     /// Takes note of a line that begins with `#`, given with or without that, and without its end. Those that are not
     /// Tenon's say nothing.
     pub fn annotation(&mut self, line: &[u8]) {
-        let line = line.strip_prefix(b"#").unwrap_or(line);
-        let number = line.strip_prefix(FLAGS_ANNOTATION).and_then(|text| std::str::from_utf8(text).ok());
-        if let Some(flags) = number.and_then(|text| text.trim_end().parse().ok()) {
+        if let Some(flags) = annotated_flags(line) {
             self.annotation.flags = flags;
         }
     }
@@ -130,66 +257,8 @@ impl<'e> Replayer<'e> {
     }
 
     fn run(&mut self, worker: &mut Worker, args: &Args<'_>, annotation: Annotation) -> Result<(), ReplayError> {
-        let name = || String::from_utf8_lossy(args.get(0)).into_owned();
-        let resolved = match self.engine.resolve(args) {
-            Target::Key(resolved, _) | Target::Other(resolved) => resolved,
-            Target::Settled(_) => unreachable!("nothing has run yet"),
-            Target::Refused(wrong, resolved) => {
-                return Err(ReplayError::Refused { command: name(), error: wrong.error(resolved, args) });
-            }
-        };
-        let mut out = OutBuf::new();
-        let (was_replaying, was_muted) = (worker.is_replaying, worker.record.mute(true));
-        worker.is_replaying = true;
-        let result = self.run_one(worker, resolved, args, &mut out);
-        if result.is_ok() && annotation.flags != 0 {
-            self.set_flags(worker, resolved, args, annotation.flags);
-        }
-        worker.is_replaying = was_replaying;
-        worker.record.mute(was_muted);
-        worker.sweep();
-        let error = match result {
-            Err(error) => error.to_string(),
-            // A script says so in its reply.
-            Ok(()) if out.tail().first() == Some(&b'-') => {
-                String::from_utf8_lossy(&out.tail()[1..]).trim_end().to_owned()
-            }
-            Ok(()) => return Ok(()),
-        };
-        Err(ReplayError::Failed { command: name(), error })
-    }
-
-    fn run_one(
-        &mut self,
-        worker: &mut Worker,
-        resolved: Resolved,
-        args: &Args<'_>,
-        out: &mut OutBuf,
-    ) -> Result<(), CmdError> {
-        let engine = self.engine;
-        let mut reply = Reply::new(out, Proto::Resp2);
-        match resolved.command.run {
-            // As within EXEC: it does not wait.
-            Run::Blocking(_) => {
-                let indexes = engine.shards_of(resolved.command, args);
-                let mut held = engine.lock_several(worker, indexes, OnBusy::Serve)?;
-                engine.run_to_end(worker, &mut self.session, resolved, args, &mut held, &mut reply)
-            }
-            _ => engine.run_one(worker, &mut self.session, resolved, args, &mut reply),
-        }
-    }
-
-    /// Gives the value that a command has stored the client flags that an annotation said.
-    fn set_flags(&self, worker: &mut Worker, resolved: Resolved, args: &Args<'_>, flags: u32) {
-        let Some(at) = resolved.single_key(args.len()) else { return };
-        let key = args.get(at);
-        let hash = self.engine.shards.hash(key);
-        self.engine.with_key(worker, self.session.database, hash, key, |cx| {
-            if let Some(slot) = cx.find() {
-                let meta = tenon_store::entry::Meta { flags, ..cx.entry(slot).meta() };
-                cx.set_meta(slot, &meta);
-            }
-        });
+        let target = self.player.engine.resolve(args);
+        self.player.play(worker, &target, args, annotation.flags)
     }
 }
 

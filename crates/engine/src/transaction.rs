@@ -131,6 +131,9 @@ impl Engine {
         let silent = session.reply.is_silent();
         reply.array(transaction.queue.len());
         session.in_exec = true;
+        // Libraries are of no shard: others change them in the log behind this, or before.
+        let changes_libraries = transaction.queue.iter().any(|(it, _)| it.command.flags.any(Flags::CHANGES_LIBRARIES));
+        let order = changes_libraries.then(|| self.scripts.libraries.keep_order());
         self.begin_unit(worker);
         for (resolved, args) in &transaction.queue {
             let started = std::time::Instant::now();
@@ -179,6 +182,7 @@ impl Engine {
         }
         session.in_exec = false;
         self.end_unit(worker);
+        drop(order);
         Ok(())
     }
 

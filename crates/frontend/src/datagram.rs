@@ -166,6 +166,21 @@ mod tests {
     }
 
     #[test]
+    fn whoever_asks_while_data_is_loaded_is_told_so() {
+        let (engine, worker) = &mut engine(&[(b"memcached-udp-amplification-max", b"0")]);
+        converse(engine, worker, HERE, &framed(b"set k 0 0 1\r\nv\r\n"));
+        let loading = engine.begin_loading(0);
+        for request in ["get k\r\n", "set k 0 0 1\r\nw\r\n", "mg k v\r\n"] {
+            let answers = converse(engine, worker, HERE, &framed(request.as_bytes()));
+            assert_eq!(answers.len(), 1, "{request}");
+            assert_eq!(answers[0].1, b"SERVER_ERROR loading the dataset in memory\r\n", "{request}");
+        }
+        drop(loading);
+        let answers = converse(engine, worker, HERE, &framed(b"get k\r\n"));
+        assert_eq!(answers[0].1, b"VALUE k 0 1\r\nv\r\nEND\r\n");
+    }
+
+    #[test]
     fn an_answer_is_no_longer_than_its_request_lets_it_be() {
         let (engine, worker) = &mut engine(&[(b"memcached-udp-amplification-max", b"3")]);
         let value = "x".repeat(200);

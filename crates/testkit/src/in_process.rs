@@ -13,7 +13,10 @@ use std::time::Duration;
 use tenon_engine::Engine;
 use tenon_engine::clients::{self, ClientInfo, ConnectionKey, Message};
 use tenon_engine::config::{Config, Loader, Machine, Origin};
+use tenon_engine::persist::rdb::file::{FileOptions, Form};
+use tenon_engine::snapshot::SnapshotOptions;
 use tenon_engine::wire::OutBuf;
+use tenon_engine::wire::rdb::Compression;
 use tenon_engine::worker::Worker;
 use tenon_frontend::{Connection, Ending, Flow};
 
@@ -72,12 +75,40 @@ impl Host {
         Host { engine, worker, connections: BTreeMap::new(), mail, opened: 0, records, settings, folder }
     }
 
+    /// Another engine of the same settings, and of these.
+    fn twin(&self, others: &[(&str, &str)]) -> Result<Engine, String> {
+        let mut settings: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        settings.extend(others);
+        Ok(Engine::new(configuration(&settings, &self.folder)?, tenon_commands::ALL, 0xF00D))
+    }
+
     /// What the log leads to that was kept, where that is not the data there is.
     fn differences(&self) -> Result<(), String> {
-        let settings: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let engine = Engine::new(configuration(&settings, &self.folder)?, tenon_commands::ALL, 0xF00D);
+        let engine = self.twin(&[])?;
         journal::replay(&engine, &mut engine.worker(0), &self.records.all())?;
-        let differences = journal::differences(&self.engine, &engine);
+        self.compare(&engine)
+    }
+
+    /// The same when it is loaded from a file.
+    fn differences_loaded(&self, workers: usize) -> Result<(), String> {
+        let engine = self.twin(&[("workers", &workers.to_string())])?.share();
+        journal::load(&engine, &self.records.all().concat())?;
+        self.compare(&engine)
+    }
+
+    /// Where the data differs once it was written as commands and loaded.
+    fn differences_as_commands(&mut self) -> Result<Vec<String>, String> {
+        let file = FileOptions { form: Form::Commands, compression: Compression::Off, has_checksum: false };
+        let options = SnapshotOptions { file, is_log_base: true };
+        let begun = self.engine.begin_snapshot(&mut self.worker, options, |_| ()).ok_or("another one is under way")?;
+        let (commands, _) = begun.write_to(&self.engine, Vec::new()).map_err(|error| error.to_string())?;
+        let engine = self.twin(&[("workers", "3")])?.share();
+        journal::load(&engine, &commands)?;
+        Ok(journal::differences(&self.engine, &engine))
+    }
+
+    fn compare(&self, engine: &Engine) -> Result<(), String> {
+        let differences = journal::differences(&self.engine, engine);
         if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
     }
 
@@ -184,6 +215,29 @@ impl InProcess {
     /// When no server was prepared.
     pub fn state(&self) -> BTreeMap<(usize, Vec<u8>), String> {
         journal::state(&self.host.as_ref().expect("a server was prepared").borrow().engine)
+    }
+
+    /// Loads the log of all that was done into another server of so many workers.
+    ///
+    /// # Errors
+    /// When it does not lead to the same data: to what.
+    ///
+    /// # Panics
+    /// When no server was prepared.
+    pub fn load_elsewhere(&self, workers: usize) -> Result<(), String> {
+        self.host.as_ref().expect("a server was prepared").borrow().differences_loaded(workers)
+    }
+
+    /// Writes the data as commands, as the base of a log may have it, and loads these into another server; gives where that
+    /// one's data differs.
+    ///
+    /// # Errors
+    /// When it cannot be written or loaded: why.
+    ///
+    /// # Panics
+    /// When no server was prepared.
+    pub fn write_as_commands(&mut self) -> Result<Vec<String>, String> {
+        self.host.as_ref().expect("a server was prepared").borrow_mut().differences_as_commands()
     }
 
     /// The records that the log has of all that was done.

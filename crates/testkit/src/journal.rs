@@ -3,9 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tenon_engine::Engine;
 use tenon_engine::journal::Journal;
+use tenon_engine::loading::{Hands, LogReport};
+use tenon_engine::persist::aof::{Directory, Names};
+use tenon_engine::persist::journal::files::Memory;
 use tenon_engine::replay::Replayer;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
 use tenon_engine::store::types::hll::{Registers, SketchRef};
@@ -139,6 +144,41 @@ pub fn replay(engine: &Engine, worker: &mut Worker, records: &[Vec<u8>]) -> Resu
         }
     }
     Ok(())
+}
+
+/// Loads an append-only file of these bytes, with as many workers as the engine has, each on a thread of its own.
+///
+/// # Errors
+/// Where it goes wrong, and why.
+pub fn load(engine: &Arc<Engine>, log: &[u8]) -> Result<LogReport, String> {
+    const INCREMENT: &str = "appendonly.aof.1.incr.aof";
+    let names = Names {
+        dir: "/".into(),
+        appenddirname: "appendonlydir".to_owned(),
+        appendfilename: "appendonly.aof".to_owned(),
+    };
+    let files = Memory::new();
+    files.put(&names.path(names.manifest()), format!("file {INCREMENT} seq 1 type i\n").as_bytes());
+    files.put(&names.path(INCREMENT), log);
+    let directory = Directory::open(Arc::new(files), names).map_err(|error| error.to_string())?;
+    let loading = engine.begin_loading(log.len() as u64);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for index in 0..engine.workers() {
+            let is_done = &is_done;
+            scope.spawn(move || {
+                let mut worker = engine.worker(index);
+                while !is_done.load(Ordering::Relaxed) {
+                    engine.tick(&mut worker);
+                }
+            });
+        }
+        let mut worker = engine.worker(engine.workers());
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let loaded = engine.load_log(&loading, &mut worker, &directory, Hands::Workers, go_on);
+        is_done.store(true, Ordering::Relaxed);
+        loaded.map_err(|error| error.to_string())
+    })
 }
 
 /// All data of an engine, key by key, as text that two engines with the same data have in common.

@@ -475,3 +475,32 @@ fn memcached_verbs() {
         assert_eq!(came.join("; "), logged, "{request:?}");
     }
 }
+
+#[test]
+fn what_becomes_of_libraries_is_part_of_its_transaction() {
+    let mut server = InProcess::default();
+    server.prepare(&Demand { dialect: Protocol::Redis, settings: &[], fresh: true }).expect("it needs nothing");
+    let records = server.records();
+    let mut link = server.open(Protocol::Redis);
+    let code = "#!lua name=lib\nredis.register_function('f', function() return 1 end)";
+    let mut say = |words: &[&str]| {
+        let mut bytes = format!("*{}\r\n", words.len());
+        words.iter().for_each(|word| bytes += &format!("${}\r\n{word}\r\n", word.len()));
+        link.send(bytes.as_bytes()).expect("it is open");
+        let mut reply = Vec::new();
+        while link.receive(&mut reply, Duration::ZERO).expect("it does not break") == Received::Bytes {}
+        assert!(!reply.is_empty() && reply[0] != b'-', "{words:?}: {}", reply.escape_ascii());
+    };
+    say(&["SELECT", "3"]);
+    say(&["MULTI"]);
+    say(&["SET", "k", "v"]);
+    say(&["FUNCTION", "LOAD", code]);
+    say(&["SET", "l", "w"]);
+    say(&["EXEC"]);
+    say(&["FUNCTION", "DELETE", "lib"]);
+    let texts: Vec<String> = records.all().iter().map(|record| journal::text(record)).collect();
+    let load = format!("FUNCTION LOAD REPLACE {}", code.escape_default());
+    let loaded = format!("MULTI, SELECT 3, SET k v, SELECT 0, {load}, SELECT 3, SET l w, SELECT 0, EXEC");
+    assert_eq!(texts, [loaded, "FUNCTION DELETE lib".to_owned()]);
+    server.finish().expect("the log leads to the same data");
+}

@@ -366,6 +366,22 @@ fn check_records(records: &[Vec<u8>]) {
     }
 }
 
+/// The data is the same when it was written as commands, but for what no command says: that an entry which is gone waits
+/// to be acknowledged.
+fn check_commands(seed: u64, server: &mut InProcess) {
+    let pending = regex::Regex::new(r#"(\{[^}]*?\] )\[[^\]]*\]\}"#).expect("it is one");
+    let differences = match server.write_as_commands() {
+        Ok(differences) => differences,
+        Err(why) => panic!("seed {seed}, as commands: {why}"),
+    };
+    for difference in differences {
+        let shown = pending.replace_all(&difference, "$1}");
+        let (key, values) = shown.split_once(": ").expect("a key and what it holds");
+        let (live, written) = values.split_once("; replayed: ").expect("two of them");
+        assert_eq!(live, written, "seed {seed}, as commands: {key}");
+    }
+}
+
 /// What random commands have left.
 struct Played {
     server: InProcess,
@@ -457,6 +473,12 @@ fn play(seed: u64, steps: usize, writes: &[&'static Command]) -> Played {
     check_records(&records.all());
     if let Err(what) = server.finish() {
         panic!("seed {seed}: {what}");
+    }
+    check_commands(seed, &mut server);
+    for workers in [1, 4] {
+        if let Err(what) = server.load_elsewhere(workers) {
+            panic!("seed {seed}, loaded by {workers} workers: {what}");
+        }
     }
     Played { server, covered }
 }

@@ -14,6 +14,7 @@ mod hooks;
 mod rewrite;
 mod running;
 mod switch;
+mod task;
 
 pub use rewrite::RewriteStart;
 pub use running::{Aof, AofFigures};

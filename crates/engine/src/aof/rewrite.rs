@@ -2,6 +2,7 @@
 //! Knows no command.
 
 use super::running::OpenLog;
+use super::task::{Purpose, RewriteTask};
 use crate::engine::Engine;
 use crate::saving::{Synced, Syncing};
 use crate::snapshot::{Begun, SnapshotOptions, yield_to_workers};
@@ -14,13 +15,16 @@ use std::time::{Duration, Instant};
 use tenon_persist::aof::growth::{Growth, Restraint};
 use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{AppendOnly, Rewrite};
-use tenon_persist::rdb::file::{FileOptions, FileWriter};
+use tenon_persist::rdb::file::{FileOptions, FileWriter, Form};
 use tenon_wire::rdb::Compression;
 
 /// How often a rewrite that waits for another snapshot to end looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// After a failed one, a rewrite that the log needs is tried again so much later.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// What is told of a rewrite that was stopped: by the server's end, or by CONFIG SET appendonly.
+pub(super) const STOPPED: &str = "it was stopped";
 
 /// The rewrites of this process.
 #[derive(Debug, Default)]
@@ -31,9 +35,20 @@ pub(super) struct Rewrites {
     pub(super) last: Option<(Duration, bool)>,
     /// When the last one ended.
     ended: Option<Instant>,
+    /// The one that is under way or was last, and its thread.
+    pub(super) task: Arc<RewriteTask>,
     thread: Option<JoinHandle<()>>,
     restraint: Restraint,
     is_ending: bool,
+}
+
+/// What happens to a rewrite that is under way when another one is to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Former {
+    /// It goes on.
+    Stays,
+    /// It is stopped.
+    MakesWay,
 }
 
 /// What became of the wish for a rewrite.
@@ -49,13 +64,16 @@ pub enum RewriteStart {
     Failed,
 }
 
-/// A snapshot of no data.
-pub(super) fn empty_base() -> Vec<u8> {
-    let options = FileOptions { compression: Compression::Off, has_checksum: true };
+/// A base of no data, and its form.
+pub(super) fn empty_base(form: Form) -> (BaseFormat, Vec<u8>) {
+    if form == Form::Commands {
+        return (BaseFormat::Aof, Vec::new());
+    }
+    let options = FileOptions { form, compression: Compression::Off, has_checksum: true };
     let mut file = FileWriter::new(Vec::new(), options);
     file.auxiliary("redis-ver", crate::version::REDIS.as_bytes()).expect("a vector takes whatever is written");
     file.auxiliary("aof-base", b"1").expect("a vector takes whatever is written");
-    file.finish().expect("a vector takes whatever is written").0
+    (BaseFormat::Rdb, file.finish().expect("a vector takes whatever is written").0)
 }
 
 impl Engine {
@@ -73,33 +91,45 @@ impl Engine {
 
     fn start_rewrite(&self) -> RewriteStart {
         let Some(engine) = self.shared() else { return RewriteStart::Failed };
-        let work = move |engine: &Arc<Engine>| match engine.append_only() {
-            Some(append_only) => engine.rewrite(&append_only),
-            None => engine.rewrite_without_log(),
+        let work = move |engine: &Arc<Engine>, task: &RewriteTask| match engine.append_only() {
+            Some(append_only) => engine.rewrite(&append_only, task),
+            None => engine.rewrite_without_log(task),
         };
-        self.on_rewriter(engine, work)
+        self.on_rewriter(engine, Purpose::Shorten, Former::Stays, work)
     }
 
-    /// Does this on the rewriter's thread, of which there is one at a time.
+    /// Does this on the rewriter's thread, of which one does anything at a time.
     pub(super) fn on_rewriter(
         &self,
         engine: Arc<Engine>,
-        work: impl FnOnce(&Arc<Engine>) -> Result<(), String> + Send + 'static,
+        purpose: Purpose,
+        former: Former,
+        work: impl FnOnce(&Arc<Engine>, &RewriteTask) -> Result<(), String> + Send + 'static,
     ) -> RewriteStart {
         let mut rewrites = self.aof.rewrites.lock();
-        if rewrites.since.is_some() || rewrites.is_ending {
+        if rewrites.is_ending || rewrites.since.is_some() && former == Former::Stays {
             return RewriteStart::UnderWay;
         }
+        let before = rewrites.thread.take();
+        if rewrites.since.is_some() {
+            rewrites.task.stop();
+        }
         self.aof.wanted.store(false, Ordering::Relaxed);
+        let task = Arc::new(RewriteTask::new(purpose));
+        let own = Arc::clone(&task);
         let run = move || {
+            if let Some(before) = before {
+                // Its files have the names that this one's are to have. Whether it panicked it has said itself.
+                let _ = before.join();
+            }
             let started = Instant::now();
-            let result = work(&engine);
-            engine.has_rewritten(started, result);
+            let result = if own.is_stopped() { Err(STOPPED.to_owned()) } else { work(&engine, &own) };
+            engine.has_rewritten(&own, started, result);
         };
         match std::thread::Builder::new().name("aof-rewrite".to_owned()).spawn(run) {
             Ok(thread) => {
                 rewrites.since = Some(Instant::now());
-                // The one before has ended: it says so as the last thing it does.
+                rewrites.task = task;
                 rewrites.thread = Some(thread);
                 RewriteStart::Started
             }
@@ -110,85 +140,122 @@ impl Engine {
         }
     }
 
-    fn has_rewritten(&self, started: Instant, result: Result<(), String>) {
+    fn has_rewritten(&self, task: &Arc<RewriteTask>, started: Instant, result: Result<(), String>) {
         let took = started.elapsed();
         match &result {
             Ok(()) => tracing::info!("Background AOF rewrite finished successfully in {:.3} s", took.as_secs_f64()),
+            Err(why) if task.is_stopped() => tracing::info!("Background AOF rewrite terminated: {why}"),
             Err(why) => tracing::warn!("Background AOF rewrite terminated: {why}"),
         }
         let mut rewrites = self.aof.rewrites.lock();
-        rewrites.last = Some((took, result.is_ok()));
+        // As in Redis one that was stopped has not failed.
+        if !task.is_stopped() {
+            rewrites.last = Some((took, result.is_ok()));
+        }
         rewrites.ended = Some(Instant::now());
-        rewrites.since = None;
+        // One that made way for another says nothing about that.
+        if Arc::ptr_eq(&rewrites.task, task) {
+            rewrites.since = None;
+        }
         drop(rewrites);
         self.look_at_log();
     }
 
     /// Puts a snapshot in the place of the records so far.
-    fn rewrite(&self, append_only: &AppendOnly) -> Result<(), String> {
-        self.await_other_snapshot()?;
+    fn rewrite(&self, append_only: &AppendOnly, task: &RewriteTask) -> Result<(), String> {
+        self.await_other_snapshot(task)?;
         let mut rewrite = append_only.begin_rewrite().map_err(|error| error.to_string())?;
         let mut worker = self.worker(self.workers());
-        let begun = self.begin_base(&mut worker, |_| _ = append_only.cut(&mut rewrite));
-        self.finish_base(append_only, rewrite, begun)
+        let begun = self.begin_base(&mut worker, task, |_| _ = append_only.cut(&mut rewrite));
+        self.finish_base(append_only, rewrite, begun, task)
     }
 
     /// Writes a first base for a log that has just begun, from the moment on at which it is attached.
-    pub(super) fn write_first_base(&self, append_only: &Arc<AppendOnly>, rewrite: Rewrite) -> Result<(), String> {
-        self.await_other_snapshot()?;
-        let mut worker = self.worker(self.workers());
-        let begun = self.begin_base(&mut worker, |engine| {
-            engine.attach_journal(Arc::new(OpenLog(Arc::clone(append_only))));
+    pub(super) fn write_first_base(
+        &self,
+        append_only: &Arc<AppendOnly>,
+        rewrite: Rewrite,
+        task: &RewriteTask,
+    ) -> Result<(), String> {
+        let begun = self.await_other_snapshot(task).ok().and_then(|()| {
+            let mut worker = self.worker(self.workers());
+            self.begin_base(&mut worker, task, |engine| {
+                // Whoever ends the log stops the rewrite before, with this lock.
+                let _rewrites = engine.aof.rewrites.lock();
+                if !task.is_stopped() {
+                    engine.attach_journal(Arc::new(OpenLog(Arc::clone(append_only))));
+                }
+            })
         });
-        self.finish_base(append_only, rewrite, begun)
+        self.finish_base(append_only, rewrite, begun, task)
     }
 
     /// Writes the data as the base of a log that nothing is added to.
-    fn rewrite_without_log(&self) -> Result<(), String> {
+    fn rewrite_without_log(&self, task: &RewriteTask) -> Result<(), String> {
         let directory = tenon_persist::aof::Directory::open(self.files(), self.aof_names());
         let begun = directory.and_then(|directory| directory.begin_with_rewrite(&self.log_settings(), self.hooks()));
         let (append_only, rewrite) = begun.map_err(|error| error.to_string())?;
-        self.await_other_snapshot()?;
-        let mut worker = self.worker(self.workers());
-        let begun = self.begin_base(&mut worker, |_| {});
-        self.finish_base(&append_only, rewrite, begun)?;
-        append_only.close().map_err(|error| error.to_string())
+        let begun = self.await_other_snapshot(task).ok().and_then(|()| {
+            let mut worker = self.worker(self.workers());
+            self.begin_base(&mut worker, task, |_| {})
+        });
+        let finished = self.finish_base(&append_only, rewrite, begun, task);
+        append_only.close().map_err(|error| error.to_string())?;
+        finished
+    }
+
+    /// What the base is made of.
+    pub(super) fn base_form(&self) -> Form {
+        if self.config.aof_use_rdb_preamble() { Form::Rdb } else { Form::Commands }
     }
 
     /// One snapshot is written at a time.
-    fn await_other_snapshot(&self) -> Result<(), String> {
-        while self.snapshots.is_active() {
-            if self.aof.rewrites.lock().is_ending {
-                return Err("the server ends".to_owned());
-            }
+    fn await_other_snapshot(&self, task: &RewriteTask) -> Result<(), String> {
+        while self.snapshots.is_active() && !task.is_stopped() {
             std::thread::sleep(LOOK_AGAIN);
         }
-        Ok(())
+        if task.is_stopped() { Err(STOPPED.to_owned()) } else { Ok(()) }
     }
 
-    fn begin_base(&self, worker: &mut Worker, mut at_moment: impl FnMut(&Engine)) -> Option<Begun> {
-        let file = self.snapshot_file();
+    fn begin_base(&self, worker: &mut Worker, task: &RewriteTask, mut at_moment: impl FnMut(&Engine)) -> Option<Begun> {
+        let file = FileOptions { form: self.base_form(), ..self.snapshot_file() };
         loop {
             let options = SnapshotOptions { file, is_log_base: true };
             if let Some(begun) = self.begin_snapshot(worker, options, |_| at_moment(self)) {
+                task.writes(begun.snapshot());
                 return Some(begun);
             }
-            self.await_other_snapshot().ok()?;
+            self.await_other_snapshot(task).ok()?;
         }
     }
 
     /// Writes the snapshot and makes it the base.
-    fn finish_base(&self, append_only: &AppendOnly, rewrite: Rewrite, begun: Option<Begun>) -> Result<(), String> {
+    fn finish_base(
+        &self,
+        append_only: &AppendOnly,
+        rewrite: Rewrite,
+        begun: Option<Begun>,
+        task: &RewriteTask,
+    ) -> Result<(), String> {
         let Some(begun) = begun else {
             append_only.abort_rewrite(rewrite);
-            return Err("the server ends".to_owned());
+            return Err(STOPPED.to_owned());
         };
         append_only.log().set_snapshotting(true);
         yield_to_workers();
+        let format = match begun.form() {
+            Form::Rdb => BaseFormat::Rdb,
+            Form::Commands => BaseFormat::Aof,
+        };
         let written = self.write_base(&rewrite, begun);
         append_only.log().set_snapshotting(false);
         match written {
-            Ok(()) => append_only.finish_rewrite(rewrite, BaseFormat::Rdb).map_err(|error| error.to_string()),
+            // Its list would name files that somebody else has begun anew meanwhile.
+            _ if task.is_stopped() => {
+                append_only.abort_rewrite(rewrite);
+                Err(STOPPED.to_owned())
+            }
+            Ok(()) => append_only.finish_rewrite(rewrite, format).map_err(|error| error.to_string()),
             Err(error) => {
                 append_only.abort_rewrite(rewrite);
                 Err(format!("Write error writing append only file on disk: {error}"))
@@ -253,16 +320,12 @@ impl Engine {
         let thread = {
             let mut rewrites = self.aof.rewrites.lock();
             rewrites.is_ending = true;
+            rewrites.task.stop();
             rewrites.thread.take()
         };
-        let Some(thread) = thread else { return };
-        while !thread.is_finished() {
-            if let Some(snapshot) = self.snapshot() {
-                snapshot.cancel();
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        if let Some(thread) = thread {
+            // Whether it panicked was logged by its thread.
+            let _ = thread.join();
         }
-        // Whether it panicked was logged by its thread.
-        let _ = thread.join();
     }
 }

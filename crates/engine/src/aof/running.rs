@@ -2,6 +2,7 @@
 
 use super::hooks::LogHooks;
 use super::rewrite::{Rewrites, empty_base};
+use super::task::Purpose;
 use crate::config::{Access, Fsync};
 use crate::engine::Engine;
 use crate::journal::Journal;
@@ -14,7 +15,6 @@ use tenon_journal::files::fault::Plan;
 use tenon_journal::files::{Disk, Faulty, Files};
 use tenon_journal::{Policy, Settings};
 use tenon_persist::aof::append_only::Statistics;
-use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{AppendOnly, Directory, Names, OpenError};
 
 /// The command that chooses database 0.
@@ -39,7 +39,7 @@ pub struct Aof {
 /// Figures for INFO.
 #[derive(Clone, Debug)]
 pub struct AofFigures {
-    /// Whether records are written.
+    /// Whether records are written, or will be as soon as a rewrite that was under way has stopped.
     pub enabled: bool,
     /// Whether a rewrite is under way, and since how many seconds.
     pub rewriting_for_s: Option<u64>,
@@ -146,12 +146,13 @@ impl Engine {
     /// # Errors
     /// When its files cannot be made or opened.
     pub fn open_aof(&self, directory: Directory) -> Result<(), OpenError> {
-        let empty = empty_base();
+        let (format, empty) = empty_base(self.base_form());
         let is_gone_on_with = !directory.is_empty();
-        let append_only = directory.append((BaseFormat::Rdb, &empty), &self.log_settings(), self.hooks())?;
+        let append_only = directory.append((format, &empty), &self.log_settings(), self.hooks())?;
         if is_gone_on_with {
             // Records begin in database 0. Redis leaves its log in whichever it has written to last.
             append_only.log().append(SELECT_FIRST);
+            append_only.log().turn_ended();
         }
         let append_only = Arc::new(append_only);
         self.set_append_only(Some(Arc::clone(&append_only)));
@@ -195,8 +196,9 @@ impl Engine {
     pub fn aof_figures(&self) -> AofFigures {
         let files = self.append_only().map(|append_only| append_only.statistics());
         let rewrites = self.aof.rewrites.lock();
+        let begins = rewrites.since.is_some() && rewrites.task.purpose == Purpose::Begin && !rewrites.task.is_stopped();
         AofFigures {
-            enabled: files.is_some(),
+            enabled: files.is_some() || begins,
             rewriting_for_s: rewrites.since.map(|since| since.elapsed().as_secs()),
             scheduled: self.aof.wanted.load(Ordering::Relaxed),
             last_rewrite_s: rewrites.last.map(|(took, _)| took.as_secs()),

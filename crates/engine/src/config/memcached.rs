@@ -151,6 +151,7 @@ const PRESET: &[(&str, &[&str])] = &[
     ("protected-mode", &["no"]),
     ("maxmemory", &["64mb"]),
     ("maxmemory-policy", &["allkeys-lru"]),
+    ("max-value-size", &["1mb"]),
     ("maxclients", &["1024"]),
     ("tcp-backlog", &["1024"]),
     ("tls-auth-clients", &["no"]),

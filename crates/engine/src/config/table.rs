@@ -430,6 +430,10 @@ settings! {
     aof_timestamp_enabled: bool {
         name: "aof-timestamp-enabled", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
     }
+    /// Whether the base of the log is a snapshot, rather than commands.
+    aof_use_rdb_preamble: bool {
+        name: "aof-use-rdb-preamble", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence
+    }
     /// Whether a rewrite syncs what it has written every few megabytes, rather than all at its end.
     aof_rewrite_incremental_fsync: bool {
         name: "aof-rewrite-incremental-fsync", kind: Kind::Bool, initial: Is("yes"), group: Group::Persistence

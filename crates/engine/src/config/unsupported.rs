@@ -45,7 +45,7 @@ const TLS_CLIENT: &str = "Tenon opens no connections over TLS";
 const TLS_SESSIONS: &str = "a session of TLS is remembered until newer ones need its place";
 const TLS_KEY: &str = "Tenon reads no encrypted private keys";
 const TLS_DH: &str = "Tenon exchanges keys by elliptic curves alone";
-const AOF: &str = "Tenon writes the base of its append-only file as a snapshot, and always tidies up";
+const AOF: &str = "Tenon always tidies up";
 const SYNC_FILES: &str = "Tenon has no replication, for which Redis writes such files";
 const PAYLOADS: &str = "Tenon believes nothing of what it loads, and checks all of it";
 const SYSLOG: &str = "Tenon logs to its standard output or a file";
@@ -106,7 +106,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("tls-client-key-file", "", TLS_CLIENT),
     fixed("tls-client-key-file-pass", "", TLS_CLIENT),
     fixed("tls-dh-params-file", "", TLS_DH),
-    fixed("aof-use-rdb-preamble", "yes", AOF),
     fixed("aof-disable-auto-gc", "no", AOF),
     fixed("rdb-del-sync-files", "no", SYNC_FILES),
     fixed("sanitize-dump-payload", "no", PAYLOADS),

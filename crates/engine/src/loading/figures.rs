@@ -1,7 +1,7 @@
 //! What is known of the data that is being loaded, or was loaded last. Knows no file.
 
 use super::crew::Job;
-use super::turns::Turns;
+use super::lanes::Lanes;
 use crate::engine::Engine;
 use parking_lot::Mutex;
 use std::fmt;
@@ -51,8 +51,8 @@ pub struct Loading {
     pub keys_expired: AtomicU64,
     /// What workers take part in when they tick.
     pub(super) job: Mutex<Option<Arc<Job>>>,
-    /// What the first of them does alone.
-    pub(super) turns: Turns,
+    /// The same for the commands of a log.
+    pub(super) lanes: Mutex<Option<Arc<Lanes>>>,
 }
 
 impl fmt::Debug for Loading {

@@ -4,10 +4,11 @@ mod crew;
 mod error;
 mod figures;
 mod insert;
+mod lanes;
 mod log;
 mod rdb;
 mod reload;
-mod turns;
+mod stretch;
 
 pub use error::LoadError;
 pub use figures::{Figures, Loading, LoadingGuard};

@@ -248,16 +248,19 @@ impl Engine {
     /// What a worker does while data is loaded: takes part for a while. Gives the time until it wants to be called again.
     pub(crate) fn load_tick(&self, worker: &mut Worker) -> Duration {
         let job = self.loading.job.lock().clone();
-        let started = Instant::now();
-        while started.elapsed() < TURN {
-            let has_worked = match &job {
-                Some(job) => job.work_at_next(BATCH_WAIT, |plan, batch| self.insert_batch(worker, plan, batch)),
-                None => worker.index == 0 && self.loading.turns.do_next(self, worker, BATCH_WAIT),
-            };
-            if !has_worked {
-                return BATCH_WAIT;
+        let until = Instant::now() + TURN;
+        if let Some(job) = job {
+            while Instant::now() < until {
+                if !job.work_at_next(BATCH_WAIT, |plan, batch| self.insert_batch(worker, plan, batch)) {
+                    return BATCH_WAIT;
+                }
             }
+            return Duration::ZERO;
         }
-        Duration::ZERO
+        let lanes = self.loading.lanes.lock().clone();
+        match lanes {
+            Some(lanes) if lanes.work(self, worker, BATCH_WAIT, until) => Duration::ZERO,
+            _ => BATCH_WAIT,
+        }
     }
 }

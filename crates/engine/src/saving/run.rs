@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tenon_persist::rdb::file::FileOptions;
+use tenon_persist::rdb::file::{FileOptions, Form};
 use tenon_wire::rdb::Compression;
 use tenon_wire::resp::Reply;
 
@@ -109,7 +109,7 @@ impl Engine {
     /// How a file is written by the settings.
     pub fn snapshot_file(&self) -> FileOptions {
         let compression = if self.config.rdbcompression() { Compression::On } else { Compression::Off };
-        FileOptions { compression, has_checksum: self.config.rdbchecksum() }
+        FileOptions { form: Form::Rdb, compression, has_checksum: self.config.rdbchecksum() }
     }
 
     fn begin_save(&self, worker: &mut Worker, kind: Kind) -> Result<Begun, Refusal> {

@@ -1,7 +1,7 @@
 //! The function libraries that the server knows. Knows no Lua.
 
 use crate::errors::CmdError;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -111,10 +111,18 @@ pub(crate) fn folded(name: &[u8]) -> Vec<u8> {
 #[derive(Debug, Default)]
 pub struct Libraries {
     shelf: Mutex<Arc<Shelf>>,
+    /// Held from a change until it is in the log: no shard's lock keeps libraries from changing. Taken behind shards, and
+    /// who holds it waits for none.
+    order: Mutex<()>,
     version: AtomicU64,
 }
 
 impl Libraries {
+    /// Keeps others from changing libraries, so that changes stand in the log in their order.
+    pub(crate) fn keep_order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock()
+    }
+
     /// Goes up with each change.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)

@@ -75,12 +75,12 @@ impl Engine {
         self.with_interpreters(cx, |cx, interpreters| {
             let shelf = self.scripts.libraries.shelf();
             let (library, scripts) = self.read_library(interpreters, code, &shelf, on_existing)?;
-            self.scripts.libraries.change(|shelf| {
+            self.change_libraries(cx.worker, |worker, shelf| {
                 if on_existing == OnExisting::Refuse && shelf.has(&library.name) {
                     return Err(already_exists(&library.name));
                 }
                 shelf.add(Arc::clone(&library))?;
-                self.log_libraries(cx.worker, &["FUNCTION".into(), "LOAD".into(), "REPLACE".into(), code.into()]);
+                self.log_libraries(worker, &["FUNCTION".into(), "LOAD".into(), "REPLACE".into(), code.into()]);
                 Ok(())
             })?;
             // It is loaded here: who calls it through this worker need not load it again.
@@ -133,7 +133,7 @@ impl Engine {
     /// # Errors
     /// When there is none of that name.
     pub fn function_delete(&self, worker: &mut Worker, name: &[u8]) -> Result<(), CmdError> {
-        self.scripts.libraries.change(|shelf| match shelf.remove(name) {
+        self.change_libraries(worker, |worker, shelf| match shelf.remove(name) {
             Some(_) => {
                 self.log_libraries(worker, &["FUNCTION".into(), "DELETE".into(), name.into()]);
                 Ok(())
@@ -144,7 +144,7 @@ impl Engine {
 
     /// Removes all libraries (FUNCTION FLUSH).
     pub fn function_flush(&self, worker: &mut Worker) {
-        let emptied = self.scripts.libraries.change(|shelf| {
+        let emptied = self.change_libraries(worker, |worker, shelf| {
             if shelf.libraries().len() > 0 {
                 self.log_libraries(worker, &["FUNCTION".into(), "FLUSH".into()]);
             }
@@ -172,7 +172,7 @@ impl Engine {
                 let (library, _) = self.read_library(interpreters, code, &restored, OnExisting::Refuse)?;
                 restored.add(library)?;
             }
-            self.scripts.libraries.change(|shelf| {
+            self.change_libraries(cx.worker, |worker, shelf| {
                 if how == Restore::Flush {
                     *shelf = Shelf::default();
                 }
@@ -185,15 +185,28 @@ impl Engine {
                 }
                 restored.libraries().try_for_each(|library| shelf.add(Arc::clone(library)))?;
                 let policy = if how == Restore::Flush { "FLUSH" } else { "REPLACE" };
-                self.log_libraries(cx.worker, &["FUNCTION".into(), "RESTORE".into(), bytes.into(), policy.into()]);
+                self.log_libraries(worker, &["FUNCTION".into(), "RESTORE".into(), bytes.into(), policy.into()]);
                 Ok(())
             })
         })
     }
 
-    /// Appends what has become of the libraries, which no shard's lock keeps from changing: while their own is held. So
-    /// within MULTI it is no part of the transaction's record.
+    /// Changes the libraries, in the order in which the log has it.
+    fn change_libraries<R>(
+        &self,
+        worker: &mut Worker,
+        change: impl FnOnce(&mut Worker, &mut Shelf) -> Result<R, CmdError>,
+    ) -> Result<R, CmdError> {
+        // EXEC keeps it until the record of the whole transaction is appended.
+        let _order = (!worker.record.is_in_unit()).then(|| self.scripts.libraries.keep_order());
+        self.scripts.libraries.change(|shelf| change(worker, shelf))
+    }
+
+    /// Puts down what has become of the libraries: as a record of its own, or as a part of the transaction's.
     fn log_libraries(&self, worker: &mut Worker, words: &[Word<'_>]) {
+        if worker.record.is_in_unit() {
+            return self.log(worker, 0, words);
+        }
         self.with_own_record(worker, |worker| {
             self.log(worker, 0, words);
             self.commit(worker);

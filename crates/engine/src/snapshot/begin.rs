@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tenon_persist::rdb::file::FileOptions;
+use tenon_persist::rdb::file::{FileOptions, Form};
 
 /// How a snapshot is written.
 #[derive(Clone, Copy, Debug)]
@@ -99,10 +99,12 @@ impl Engine {
         snapshot.keys_total.store(sizes.iter().map(|(keys, _)| keys).sum(), Ordering::Relaxed);
         let snapshot = Arc::new(snapshot);
         *self.snapshots.current.write() = Some(Arc::clone(&snapshot));
+        // No shard keeps a library from changing: what is not in the snapshot must be in the log behind its moment.
+        let order = self.scripts.libraries.keep_order();
         let libraries = self.scripts.libraries.shelf();
         let changes = self.changes();
         at_moment(&mut held);
-        drop(held);
+        drop((order, held));
         let moment = started.elapsed();
         let memory = tenon_ds::memory::used();
         let sizes = sizes.into_iter().enumerate().map(|(database, (keys, expiring))| (database, keys, expiring));
@@ -115,6 +117,11 @@ impl Begun {
     /// The snapshot, to look at or to cancel.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
+    }
+
+    /// What its file is made of.
+    pub fn form(&self) -> Form {
+        self.options.file.form
     }
 
     /// Writes it, on whichever thread; gives back what it was written to. Clients go on meanwhile. What was written when

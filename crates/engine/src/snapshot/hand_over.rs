@@ -238,6 +238,8 @@ impl Engine {
             && let Some(snapshot) = self.snapshots.current()
         {
             let before_us = snapshot.progress().stalled_us;
+            // The wait is longer than a turn: what was written is synced, and its clients are answered, meanwhile.
+            self.end_turn(worker);
             snapshot.wait_for_room();
             let waited_ms = (snapshot.progress().stalled_us - before_us) / 1_000;
             let threshold_ms = self.config.latency_monitor_threshold();

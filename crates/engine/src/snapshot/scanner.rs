@@ -263,12 +263,12 @@ impl<'e, W: Write> Scanner<'e, W> {
         if !is_large(entry.value()) {
             return self.write_entry(database, entry);
         }
-        let (compression, access) = (self.snapshot.compression(), self.snapshot.access_of(entry));
+        let access = self.snapshot.access_of(entry);
         let mut bytes = Vec::new();
         let mut next = Some(cursor);
         while let Some(from) = next {
             bytes.clear();
-            next = write_slice(&mut bytes, compression, entry, access, from);
+            next = write_slice(&mut bytes, &self.snapshot.file, entry, access, from);
             self.put(|file| file.encoded(database, &bytes));
         }
         self.count(1);
@@ -335,8 +335,8 @@ impl<'e, W: Write> Scanner<'e, W> {
             }
             let large = guard.as_mut().expect("it is under way");
             let entry = keyspace.entry(slot);
-            let (compression, access) = (snapshot.compression(), snapshot.access_of(entry));
-            let next = write_slice(&mut bytes, compression, entry, access, large.cursor);
+            let access = snapshot.access_of(entry);
+            let next = write_slice(&mut bytes, &snapshot.file, entry, access, large.cursor);
             match next {
                 Some(next) => large.cursor = next,
                 None => {

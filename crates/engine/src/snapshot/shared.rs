@@ -12,7 +12,6 @@ use tenon_store::entry::{Entry, EntryCopies, EntryRef, NewValue, ValueRef};
 use tenon_store::evict::Policy;
 use tenon_store::keyspace::Keyspace;
 use tenon_store::types::Object;
-use tenon_wire::rdb::Compression;
 
 /// Bytes in the queue from which on whoever adds to it waits before its next commands.
 const QUEUED_MAX: usize = 32 << 20;
@@ -179,13 +178,9 @@ impl Snapshot {
         }
     }
 
-    pub(super) fn compression(&self) -> Compression {
-        self.file.compression
-    }
-
     /// The key as it is to stand in the file.
     pub(super) fn encode(&self, entry: EntryRef<'_>, bytes: &mut Vec<u8>) {
-        write_entry(bytes, self.compression(), entry, self.access_of(entry));
+        write_entry(bytes, &self.file, entry, self.access_of(entry));
     }
 
     /// Takes over a key whose shard is locked, before it changes; what is large is written here and now. `database` is the
@@ -215,7 +210,7 @@ impl Snapshot {
         let mut rest = Vec::new();
         let mut cursor = Some(large.cursor);
         while let Some(from) = cursor {
-            cursor = write_slice(&mut rest, self.compression(), entry, self.access_of(entry), from);
+            cursor = write_slice(&mut rest, &self.file, entry, self.access_of(entry), from);
         }
         large.status = Status::Finished(rest);
         true

@@ -1,6 +1,7 @@
 //! Redis's append-only files: which there are, what stands in them, and how one takes another's place.
 
 pub mod append_only;
+pub(crate) mod base;
 pub mod check;
 pub mod directory;
 pub mod growth;

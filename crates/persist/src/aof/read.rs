@@ -153,10 +153,13 @@ struct CommandSpan {
 pub struct Reader<R> {
     source: R,
     bulk_len_max: u64,
-    /// Where in the file `buffer` begins: at a record.
+    /// Where in the file the record begins that is being read.
     offset: u64,
     buffer: Vec<u8>,
-    /// How many bytes of the buffer were looked at.
+    /// Where in the buffer that record begins. What stands before it was given out, and goes when there is more to be read:
+    /// moving the rest for each record took longer than reading it.
+    start: usize,
+    /// How many of its bytes were looked at.
     at: usize,
     has_ended: bool,
     /// Line ends of commands so far.
@@ -181,6 +184,7 @@ impl<R: Read> Reader<R> {
             bulk_len_max: BULK_LEN_MAX,
             offset,
             buffer: Vec::new(),
+            start: 0,
             at: 0,
             has_ended: false,
             lines: 0,
@@ -225,8 +229,9 @@ impl<R: Read> Reader<R> {
                 let end = self.offset + self.at as u64;
                 let at = std::mem::replace(&mut self.offset, end);
                 let commands = &self.commands;
-                let (args, annotations, buffer) = (&self.args, &self.annotations, &self.buffer);
-                Ok(Some(Record { at, end, is_transaction, commands, args, annotations, buffer }))
+                let (args, annotations) = (&self.args, &self.annotations);
+                let bytes = &self.buffer[self.start..self.start + self.at];
+                Ok(Some(Record { at, end, is_transaction, commands, args, annotations, bytes }))
             }
             Ok(None) => {
                 // What stands behind the last command is annotations.
@@ -244,13 +249,12 @@ impl<R: Read> Reader<R> {
 
     /// Forgets the record before. As records are given out in the buffer, `at` says where the next one begins.
     fn clear(&mut self) {
-        self.buffer.drain(..self.at);
+        self.start += self.at;
         self.at = 0;
-        if self.buffer.len() < CHUNK && self.buffer.capacity() > KEPT {
-            self.buffer.shrink_to(KEPT);
-        }
         self.args.clear();
-        self.args.shrink_to(KEPT / size_of::<Range<usize>>());
+        if self.args.capacity() > KEPT / size_of::<Range<usize>>() {
+            self.args.shrink_to(KEPT / size_of::<Range<usize>>());
+        }
         self.annotations.clear();
         self.commands.clear();
     }
@@ -266,7 +270,7 @@ impl<R: Read> Reader<R> {
                     return Err(ReadError::Truncated { valid_up_to: self.offset, in_transaction });
                 }
                 // An annotation that is about the next command must not come to be about another one.
-                Piece::End if self.annotations.iter().any(|text| !self.buffer[text.clone()].starts_with(b"TS:")) => {
+                Piece::End if self.annotations.iter().any(|text| !self.data()[text.clone()].starts_with(b"TS:")) => {
                     return Err(self.truncated(Tail::Line));
                 }
                 Piece::End => return Ok(None),
@@ -275,7 +279,7 @@ impl<R: Read> Reader<R> {
                     let annotations =
                         std::mem::replace(&mut annotations, self.annotations.len())..self.annotations.len();
                     let is = |name: &[u8]| {
-                        args.len() == 1 && self.buffer[self.args[args.start].clone()].eq_ignore_ascii_case(name)
+                        args.len() == 1 && self.data()[self.args[args.start].clone()].eq_ignore_ascii_case(name)
                     };
                     let (is_multi, is_exec) = (is(b"multi"), is(b"exec"));
                     match (is_multi, is_exec, in_transaction) {
@@ -295,12 +299,18 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// What is known of the file from the record on. All places within a record are counted from its beginning.
+    #[inline]
+    fn data(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+
     fn piece(&mut self) -> Result<Piece, ReadError> {
         if !self.has(1)? {
             return Ok(Piece::End);
         }
         let at = self.at;
-        match self.buffer[at] {
+        match self.data()[at] {
             b'#' => {
                 let line = self.line(ANNOTATION_MAX, Fault::LongAnnotation)?;
                 Ok(Piece::Annotation(line.start + 1..line.end))
@@ -327,11 +337,11 @@ impl<R: Read> Reader<R> {
         let len = u64::try_from(number).ok().filter(|&len| len <= self.bulk_len_max);
         let len = len.and_then(|len| usize::try_from(len).ok()).ok_or(self.format(at, Fault::Number(number)))?;
         if !self.has(len + 2)? {
-            let got = (self.buffer.len() - self.at) as u64;
+            let got = (self.data().len() - self.at) as u64;
             return Err(self.truncated(Tail::Bytes { expected: len as u64 + 2, got }));
         }
         let arg = self.at..self.at + len;
-        let got = [self.buffer[arg.end], self.buffer[arg.end + 1]];
+        let got = [self.data()[arg.end], self.data()[arg.end + 1]];
         if &got != b"\r\n" {
             // The place where it is wrong, for zeros that begin there.
             let at = if got[0] == b'\r' { arg.end + 1 } else { arg.end };
@@ -348,16 +358,16 @@ impl<R: Read> Reader<R> {
         if !self.has(1)? {
             return Err(self.truncated(Tail::Line));
         }
-        if self.buffer[at] != sigil {
-            let fault = Fault::Expected { prefix: char::from(sigil), got: self.buffer[at] };
+        if self.data()[at] != sigil {
+            let fault = Fault::Expected { prefix: char::from(sigil), got: self.data()[at] };
             return Err(self.format(at, fault));
         }
         let line = self.line(NUMBER_MAX, Fault::NoNumber)?;
         self.lines += 1;
-        let digits = std::str::from_utf8(&self.buffer[line.start + 1..line.end]).ok();
+        let digits = std::str::from_utf8(&self.data()[line.start + 1..line.end]).ok();
         digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| {
             // The place where it stops to be a number, for zeros that begin there.
-            let digits = self.buffer[line.start + 1..line.end].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let digits = self.data()[line.start + 1..line.end].iter().take_while(|byte| byte.is_ascii_digit()).count();
             self.format(at + 1 + digits, Fault::NoNumber)
         })
     }
@@ -367,15 +377,15 @@ impl<R: Read> Reader<R> {
         let start = self.at;
         let mut looked = start;
         let end = loop {
-            if let Some(found) = memchr::memchr(b'\n', &self.buffer[looked..]) {
+            if let Some(found) = memchr::memchr(b'\n', &self.data()[looked..]) {
                 break looked + found;
             }
-            looked = self.buffer.len();
+            looked = self.data().len();
             if looked - start >= len_max {
                 break looked;
             }
             if !self.has(looked - start + 1)? {
-                let zeros = self.buffer[start..].iter().position(|&byte| byte == 0);
+                let zeros = self.data()[start..].iter().position(|&byte| byte == 0);
                 return Err(match zeros {
                     Some(at) => self.format(start + at, too_long),
                     None => self.truncated(Tail::Line),
@@ -383,18 +393,29 @@ impl<R: Read> Reader<R> {
             }
         };
         if end - start >= len_max {
-            let zeros = self.buffer[start..end].iter().position(|&byte| byte == 0).unwrap_or(0);
+            let zeros = self.data()[start..end].iter().position(|&byte| byte == 0).unwrap_or(0);
             return Err(self.format(start + zeros, too_long));
         }
-        if self.buffer[end - 1] != b'\r' || end - 1 == start {
-            return Err(self.format(end - 1, Fault::ExpectedLineEnd { got: [self.buffer[end - 1], b'\n'] }));
+        if self.data()[end - 1] != b'\r' || end - 1 == start {
+            return Err(self.format(end - 1, Fault::ExpectedLineEnd { got: [self.data()[end - 1], b'\n'] }));
         }
         self.at = end + 1;
         Ok(start..end - 1)
     }
 
     /// Whether there are `len` bytes more, which are in the buffer then.
+    #[inline]
     fn has(&mut self, len: usize) -> io::Result<bool> {
+        if self.data().len() - self.at >= len { Ok(true) } else { self.read(len) }
+    }
+
+    #[cold]
+    fn read(&mut self, len: usize) -> io::Result<bool> {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        if self.buffer.len() < CHUNK && self.buffer.capacity() > KEPT {
+            self.buffer.shrink_to(KEPT);
+        }
         while self.buffer.len() - self.at < len {
             if self.has_ended {
                 return Ok(false);
@@ -410,18 +431,18 @@ impl<R: Read> Reader<R> {
 
     /// Whether everything from this place of the file on is zeros, and there is something.
     fn is_zero_from(&mut self, at: u64) -> io::Result<bool> {
-        let mut start = usize::try_from(at - self.offset).unwrap_or(usize::MAX).min(self.buffer.len());
+        let mut start = usize::try_from(at - self.offset).unwrap_or(usize::MAX).min(self.data().len());
         let mut is_any = false;
         loop {
-            is_any |= start < self.buffer.len();
-            if self.buffer[start..].iter().any(|&byte| byte != 0) {
+            is_any |= start < self.data().len();
+            if self.data()[start..].iter().any(|&byte| byte != 0) {
                 return Ok(false);
             }
             if self.has_ended {
                 return Ok(is_any);
             }
             self.buffer.clear();
-            (self.at, start) = (0, 0);
+            (self.start, self.at, start) = (0, 0, 0);
             self.has(1)?;
         }
     }
@@ -448,10 +469,15 @@ pub struct Record<'a> {
     commands: &'a [CommandSpan],
     args: &'a [Range<usize>],
     annotations: &'a [Range<usize>],
-    buffer: &'a [u8],
+    bytes: &'a [u8],
 }
 
 impl<'a> Record<'a> {
+    /// All of it as it stands in the file.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Its commands, one unless it is a transaction.
     pub fn commands(&self) -> impl ExactSizeIterator<Item = Command<'a>> + use<'a> {
         let record = *self;
@@ -459,7 +485,7 @@ impl<'a> Record<'a> {
             at: record.at + span.at as u64,
             args: &record.args[span.args.clone()],
             annotations: &record.annotations[span.annotations.clone()],
-            buffer: record.buffer,
+            record: record.bytes,
         })
     }
 }
@@ -471,19 +497,24 @@ pub struct Command<'a> {
     pub at: u64,
     args: &'a [Range<usize>],
     annotations: &'a [Range<usize>],
-    buffer: &'a [u8],
+    record: &'a [u8],
 }
 
 impl<'a> Command<'a> {
     /// The arguments, at least one.
     pub fn args(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
-        let buffer = self.buffer;
-        self.args.iter().map(move |range| &buffer[range.clone()])
+        let record = self.record;
+        self.args.iter().map(move |range| &record[range.clone()])
+    }
+
+    /// Where in [`Record::bytes`] the arguments stand.
+    pub fn places(&self) -> &'a [Range<usize>] {
+        self.args
     }
 
     /// The lines before it, without `#` and line end.
     pub fn annotations(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
-        let buffer = self.buffer;
-        self.annotations.iter().map(move |range| &buffer[range.clone()])
+        let record = self.record;
+        self.annotations.iter().map(move |range| &record[range.clone()])
     }
 }

@@ -20,7 +20,7 @@ const LISTPACK_LEN_MAX: usize = 1 << 30;
 
 /// A value by its type.
 #[derive(Clone, Copy)]
-pub(super) enum View<'a> {
+pub(crate) enum View<'a> {
     Int(i64),
     Bytes(&'a [u8]),
     Rope(&'a Rope),
@@ -33,7 +33,7 @@ pub(super) enum View<'a> {
     Stream(&'a Stream),
 }
 
-pub(super) fn view(value: ValueRef<'_>) -> View<'_> {
+pub(crate) fn view(value: ValueRef<'_>) -> View<'_> {
     const WHY: &str = "the bytes are of the form that they are kept as";
     match value {
         ValueRef::Int(int) => View::Int(int),

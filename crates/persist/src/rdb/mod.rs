@@ -18,8 +18,10 @@ mod ziplist;
 mod zipmap;
 
 pub use decode::{Limits, Origin, Scene, read_value};
+pub(crate) use encode::{View, view};
 pub use encode::{kind_of, write_value};
 pub use error::DecodeError;
 pub use payload::{LoadError, Loaded, dump, load};
+pub(crate) use slices::Stage;
 pub use slices::{Cursor, is_large};
 pub use value::Value;

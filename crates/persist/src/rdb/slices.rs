@@ -23,10 +23,10 @@ const STEP: usize = 16;
 
 /// How far the writing of a large value has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor(Stage);
+pub struct Cursor(pub(crate) Stage);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(crate) enum Stage {
     Start,
     /// From this one on: a cursor of the table, how many members from the greatest on, a node.
     Elements(u64),

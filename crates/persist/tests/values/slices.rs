@@ -3,7 +3,8 @@
 use super::content::{LIMITS, as_written, content, loaded};
 use tenon_ds::listpack::End;
 use tenon_ds::packed::Item;
-use tenon_persist::rdb::file::{Access, write_slice};
+use tenon_persist::aof::Reader;
+use tenon_persist::rdb::file::{Access, FileOptions, Form, write_slice};
 use tenon_persist::rdb::{Cursor, Value, is_large};
 use tenon_store::entry::{Entry, Meta};
 use tenon_store::types::stream::{Acknowledgement, Group, StreamId};
@@ -19,13 +20,15 @@ fn check(value: Value, slices_min: usize) {
     let meta = Meta { flags: 7, ..Meta::default() };
     let entry = value.store(|value| Entry::new(b"k", value, &meta));
     assert!(is_large(entry.view().value()));
+    check_commands(&entry);
     for compression in [Compression::On, Compression::Off] {
+        let options = FileOptions { form: Form::Rdb, compression, has_checksum: true };
         let mut bytes = Vec::new();
         let mut slices = 0;
         let mut next = Some(Cursor::START);
         while let Some(cursor) = next {
             let before = bytes.len();
-            next = write_slice(&mut bytes, compression, entry.view(), Access::Unsaid, cursor);
+            next = write_slice(&mut bytes, &options, entry.view(), Access::Unsaid, cursor);
             assert!(bytes.len() - before < SLICE_MAX, "a slice of {} bytes", bytes.len() - before);
             slices += 1;
         }
@@ -37,6 +40,20 @@ fn check(value: Value, slices_min: usize) {
         let loaded = loaded(&payload).expect("what was written loads");
         assert_eq!(loaded.client_flags, 7);
         assert_eq!(content(&loaded.value), wanted);
+    }
+}
+
+/// Checks that slices of commands are short, too, and each is whole commands.
+fn check_commands(entry: &Entry) {
+    let options = FileOptions { form: Form::Commands, compression: Compression::Off, has_checksum: false };
+    let mut next = Some(Cursor::START);
+    while let Some(cursor) = next {
+        let mut bytes = Vec::new();
+        next = write_slice(&mut bytes, &options, entry.view(), Access::Unsaid, cursor);
+        assert!(bytes.len() < 2 * SLICE_MAX, "a slice of {} bytes", bytes.len());
+        let mut reader = Reader::new(&bytes[..]);
+        while reader.next().expect("a slice is whole commands").is_some() {}
+        assert_eq!(reader.valid_up_to(), bytes.len() as u64);
     }
 }
 

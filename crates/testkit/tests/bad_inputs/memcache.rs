@@ -1,8 +1,8 @@
 //! Requests that are no memcached text, or that nobody should send: memcached's words. Knows no verb's work.
 
 use crate::support::Ends::{self, Closed, InStep};
-use crate::support::{assert_alive, converse, data, resp, tenon};
-use std::collections::BTreeSet;
+use crate::support::{MIB, assert_alive, connect, converse, data, read_until_closed, resp, send, tenon, within_memory};
+use std::collections::{BTreeMap, BTreeSet};
 use tenon_testkit::oracle::oracle;
 use tenon_testkit::target::Dialect;
 
@@ -100,6 +100,49 @@ fn blocks_that_are_not_as_said() {
     trial.in_step("cas kept 0 0 1\r\n", "ERROR\r\n");
     trial.in_step("cas kept 0 0 1 x\r\n", BAD_FORMAT);
     trial.end();
+}
+
+#[test]
+fn a_block_that_ends_early_is_not_stored() {
+    let server = tenon(&[]);
+    resp(&server).call(&[b"SET", b"kept", b"10"]).expect("stored");
+    // What follows belongs to the block, and when the client goes there is no item.
+    for bytes in [&b"set new 0 0 100\r\nabc\r\nget kept\r\n"[..], b"ms new 100\r\nabc\r\n", b"set kept 0 0 300000\r\nx"]
+    {
+        let mut stream = connect(&server, Dialect::Memcache);
+        send(&mut stream, bytes);
+        stream.finish_sending().expect("the other half stays open");
+        assert_eq!(read_until_closed(&mut stream), Ok(Vec::new()), "{}", bytes.escape_ascii());
+    }
+    assert_eq!(data(&server), BTreeMap::from([(b"kept".to_vec(), tenon_client::Value::Bulk(b"10".to_vec()))]));
+    assert_alive(&server);
+}
+
+#[test]
+fn strangers_cannot_pile_up_anything() {
+    let server = tenon(&[("memcached-auth", "yes"), ("requirepass", "secret")]);
+    const LINES: usize = 200_000;
+    const ANSWER: &[u8] = b"CLIENT_ERROR unauthenticated\r\n";
+    within_memory(&server, 32 * MIB, || {
+        // Many empty lines, whose answers nobody reads until all are sent or the server waits.
+        let mut stream = connect(&server, Dialect::Memcache);
+        let mut writer = stream.try_clone().expect("a second handle");
+        let writing = std::thread::spawn(move || send(&mut writer, &b"\r\n".repeat(LINES)));
+        let mut answer = vec![0; LINES * ANSWER.len()];
+        std::io::Read::read_exact(&mut stream, &mut answer).expect("an answer to each");
+        writing.join().expect("sent");
+        assert!(answer.chunks(ANSWER.len()).all(|line| line == ANSWER));
+        // A password longer than any, announced and sent, and a line that never ends.
+        let mut stream = connect(&server, Dialect::Memcache);
+        send(&mut stream, b"set x 0 0 2000000000\r\n");
+        let mut answer = [0; b"CLIENT_ERROR auth token too long\r\n".len()];
+        std::io::Read::read_exact(&mut stream, &mut answer).expect("an answer");
+        assert_eq!(answer, *b"CLIENT_ERROR auth token too long\r\n");
+        let mut stream = connect(&server, Dialect::Memcache);
+        send(&mut stream, &vec![b'x'; 16 * MIB]);
+        assert_eq!(read_until_closed(&mut stream), Ok(Vec::new()));
+    });
+    assert_alive(&server);
 }
 
 #[test]

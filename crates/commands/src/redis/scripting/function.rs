@@ -33,7 +33,7 @@ static DELETE: Command = Command {
     since: "7.0.0",
     arity: Arity::Exactly(3),
     keys: Keys::None,
-    flags: Flags::NO_SCRIPT.or(Flags::WRITE),
+    flags: Flags::NO_SCRIPT.or(Flags::WRITE).or(Flags::CHANGES_LIBRARIES),
     run: Run::Session(delete),
 };
 
@@ -59,7 +59,7 @@ static FLUSH: Command = Command {
     since: "7.0.0",
     arity: Arity::AtLeast(2),
     keys: Keys::None,
-    flags: Flags::NO_SCRIPT.or(Flags::WRITE),
+    flags: Flags::NO_SCRIPT.or(Flags::WRITE).or(Flags::CHANGES_LIBRARIES),
     run: Run::Session(flush),
 };
 
@@ -85,7 +85,7 @@ static LOAD: Command = Command {
     since: "7.0.0",
     arity: Arity::AtLeast(3),
     keys: Keys::None,
-    flags: Flags::NO_SCRIPT.or(Flags::WRITE).or(Flags::DENY_OOM),
+    flags: Flags::NO_SCRIPT.or(Flags::WRITE).or(Flags::DENY_OOM).or(Flags::CHANGES_LIBRARIES),
     run: Run::Server(load),
 };
 
@@ -98,7 +98,7 @@ static RESTORE: Command = Command {
     since: "7.0.0",
     arity: Arity::AtLeast(3),
     keys: Keys::None,
-    flags: Flags::NO_SCRIPT.or(Flags::WRITE).or(Flags::DENY_OOM),
+    flags: Flags::NO_SCRIPT.or(Flags::WRITE).or(Flags::DENY_OOM).or(Flags::CHANGES_LIBRARIES),
     run: Run::Server(restore),
 };
 

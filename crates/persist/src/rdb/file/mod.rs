@@ -15,4 +15,4 @@ pub use batch::{Batch, EntrySpan, Note, Usage};
 pub use cut::{Cut, Cutter, Ending, OnModule, Options};
 pub use error::{At, Cause, Doing, FileError};
 pub use header::Header;
-pub use write::{Access, FileOptions, FileWriter, write_entry, write_slice};
+pub use write::{Access, FileOptions, FileWriter, Form, write_entry, write_slice};

@@ -1,5 +1,5 @@
-//! Writing an RDB file of version 10, which redis-server 7.0 and all later ones load. Knows neither where its bytes go nor
-//! where keys come from.
+//! Writing a file of data: RDB of version 10, which redis-server 7.0 and all later ones load, or the same as commands. Knows
+//! neither where its bytes go nor where keys come from.
 //!
 //! ```text
 //!   REDIS0010  auxiliary fields  libraries  (database, its size) ...  (database, entries ...) ...  0xFF  CRC-64
@@ -10,8 +10,10 @@
 //! Entries come as the shards do, so a database may be named many times. What Redis has no form for, clients' flags and
 //! the deadlines of members of sets and sorted sets, stands behind an entry as it does in payloads (`rdb/extras.rs`). A
 //! hash whose fields expire is in the form of Redis 7.4: older servers refuse it instead of keeping its fields for ever.
+//! A file of commands has neither head nor end (`aof/base.rs`).
 
 use super::opcode;
+use crate::aof::base;
 use crate::rdb::extras::{write_client_flags, write_extras};
 use crate::rdb::slices::{self, Cursor};
 use crate::rdb::{kind_of, write_value};
@@ -23,9 +25,20 @@ const MAGIC: &[u8] = b"REDIS0010";
 /// Bytes that are gathered before they are written.
 const BUFFER_LEN: usize = 64 * 1024;
 
+/// What a file is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// It is an RDB file.
+    Rdb,
+    /// Commands, as a log has them.
+    Commands,
+}
+
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOptions {
+    /// What it is made of.
+    pub form: Form,
     /// Whether strings are compressed.
     pub compression: Compression,
     /// Whether a checksum stands at the end; else there are zeros in its place.
@@ -60,7 +73,9 @@ impl<W: Write> FileWriter<W> {
     pub fn new(out: W, options: FileOptions) -> FileWriter<W> {
         let buffer = Vec::with_capacity(BUFFER_LEN + BUFFER_LEN / 2);
         let mut writer = FileWriter { out, buffer, options, checksum: 0, database: None, written: 0 };
-        writer.buffer.extend_from_slice(MAGIC);
+        if options.form == Form::Rdb {
+            writer.buffer.extend_from_slice(MAGIC);
+        }
         writer
     }
 
@@ -92,6 +107,10 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// Those of writing.
     pub fn auxiliary(&mut self, name: &str, text: &[u8]) -> io::Result<()> {
+        if self.options.form == Form::Commands {
+            // There is no place for it.
+            return Ok(());
+        }
         self.with(|writer| {
             writer.byte(opcode::AUXILIARY);
             writer.string(name.as_bytes());
@@ -104,6 +123,10 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// Those of writing.
     pub fn library(&mut self, code: &[u8]) -> io::Result<()> {
+        if self.options.form == Form::Commands {
+            base::write_library(&mut self.buffer, code);
+            return self.drain(BUFFER_LEN);
+        }
         self.with(|writer| {
             writer.byte(opcode::FUNCTION);
             writer.string(code);
@@ -115,6 +138,9 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// Those of writing.
     pub fn database_size(&mut self, database: usize, keys: u64, expiring: u64) -> io::Result<()> {
+        if self.options.form == Form::Commands {
+            return Ok(());
+        }
         self.select(database)?;
         self.with(|writer| {
             writer.byte(opcode::RESIZE);
@@ -128,6 +154,10 @@ impl<W: Write> FileWriter<W> {
             return Ok(());
         }
         self.database = Some(database);
+        if self.options.form == Form::Commands {
+            base::write_select(&mut self.buffer, database);
+            return self.drain(BUFFER_LEN);
+        }
         self.with(|writer| {
             writer.byte(opcode::SELECT);
             writer.length(database as u64);
@@ -140,8 +170,7 @@ impl<W: Write> FileWriter<W> {
     /// Those of writing.
     pub fn entry(&mut self, database: usize, entry: EntryRef<'_>, access: Access) -> io::Result<()> {
         self.select(database)?;
-        let compression = self.options.compression;
-        write_entry(&mut self.buffer, compression, entry, access);
+        write_entry(&mut self.buffer, &self.options, entry, access);
         self.drain(BUFFER_LEN)
     }
 
@@ -161,6 +190,11 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// Those of writing.
     pub fn finish(mut self) -> io::Result<(W, u64)> {
+        if self.options.form == Form::Commands {
+            self.drain(0)?;
+            self.out.flush()?;
+            return Ok((self.out, self.written));
+        }
         self.buffer.push(opcode::END);
         self.drain(0)?;
         let checksum = self.checksum;
@@ -171,8 +205,11 @@ impl<W: Write> FileWriter<W> {
 }
 
 /// Writes an entry as it stands in a file.
-pub fn write_entry(sink: &mut dyn Sink, compression: Compression, entry: EntryRef<'_>, access: Access) {
-    let mut writer = rdb::Writer::new(sink, compression);
+pub fn write_entry(sink: &mut dyn Sink, options: &FileOptions, entry: EntryRef<'_>, access: Access) {
+    if options.form == Form::Commands {
+        return base::write_entry(sink, entry);
+    }
+    let mut writer = rdb::Writer::new(sink, options.compression);
     write_head(&mut writer, entry, access);
     write_value(&mut writer, entry.value());
     write_extras(&mut writer, entry.value(), entry.flags());
@@ -182,12 +219,15 @@ pub fn write_entry(sink: &mut dyn Sink, compression: Compression, entry: EntryRe
 /// end. Between two slices the value must not change.
 pub fn write_slice(
     sink: &mut dyn Sink,
-    compression: Compression,
+    options: &FileOptions,
     entry: EntryRef<'_>,
     access: Access,
     cursor: Cursor,
 ) -> Option<Cursor> {
-    let mut writer = rdb::Writer::new(sink, compression);
+    if options.form == Form::Commands {
+        return base::write_slice(sink, entry, cursor);
+    }
+    let mut writer = rdb::Writer::new(sink, options.compression);
     if cursor == Cursor::START {
         write_head(&mut writer, entry, access);
     }

@@ -1,0 +1,358 @@
+//! Data as commands, in the form that Redis gives the base of its append-only file without a snapshot at its start. Knows
+//! neither where the bytes go nor where keys come from.
+//!
+//! ```text
+//!   FUNCTION LOAD ...    SELECT n    SET k v | RPUSH k 64 elements | SADD | HSET | ZADD | XADD ...    PEXPIREAT k ms
+//! ```
+//!
+//! What is beside a value comes behind it: deadlines of members, a stream's last id and its groups. Client flags stand in a
+//! line of Tenon's before SET.
+
+use crate::rdb::{Cursor, Stage, View, view};
+use tenon_ds::packed::{IntText, Item};
+use tenon_store::entry::{EntryRef, ValueRef};
+use tenon_store::types::stream::{Block, Group, StreamId, StreamState};
+use tenon_store::types::zset::Direction;
+use tenon_store::types::{ListRef, MemberDeadlines, Object, Rope, Stream};
+use tenon_wire::rdb::Sink;
+use tenon_wire::resp::double::write_double;
+
+/// Elements of one command at most, as in Redis.
+const ELEMENTS_MAX: usize = 64;
+/// Elements of one slice at most, and bytes after which it ends.
+const SLICE_ELEMENTS: usize = 512;
+const SLICE_BYTES: usize = 64 * 1024;
+/// Elements that are looked at between two looks at the bytes.
+const STEP: usize = 16;
+
+fn write_word(sink: &mut dyn Sink, word: &[u8]) {
+    write_head(sink, b'$', word.len());
+    sink.put(word);
+    sink.put(b"\r\n");
+}
+
+fn write_head(sink: &mut dyn Sink, kind: u8, count: usize) {
+    sink.put(&[kind]);
+    sink.put(itoa::Buffer::new().format(count).as_bytes());
+    sink.put(b"\r\n");
+}
+
+fn write_command(sink: &mut dyn Sink, words: &[&[u8]]) {
+    write_head(sink, b'*', words.len());
+    words.iter().for_each(|word| write_word(sink, word));
+}
+
+/// Writes the choice of a database.
+pub(crate) fn write_select(sink: &mut dyn Sink, database: usize) {
+    write_command(sink, &[b"SELECT", itoa::Buffer::new().format(database).as_bytes()]);
+}
+
+/// Writes a library of functions.
+pub(crate) fn write_library(sink: &mut dyn Sink, code: &[u8]) {
+    write_command(sink, &[b"FUNCTION", b"LOAD", code]);
+}
+
+/// Writes a key.
+pub(crate) fn write_entry(sink: &mut dyn Sink, entry: EntryRef<'_>) {
+    let mut next = Some(Cursor::START);
+    while let Some(cursor) = next {
+        next = write_slice(sink, entry, cursor);
+    }
+}
+
+/// Writes the next slice of a key, whole commands; gives where to go on, `None` at the end. Between two slices the value
+/// must not change.
+pub(crate) fn write_slice(sink: &mut dyn Sink, entry: EntryRef<'_>, cursor: Cursor) -> Option<Cursor> {
+    let key = entry.key();
+    let value = entry.value();
+    let next = match cursor.0 {
+        Stage::Start => match view(value) {
+            View::Int(int) => write_string(sink, entry, itoa::Buffer::new().format(int).as_bytes()),
+            View::Bytes(bytes) => write_string(sink, entry, bytes),
+            View::Rope(rope) => write_rope(sink, entry, rope),
+            View::Stream(_) => Some(Stage::Blocks(StreamId::MIN)),
+            View::List(_) | View::Hash(_) | View::ExpiringHash(..) | View::Set(_) | View::Zset(_) => {
+                Some(Stage::Elements(0))
+            }
+        },
+        Stage::Elements(from) => write_elements(sink, key, value, from),
+        Stage::Deadlines(from) => write_deadlines(sink, key, value, from),
+        Stage::Blocks(from) => write_blocks(sink, key, stream_of(value), from),
+        Stage::Groups(at) => write_group(sink, key, stream_of(value), at),
+    };
+    if next.is_none()
+        && let Some(deadline_ms) = entry.deadline_ms()
+    {
+        write_command(sink, &[b"PEXPIREAT", key, itoa::Buffer::new().format(deadline_ms).as_bytes()]);
+    }
+    next.map(Cursor)
+}
+
+fn stream_of(value: ValueRef<'_>) -> &Stream {
+    let View::Stream(stream) = view(value) else { unreachable!("only streams have blocks and groups") };
+    stream
+}
+
+fn write_flags(sink: &mut dyn Sink, entry: EntryRef<'_>) {
+    if entry.flags() != 0 {
+        sink.put(b"#TENON:FLAGS ");
+        sink.put(itoa::Buffer::new().format(entry.flags()).as_bytes());
+        sink.put(b"\r\n");
+    }
+}
+
+fn write_string(sink: &mut dyn Sink, entry: EntryRef<'_>, text: &[u8]) -> Option<Stage> {
+    write_flags(sink, entry);
+    write_command(sink, &[b"SET", entry.key(), text]);
+    None
+}
+
+fn write_rope(sink: &mut dyn Sink, entry: EntryRef<'_>, rope: &Rope) -> Option<Stage> {
+    write_flags(sink, entry);
+    write_head(sink, b'*', 3);
+    write_word(sink, b"SET");
+    write_word(sink, entry.key());
+    write_head(sink, b'$', rope.len());
+    rope.slices().for_each(|slice| sink.put(slice));
+    sink.put(b"\r\n");
+    None
+}
+
+/// Elements that are gathered for a command: how many they are stands before them.
+struct Elements<'a> {
+    sink: &'a mut dyn Sink,
+    name: &'static [u8],
+    key: &'a [u8],
+    words: Vec<u8>,
+    count: usize,
+    words_each: usize,
+    /// What the slice may still hold.
+    elements_left: usize,
+    bytes_left: usize,
+}
+
+impl<'a> Elements<'a> {
+    fn new(sink: &'a mut dyn Sink, name: &'static [u8], key: &'a [u8], words_each: usize) -> Elements<'a> {
+        let (elements_left, bytes_left) = (SLICE_ELEMENTS, SLICE_BYTES);
+        Elements { sink, name, key, words: Vec::new(), count: 0, words_each, elements_left, bytes_left }
+    }
+
+    fn has_room(&self) -> bool {
+        self.elements_left > 0 && self.bytes_left > 0
+    }
+
+    fn item(&mut self, item: Item<'_>) {
+        let before = self.words.len();
+        write_word(&mut self.words, item.as_bytes(&mut IntText::new()));
+        self.bytes_left = self.bytes_left.saturating_sub(self.words.len() - before);
+    }
+
+    /// The words of an element are complete.
+    fn end_element(&mut self) {
+        self.count += 1;
+        self.elements_left = self.elements_left.saturating_sub(1);
+        if self.count == ELEMENTS_MAX {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.count > 0 {
+            write_head(self.sink, b'*', 2 + self.count * self.words_each);
+            write_word(self.sink, self.name);
+            write_word(self.sink, self.key);
+            self.sink.put(&self.words);
+            self.words.clear();
+            self.count = 0;
+        }
+    }
+}
+
+fn write_elements(sink: &mut dyn Sink, key: &[u8], value: ValueRef<'_>, from: u64) -> Option<Stage> {
+    let (name, words_each): (&[u8], _) = match view(value) {
+        View::List(_) => (b"RPUSH", 1),
+        View::Set(_) => (b"SADD", 1),
+        View::Hash(_) | View::ExpiringHash(..) => (b"HSET", 2),
+        View::Zset(_) => (b"ZADD", 2),
+        View::Int(_) | View::Bytes(_) | View::Rope(_) | View::Stream(_) => {
+            unreachable!("the value has no elements of this kind")
+        }
+    };
+    let mut elements = Elements::new(sink, name, key, words_each);
+    let next = match view(value) {
+        View::List(ListRef::Packed(node)) => {
+            node.iter().for_each(|element| {
+                elements.item(element.item);
+                elements.end_element();
+            });
+            0
+        }
+        View::List(ListRef::Chain(chain)) => {
+            let mut next = 0;
+            for (at, node) in (from..).zip(chain.iter_nodes_from(from as usize)) {
+                if !elements.has_room() {
+                    next = at;
+                    break;
+                }
+                node.iter().for_each(|element| {
+                    elements.item(element.item);
+                    elements.end_element();
+                });
+            }
+            next
+        }
+        View::Set(set) => pages(&mut elements, from, |cursor, elements| {
+            set.scan(cursor, STEP, |member| {
+                elements.item(member);
+                elements.end_element();
+            })
+        }),
+        View::Hash(hash) | View::ExpiringHash(hash, _) => pages(&mut elements, from, |cursor, elements| {
+            hash.scan(cursor, STEP, |field, value| {
+                elements.item(field);
+                elements.item(value);
+                elements.end_element();
+            })
+        }),
+        View::Zset(zset) => {
+            let mut text = Vec::new();
+            let mut left = zset.len() - from as usize;
+            while left > 0 && elements.has_room() {
+                let step = left.min(STEP);
+                zset.for_each_in(left - step..left, Direction::Descending, |member, score| {
+                    text.clear();
+                    write_double(&mut text, score);
+                    elements.item(Item::Bytes(&text));
+                    elements.item(member);
+                    elements.end_element();
+                });
+                left -= step;
+            }
+            if left > 0 { (zset.len() - left) as u64 } else { 0 }
+        }
+        View::Int(_) | View::Bytes(_) | View::Rope(_) | View::Stream(_) => unreachable!("it was just looked at"),
+    };
+    elements.flush();
+    if next > 0 {
+        return Some(Stage::Elements(next));
+    }
+    deadlines_of(value).map(|_| Stage::Deadlines(0))
+}
+
+/// Goes through pages as long as there is room; gives the cursor to go on from, 0 at the end.
+fn pages(elements: &mut Elements<'_>, from: u64, mut page: impl FnMut(u64, &mut Elements<'_>) -> u64) -> u64 {
+    let mut cursor = from;
+    loop {
+        cursor = page(cursor, elements);
+        if cursor == 0 || !elements.has_room() {
+            return cursor;
+        }
+    }
+}
+
+/// The deadlines of a collection's members, if it has any.
+fn deadlines_of(value: ValueRef<'_>) -> Option<&MemberDeadlines> {
+    match value {
+        ValueRef::Object(object @ (Object::Hash(_) | Object::Set(_) | Object::Zset(_))) => object.deadlines(),
+        ValueRef::Object(_) | ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
+    }
+}
+
+fn write_deadlines(sink: &mut dyn Sink, key: &[u8], value: ValueRef<'_>, from: usize) -> Option<Stage> {
+    let deadlines = deadlines_of(value).expect("there were some when the first of them were written");
+    let (name, list): (&[u8], &[u8]) = match view(value) {
+        View::Set(_) => (b"SPEXPIREAT", b"MEMBERS"),
+        View::Zset(_) => (b"ZPEXPIREAT", b"MEMBERS"),
+        _ => (b"HPEXPIREAT", b"FIELDS"),
+    };
+    let to = deadlines.len().min(from + SLICE_ELEMENTS);
+    deadlines.for_each_in(from..to, |member, deadline_ms| {
+        let mut digits = itoa::Buffer::new();
+        write_command(sink, &[name, key, digits.format(deadline_ms).as_bytes(), list, b"1", member]);
+    });
+    (to < deadlines.len()).then_some(Stage::Deadlines(to))
+}
+
+fn text_of(id: StreamId) -> String {
+    format!("{}-{}", id.ms, id.seq)
+}
+
+fn write_blocks(sink: &mut dyn Sink, key: &[u8], stream: &Stream, from: StreamId) -> Option<Stage> {
+    let mut bytes = Vec::new();
+    for block in stream.blocks_from(from) {
+        if bytes.len() >= SLICE_BYTES {
+            sink.put(&bytes);
+            return Some(Stage::Blocks(block.first()));
+        }
+        write_block(&mut bytes, key, block);
+    }
+    sink.put(&bytes);
+    if stream.len() == 0 {
+        // It is there all the same.
+        write_command(sink, &[b"XADD", key, b"MAXLEN", b"0", b"0-1", b"x", b"y"]);
+    }
+    let StreamState { last_id, max_deleted_id, entries_added } = stream.state();
+    let (last_id, max_deleted_id) = (text_of(last_id), text_of(max_deleted_id));
+    let added = entries_added.to_string();
+    write_command(
+        sink,
+        &[
+            b"XSETID",
+            key,
+            last_id.as_bytes(),
+            b"ENTRIESADDED",
+            added.as_bytes(),
+            b"MAXDELETEDID",
+            max_deleted_id.as_bytes(),
+        ],
+    );
+    (stream.groups().len() > 0).then_some(Stage::Groups(0))
+}
+
+fn write_block(sink: &mut dyn Sink, key: &[u8], block: &Block) {
+    for entry in block.entries() {
+        let fields = entry.fields();
+        write_head(sink, b'*', 3 + 2 * fields.len());
+        write_word(sink, b"XADD");
+        write_word(sink, key);
+        write_word(sink, text_of(entry.id()).as_bytes());
+        for (field, value) in fields {
+            write_word(sink, field.as_bytes(&mut IntText::new()));
+            write_word(sink, value.as_bytes(&mut IntText::new()));
+        }
+    }
+}
+
+fn write_group(sink: &mut dyn Sink, key: &[u8], stream: &Stream, at: usize) -> Option<Stage> {
+    let mut groups = stream.groups().skip(at);
+    let (name, group): (&[u8], &Group) = groups.next()?;
+    let last_id = text_of(group.last_id());
+    let read = group.entries_read().map_or("-1".to_owned(), |read| read.to_string());
+    write_command(sink, &[b"XGROUP", b"CREATE", key, name, last_id.as_bytes(), b"ENTRIESREAD", read.as_bytes()]);
+    for consumer in group.consumers() {
+        write_command(sink, &[b"XGROUP", b"CREATECONSUMER", key, name, consumer.name()]);
+    }
+    for (id, pending) in group.pending_in(StreamId::MIN..=StreamId::MAX) {
+        let consumer = group.consumer(pending.consumer).name();
+        let (id, time, count) = (text_of(id), pending.delivered_ms.to_string(), pending.deliveries.to_string());
+        let (time, count) = (time.as_bytes(), count.as_bytes());
+        write_command(
+            sink,
+            &[
+                b"XCLAIM",
+                key,
+                name,
+                consumer,
+                b"0",
+                id.as_bytes(),
+                b"TIME",
+                time,
+                b"RETRYCOUNT",
+                count,
+                b"FORCE",
+                b"JUSTID",
+            ],
+        );
+    }
+    (groups.len() > 0).then_some(Stage::Groups(at + 1))
+}
