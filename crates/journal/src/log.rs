@@ -13,7 +13,7 @@
 //!
 //! **Syncing.** `always`: after each write, and `durable()` follows; what comes meanwhile goes with the next one
 //! (group commit). Since the clients that were just answered come back a little later than the next sync would begin,
-//! it waits for them a little, for a quarter of the time that a sync takes at most. `everysec`: on a thread of its own,
+//! it waits for them a little, as long as that has brought them. `everysec`: on a thread of its own,
 //! a second after the last one began. `no`: when the file changes and at the end.
 //!
 //! **A failed write** leaves its records in the ring. The file is cut to what it was before, or if that fails, the

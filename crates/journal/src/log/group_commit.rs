@@ -3,7 +3,7 @@
 //! Clients that wait for their replies come in rounds: while some wait for a sync, others are answered and send anew.
 //! Were the next sync to begin at once, it would have only those who came during the last one, and the same clients
 //! would go on in two groups that take turns. So the next sync waits until as many records are there as were answered
-//! or waited before, for a part of the time that a sync takes, which all together win.
+//! or waited before, for a few times what a sync takes, and for less when they did not come the last time.
 
 use std::time::Duration;
 
