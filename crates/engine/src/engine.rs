@@ -350,7 +350,7 @@ impl Engine {
         self.end_due_waits(worker);
         self.leave_queues_deferred();
         if !worker.ready.is_empty() {
-            self.serve_ready(worker);
+            self.serve_left(worker);
         }
         self.broadcast_changes(worker);
         next

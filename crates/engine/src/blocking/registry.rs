@@ -31,6 +31,8 @@ pub struct Blocking {
     pub(super) leaving: Mutex<Vec<Leaving>>,
     /// When waits end by themselves, for each worker.
     pub(super) timers: Box<[Apart<Timers>]>,
+    /// When waits are looked at again although nothing has changed, likewise.
+    pub(super) looks: Box<[Apart<Timers>]>,
 }
 
 impl Blocking {
@@ -43,6 +45,7 @@ impl Blocking {
             keys_watched_for_end: AtomicUsize::new(0),
             leaving: Mutex::default(),
             timers: (0..=workers).map(|_| Apart::default()).collect(),
+            looks: (0..=workers).map(|_| Apart::default()).collect(),
         }
     }
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_store::types::ValueType;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
@@ -35,6 +35,8 @@ pub struct Wait {
     pub(crate) wanted: ValueType,
     /// Whether it is run again, too, when a key is gone or holds another type.
     pub(crate) wakes_without: bool,
+    /// After how many milliseconds it is run again in any case, although nothing has changed.
+    pub(crate) again_in_ms: Option<u64>,
     pub(crate) refusal: Refusal,
     pub(crate) args: Option<OwnedArgs>,
 }
@@ -49,7 +51,7 @@ pub(crate) enum Refusal {
 impl Wait {
     /// To wait until one of the keys, which are these arguments, holds a value of this type.
     pub fn new(timeout: Timeout, keys: Range<usize>, wanted: ValueType) -> Wait {
-        Wait { timeout, keys, wanted, wakes_without: false, refusal: Refusal::NullArray, args: None }
+        Wait { timeout, keys, wanted, wakes_without: false, again_in_ms: None, refusal: Refusal::NullArray, args: None }
     }
 
     /// Where it may not wait, within MULTI, it replies with no value instead of no array.
@@ -61,6 +63,12 @@ impl Wait {
     /// It is also run again when a key has gone or holds another type; then it ends with an error, or waits on.
     pub fn until_gone(mut self) -> Wait {
         self.wakes_without = true;
+        self
+    }
+
+    /// It is also run again after so many milliseconds: what it wants may come with time alone.
+    pub fn again_in_ms(mut self, ms: u64) -> Wait {
+        self.again_in_ms = Some(ms);
         self
     }
 
@@ -103,10 +111,15 @@ pub(crate) struct Waiter {
     /// Whose rights are looked at again when the command is.
     pub(super) user: Arc<User>,
     pub(super) keys: Range<usize>,
+    /// Shards that its command changes beside that of the key which it is served for, such as BLMOVE's destination's.
+    pub(super) further: Box<[usize]>,
     pub(super) wanted: ValueType,
     pub(super) wakes_without: bool,
     /// When it ends by itself, in nanoseconds of the monotonic clock.
     pub(super) end_ns: Option<u64>,
+    /// When it is looked at again although nothing has changed, in nanoseconds of the monotonic clock; `u64::MAX` for
+    /// never.
+    pub(super) again_ns: AtomicU64,
     /// Decides who ends the wait. Taken after shards' locks, and no other lock is taken under it but theirs, held
     /// already.
     pub(super) state: Mutex<State>,
@@ -132,6 +145,11 @@ impl Waiter {
     /// Its place among all waiters: lower ones have waited longer.
     pub(crate) fn ticket(&self) -> u64 {
         self.ticket
+    }
+
+    /// Shards that serving it needs beside that of the key.
+    pub(crate) fn further(&self) -> &[usize] {
+        &self.further
     }
 
     /// Whether it is also looked at when a key has gone.
