@@ -348,6 +348,7 @@ impl Engine {
             self.clients.tell(key, Message::Unpause);
         }
         self.end_due_waits(worker);
+        self.end_waits_for_disk();
         self.leave_queues_deferred();
         if !worker.ready.is_empty() {
             self.serve_left(worker);

@@ -167,6 +167,9 @@ impl Engine {
         }
         let client = &session.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        if worker.journaled != 0 {
+            client.note_written(worker.journaled);
+        }
         // One that waits now counts when its wait is over.
         client.count_commands((ran as u64).saturating_sub(session.is_parked().into()));
         if stretch_started - worker.clock.now_ns > CLOCK_STALE_NS {
@@ -242,6 +245,9 @@ impl Engine {
         if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {
             worker.stats.commands[resolved.number as usize].ran(1, started.elapsed().as_nanos() as u64);
             worker.stats.all.commands.add(1);
+        }
+        if worker.journaled != 0 {
+            session.client.note_written(worker.journaled);
         }
         worker.sweep();
         self.evict_behind(worker);

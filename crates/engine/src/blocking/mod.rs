@@ -28,12 +28,14 @@
 //! see scripting/host.rs. Where it cannot, and when a key is evicted, keys are left that are ready while nothing is locked:
 //! they are served at once (`Engine::serve_left`), and until then a command that may wait waits behind those in the queue.
 
+mod copies;
 mod registry;
 mod serve;
 mod timeout;
 mod timers;
 mod waiter;
 
+pub use copies::Copies;
 pub use registry::Blocking;
 pub(crate) use serve::{Parked, Served};
 pub use serve::{ReadyKey, Unblocking};

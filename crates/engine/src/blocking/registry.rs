@@ -33,6 +33,9 @@ pub struct Blocking {
     pub(super) timers: Box<[Apart<Timers>]>,
     /// When waits are looked at again although nothing has changed, likewise.
     pub(super) looks: Box<[Apart<Timers>]>,
+    /// Clients whose writes are to get on disk, how many they are, and who.
+    pub(super) for_disk_len: AtomicUsize,
+    pub(super) for_disk: Mutex<Vec<Arc<Waiter>>>,
 }
 
 impl Blocking {
@@ -46,6 +49,8 @@ impl Blocking {
             leaving: Mutex::default(),
             timers: (0..=workers).map(|_| Apart::default()).collect(),
             looks: (0..=workers).map(|_| Apart::default()).collect(),
+            for_disk_len: AtomicUsize::new(0),
+            for_disk: Mutex::default(),
         }
     }
 }

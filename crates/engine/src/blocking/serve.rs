@@ -1,7 +1,7 @@
 //! Beginning a wait, serving those who wait for a key, and ending waits. Knows no command by name.
 
 use super::registry::{Blocking, Leaving};
-use super::waiter::{Ending, Outcome, State, Wait, Waiter};
+use super::waiter::{Ending, InVain, Outcome, State, Wait, Waiter};
 use crate::acl::Denial;
 use crate::args::Args;
 use crate::clients::{Client, Message};
@@ -45,7 +45,7 @@ pub(crate) struct Served {
 /// What a session waits for, and whether the reply goes nowhere (CLIENT REPLY).
 #[derive(Debug)]
 pub(crate) enum Parked {
-    /// A key.
+    /// A key, or that its writes get on disk.
     ForKey { waiter: Arc<Waiter>, is_silent: bool },
     /// The end of an errand.
     Away { errand: Arc<Errand>, is_silent: bool },
@@ -108,6 +108,7 @@ impl Engine {
             further,
             wanted: wait.wanted,
             wakes_without: wait.wakes_without,
+            in_vain: InVain::NullArray,
             end_ns,
             again_ns: AtomicU64::new(u64::MAX),
             state: Mutex::new(State::Waiting(wait.args.unwrap_or_else(|| args.to_owned()))),
@@ -120,11 +121,16 @@ impl Engine {
             blocking.keys.fetch_add(first.at_all.into(), Ordering::Relaxed);
             blocking.keys_watched_for_end.fetch_add(first.until_gone.into(), Ordering::Relaxed);
         });
-        blocking.clients.fetch_add(1, Ordering::Relaxed);
-        if let Some(end_ns) = end_ns {
-            blocking.timers[self.timer_of(&waiter)].add(end_ns, waiter.ticket, &waiter);
-        }
         self.look_again(&waiter, wait.again_in_ms);
+        self.begin_wait(session, waiter);
+    }
+
+    /// Parks a session whose wait begins.
+    pub(super) fn begin_wait(&self, session: &mut Session, waiter: Arc<Waiter>) {
+        self.blocking.clients.fetch_add(1, Ordering::Relaxed);
+        if let Some(end_ns) = waiter.end_ns {
+            self.blocking.timers[self.timer_of(&waiter)].add(end_ns, waiter.ticket, &waiter);
+        }
         *session.client.waiter.lock() = Some(Arc::clone(&waiter));
         session.parked = Some(Parked::ForKey { waiter, is_silent: session.reply.is_silent() });
     }
@@ -133,7 +139,7 @@ impl Engine {
     /// that it names and does not wait for.
     fn further_of(&self, resolved: Resolved, args: &Args<'_>, wait: &Wait) -> Box<[usize]> {
         let shard_of = |at: usize| self.shards.index(self.shards.hash(args.get(at)));
-        let others = resolved.command.keys.indexes(args).into_iter().filter(|at| !wait.keys.contains(at));
+        let others = resolved.command.keys.indexes(args).filter(|at| !wait.keys.contains(at));
         others.map(shard_of).filter(|shard| wait.keys.clone().any(|at| shard_of(at) != *shard)).collect()
     }
 
@@ -408,7 +414,7 @@ impl Engine {
             }
         }
         for waiter in self.blocking.timers[worker.index].take_due(monotonic_ns()) {
-            self.end_wait(&waiter, Ending::Timeout);
+            self.end_wait(&waiter, self.timeout_of(&waiter));
         }
     }
 
@@ -429,10 +435,11 @@ impl Engine {
     pub fn unblock(&self, client: &Client, how: Unblocking) -> bool {
         let waiter = client.waiter.lock().clone();
         let ending = match how {
-            Unblocking::AsTimeout => Ending::Timeout,
-            Unblocking::WithError => Ending::Error,
+            Unblocking::AsTimeout => None,
+            Unblocking::WithError => Some(Ending::Error),
         };
-        let ended = waiter.is_some_and(|waiter| self.end_wait(&waiter, ending));
+        let ended =
+            waiter.is_some_and(|waiter| self.end_wait(&waiter, ending.unwrap_or_else(|| self.timeout_of(&waiter))));
         if ended && how == Unblocking::WithError {
             self.count_error("UNBLOCKED".to_owned());
         }
@@ -463,6 +470,7 @@ impl Engine {
         let journaled = session.client.journaled.swap(0, Ordering::Acquire);
         if journaled > worker.journaled {
             worker.journaled = journaled;
+            session.client.note_written(journaled);
             self.follow_journal(worker);
         }
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);

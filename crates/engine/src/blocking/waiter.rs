@@ -5,6 +5,7 @@ use crate::acl::User;
 use crate::args::OwnedArgs;
 use crate::clients::Client;
 use crate::command::Effect;
+use crate::errors::CmdError;
 use crate::table::Resolved;
 use parking_lot::Mutex;
 use std::fmt;
@@ -14,6 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_store::types::ValueType;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
+
+/// There is no log in which a client's writes could get on disk.
+pub(crate) const NO_LOG: CmdError =
+    CmdError::text("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 
 /// What a command that may wait came to.
 #[derive(Debug)]
@@ -88,11 +93,28 @@ impl Wait {
     }
 }
 
+/// What is replied when a wait ends that nothing was found for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InVain {
+    /// No array.
+    NullArray,
+    /// How many copies of its writes there are elsewhere (WAIT).
+    Copies,
+    /// Whether its writes are on disk here, up to this position of the log, and how many copies there are elsewhere
+    /// (WAITAOF).
+    OnDisk(u64),
+}
+
 /// How a wait ends that nothing was found for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The time is over.
-    Timeout,
+    /// The time is over, or what it waits for is on disk; tells whether it is.
+    Timeout {
+        /// Whether the client's writes are on disk.
+        on_disk: bool,
+    },
+    /// There is no log any more that it waits for.
+    NoLog,
     /// Somebody wants it to end with an error (CLIENT UNBLOCK).
     Error,
     /// The client is gone.
@@ -115,6 +137,7 @@ pub(crate) struct Waiter {
     pub(super) further: Box<[usize]>,
     pub(super) wanted: ValueType,
     pub(super) wakes_without: bool,
+    pub(super) in_vain: InVain,
     /// When it ends by itself, in nanoseconds of the monotonic clock.
     pub(super) end_ns: Option<u64>,
     /// When it is looked at again although nothing has changed, in nanoseconds of the monotonic clock; `u64::MAX` for
@@ -181,7 +204,16 @@ impl Waiter {
         let mut out = OutBuf::new();
         let mut reply = Reply::new(&mut out, self.proto);
         match ending {
-            Ending::Timeout => reply.null_array(),
+            Ending::Timeout { on_disk } => match self.in_vain {
+                InVain::NullArray => reply.null_array(),
+                InVain::Copies => reply.int(0),
+                InVain::OnDisk(_) => {
+                    reply.array(2);
+                    reply.int(on_disk.into());
+                    reply.int(0);
+                }
+            },
+            Ending::NoLog => reply.error(NO_LOG.to_string()),
             Ending::Error => reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK"),
             Ending::Gone => {}
         }
