@@ -5,7 +5,7 @@ use super::id::parse_id;
 use super::read_args::{ReadArgs, Reader, StreamsReply, find_keys};
 use super::reply::{reply_entry, reply_fields, reply_id};
 use tenon_engine::args::Args;
-use tenon_engine::blocking::{Outcome, Wait};
+use tenon_engine::blocking::Outcome;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeysCx};
 use tenon_engine::errors::CmdError;
