@@ -131,6 +131,8 @@ pub struct Client {
     /// The log's position behind the last record of its own that another client's worker has appended: its blocked command
     /// was served there. What its own worker appends is in [`Worker::journaled`](crate::worker::Worker::journaled).
     pub journaled: AtomicU64,
+    /// The log's position behind the last record that was appended for it; 0: there was none.
+    pub(crate) written: AtomicU64,
     /// What others have sent to it.
     pub outbox: Outbox,
 }
@@ -174,6 +176,7 @@ impl Client {
             waiter: Mutex::default(),
             killed: AtomicBool::new(false),
             journaled: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             outbox: Outbox::default(),
         }
     }
@@ -195,6 +198,12 @@ impl Client {
 }
 
 impl Client {
+    /// Notes how far the log is behind what was appended for it. Only the client's worker says so.
+    #[inline]
+    pub(crate) fn note_written(&self, position: u64) {
+        self.written.store(position, Ordering::Relaxed);
+    }
+
     /// Notes that so many of its commands have run. Only the client's worker says so.
     pub(crate) fn count_commands(&self, count: u64) {
         self.commands.store(self.commands.load(Ordering::Relaxed) + count, Ordering::Relaxed);

@@ -315,7 +315,8 @@ impl Command {
         // A container is in no family's category: its subcommands are.
         let in_group = |group| self.group == group && self.subcommands().is_empty();
         let of_collections = flags.any(Flags::OF_COLLECTIONS);
-        add(in_group(Group::Generic) && !of_collections || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
+        let elsewhere = of_collections || flags.any(Flags::IN_CONNECTION);
+        add(in_group(Group::Generic) && !elsewhere || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
         // What a script does is its own.
         add(flags.any(Flags::READONLY) && !in_group(Group::Scripting), "read");
         add(flags.any(Flags::WRITE), "write");

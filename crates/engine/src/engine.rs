@@ -348,9 +348,10 @@ impl Engine {
             self.clients.tell(key, Message::Unpause);
         }
         self.end_due_waits(worker);
+        self.end_waits_for_disk();
         self.leave_queues_deferred();
         if !worker.ready.is_empty() {
-            self.serve_ready(worker);
+            self.serve_left(worker);
         }
         self.broadcast_changes(worker);
         next

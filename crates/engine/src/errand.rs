@@ -156,7 +156,7 @@ impl Engine {
             out.append(&mut answer);
         }
         if !worker.ready.is_empty() {
-            self.serve_ready(worker);
+            self.serve_left(worker);
         }
         worker.sweep();
         self.broadcast_changes(worker);

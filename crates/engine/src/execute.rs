@@ -8,9 +8,11 @@ use crate::command::{Command, Flags, Run};
 use crate::context::KeyCx;
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
+use crate::locking::OnBusy;
 use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
+use crate::shards::Locked;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
@@ -173,6 +175,9 @@ impl Engine {
         }
         let client = &session.client;
         client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);
+        if worker.journaled != 0 {
+            client.note_written(worker.journaled);
+        }
         // One that waits now counts when its wait is over.
         client.count_commands((ran as u64).saturating_sub(session.is_parked().into()));
         if stretch_started - worker.clock.now_ns > CLOCK_STALE_NS {
@@ -248,6 +253,9 @@ impl Engine {
         if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {
             worker.stats.commands[resolved.number as usize].ran(1, started.elapsed().as_nanos() as u64);
             worker.stats.all.commands.add(1);
+        }
+        if worker.journaled != 0 {
+            session.client.note_written(worker.journaled);
         }
         worker.sweep();
         self.evict_behind(worker);
@@ -343,10 +351,17 @@ impl Engine {
         if args.may_have_bigs() {
             self.prepare_record(worker, command, args);
         }
-        let mut state = self.lock_or_busy(self.shards.index(hash))?;
-        if state.shard.needs_care() && !self.takes_care(worker, &mut state, command, session, (hash, key)) {
-            worker.record.forget_prepared();
-            return Err(CmdError::Later);
+        let index = self.shards.index(hash);
+        let mut state = self.lock_or_busy(index)?;
+        if state.shard.needs_care() {
+            if state.shard.reaches_further() {
+                drop(state);
+                return self.run_key_among_others(worker, session, resolved, hash, args, reply);
+            }
+            if !self.takes_care(worker, &mut state, command, session, (hash, key)) {
+                worker.record.forget_prepared();
+                return Err(CmdError::Later);
+            }
         }
         let mut cx = KeyCx {
             engine: self,
@@ -361,11 +376,43 @@ impl Engine {
         if self.is_journaling() {
             self.log_command(worker, session.database, &result, args);
         }
-        drop(state);
         // Almost always nobody waits for the key: one branch.
-        if !worker.ready.is_empty() {
-            self.serve_ready(worker);
+        if worker.ready.is_empty() {
+            drop(state);
+        } else {
+            self.release_changed(worker, index, state);
         }
+        result.map(|_effect| ())
+    }
+
+    /// Runs a command on one key as `run_key` does, where somebody waits for a key of its shard who wants to change one in
+    /// another: both are locked.
+    #[cold]
+    #[inline(never)]
+    fn run_key_among_others(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        hash: KeyHash,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let Run::Key(run) = resolved.command.run else { unreachable!("it is run_key that comes here") };
+        let (database, touches, key) = (session.database, session.touches, args.get(usize::from(resolved.key)));
+        let index = self.shards.index(hash);
+        let held = self.lock_several(worker, vec![index], OnBusy::Refuse);
+        let mut held = held.inspect_err(|_busy| worker.record.forget_prepared())?;
+        let state = held.shard(index);
+        if state.shard.needs_care() && !self.takes_care(worker, state, resolved.command, session, (hash, key)) {
+            worker.record.forget_prepared();
+            return Err(CmdError::Later);
+        }
+        let result = run(&mut KeyCx { engine: self, worker, state, database, hash, key, touches }, args, reply);
+        if self.is_journaling() {
+            self.log_command(worker, database, &result, args);
+        }
+        self.release(worker, held);
         result.map(|_effect| ())
     }
 
@@ -431,7 +478,7 @@ impl Engine {
             out.append(&mut unheard);
         }
         if !worker.ready.is_empty() {
-            self.serve_ready(worker);
+            self.serve_left(worker);
         }
         // What the command has brought upon its own client comes right behind its reply.
         if session.client.outbox.is_waiting() {

@@ -39,6 +39,9 @@ impl Engine {
                 // A shard that a script holds is left for a later tick: a script may hold it for long.
                 let Some(mut state) = self.shards.try_lock_for(index, BUDGET) else { break };
                 self.expire_shard(worker, &mut state, index, now_ms);
+                if !worker.ready.is_empty() {
+                    self.release_changed(worker, index, state);
+                }
                 if started.elapsed() > BUDGET {
                     next = Duration::ZERO;
                 }

@@ -138,7 +138,7 @@ impl Engine {
             self.log(worker, database, &["FLUSHDB".into()]);
             self.commit(worker);
         }
-        drop(held);
+        self.release(worker, held);
         worker.stats.all.changes.add(keys as u64);
         self.all_changed();
         if is_much(&taken) {

@@ -35,7 +35,7 @@ impl Engine {
             let mut held = self.lock_several(worker, indexes.clone(), OnBusy::Refuse)?;
             let further = self.further_shards(worker, session, resolved, args, &mut held);
             if further.is_empty() {
-                return self.run_to_end(worker, session, resolved, args, &mut held, reply);
+                return self.run_to_end(worker, session, resolved, args, held, reply);
             }
             drop(held);
             rounds += 1;

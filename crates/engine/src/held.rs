@@ -81,6 +81,7 @@ impl Engine {
     /// Tells the workers that hold replies that the log has come further. Called when it has: a worker that says that it
     /// holds some after this sees so by itself.
     pub fn replies_may_leave(&self) {
+        self.end_waits_for_disk();
         let holding = self.held_replies.holding.swap(0, Ordering::SeqCst);
         let Some(wake) = self.held_replies.wake.get() else { return };
         for worker in (0..self.workers()).filter(|worker| holding & bit(*worker) != 0) {

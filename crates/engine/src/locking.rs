@@ -69,7 +69,8 @@ impl Engine {
         }
     }
 
-    /// Locks several shards, in the order of their indexes.
+    /// Locks several shards, in the order of their indexes, and with them those that serving needs who waits in them: so
+    /// whoever changes a key can serve at once, before anybody else sees the change.
     ///
     /// # Errors
     /// When a busy script holds one and the command is to be refused.
@@ -79,9 +80,9 @@ impl Engine {
         mut indexes: Vec<usize>,
         on_busy: OnBusy,
     ) -> Result<Held<'_>, CmdError> {
-        indexes.sort_unstable();
-        indexes.dedup();
         'anew: loop {
+            indexes.sort_unstable();
+            indexes.dedup();
             let mut guards = Vec::with_capacity(indexes.len());
             for &index in &indexes {
                 if let Some(guard) = self.shards.try_lock(index) {
@@ -109,7 +110,14 @@ impl Engine {
                     }
                 }
             }
-            return Ok(Held::new(indexes, guards));
+            let held = Held::new(indexes, guards);
+            let further = held.further();
+            if further.is_empty() {
+                return Ok(held);
+            }
+            // Once they are held they may name others. Nobody comes or goes in a shard that is held.
+            indexes = held.into_indexes();
+            indexes.extend(further);
         }
     }
 

@@ -119,7 +119,11 @@ impl Engine {
                 }
                 let mut state = self.lock_or_busy(shard)?;
                 let flags = resolved.command.flags;
-                if self.waits_for_members(worker, &mut state, flags, database, (hash, key), client) {
+                let waits = self.waits_for_members(worker, &mut state, flags, database, (hash, key), client);
+                if !worker.ready.is_empty() {
+                    self.release_changed(worker, shard, state);
+                }
+                if waits {
                     return Ok(true);
                 }
             }

@@ -109,7 +109,7 @@ impl Engine {
             worker.room.stuck_at = Some(memory::counted_here());
         }
         if !worker.ready.is_empty() {
-            self.serve_ready(worker);
+            self.serve_left(worker);
         }
     }
 

@@ -174,8 +174,8 @@ impl<'e> Player<'e> {
             // As within EXEC: it does not wait.
             Run::Blocking(_) => {
                 let indexes = engine.shards_of(resolved.command, args);
-                let mut held = engine.lock_several(worker, indexes, OnBusy::Serve)?;
-                engine.run_to_end(worker, &mut self.session, resolved, args, &mut held, &mut reply)
+                let held = engine.lock_several(worker, indexes, OnBusy::Serve)?;
+                engine.run_to_end(worker, &mut self.session, resolved, args, held, &mut reply)
             }
             _ => engine.run_one(worker, &mut self.session, resolved, args, &mut reply),
         }

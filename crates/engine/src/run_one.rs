@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
 use crate::session::Session;
-use crate::shards::Locked;
+use crate::shards::{Held, Locked};
 use crate::table::Resolved;
 use crate::worker::Worker;
 use tenon_wire::resp::Reply;
@@ -27,13 +27,13 @@ impl Engine {
         match resolved.command.run {
             Run::Key(_) => {
                 let hash = self.shards.hash(args.get(usize::from(resolved.key)));
-                let mut held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
-                self.run_to_end(worker, session, resolved, args, &mut held, reply)
+                let held = self.lock_several(worker, vec![self.shards.index(hash)], OnBusy::Refuse)?;
+                self.run_to_end(worker, session, resolved, args, held, reply)
             }
             Run::Keys(_) => {
                 let indexes = self.shards_of(resolved.command, args);
-                let mut held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
-                self.run_to_end(worker, session, resolved, args, &mut held, reply)
+                let held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
+                self.run_to_end(worker, session, resolved, args, held, reply)
             }
             Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
             Run::Following { .. } => self.run_following(worker, session, resolved, args, reply),
@@ -45,18 +45,20 @@ impl Engine {
         }
     }
 
-    /// Runs one command whose shards are all held and then let go: its record is appended before that.
+    /// Runs one command whose shards are all held and then let go: before that its record is appended, and those are served
+    /// who wait for what it has changed.
     pub(crate) fn run_to_end(
         &self,
         worker: &mut Worker,
         session: &mut Session,
         resolved: Resolved,
         args: &Args<'_>,
-        held: &mut dyn Locked,
+        mut held: Held<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
-        let result = self.run_held(worker, session, resolved, args, held, reply);
+        let result = self.run_held(worker, session, resolved, args, &mut held, reply);
         self.commit(worker);
+        self.release(worker, held);
         result
     }
 

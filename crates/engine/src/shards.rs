@@ -227,6 +227,17 @@ impl<'a> Held<'a> {
         self.guards.insert(at, guard);
     }
 
+    /// Which shards are wanting to serve those who wait in these.
+    pub(crate) fn further(&self) -> Vec<usize> {
+        let waiting = self.guards.iter().filter_map(|state| state.watched.as_ref());
+        waiting.flat_map(|watched| watched.further()).filter(|index| !self.holds(*index)).collect()
+    }
+
+    /// Lets all of them go; gives which they were.
+    pub(crate) fn into_indexes(self) -> Vec<usize> {
+        self.indexes
+    }
+
     /// Lets all of them go.
     pub(crate) fn clear(&mut self) {
         self.guards.clear();

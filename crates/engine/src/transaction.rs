@@ -183,6 +183,7 @@ impl Engine {
         session.in_exec = false;
         self.end_unit(worker);
         drop(order);
+        self.release(worker, held);
         Ok(())
     }
 
@@ -190,12 +191,17 @@ impl Engine {
     pub fn watch(&self, worker: &mut Worker, session: &mut Session, key: &[u8]) {
         let (database, touches) = (session.database, session.touches);
         let hash = self.shards.hash(key);
-        let mut state = self.lock_serving(worker, self.shards.index(hash));
+        let index = self.shards.index(hash);
+        let mut state = self.lock_serving(worker, index);
         // A key past its deadline is removed before it is watched: its removal must not count as a change later.
         KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches }.find();
         self.commit(worker);
         let is_new = state.watched.get_or_insert_default().add(database, key, &session.dirty);
-        drop(state);
+        if worker.ready.is_empty() {
+            drop(state);
+        } else {
+            self.release_changed(worker, index, state);
+        }
         // The shard knows it at once; a look through the session's list would take the longer the more it watches.
         if is_new {
             session.watched.push(WatchedKey { database, key: key.into() });

@@ -66,6 +66,8 @@ pub(crate) struct Only {
 #[derive(Debug, Default)]
 pub struct Watched {
     keys: HashMap<Watchable, Interest>,
+    /// Places in queues of those whom to serve needs other shards, too.
+    reaching: usize,
 }
 
 impl Watched {
@@ -83,6 +85,7 @@ impl Watched {
         };
         debug_assert!(interest.waiting.back().is_none_or(|last| last.ticket() < waiter.ticket()));
         interest.waiting.push_back(Arc::clone(waiter));
+        self.reaching += usize::from(!waiter.further().is_empty());
         only
     }
 
@@ -95,6 +98,7 @@ impl Watched {
             return only;
         };
         interest.waiting.remove(at);
+        self.reaching -= usize::from(!waiter.further().is_empty());
         only.at_all = interest.waiting.is_empty();
         only.until_gone = waiter.wakes_without() && !interest.waits_until_gone();
         if interest.is_none() {
@@ -107,6 +111,17 @@ impl Watched {
     pub(crate) fn waiting(&self, database: usize, key: &[u8]) -> Option<&VecDeque<Arc<Waiter>>> {
         let interest = self.keys.get(&(database, Box::from(key)))?;
         (!interest.waiting.is_empty()).then_some(&interest.waiting)
+    }
+
+    /// Whether anybody waits here whom to serve needs other shards, too.
+    pub(crate) fn reaches_further(&self) -> bool {
+        self.reaching > 0
+    }
+
+    /// The shards that serving those who wait here needs beside this one.
+    pub(crate) fn further(&self) -> impl Iterator<Item = usize> {
+        let interests = self.reaches_further().then(|| self.keys.values()).into_iter().flatten();
+        interests.flat_map(|interest| &interest.waiting).flat_map(|waiter| waiter.further().iter().copied())
     }
 
     /// Adds a watcher of a key; tells whether it did not watch the key before.

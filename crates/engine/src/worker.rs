@@ -1,7 +1,7 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
 use crate::batch::BatchScratch;
-use crate::blocking::ReadyKey;
+use crate::blocking::{ReadyKey, Served};
 use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
@@ -45,8 +45,10 @@ pub struct Worker {
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
-    /// Keys that have changed and that somebody waits for, to be served when no shard is locked.
+    /// Keys that have changed and that somebody waits for, to be served before their shards are let go.
     pub(crate) ready: VecDeque<ReadyKey>,
+    /// Those that were served and are to be told so, when no shard is locked.
+    pub(crate) served: Vec<Served>,
     /// What the command, transaction or script that runs puts down for the log.
     pub(crate) record: Record,
     /// Members of the key that is being looked at which have just expired.
@@ -94,6 +96,7 @@ impl Worker {
             packed_scratch: Vec::new(),
             keeps_expired: false,
             ready: VecDeque::new(),
+            served: Vec::new(),
             record: Record::default(),
             expired_members: Vec::new(),
             journal: KnownJournal::default(),

@@ -64,10 +64,10 @@ impl Shard {
     /// Exchanges the keys of two databases.
     pub fn swap(&mut self, a: usize, b: usize) {
         if a != b {
-            let has_many = self.first.has_many_deadlines();
+            let noted = self.first.noted();
             let (a, b) = self.two_databases_mut(a, b);
             std::mem::swap(a, b);
-            self.first.set_many_deadlines(has_many);
+            self.first.take_over_shard(noted);
         }
     }
 
@@ -101,8 +101,8 @@ impl Shard {
         self.first.is_unfinished()
     }
 
-    /// Whether there may be something to be done about a key of the shard before a command runs: a snapshot lacks it, or it
-    /// has very many members with deadlines.
+    /// Whether there may be something to be done about a key of the shard before a command runs: a snapshot lacks it, it
+    /// has very many members with deadlines, or changing it may entail a change in other shards.
     #[inline]
     pub fn needs_care(&self) -> bool {
         self.first.needs_care()
@@ -123,6 +123,18 @@ impl Shard {
         if (0..self.databases()).all(|index| self.database(index).is_none_or(|it| it.with_deadlines() == 0)) {
             self.first.set_many_deadlines(false);
         }
+    }
+
+    /// Whether a change of a key of any database may entail one in other shards: a client that waits for it wants to move
+    /// something there.
+    #[inline]
+    pub fn reaches_further(&self) -> bool {
+        self.first.reaches_further()
+    }
+
+    /// Notes whether it may.
+    pub fn set_reaches_further(&mut self, reaches: bool) {
+        self.first.set_reaches_further(reaches);
     }
 
     /// How many databases were used so far.

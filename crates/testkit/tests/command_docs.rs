@@ -47,6 +47,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("xgroup|setid", "a group is called group, as in Redis 7.2"),
     ("xinfo|consumers", "a group is called group, as in Redis 7.2"),
     ("xinfo|stream", "FULL is a word beside COUNT, not a word before it"),
+    ("xreadgroup", "CLAIM is of a later version"),
     ("xsetid", "names are written with dashes, as in Redis 7.2"),
     ("xtrim", "what becomes of references is of a later version"),
     ("zadd", "CH is called ch, as every other word"),

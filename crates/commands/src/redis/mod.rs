@@ -69,6 +69,8 @@ pub static ALL: &[&Command] = &[
     &generic::ttl::PTTL,
     &generic::ttl::TTL,
     &generic::type_of::TYPE,
+    &generic::wait::WAIT,
+    &generic::wait::WAITAOF,
     // Transactions.
     &transactions::multi::DISCARD,
     &transactions::multi::EXEC,

@@ -65,6 +65,16 @@ impl Journal for OpenLog {
         self.0.log().may_answer(position)
     }
 
+    fn position(&self) -> u64 {
+        self.0.log().position()
+    }
+
+    fn durable(&self) -> u64 {
+        let log = self.0.log();
+        // What is not to be synced counts as durable for the log, and not for who asks whether it is on disk.
+        if log.policy() == Policy::No { 0 } else { log.durable() }
+    }
+
     fn turn_ended(&self) {
         self.0.log().turn_ended();
     }
@@ -106,6 +116,11 @@ impl Engine {
         let faulty = self.aof.faulty.get().ok_or("the file system cannot be made to fail")?;
         faulty.set(plan);
         Ok(())
+    }
+
+    /// Whether the log says by itself what the data is: what is on disk of it counts from then on.
+    pub(crate) fn is_log_whole(&self) -> bool {
+        self.aof.is_whole.load(Ordering::Relaxed)
     }
 
     /// How the log's files are called. The process works in `dir`.

@@ -5,9 +5,8 @@
 //!  -------------------                                  ------------------------------------
 //!  the keys' shards locked:                             a shard locked:
 //!    the handler finds nothing: `Outcome::Wait`           the change finds waiters: the key is noted as ready
-//!    the waiter joins its keys' queues                  nothing locked, before the next command:
-//!  the batch stops, the connection is parked              for each waiter of a ready key, the longest waiting first:
-//!                                                           all shards of its command locked:
+//!    the waiter joins its keys' queues                    the command, transaction or script is done, still locked:
+//!  the batch stops, the connection is parked                for each waiter of a ready key, the longest waiting first:
 //!      Waiting ---- the handler, run again, is done --------> Ended, it leaves the queues
 //!         |
 //!         +---- timeout, CLIENT UNBLOCK, disconnect --------> Ended, it leaves the queues
@@ -16,18 +15,29 @@
 //! ```
 //!
 //! Who ends the wait is decided under the waiter's own lock, so a client gets one answer and an element is taken for
-//! it once. That lock is taken after those of shards and held together with nothing else. Between a change and the end
-//! of the round that serves it, elements may lie in a key that clients wait for: a command that may wait and finds
-//! others waiting waits behind them. The round sees it, as it goes on until the queue is at its end or the key is gone.
+//! it once. That lock is taken after those of shards and held together with nothing else.
+//!
+//! A change and the serving of those who wait for it are one step for everybody else: whoever changes a key holds all
+//! shards that serving needs before it begins. These are few. Of the keys that a client waits for, its command looks only
+//! at the one that has changed, so the others' shards are not needed; it leaves their queues later. What it changes
+//! beside that key is named by its arguments (the destination of BLMOVE), so its shard is known, and noted in the queue.
+//! Whoever locks a shard in which such a client waits locks that one too, and those that clients who wait there need in
+//! turn (`Engine::lock_several`): in the order of their indexes, before anything has changed.
+//!
+//! A script touches shards of which it did not say so before. At its end it takes what serving needs as it took those:
+//! see scripting/host.rs. Where it cannot, and when a key is evicted, keys are left that are ready while nothing is locked:
+//! they are served at once (`Engine::serve_left`), and until then a command that may wait waits behind those in the queue.
 
+mod copies;
 mod registry;
 mod serve;
 mod timeout;
 mod timers;
 mod waiter;
 
+pub use copies::Copies;
 pub use registry::Blocking;
-pub(crate) use serve::Parked;
+pub(crate) use serve::{Parked, Served};
 pub use serve::{ReadyKey, Unblocking};
 pub use timeout::Timeout;
 pub(crate) use waiter::Waiter;

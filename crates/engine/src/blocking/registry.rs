@@ -31,6 +31,11 @@ pub struct Blocking {
     pub(super) leaving: Mutex<Vec<Leaving>>,
     /// When waits end by themselves, for each worker.
     pub(super) timers: Box<[Apart<Timers>]>,
+    /// When waits are looked at again although nothing has changed, likewise.
+    pub(super) looks: Box<[Apart<Timers>]>,
+    /// Clients whose writes are to get on disk, how many they are, and who.
+    pub(super) for_disk_len: AtomicUsize,
+    pub(super) for_disk: Mutex<Vec<Arc<Waiter>>>,
 }
 
 impl Blocking {
@@ -43,6 +48,9 @@ impl Blocking {
             keys_watched_for_end: AtomicUsize::new(0),
             leaving: Mutex::default(),
             timers: (0..=workers).map(|_| Apart::default()).collect(),
+            looks: (0..=workers).map(|_| Apart::default()).collect(),
+            for_disk_len: AtomicUsize::new(0),
+            for_disk: Mutex::default(),
         }
     }
 }

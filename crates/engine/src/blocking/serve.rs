@@ -1,7 +1,7 @@
 //! Beginning a wait, serving those who wait for a key, and ending waits. Knows no command by name.
 
-use super::registry::Leaving;
-use super::waiter::{Ending, Outcome, State, Wait, Waiter};
+use super::registry::{Blocking, Leaving};
+use super::waiter::{Ending, InVain, Outcome, State, Wait, Waiter};
 use crate::acl::Denial;
 use crate::args::Args;
 use crate::clients::{Client, Message};
@@ -16,10 +16,10 @@ use crate::session::Session;
 use crate::shards::{Held, Locked, ShardState};
 use crate::table::Resolved;
 use crate::worker::Worker;
-use parking_lot::Mutex;
-use std::collections::BTreeSet;
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tenon_store::types::ValueType;
 use tenon_wire::OutBuf;
@@ -34,10 +34,18 @@ pub struct ReadyKey {
     pub key: Box<[u8]>,
 }
 
+/// A client that was served, and is to be told so.
+#[derive(Debug)]
+pub(crate) struct Served {
+    waiter: Arc<Waiter>,
+    /// Queues that it is still in, of keys whose shards were not held.
+    leaving: Vec<Leaving>,
+}
+
 /// What a session waits for, and whether the reply goes nowhere (CLIENT REPLY).
 #[derive(Debug)]
 pub(crate) enum Parked {
-    /// A key.
+    /// A key, or that its writes get on disk.
     ForKey { waiter: Arc<Waiter>, is_silent: bool },
     /// The end of an errand.
     Away { errand: Arc<Errand>, is_silent: bool },
@@ -63,10 +71,13 @@ impl Engine {
         let mut cx = KeysCx { engine: self, worker, held: &mut held, database, touches, turn: Turn::BehindOthers };
         let outcome = run(&mut cx, args, reply);
         self.log_outcome(worker, database, &outcome, args);
-        if let Outcome::Wait(wait) = outcome? {
-            self.park(session, resolved, args, wait, &mut held);
-        }
-        Ok(())
+        let outcome = outcome.map(|outcome| {
+            if let Outcome::Wait(wait) = outcome {
+                self.park(session, resolved, args, wait, &mut held);
+            }
+        });
+        self.release(worker, held);
+        outcome
     }
 
     /// Appends what a command that may wait has done. Its shards are held.
@@ -83,6 +94,7 @@ impl Engine {
     /// Puts a session into the queues of the keys that its command waits for, whose shards are held.
     fn park(&self, session: &mut Session, resolved: Resolved, args: &Args<'_>, wait: Wait, held: &mut dyn Locked) {
         let blocking = &self.blocking;
+        let further = self.further_of(resolved, args, &wait);
         let end_ns = wait.timeout.end_ns(monotonic_ns());
         let waiter = Arc::new(Waiter {
             client: Arc::clone(&session.client),
@@ -93,22 +105,57 @@ impl Engine {
             touches: session.touches,
             user: Arc::clone(session.user()),
             keys: wait.keys,
+            further,
             wanted: wait.wanted,
             wakes_without: wait.wakes_without,
+            in_vain: InVain::NullArray,
             end_ns,
+            again_ns: AtomicU64::new(u64::MAX),
             state: Mutex::new(State::Waiting(wait.args.unwrap_or_else(|| args.to_owned()))),
         });
         self.each_queue(&waiter, |index, key| {
-            let first = held.shard(index).watched.get_or_insert_default().wait(waiter.database, key, &waiter);
+            let state = held.shard(index);
+            let queues = state.watched.get_or_insert_default();
+            let first = queues.wait(waiter.database, key, &waiter);
+            state.shard.set_reaches_further(queues.reaches_further());
             blocking.keys.fetch_add(first.at_all.into(), Ordering::Relaxed);
             blocking.keys_watched_for_end.fetch_add(first.until_gone.into(), Ordering::Relaxed);
         });
-        blocking.clients.fetch_add(1, Ordering::Relaxed);
-        if let Some(end_ns) = end_ns {
-            blocking.timers[self.timer_of(&waiter)].add(end_ns, waiter.ticket, &waiter);
+        self.look_again(&waiter, wait.again_in_ms);
+        self.begin_wait(session, waiter);
+    }
+
+    /// Parks a session whose wait begins.
+    pub(super) fn begin_wait(&self, session: &mut Session, waiter: Arc<Waiter>) {
+        self.blocking.clients.fetch_add(1, Ordering::Relaxed);
+        if let Some(end_ns) = waiter.end_ns {
+            self.blocking.timers[self.timer_of(&waiter)].add(end_ns, waiter.ticket, &waiter);
         }
         *session.client.waiter.lock() = Some(Arc::clone(&waiter));
         session.parked = Some(Parked::ForKey { waiter, is_silent: session.reply.is_silent() });
+    }
+
+    /// The shards that a command changes which waits, beside that of the key which it is served for: those of the keys
+    /// that it names and does not wait for.
+    fn further_of(&self, resolved: Resolved, args: &Args<'_>, wait: &Wait) -> Box<[usize]> {
+        let shard_of = |at: usize| self.shards.index(self.shards.hash(args.get(at)));
+        let others = resolved.command.keys.indexes(args).filter(|at| !wait.keys.contains(at));
+        others.map(shard_of).filter(|shard| wait.keys.clone().any(|at| shard_of(at) != *shard)).collect()
+    }
+
+    /// Has a waiter looked at again after so many milliseconds, or when that was to be before, if that is sooner.
+    fn look_again(&self, waiter: &Arc<Waiter>, in_ms: Option<u64>) {
+        let Some(in_ms) = in_ms else { return };
+        let now_ns = monotonic_ns();
+        let looks = &self.blocking.looks[self.timer_of(waiter)];
+        let before_ns = waiter.again_ns.load(Ordering::Relaxed);
+        let again_ns = now_ns.saturating_add(in_ms.saturating_mul(1_000_000)).min(u64::MAX - 1);
+        if before_ns != u64::MAX && before_ns > now_ns && before_ns <= again_ns {
+            return;
+        }
+        looks.remove(before_ns, waiter.ticket);
+        waiter.again_ns.store(again_ns, Ordering::Relaxed);
+        looks.add(again_ns, waiter.ticket, waiter);
     }
 
     /// Which timer a wait is in: that of the worker which has its connection.
@@ -124,35 +171,93 @@ impl Engine {
         }
     }
 
-    /// Serves those who wait for keys that have changed, and for what that changes in turn. No shard is locked.
+    /// Lets shards go in which something may have changed. Before that those are served who wait for it, and for what that
+    /// changes in turn.
+    #[inline]
+    pub(crate) fn release(&self, worker: &mut Worker, held: Held<'_>) {
+        if !worker.ready.is_empty() {
+            self.serve_and_release(worker, held);
+        }
+    }
+
+    /// The same for one shard, where somebody waits for what has changed.
     #[cold]
-    pub(crate) fn serve_ready(&self, worker: &mut Worker) {
+    pub(crate) fn release_changed(&self, worker: &mut Worker, index: usize, state: MutexGuard<'_, ShardState>) {
+        self.serve_and_release(worker, Held::new(vec![index], vec![state]));
+    }
+
+    #[cold]
+    fn serve_and_release(&self, worker: &mut Worker, mut held: Held<'_>) {
+        self.serve_held(worker, &mut held);
+        drop(held);
+        self.tell_served(worker);
+    }
+
+    /// Serves those who wait for keys that have changed and whose shards are held; the others are left for
+    /// [`Engine::serve_left`].
+    pub(crate) fn serve_held(&self, worker: &mut Worker, held: &mut dyn Locked) {
+        // A key may have come and expired within a transaction or script that took its time.
+        self.advance_clock(worker);
+        let mut left = VecDeque::new();
+        while let Some(ready) = worker.ready.pop_front() {
+            if !self.serve_key(worker, &ready, held) {
+                left.push_back(ready);
+            }
+        }
+        worker.ready = left;
+    }
+
+    /// Serves those who wait for keys that have changed and whose shards were let go before that: of keys that were
+    /// evicted, or where a script had to give way to another one. No shard is locked.
+    #[cold]
+    pub(crate) fn serve_left(&self, worker: &mut Worker) {
         if worker.is_nested {
             // The command below, which may hold any shard, comes to it.
             return;
         }
-        // A key may have come and expired within a transaction or script that took its time.
-        self.advance_clock(worker);
-        while let Some(ready) = worker.ready.pop_front() {
-            self.serve_key(worker, &ready);
+        while let Some(ready) = worker.ready.front() {
+            let index = self.shards.index(self.shards.hash(&ready.key));
+            let held = self.lock_several(worker, vec![index], OnBusy::Serve);
+            self.serve_and_release(worker, held.expect("who waits on is not refused"));
+        }
+        self.tell_served(worker);
+    }
+
+    /// Tells those who were served, and takes them out of what queues they are still in. No shard is locked.
+    pub(crate) fn tell_served(&self, worker: &mut Worker) {
+        for Served { waiter, leaving } in std::mem::take(&mut worker.served) {
+            leaving.into_iter().for_each(|leaving| self.leave_queue_soon(leaving));
+            self.ended(&waiter);
         }
     }
 
-    /// Serves those who wait for one key, the longest waiting first.
-    fn serve_key(&self, worker: &mut Worker, ready: &ReadyKey) {
-        let mut served = None;
-        while let Some(waiter) = self.next_waiter(worker, ready, served) {
-            served = Some(waiter.ticket);
-            self.serve(worker, &waiter, &ready.key);
+    /// Serves those who wait for one key, the longest waiting first; `false`: a shard is wanting to serve the next.
+    fn serve_key(&self, worker: &mut Worker, ready: &ReadyKey, held: &mut dyn Locked) -> bool {
+        let mut looked_at = None;
+        if !held.holds(self.shards.index(self.shards.hash(&ready.key))) {
+            return false;
         }
+        while let Some(waiter) = self.next_waiter(worker, ready, looked_at, held) {
+            if !waiter.further.iter().all(|index| held.holds(*index)) {
+                return false;
+            }
+            looked_at = Some(waiter.ticket);
+            self.serve(worker, &waiter, &ready.key, held);
+        }
+        true
     }
 
     /// The next client in a key's queue that what the key holds is for, behind the one with ticket `after`.
-    fn next_waiter(&self, worker: &mut Worker, ready: &ReadyKey, after: Option<u64>) -> Option<Arc<Waiter>> {
+    fn next_waiter(
+        &self,
+        worker: &mut Worker,
+        ready: &ReadyKey,
+        after: Option<u64>,
+        held: &mut dyn Locked,
+    ) -> Option<Arc<Waiter>> {
         let (database, key) = (ready.database, &*ready.key);
         let hash = self.shards.hash(key);
-        let mut state = self.lock_serving(worker, self.shards.index(hash));
-        let state = &mut *state;
+        let state = held.shard(self.shards.index(hash));
         // Almost always nobody waits any more, and the key need not be looked at.
         state.watched.as_ref()?.waiting(database, key)?;
         let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches: false };
@@ -163,11 +268,9 @@ impl Engine {
         queue.iter().skip(from).find(|waiter| waiter.wakes_for(found)).cloned()
     }
 
-    /// Runs a waiting client's command again, now that a key has changed; it is done, or waits on.
-    fn serve(&self, worker: &mut Worker, waiter: &Arc<Waiter>, key: &[u8]) {
-        let Some(indexes) = self.shards_of_waiter(waiter) else { return };
-        let held = self.lock_several(worker, indexes, OnBusy::Serve);
-        let mut held = held.expect("who waits on is not refused");
+    /// Runs a waiting client's command again, now that a key has changed; it is done, or waits on. The shards of that key
+    /// and of what the command changes with it are held: it looks at none of the others that it waits for.
+    fn serve(&self, worker: &mut Worker, waiter: &Arc<Waiter>, key: &[u8], held: &mut dyn Locked) {
         let mut state = waiter.state.lock();
         // A client that is to be closed takes nothing any more; its own worker takes it out of the queues.
         let State::Waiting(args) = &*state else { return };
@@ -180,7 +283,7 @@ impl Engine {
         let started_ns = monotonic_ns();
         // Whoever is told of changes is told whose they are.
         let pusher = std::mem::replace(&mut worker.client, waiter.client.id);
-        let outcome = self.run_again(worker, waiter, &args, key, &mut held, &mut reply);
+        let outcome = self.run_again(worker, waiter, &args, key, held, &mut reply);
         worker.client = pusher;
         let journaled = worker.journaled;
         self.log_outcome(worker, waiter.database, &outcome, &args);
@@ -189,19 +292,28 @@ impl Engine {
             waiter.client.journaled.store(worker.journaled, Ordering::Release);
         }
         match outcome {
-            Ok(Outcome::Wait(_)) => return,
+            Ok(Outcome::Wait(wait)) => {
+                drop(state);
+                self.look_again(waiter, wait.again_in_ms);
+                return;
+            }
             Ok(Outcome::Done(_)) => {}
             Err(error) => self.answer_error(worker, Some(waiter.resolved), &error, &mut reply),
         }
+        let mut leaving = Vec::new();
         for key in keys_of(waiter, &args) {
-            self.leave_queue(waiter, key, held.shard(self.shards.index(self.shards.hash(key))));
+            let shard = self.shards.index(self.shards.hash(key));
+            if held.holds(shard) {
+                self.leave_queue(waiter, key, held.shard(shard));
+            } else {
+                leaving.push(Leaving { shard, key: key.into(), waiter: Arc::clone(waiter) });
+            }
         }
         let duration_us = (monotonic_ns() - started_ns) / 1_000;
         self.note_if_slow(worker.clock.now_ms, waiter, &args, duration_us);
         *state = State::Ended(out);
         drop(state);
-        drop(held);
-        self.ended(waiter);
+        worker.served.push(Served { waiter: Arc::clone(waiter), leaving });
     }
 
     /// Notes a command that has waited and is served in the slow log: only now is it known how long it took, the wait
@@ -220,7 +332,7 @@ impl Engine {
         waiter: &Waiter,
         args: &Args<'_>,
         key: &[u8],
-        held: &mut Held<'_>,
+        held: &mut dyn Locked,
         reply: &mut Reply<'_>,
     ) -> Result<Outcome, CmdError> {
         let rights = waiter.user.rights();
@@ -234,19 +346,12 @@ impl Engine {
         run(&mut KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) }, args, reply)
     }
 
-    /// The shards of all keys of a waiting client's command; `None` when it waits no more.
-    fn shards_of_waiter(&self, waiter: &Waiter) -> Option<Vec<usize>> {
-        match &*waiter.state.lock() {
-            State::Waiting(args) => Some(self.shards_of(waiter.resolved.command, &args.view())),
-            State::Ended(_) => None,
-        }
-    }
-
     fn leave_queue(&self, waiter: &Waiter, key: &[u8], state: &mut ShardState) {
         let Some(queues) = &mut state.watched else { return };
         let last = queues.stop_waiting(waiter.database, key, waiter);
         self.blocking.keys.fetch_sub(last.at_all.into(), Ordering::Relaxed);
         self.blocking.keys_watched_for_end.fetch_sub(last.until_gone.into(), Ordering::Relaxed);
+        state.shard.set_reaches_further(queues.reaches_further());
         if queues.is_empty() {
             state.watched = None;
         }
@@ -291,20 +396,33 @@ impl Engine {
         if let Some(end_ns) = waiter.end_ns {
             self.blocking.timers[self.timer_of(waiter)].remove(end_ns, waiter.ticket);
         }
+        let again_ns = waiter.again_ns.load(Ordering::Relaxed);
+        if again_ns != u64::MAX {
+            self.blocking.looks[self.timer_of(waiter)].remove(again_ns, waiter.ticket);
+        }
         self.clients.tell(waiter.client.info.key, Message::Unblocked);
     }
 
-    /// Ends the waits of a worker's clients whose time is over.
-    pub(crate) fn end_due_waits(&self, worker: &Worker) {
+    /// Ends the waits of a worker's clients whose time is over, and notes the keys as ready of those that are to be looked
+    /// at again.
+    pub(crate) fn end_due_waits(&self, worker: &mut Worker) {
+        for waiter in self.blocking.looks[worker.index].take_due(monotonic_ns()) {
+            if let State::Waiting(args) = &*waiter.state.lock() {
+                let database = waiter.database;
+                let keys = keys_of(&waiter, &args.view()).into_iter();
+                worker.ready.extend(keys.map(|key| ReadyKey { database, key: key.into() }));
+            }
+        }
         for waiter in self.blocking.timers[worker.index].take_due(monotonic_ns()) {
-            self.end_wait(&waiter, Ending::Timeout);
+            self.end_wait(&waiter, self.timeout_of(&waiter));
         }
     }
 
-    /// How long it is until a wait of a worker's clients ends by itself; `None` when none will.
+    /// How long it is until a wait of a worker's clients ends or is looked at by itself; `None` when none will.
     #[inline]
     pub fn next_end_of_wait(&self, worker: &Worker) -> Option<Duration> {
-        let first_ns = self.blocking.timers[worker.index].first_ns();
+        let Blocking { timers, looks, .. } = &*self.blocking;
+        let first_ns = timers[worker.index].first_ns().min(looks[worker.index].first_ns());
         (first_ns != u64::MAX).then(|| Duration::from_nanos(first_ns.saturating_sub(monotonic_ns())))
     }
 
@@ -317,10 +435,11 @@ impl Engine {
     pub fn unblock(&self, client: &Client, how: Unblocking) -> bool {
         let waiter = client.waiter.lock().clone();
         let ending = match how {
-            Unblocking::AsTimeout => Ending::Timeout,
-            Unblocking::WithError => Ending::Error,
+            Unblocking::AsTimeout => None,
+            Unblocking::WithError => Some(Ending::Error),
         };
-        let ended = waiter.is_some_and(|waiter| self.end_wait(&waiter, ending));
+        let ended =
+            waiter.is_some_and(|waiter| self.end_wait(&waiter, ending.unwrap_or_else(|| self.timeout_of(&waiter))));
         if ended && how == Unblocking::WithError {
             self.count_error("UNBLOCKED".to_owned());
         }
@@ -351,6 +470,7 @@ impl Engine {
         let journaled = session.client.journaled.swap(0, Ordering::Acquire);
         if journaled > worker.journaled {
             worker.journaled = journaled;
+            session.client.note_written(journaled);
             self.follow_journal(worker);
         }
         session.client.active_ms.store(worker.clock.now_ms, Ordering::Relaxed);

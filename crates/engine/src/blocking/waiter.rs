@@ -5,15 +5,20 @@ use crate::acl::User;
 use crate::args::OwnedArgs;
 use crate::clients::Client;
 use crate::command::Effect;
+use crate::errors::CmdError;
 use crate::table::Resolved;
 use parking_lot::Mutex;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_store::types::ValueType;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
+
+/// There is no log in which a client's writes could get on disk.
+pub(crate) const NO_LOG: CmdError =
+    CmdError::text("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 
 /// What a command that may wait came to.
 #[derive(Debug)]
@@ -35,6 +40,8 @@ pub struct Wait {
     pub(crate) wanted: ValueType,
     /// Whether it is run again, too, when a key is gone or holds another type.
     pub(crate) wakes_without: bool,
+    /// After how many milliseconds it is run again in any case, although nothing has changed.
+    pub(crate) again_in_ms: Option<u64>,
     pub(crate) refusal: Refusal,
     pub(crate) args: Option<OwnedArgs>,
 }
@@ -49,7 +56,7 @@ pub(crate) enum Refusal {
 impl Wait {
     /// To wait until one of the keys, which are these arguments, holds a value of this type.
     pub fn new(timeout: Timeout, keys: Range<usize>, wanted: ValueType) -> Wait {
-        Wait { timeout, keys, wanted, wakes_without: false, refusal: Refusal::NullArray, args: None }
+        Wait { timeout, keys, wanted, wakes_without: false, again_in_ms: None, refusal: Refusal::NullArray, args: None }
     }
 
     /// Where it may not wait, within MULTI, it replies with no value instead of no array.
@@ -61,6 +68,12 @@ impl Wait {
     /// It is also run again when a key has gone or holds another type; then it ends with an error, or waits on.
     pub fn until_gone(mut self) -> Wait {
         self.wakes_without = true;
+        self
+    }
+
+    /// It is also run again after so many milliseconds: what it wants may come with time alone.
+    pub fn again_in_ms(mut self, ms: u64) -> Wait {
+        self.again_in_ms = Some(ms);
         self
     }
 
@@ -80,11 +93,28 @@ impl Wait {
     }
 }
 
+/// What is replied when a wait ends that nothing was found for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InVain {
+    /// No array.
+    NullArray,
+    /// How many copies of its writes there are elsewhere (WAIT).
+    Copies,
+    /// Whether its writes are on disk here, up to this position of the log, and how many copies there are elsewhere
+    /// (WAITAOF).
+    OnDisk(u64),
+}
+
 /// How a wait ends that nothing was found for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The time is over.
-    Timeout,
+    /// The time is over, or what it waits for is on disk; tells whether it is.
+    Timeout {
+        /// Whether the client's writes are on disk.
+        on_disk: bool,
+    },
+    /// There is no log any more that it waits for.
+    NoLog,
     /// Somebody wants it to end with an error (CLIENT UNBLOCK).
     Error,
     /// The client is gone.
@@ -103,10 +133,16 @@ pub(crate) struct Waiter {
     /// Whose rights are looked at again when the command is.
     pub(super) user: Arc<User>,
     pub(super) keys: Range<usize>,
+    /// Shards that its command changes beside that of the key which it is served for, such as BLMOVE's destination's.
+    pub(super) further: Box<[usize]>,
     pub(super) wanted: ValueType,
     pub(super) wakes_without: bool,
+    pub(super) in_vain: InVain,
     /// When it ends by itself, in nanoseconds of the monotonic clock.
     pub(super) end_ns: Option<u64>,
+    /// When it is looked at again although nothing has changed, in nanoseconds of the monotonic clock; `u64::MAX` for
+    /// never.
+    pub(super) again_ns: AtomicU64,
     /// Decides who ends the wait. Taken after shards' locks, and no other lock is taken under it but theirs, held
     /// already.
     pub(super) state: Mutex<State>,
@@ -132,6 +168,11 @@ impl Waiter {
     /// Its place among all waiters: lower ones have waited longer.
     pub(crate) fn ticket(&self) -> u64 {
         self.ticket
+    }
+
+    /// Shards that serving it needs beside that of the key.
+    pub(crate) fn further(&self) -> &[usize] {
+        &self.further
     }
 
     /// Whether it is also looked at when a key has gone.
@@ -163,7 +204,16 @@ impl Waiter {
         let mut out = OutBuf::new();
         let mut reply = Reply::new(&mut out, self.proto);
         match ending {
-            Ending::Timeout => reply.null_array(),
+            Ending::Timeout { on_disk } => match self.in_vain {
+                InVain::NullArray => reply.null_array(),
+                InVain::Copies => reply.int(0),
+                InVain::OnDisk(_) => {
+                    reply.array(2);
+                    reply.int(on_disk.into());
+                    reply.int(0);
+                }
+            },
+            Ending::NoLog => reply.error(NO_LOG.to_string()),
             Ending::Error => reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK"),
             Ending::Gone => {}
         }

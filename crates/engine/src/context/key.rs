@@ -60,15 +60,15 @@ impl Engine {
         key: &[u8],
         visit: impl FnOnce(&mut KeyCx<'_>) -> R,
     ) -> R {
-        let mut state = self.lock_serving(worker, self.shards.index(hash));
+        let index = self.shards.index(hash);
+        let mut state = self.lock_serving(worker, index);
         if state.shard.is_unfinished() {
             self.hand_over_string(worker, &mut state, database, hash, key);
         }
         let result = visit(&mut KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches: true });
         self.commit(worker);
-        drop(state);
         if !worker.ready.is_empty() {
-            self.serve_ready(worker);
+            self.release_changed(worker, index, state);
         }
         result
     }

@@ -58,6 +58,9 @@ impl ServerCx<'_> {
                     let mut state = self.engine.lock_serving(self.worker, index);
                     let goes_on = visit(self.engine, self.worker, index, &mut state);
                     self.engine.commit(self.worker);
+                    if !self.worker.ready.is_empty() {
+                        self.engine.release_changed(self.worker, index, state);
+                    }
                     if !goes_on {
                         return;
                     }
@@ -74,6 +77,9 @@ impl ServerCx<'_> {
                 let mut state = self.engine.lock_serving(self.worker, index);
                 let result = visit(self.worker, &mut state);
                 self.engine.commit(self.worker);
+                if !self.worker.ready.is_empty() {
+                    self.engine.release_changed(self.worker, index, state);
+                }
                 result
             }
         }
@@ -87,6 +93,7 @@ impl ServerCx<'_> {
                 let mut held = self.engine.lock_everything(self.worker);
                 let result = visit(self.engine, self.worker, &mut held);
                 self.engine.commit(self.worker);
+                self.engine.release(self.worker, held);
                 result
             }
         }

@@ -107,12 +107,14 @@ pub(crate) struct ScriptHost<'h, 'e> {
     pub(crate) wanted: Vec<usize>,
     pub(crate) busy: Option<Arc<Busy>>,
     pub(crate) is_stray: bool,
+    /// Whether what it changes goes into a record that has not ended.
+    pub(crate) is_recording: bool,
 }
 
 impl Drop for ScriptHost<'_, '_> {
     fn drop(&mut self) {
         // Its shards are still held.
-        self.engine.end_unit(self.worker);
+        self.end_record();
         if self.is_stray {
             self.engine.shards.stray.end();
         }
@@ -129,6 +131,29 @@ impl Drop for ScriptHost<'_, '_> {
 }
 
 impl ScriptHost<'_, '_> {
+    fn end_record(&mut self) {
+        if std::mem::take(&mut self.is_recording) {
+            self.engine.end_unit(self.worker);
+        }
+    }
+
+    /// Ends a run: those who wait for what it has changed are served, unless EXEC does that. All of its shards are still
+    /// held.
+    pub(crate) fn serve(&mut self) {
+        if self.worker.ready.is_empty() {
+            return;
+        }
+        // Shards of keys that it did not declare were taken without those that are needed to serve who waits in them.
+        while let Reach::Own(held) = &self.reach
+            && let Some(index) = held.further().first()
+            && self.take(*index).is_ok()
+        {}
+        self.end_record();
+        if let Reach::Own(held) = &mut self.reach {
+            self.engine.serve_held(self.worker, held);
+        }
+    }
+
     fn refuse(&self, resolved: Option<Resolved>, error: &CmdError, reply: &mut Reply<'_>) {
         if let Some(resolved) = resolved {
             self.worker.stats.commands[resolved.number as usize].rejected.add(1);

@@ -281,6 +281,7 @@ impl Engine {
                 wanted: Vec::new(),
                 busy: None,
                 is_stray: false,
+                is_recording: true,
             };
             let (words, rest) = (args.from(3), args.from(3 + keys));
             let keys_of = Taken { words, left: keys };
@@ -288,8 +289,10 @@ impl Engine {
                 Runnable::Script(_) => interpreter.eval(runnable.script(), keys_of, rest, &mut host, reply),
                 Runnable::Function(_) => interpreter.call(runnable.script(), keys_of, rest, &mut host, reply),
             };
+            host.serve();
             let wanted = std::mem::take(&mut host.wanted);
             drop(host);
+            self.tell_served(cx.worker);
             if cx.session.database != database {
                 cx.session.select(database);
             }

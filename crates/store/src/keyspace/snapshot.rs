@@ -15,10 +15,10 @@ use super::Keyspace;
 use crate::entry::{Entry, EntryRef};
 use tenon_ds::hash_table::Slot;
 
-/// Keys with members that have a deadline, below two bits for snapshots and one for the whole shard: a word more would not
+/// Keys with members that have a deadline, below two bits for snapshots and two for the whole shard: a word more would not
 /// fit a shard's cache line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Noted(u32);
+pub(crate) struct Noted(u32);
 
 impl Noted {
     /// What the bit of an entry is that no snapshot lacks.
@@ -27,7 +27,11 @@ impl Noted {
     const UNFINISHED: u32 = 1 << 30;
     /// A key of the shard, in whatever database, may have very many members with deadlines.
     const MANY_DEADLINES: u32 = 1 << 29;
-    const BITS: u32 = Noted::EPOCH | Noted::UNFINISHED | Noted::MANY_DEADLINES;
+    /// Whoever changes a key of the shard, in whatever database, may have to change keys of other shards with it.
+    const REACHES_FURTHER: u32 = 1 << 28;
+    /// What is noted of the whole shard, in database 0.
+    const OF_SHARD: u32 = Noted::MANY_DEADLINES | Noted::REACHES_FURTHER;
+    const BITS: u32 = Noted::EPOCH | Noted::UNFINISHED | Noted::OF_SHARD;
 
     pub(super) fn with_deadlines(self) -> u32 {
         self.0 & !Noted::BITS
@@ -67,10 +71,10 @@ impl Keyspace {
         self.noted.is_unfinished()
     }
 
-    /// Whether there is anything to be done about a key before a command runs: one of the two bits is set.
+    /// Whether there is anything to be done about a key before a command runs: one of the bits for that is set.
     #[inline]
     pub(crate) fn needs_care(&self) -> bool {
-        self.noted.0 & (Noted::UNFINISHED | Noted::MANY_DEADLINES) != 0
+        self.noted.0 & (Noted::UNFINISHED | Noted::OF_SHARD) != 0
     }
 
     /// Whether a key of the shard may have very many members with deadlines. It is noted in database 0.
@@ -82,6 +86,27 @@ impl Keyspace {
     pub(crate) fn set_many_deadlines(&mut self, has_many: bool) {
         self.noted.0 &= !Noted::MANY_DEADLINES;
         self.noted.0 |= if has_many { Noted::MANY_DEADLINES } else { 0 };
+    }
+
+    /// Whether whoever changes a key of the shard may have to change keys of others with it. It is noted in database 0.
+    pub(crate) fn reaches_further(&self) -> bool {
+        self.noted.0 & Noted::REACHES_FURTHER != 0
+    }
+
+    /// Notes whether it may be so.
+    pub(crate) fn set_reaches_further(&mut self, reaches: bool) {
+        self.noted.0 &= !Noted::REACHES_FURTHER;
+        self.noted.0 |= if reaches { Noted::REACHES_FURTHER } else { 0 };
+    }
+
+    /// Takes over what is noted of the whole shard from the keyspace that was database 0 until now.
+    pub(crate) fn take_over_shard(&mut self, other: Noted) {
+        self.noted.0 = self.noted.0 & !Noted::OF_SHARD | other.0 & Noted::OF_SHARD;
+    }
+
+    /// What is noted of the keyspace, and of the shard in database 0.
+    pub(crate) fn noted(&self) -> Noted {
+        self.noted
     }
 
     /// Takes over how far a snapshot has come in another keyspace: this one is new in its place or beside it.

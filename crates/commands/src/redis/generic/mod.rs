@@ -20,3 +20,4 @@ pub mod sort;
 pub mod swapdb;
 pub mod ttl;
 pub mod type_of;
+pub mod wait;

@@ -12,6 +12,10 @@ const GROUP_IN_XREAD: CmdError =
     CmdError::text("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
 const NOACK_IN_XREAD: CmdError =
     CmdError::text("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+const CLAIM_IN_XREAD: CmdError =
+    CmdError::text("ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.");
+const IDLE_NOT_AN_INTEGER: CmdError = CmdError::text("ERR min-idle-time is not an integer or out of range");
+const IDLE_NEGATIVE: CmdError = CmdError::text("ERR min-idle-time must be a positive integer");
 const NO_GROUP: CmdError = CmdError::text("ERR Missing GROUP option for XREADGROUP");
 const UNBALANCED: CmdError =
     CmdError::text("ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be specified.");
@@ -38,6 +42,9 @@ pub(super) struct ReadArgs {
     group: Option<usize>,
     /// Whether what is delivered counts as acknowledged.
     pub(super) no_ack: bool,
+    /// For how long nothing must have happened to an entry that was given to any consumer for it to be given to this one,
+    /// in milliseconds.
+    pub(super) claim_idle_ms: Option<u64>,
     /// Which argument is the first key.
     first: usize,
     /// How many keys there are, and behind them ids.
@@ -48,7 +55,7 @@ pub(super) struct ReadArgs {
 fn option_len(args: &Args<'_>, at: usize) -> Option<usize> {
     let left = args.len() - at - 1;
     match () {
-        () if left >= 1 && (args.is(at, "BLOCK") || args.is(at, "COUNT")) => Some(2),
+        () if left >= 1 && (args.is(at, "BLOCK") || args.is(at, "COUNT") || args.is(at, "CLAIM")) => Some(2),
         () if left >= 1 && args.is(at, "STREAMS") => None,
         () if left >= 2 && args.is(at, "GROUP") => Some(3),
         () => Some(1),
@@ -74,7 +81,15 @@ impl ReadArgs {
     /// # Errors
     /// When they make no sense.
     pub(super) fn parse(args: &Args<'_>, reader: Reader, now_ms: u64) -> Result<ReadArgs, CmdError> {
-        let mut read = ReadArgs { count: usize::MAX, block: None, group: None, no_ack: false, first: 0, streams: 0 };
+        let mut read = ReadArgs {
+            count: usize::MAX,
+            block: None,
+            group: None,
+            no_ack: false,
+            claim_idle_ms: None,
+            first: 0,
+            streams: 0,
+        };
         let mut at = 1;
         while read.first == 0 {
             if at >= args.len() {
@@ -89,6 +104,11 @@ impl ReadArgs {
                 break;
             };
             match len {
+                _ if args.is(at, "CLAIM") && reader == Reader::Alone => return Err(CLAIM_IN_XREAD),
+                2 if args.is(at, "CLAIM") => {
+                    let idle_ms = parse_i64(args.get(at + 1)).ok_or(IDLE_NOT_AN_INTEGER)?;
+                    read.claim_idle_ms = Some(u64::try_from(idle_ms).map_err(|_| IDLE_NEGATIVE)?);
+                }
                 2 if args.is(at, "BLOCK") => read.block = Some(Timeout::of_milliseconds(args.get(at + 1), now_ms)?),
                 2 => {
                     let count = parse_i64(args.get(at + 1)).ok_or(CmdError::NotInteger)?;

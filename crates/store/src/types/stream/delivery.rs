@@ -96,6 +96,28 @@ impl Stream {
         })
     }
 
+    /// The entries that were given to any consumer and not acknowledged, and that nothing has happened to for so long, the
+    /// longest first, at most `most`. Entries that were deleted are passed over.
+    pub fn idle(&mut self, group: &[u8], idle_ms_min: u64, most: usize, now_ms: u64) -> Vec<StreamId> {
+        let Some(group) = self.groups.get_mut(group) else { return Vec::new() };
+        let Some(latest_ms) = now_ms.checked_sub(idle_ms_min) else { return Vec::new() };
+        let entries = &self.entries;
+        let idle = group.delivered_up_to(latest_ms).map(|(id, _)| id);
+        idle.filter(|id| entries.get(*id).is_some()).take(most).collect()
+    }
+
+    /// How long it is until nothing has happened for so long to a further entry, if nothing does: then `idle` is to be
+    /// asked again. Where none is waited for, it is as long as it would take an entry that is given now.
+    pub fn idle_in_ms(&mut self, group: &[u8], idle_ms_min: u64, now_ms: u64) -> u64 {
+        let earlier_ms = now_ms.checked_sub(idle_ms_min);
+        let group = self.groups.get_mut(group);
+        let first_ms = group.and_then(|group| match earlier_ms {
+            Some(ms) => group.first_delivered_after(ms),
+            None => group.delivered_up_to(u64::MAX).next().map(|(_, pending)| pending.delivered_ms),
+        });
+        first_ms.map_or(idle_ms_min, |ms| ms.saturating_add(idle_ms_min).saturating_sub(now_ms))
+    }
+
     /// Lets a consumer take over an entry that was given to another one, or to itself.
     pub fn claim(&mut self, group: &[u8], id: StreamId, claim: &Claim, now_ms: u64) -> Claimed {
         let Some(group) = self.groups.get_mut(group) else { return Claimed::No };

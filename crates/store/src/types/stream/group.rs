@@ -61,6 +61,8 @@ pub struct Group {
     /// How many of all entries ever added it has read, as far as that is known.
     pub(super) entries_read: Option<u64>,
     pending: BTreeMap<StreamId, Pending>,
+    /// The same by the time of their last delivery. Made when it is first asked for: most groups never need it.
+    by_time: Option<BTreeSet<(u64, StreamId)>>,
     consumers: BTreeMap<ConsumerNumber, Consumer>,
     names: BTreeMap<Box<[u8]>, ConsumerNumber>,
     next_number: u64,
@@ -81,6 +83,7 @@ impl Group {
             last_id,
             entries_read,
             pending: BTreeMap::new(),
+            by_time: None,
             consumers: BTreeMap::new(),
             names: BTreeMap::new(),
             next_number: 0,
@@ -159,7 +162,10 @@ impl Group {
         let number = self.names.remove(name)?;
         let consumer = self.consumers.remove(&number).expect("who has a name is there");
         for id in &consumer.pending {
-            self.pending.remove(id);
+            let pending = self.pending.remove(id).expect("a consumer's entry is its group's");
+            if let Some(by_time) = &mut self.by_time {
+                by_time.remove(&(pending.delivered_ms, *id));
+            }
         }
         Some(consumer)
     }
@@ -194,6 +200,25 @@ impl Group {
         in_order(ids).flat_map(|ids| consumer.pending.range(ids)).map(|id| (*id, self.pending[id]))
     }
 
+    fn by_time(&mut self) -> &BTreeSet<(u64, StreamId)> {
+        let pending = &self.pending;
+        self.by_time.get_or_insert_with(|| pending.iter().map(|(id, pending)| (pending.delivered_ms, *id)).collect())
+    }
+
+    /// Such entries that were delivered last at a time up to this one, the earliest first, with what is known of them.
+    pub(super) fn delivered_up_to(&mut self, latest_ms: u64) -> impl Iterator<Item = (StreamId, Pending)> {
+        self.by_time();
+        let Group { pending, by_time, .. } = &*self;
+        let by_time = by_time.as_ref().expect("it was made just now");
+        by_time.range(..=(latest_ms, StreamId::MAX)).map(move |(_, id)| (*id, pending[id]))
+    }
+
+    /// When the first such entry was delivered that was so after this time.
+    pub(super) fn first_delivered_after(&mut self, ms: u64) -> Option<u64> {
+        let from = ms.checked_add(1)?;
+        self.by_time().range((from, StreamId::MIN)..).next().map(|(delivered_ms, _)| *delivered_ms)
+    }
+
     /// Calls `visit` with such entries of one consumer from an id on, at most `most`, in order; gives how many.
     pub(super) fn each_pending_of(
         &mut self,
@@ -203,12 +228,29 @@ impl Group {
         mut visit: impl FnMut(StreamId, &mut Pending),
     ) -> usize {
         let ids = self.consumers[&number].pending.range(from..).take(most);
-        ids.map(|id| visit(*id, self.pending.get_mut(id).expect("a consumer's entry is its group's"))).count()
+        let mut count = 0;
+        for id in ids {
+            let pending = self.pending.get_mut(id).expect("a consumer's entry is its group's");
+            let before_ms = pending.delivered_ms;
+            visit(*id, pending);
+            if let Some(by_time) = &mut self.by_time {
+                by_time.remove(&(before_ms, *id));
+                by_time.insert((pending.delivered_ms, *id));
+            }
+            count += 1;
+        }
+        count
     }
 
     /// Notes a delivery: it is the entry's only owner from now on.
     pub fn assign(&mut self, id: StreamId, pending: Pending) {
         let before = self.pending.insert(id, pending);
+        if let Some(by_time) = &mut self.by_time {
+            if let Some(before) = before {
+                by_time.remove(&(before.delivered_ms, id));
+            }
+            by_time.insert((pending.delivered_ms, id));
+        }
         if before.is_some_and(|before| before.consumer == pending.consumer) {
             return;
         }
@@ -221,6 +263,9 @@ impl Group {
     /// Notes that an entry is done with; tells whether it was delivered and not acknowledged before.
     pub fn acknowledge(&mut self, id: StreamId) -> bool {
         let Some(pending) = self.pending.remove(&id) else { return false };
+        if let Some(by_time) = &mut self.by_time {
+            by_time.remove(&(pending.delivered_ms, id));
+        }
         self.consumer_mut(pending.consumer).pending.remove(&id);
         true
     }
@@ -232,14 +277,16 @@ impl Group {
 
     /// How many allocations there are to free, about.
     pub fn allocations(&self) -> usize {
-        self.pending.len() * 2 / NODE_LEN + self.consumers.len() * 3 + 1
+        let by_time = self.by_time.as_ref().map_or(0, BTreeSet::len);
+        (self.pending.len() * 2 + by_time) / NODE_LEN + self.consumers.len() * 3 + 1
     }
 
     /// Bytes of memory beside the group itself, about: trees have room for more than they hold.
     pub(super) fn memory(&self) -> usize {
         let pending = size_of::<(StreamId, Pending)>() + size_of::<StreamId>();
         let consumer = size_of::<(ConsumerNumber, Consumer)>() + size_of::<(Box<[u8]>, ConsumerNumber)>();
+        let by_time = self.by_time.as_ref().map_or(0, |by_time| by_time.len() * size_of::<(u64, StreamId)>());
         let names: usize = self.names.keys().map(|name| name.len() * 2).sum();
-        (self.pending.len() * pending + self.consumers.len() * consumer) * 4 / 3 + names
+        (self.pending.len() * pending + by_time + self.consumers.len() * consumer) * 4 / 3 + names
     }
 }

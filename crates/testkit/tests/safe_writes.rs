@@ -1,0 +1,87 @@
+//! WAITAOF with an append-only file, as processes see it: who waits is answered when its writes are on disk. Knows the log by
+//! its settings only.
+
+use std::time::Duration;
+use tenon_client::{Resp, Value};
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(120));
+
+fn server(fsync: &str) -> Server {
+    let settings = [("appendonly", "yes"), ("appendfsync", fsync), ("workers", "2"), ("enable-debug-command", "yes")];
+    Server::tenon(&settings).expect("tenon starts")
+}
+
+fn client(server: &Server) -> Resp {
+    Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), PATIENCE).expect("connected")
+}
+
+fn call(client: &mut Resp, command: &str) -> Value {
+    let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+    client.call(&words).expect("an answer")
+}
+
+fn copies(local: i64, elsewhere: i64) -> Value {
+    Value::Array(vec![Value::Int(local), Value::Int(elsewhere)])
+}
+
+/// Waits until a command's reply has a text in it.
+fn await_text(client: &mut Resp, command: &str, wanted: &str) {
+    let has_it = |value: &Value| matches!(value, Value::Bulk(text) if String::from_utf8_lossy(text).contains(wanted));
+    while !has_it(&call(client, command)) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn who_waits_is_answered_once_its_writes_are_on_disk() {
+    for fsync in ["always", "everysec"] {
+        let server = server(fsync);
+        let mut client = client(&server);
+        for number in 0..3 {
+            let (set, wait) = (format!("SET k {number}"), ["WAITAOF 1 0 0", "WAITAOF 1 0 100000"][number % 2]);
+            let words = |command: &'static str| command.split(' ').map(str::as_bytes).collect::<Vec<_>>();
+            let set: Vec<&[u8]> = set.split(' ').map(str::as_bytes).collect();
+            let replies = client.pipeline(&[&set, &words(wait)]).expect("answers");
+            assert_eq!(replies[1], copies(1, 0), "{fsync}");
+        }
+        // Replicas have none, and within MULTI it does not wait.
+        assert_eq!(call(&mut client, "WAITAOF 1 1 20"), copies(1, 0));
+        assert_eq!(call(&mut client, "WAITAOF 0 0 0"), copies(1, 0));
+        assert_eq!(call(&mut client, "WAIT 0 0"), Value::Int(0));
+    }
+}
+
+#[test]
+fn without_a_sync_it_waits_until_its_time_is_over() {
+    let server = server("no");
+    let (mut writer, mut reader) = (client(&server), client(&server));
+    call(&mut writer, "SET k v");
+    assert_eq!(call(&mut writer, "WAITAOF 1 0 50"), copies(0, 0));
+    // Who has written nothing has nothing to wait for.
+    assert_eq!(call(&mut reader, "WAITAOF 1 0 0"), copies(1, 0));
+    call(&mut writer, "MULTI");
+    call(&mut writer, "WAITAOF 1 0 0");
+    assert_eq!(call(&mut writer, "EXEC"), Value::Array(vec![copies(0, 0)]));
+    // A setting that has the log synced ends the wait.
+    writer.send(&[b"WAITAOF", b"1", b"0", b"0"]).expect("sent");
+    await_text(&mut reader, "INFO clients", "blocked_clients:1\r\n");
+    call(&mut reader, "CONFIG SET appendfsync always");
+    call(&mut reader, "SET other v");
+    assert_eq!(writer.receive().expect("an answer"), copies(1, 0));
+}
+
+#[test]
+fn a_log_that_ends_ends_the_wait() {
+    let server = server("no");
+    let (mut writer, mut other) = (client(&server), client(&server));
+    call(&mut writer, "SET k v");
+    writer.send(&[b"WAITAOF", b"1", b"0", b"0"]).expect("sent");
+    await_text(&mut other, "INFO clients", "blocked_clients:1\r\n");
+    call(&mut other, "CONFIG SET appendonly no");
+    let reply = writer.receive().expect("an answer");
+    let expected = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+    assert!(matches!(&reply, Value::Error(text) if text == expected.as_bytes()), "{reply:?}");
+    assert_eq!(call(&mut writer, "WAITAOF 0 0 0"), copies(0, 0));
+}
