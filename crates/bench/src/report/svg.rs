@@ -165,8 +165,10 @@ pub fn bars(labels: Labels<'_>, groups: &[Bars]) -> String {
                 );
             }
         }
-        // Many groups have their names one below the other in turn.
-        let (middle, row) = (LEFT + slot * (index as f64 + 0.5), (index % rows(groups)) as f64);
+        // Many groups have their names one below the other in turn; none sticks out.
+        let half = group.name.chars().count() as f64 * CHAR_WIDTH / 2.0;
+        let middle = (LEFT + slot * (index as f64 + 0.5)).min(WIDTH - half).max(half);
+        let row = (index % rows(groups)) as f64;
         let under = HEIGHT - BOTTOM + 16.0 + 13.0 * row;
         put(
             &mut out,
@@ -184,9 +186,11 @@ pub fn bars(labels: Labels<'_>, groups: &[Bars]) -> String {
 fn rows(groups: &[Bars]) -> usize {
     let longest = groups.iter().map(|group| group.name.chars().count()).max().unwrap_or(0) as f64;
     let slot = INNER.0 / groups.len().max(1) as f64;
-    ((longest * 6.0 / slot).ceil() as usize).clamp(1, 3)
+    ((longest * CHAR_WIDTH / slot).ceil() as usize).clamp(1, 3)
 }
 
+/// About what a character of a mark takes.
+const CHAR_WIDTH: f64 = 6.0;
 const NAMES_A_ROW: usize = 3;
 const ROW_HEIGHT: f64 = 18.0;
 
@@ -253,5 +257,24 @@ mod tests {
         assert_eq!((drawn.matches("<rect").count(), drawn.matches("class=\"key").count()), (4, 2));
         assert!(!drawn.contains("NaN"), "{drawn}");
         assert!(bars(LABELS, &[]).ends_with("</svg>"));
+    }
+
+    #[test]
+    fn long_names_stay_within_the_drawing() {
+        let group = |index: u32| Bars {
+            name: format!("keys 100000, value bytes {}", 10_u32.pow(index)),
+            bars: vec![("tenon".into(), at(1.0), 0)],
+        };
+        let groups: Vec<Bars> = (0..6).map(group).collect();
+        let drawn = bars(LABELS, &groups);
+        let mut found = 0;
+        for text in drawn.split("class=\"mark middle\" x=\"").skip(1) {
+            let (x, rest) = text.split_once('"').expect("a place");
+            let name = rest.split(['>', '<']).nth(1).expect("a name");
+            let (x, half): (f64, f64) = (x.parse().expect("a number"), name.len() as f64 * CHAR_WIDTH / 2.0);
+            assert!(x - half >= -0.1 && x + half <= WIDTH + 0.1, "{name} at {x}");
+            found += 1;
+        }
+        assert_eq!(found, groups.len());
     }
 }
