@@ -74,9 +74,11 @@ impl Writer {
                 break self.finish();
             }
             let has_written = self.is_time_to_try() && self.write_what_is_there().is_ok_and(|written| written);
-            self.switch_if_due();
+            let has_switched = self.switch_if_due();
             self.sync_if_due();
-            if has_written {
+            if has_switched {
+                // What was appended behind the cut was seen, and can be written only now.
+            } else if has_written {
                 self.rest();
             } else {
                 self.wait();
