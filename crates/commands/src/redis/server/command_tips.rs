@@ -86,6 +86,7 @@ static ROWS: &[Row] = &[
     ),
     (&["function|kill", "script|kill"], &[ALL_SHARDS, ONE_SUCCEEDED]),
     (&["msetnx"], &[MULTI_SHARD, MIN]),
+    (&["wait", "waitaof"], &[ALL_SHARDS, MIN]),
     (&["del", "exists", "touch", "unlink"], &[MULTI_SHARD, SUM]),
     (&["mset"], &[MULTI_SHARD, ALL_SUCCEEDED]),
     (
