@@ -24,16 +24,6 @@ pub trait Journal: Send + Sync {
         true
     }
 
-    /// The position behind the last record.
-    fn position(&self) -> u64 {
-        u64::MAX
-    }
-
-    /// Up to which position everything is on disk, whatever replies wait for.
-    fn durable(&self) -> u64 {
-        u64::MAX
-    }
-
     /// What this thread has appended is all for the moment.
     fn turn_ended(&self) {}
 

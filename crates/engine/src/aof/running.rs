@@ -65,16 +65,6 @@ impl Journal for OpenLog {
         self.0.log().may_answer(position)
     }
 
-    fn position(&self) -> u64 {
-        self.0.log().position()
-    }
-
-    fn durable(&self) -> u64 {
-        let log = self.0.log();
-        // What is not to be synced counts as durable for the log, and not for who asks whether it is on disk.
-        if log.policy() == Policy::No { 0 } else { log.durable() }
-    }
-
     fn turn_ended(&self) {
         self.0.log().turn_ended();
     }
@@ -118,9 +108,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether the log says by itself what the data is: what is on disk of it counts from then on.
-    pub(crate) fn is_log_whole(&self) -> bool {
-        self.aof.is_whole.load(Ordering::Relaxed)
+    /// Whether the log is on disk up to a position, and says by itself what the data is; `None` where there is none.
+    pub(crate) fn is_log_on_disk(&self, position: u64) -> Option<bool> {
+        let append_only = self.append_only()?;
+        let log = append_only.log();
+        // What is not to be synced counts as durable for the log, and not for who asks whether it is on disk.
+        let durable = if log.policy() == Policy::No { 0 } else { log.durable() };
+        // A position of a log that is closed by now says no more than that something was written.
+        Some(self.aof.is_whole.load(Ordering::Relaxed) && durable >= position.min(log.position()))
     }
 
     /// How the log's files are called. The process works in `dir`.

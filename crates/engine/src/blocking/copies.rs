@@ -34,13 +34,6 @@ impl Engine {
         client.written.load(Ordering::Relaxed).max(worker.journaled)
     }
 
-    /// Whether the log is on disk up to a position; `None` where there is no log.
-    fn is_log_on_disk(&self, position: u64) -> Option<bool> {
-        let journal = self.current_journal()?;
-        // A position of a log that is closed by now says no more than that something was written.
-        Some(self.is_log_whole() && journal.durable() >= position.min(journal.position()))
-    }
-
     /// Whether all that the session has written is on disk.
     ///
     /// # Errors
