@@ -123,32 +123,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn blocks_freed_by_another_thread_come_back() {
-        let count = if cfg!(miri) { 20 } else { 5_000 };
-        struct Blocks(Vec<NonNull<u8>>);
-        // SAFETY: the blocks are plain memory that nobody else refers to.
-        unsafe impl Send for Blocks {}
-        for _ in 0..3 {
-            let blocks = Blocks((0..count).map(|_| alloc(4000)).collect());
-            let first = blocks.0.iter().map(|b| b.addr()).min().unwrap();
-            std::thread::spawn(move || {
-                let blocks = blocks;
-                for block in blocks.0 {
-                    // SAFETY: the blocks are live and freed once.
-                    unsafe { free(block, 4000) };
-                }
-            })
-            .join()
-            .unwrap();
-            collect();
-            let again: Vec<_> = (0..count).map(|_| alloc(4000)).collect();
-            assert!(cfg!(miri) || again.iter().any(|b| b.addr() == first), "nothing was reused");
-            for block in again {
-                // SAFETY: as above.
-                unsafe { free(block, 4000) };
-            }
-        }
-    }
 }
