@@ -125,7 +125,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     /// Against a list of bytes of which each is there or not.
     #[test]
-    fn the_ring_is_a_queue(steps in prop::collection::vec(step(), 1..200)) {
+    fn the_ring_is_a_queue(steps in prop::collection::vec(step(), 1..if cfg!(miri) { 40 } else { 200 })) {
         let (ring, mut consumer) = ring(8, 4, 48);
         let mut open = Vec::new();
         let mut queue: VecDeque<Option<u8>> = VecDeque::new();
