@@ -50,6 +50,18 @@ pub enum Dialect {
     Memcached,
 }
 
+/// What a memcached client has to send next, as far as its last bytes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Awaited {
+    /// A request.
+    Request,
+    /// The rest of a data block.
+    Data,
+    /// The rest of what was refused.
+    Refused,
+}
+
 /// What a connection is, known when it is accepted.
 #[derive(Clone, Debug)]
 pub struct ClientInfo {
@@ -108,6 +120,8 @@ pub struct Client {
     pub roles: AtomicU8,
     /// How many channels, patterns and shard channels it is subscribed to.
     pub subscribed: [AtomicU32; Topic::ALL.len()],
+    /// What it has to send next: an [`Awaited`].
+    awaited: AtomicU8,
     /// Bytes of its input that are kept.
     pub input_bytes: AtomicU64,
     /// Bytes of replies that are not sent yet.
@@ -165,6 +179,7 @@ impl Client {
             watching: AtomicU32::new(0),
             roles: AtomicU8::new(0),
             subscribed: Default::default(),
+            awaited: AtomicU8::new(Awaited::Request as u8),
             input_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
@@ -179,6 +194,18 @@ impl Client {
             written: AtomicU64::new(0),
             outbox: Outbox::default(),
         }
+    }
+
+    /// What it has to send next.
+    pub fn awaited(&self) -> Awaited {
+        let all = [Awaited::Request, Awaited::Data, Awaited::Refused];
+        all[usize::from(self.awaited.load(Ordering::Relaxed))]
+    }
+
+    /// Says what it has to send next.
+    #[inline]
+    pub fn set_awaited(&self, awaited: Awaited) {
+        self.awaited.store(awaited as u8, Ordering::Relaxed);
     }
 
     /// What it does beside asking and being answered.

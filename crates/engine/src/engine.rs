@@ -14,6 +14,7 @@ use crate::hotkeys::HotKeys;
 use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
+use crate::listening::Listening;
 use crate::loading::Loading;
 use crate::monitor::Monitors;
 use crate::onlookers::Onlookers;
@@ -67,6 +68,8 @@ pub struct Engine {
     pub shards: Shards,
     /// The clients.
     pub clients: Apart<Clients>,
+    /// The sockets that are listened on.
+    pub listening: Listening,
     /// Scripts and function libraries.
     pub scripts: Scripts,
     /// The clients that see every command.
@@ -194,6 +197,7 @@ impl Engine {
             config,
             commands,
             clients: Apart::default(),
+            listening: Listening::default(),
             scripts: Scripts::new(workers + 1),
             monitors: Monitors::default(),
             watchers: Watchers::default(),

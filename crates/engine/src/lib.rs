@@ -32,6 +32,7 @@ pub mod journal;
 pub mod keys;
 pub mod large;
 pub mod latency;
+pub mod listening;
 pub mod loading;
 mod locking;
 pub mod long_double;

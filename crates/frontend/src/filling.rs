@@ -1,7 +1,7 @@
 //! A long argument while it is received: in the chunks that it will be stored in, so that whoever moves the bytes can put
 //! them there at once. Knows no protocol and no socket.
 
-use tenon_engine::store::types::{CHUNK_LEN, Rope};
+use tenon_engine::store::types::{CHUNK_FRONT, CHUNK_LEN, Rope};
 
 /// Room that an announcement alone is worth, in bytes: anyone can announce anything.
 const ROOM_UNPROVEN: usize = 64 * 1024;
@@ -12,15 +12,15 @@ const PROVEN_FROM: usize = 16 * 1024;
 /// A long argument that is being received.
 ///
 /// ```text
-///   | rope: whole chunks | chunk: what has come ... room |                        |
+///   | rope: whole chunks | block, behind its front: what has come ... room |        |
 ///                        |<-------------- behind_rope, in the end ---------------->|
 /// ```
 #[derive(Debug)]
 pub(crate) struct Filling {
     /// The chunks that are full.
     rope: Rope,
-    /// The one that is being filled.
-    chunk: Vec<u8>,
+    /// The memory of the one that is being filled, once there is any: behind its front lies what has come.
+    block: Vec<u8>,
     /// How much of the argument the rope does not have.
     behind_rope: usize,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Filling {
 impl Filling {
     /// An argument of `len` bytes that begins with these.
     pub(crate) fn new(len: usize, begun: &[u8]) -> Filling {
-        let mut filling = Filling { rope: Rope::new(), chunk: Vec::new(), behind_rope: len };
+        let mut filling = Filling { rope: Rope::new(), block: Vec::new(), behind_rope: len };
         let rest = filling.add(begun);
         debug_assert!(rest.is_empty(), "what is announced as long is not wholly there");
         filling
@@ -36,24 +36,24 @@ impl Filling {
 
     /// Bytes that have come.
     pub(crate) fn len(&self) -> usize {
-        self.rope.len() + self.chunk.len()
+        self.rope.len() + self.come()
     }
 
     /// Whether all of it has come.
     pub(crate) fn is_whole(&self) -> bool {
-        self.chunk.len() == self.behind_rope
+        self.come() == self.behind_rope
     }
 
     /// Adds what `input` begins with as far as it belongs to the argument; gives the rest.
     pub(crate) fn add<'a>(&mut self, mut input: &'a [u8]) -> &'a [u8] {
         loop {
             self.seal();
-            let now = input.len().min(self.chunk_len() - self.chunk.len());
+            let now = input.len().min(self.chunk_len() - self.come());
             if now == 0 {
                 return input;
             }
             self.make_room(now);
-            self.chunk.extend_from_slice(&input[..now]);
+            self.block.extend_from_slice(&input[..now]);
             input = &input[now..];
         }
     }
@@ -64,14 +64,19 @@ impl Filling {
         self.seal();
         self.make_room(0);
         // An allocator may give more than was asked for, though none does.
-        (self.chunk.capacity() <= self.chunk_len()).then_some(&mut self.chunk)
+        (self.block.capacity() <= CHUNK_FRONT + self.chunk_len()).then_some(&mut self.block)
     }
 
     /// The whole argument.
     pub(crate) fn finish(mut self) -> Rope {
         debug_assert!(self.is_whole(), "some of it is missing");
-        self.rope.append_chunk(self.chunk);
+        self.rope.append_block(self.block);
         self.rope
+    }
+
+    /// How much of the chunk that is being filled has come.
+    fn come(&self) -> usize {
+        self.block.len().saturating_sub(CHUNK_FRONT)
     }
 
     /// How long the chunk that is being filled will be.
@@ -81,18 +86,21 @@ impl Filling {
 
     /// Puts a full chunk to the others, unless it is the argument's end.
     fn seal(&mut self) {
-        if self.chunk.len() == CHUNK_LEN && self.behind_rope > CHUNK_LEN {
+        if self.come() == CHUNK_LEN && self.behind_rope > CHUNK_LEN {
             self.behind_rope -= CHUNK_LEN;
-            self.rope.append_chunk(std::mem::take(&mut self.chunk));
+            self.rope.append_block(std::mem::take(&mut self.block));
         }
     }
 
     /// Makes room in the chunk, for `ready` bytes at least.
     fn make_room(&mut self, ready: usize) {
-        let is_proven = !self.rope.is_empty() || self.chunk.len() + ready >= PROVEN_FROM;
+        let is_proven = !self.rope.is_empty() || self.come() + ready >= PROVEN_FROM;
         let wanted = if is_proven { self.chunk_len() } else { self.chunk_len().min(ROOM_UNPROVEN) };
-        if self.chunk.capacity() < wanted {
-            self.chunk.reserve_exact(wanted - self.chunk.len());
+        if self.block.capacity() < CHUNK_FRONT + wanted {
+            self.block.reserve_exact(CHUNK_FRONT + wanted - self.block.len());
+        }
+        if self.block.is_empty() {
+            self.block.resize(CHUNK_FRONT, 0);
         }
     }
 }
@@ -152,11 +160,11 @@ mod tests {
     #[test]
     fn an_announcement_alone_takes_little_memory() {
         let mut filling = Filling::new(512 << 20, b"");
-        assert!(filling.room().expect("room").capacity() <= ROOM_UNPROVEN);
+        assert!(filling.room().expect("room").capacity() <= CHUNK_FRONT + ROOM_UNPROVEN);
         filling.add(&vec![1; PROVEN_FROM - 1]);
-        assert!(filling.room().expect("room").capacity() <= ROOM_UNPROVEN);
+        assert!(filling.room().expect("room").capacity() <= CHUNK_FRONT + ROOM_UNPROVEN);
         filling.add(b"1");
-        assert_eq!(filling.room().expect("room").capacity(), CHUNK_LEN);
+        assert_eq!(filling.room().expect("room").capacity(), CHUNK_FRONT + CHUNK_LEN);
     }
 
     #[test]
@@ -166,7 +174,7 @@ mod tests {
         let mut addresses = Vec::new();
         while !filling.is_whole() {
             let room = filling.room().expect("room");
-            addresses.push(room.as_ptr());
+            addresses.push(room[CHUNK_FRONT..].as_ptr());
             room.resize(room.capacity(), 7);
         }
         let rope = filling.finish();

@@ -24,9 +24,9 @@ use tenon_commands::memcache::store::Data;
 use tenon_engine::Engine;
 use tenon_engine::args::BigArg;
 use tenon_engine::batch::BatchScratch;
-use tenon_engine::clients::Client;
+use tenon_engine::clients::{Awaited, Client};
 use tenon_engine::config::MemcachedProtocol;
-use tenon_engine::wire::memcache::binary::{BinaryDecoder, REQUEST_MAGIC};
+use tenon_engine::wire::memcache::binary::{BinaryDecoder, HEADER, REQUEST_MAGIC};
 use tenon_engine::wire::memcache::{Limits, TextDecoder};
 use tenon_engine::wire::{OutBuf, Place, Span};
 use tenon_engine::worker::Worker;
@@ -139,6 +139,7 @@ impl MemcacheConnection {
         client.received_bytes.store(received, Ordering::Relaxed);
         let filled = self.filling.as_ref().map_or(0, Filling::len);
         client.input_bytes.store((self.pending.len() + filled) as u64, Ordering::Relaxed);
+        client.set_awaited(self.awaited());
         flow
     }
 
@@ -211,6 +212,19 @@ impl MemcacheConnection {
                 self.filling = Some(Filling::new(len, &buf[at..]));
                 (from..at, Flow::Fill)
             }
+        }
+    }
+
+    /// What the client has to send next.
+    #[inline]
+    fn awaited(&self) -> Awaited {
+        match &self.binary {
+            Some(decoder) if decoder.is_skipping() => Awaited::Refused,
+            Some(_) if self.filling.is_some() || self.pending.len() >= HEADER => Awaited::Data,
+            Some(_) => Awaited::Request,
+            None if self.decoder.is_skipping() => Awaited::Refused,
+            None if self.decoder.is_inside_data() => Awaited::Data,
+            None => Awaited::Request,
         }
     }
 

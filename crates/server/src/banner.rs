@@ -1,6 +1,6 @@
 //! What a newcomer reads when the server has started. A pure function of facts; prints nothing itself.
 
-use crate::net::{Address, Bound, FrontEnd};
+use crate::net::{Address, Bound, FrontEnd, Takes};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -49,7 +49,7 @@ pub fn banner(facts: &Facts<'_>) -> String {
 fn addresses(bound: &[Bound], front_end: FrontEnd) -> String {
     let own = bound.iter().filter(|bound| bound.front_end == front_end);
     own.map(|bound| match &bound.address {
-        Address::Inet(address) if bound.tls => format!("{address} (TLS)"),
+        Address::Inet(address) if bound.takes == Takes::Tls => format!("{address} (TLS)"),
         Address::Inet(address) => address.to_string(),
         Address::Unix(path) => path.display().to_string(),
     })
@@ -60,7 +60,7 @@ fn addresses(bound: &[Bound], front_end: FrontEnd) -> String {
 /// Commands that a newcomer can paste: a value goes in through one front end and comes out of the other.
 fn how_to_try(bound: &[Bound]) -> Option<String> {
     let first = |front_end| {
-        let in_clear = bound.iter().find(|bound| bound.front_end == front_end && !bound.tls);
+        let in_clear = bound.iter().find(|bound| bound.front_end == front_end && bound.takes == Takes::Connections);
         in_clear.map(|bound| &bound.address)
     };
     let (resp, memcached) = (first(FrontEnd::Resp), first(FrontEnd::Memcached));
@@ -125,7 +125,7 @@ mod tests {
     use std::sync::Arc;
 
     fn bound(front_end: FrontEnd, address: &str) -> Bound {
-        Bound { front_end, tls: false, address: Address::Inet(address.parse().unwrap()) }
+        Bound { front_end, takes: Takes::Connections, address: Address::Inet(address.parse().unwrap()), fd: 0 }
     }
 
     fn facts<'a>(bound: &'a [Bound]) -> Facts<'a> {
@@ -163,7 +163,7 @@ Tenon 0.1.0, process 42
     #[test]
     fn what_is_off_is_not_offered() {
         let path = Address::Unix(Arc::from(Path::new("/run/t.sock")));
-        let unix = [Bound { front_end: FrontEnd::Resp, tls: false, address: path }];
+        let unix = [Bound { front_end: FrontEnd::Resp, takes: Takes::Connections, address: path, fd: 0 }];
         let text = banner(&Facts { memory_limit_bytes: None, config_file: Some("/etc/t.conf"), ..facts(&unix) });
         assert!(text.contains("\n  memcached  off\n"), "{text}");
         assert!(text.contains("memory     no limit ("), "{text}");

@@ -1,6 +1,6 @@
 //! The bridge between the event loop and the front ends: what each asks of the other. Knows no protocol and no socket.
 
-use crate::net::{Address, CloseReason, ConnectionId, FrontEnd, Mailboxes, OutputLimits, Peer, Service};
+use crate::net::{Address, Bound, CloseReason, ConnectionId, FrontEnd, Mailboxes, OutputLimits, Peer, Service, Takes};
 use crate::tls::Tls;
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_engine::Engine;
 use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
+use tenon_engine::listening::{ListeningSocket, Transport};
 use tenon_engine::session::Roles;
 use tenon_engine::worker::Worker;
 use tenon_frontend::{Connection, Ending, Flow};
@@ -64,13 +65,26 @@ fn ending_of(reason: CloseReason) -> Ending {
     }
 }
 
+fn dialect_of(front_end: FrontEnd) -> Dialect {
+    match front_end {
+        FrontEnd::Resp => Dialect::Resp,
+        FrontEnd::Memcached => Dialect::Memcached,
+    }
+}
+
+fn listening_socket(bound: &Bound, now_ms: u64) -> ListeningSocket {
+    let (transport, address) = match (bound.takes, &bound.address) {
+        (Takes::Datagrams, address) => (Transport::Udp, address.to_string()),
+        (_, Address::Unix(path)) => (Transport::Unix, path.display().to_string()),
+        (_, address) => (Transport::Tcp, address.to_string()),
+    };
+    ListeningSocket::new(bound.fd, dialect_of(bound.front_end), transport, address, now_ms)
+}
+
 fn client_info(peer: &Peer) -> ClientInfo {
     ClientInfo {
         key: ConnectionKey { worker: peer.id.worker, index: peer.id.index, generation: peer.id.generation },
-        dialect: match peer.front_end {
-            FrontEnd::Resp => Dialect::Resp,
-            FrontEnd::Memcached => Dialect::Memcached,
-        },
+        dialect: dialect_of(peer.front_end),
         remote: peer.remote.to_string(),
         local: peer.local.to_string(),
         fd: peer.fd,
@@ -87,6 +101,11 @@ impl Service for Tenon {
         // Every worker brings the same mailboxes; the first one's are kept.
         self.mail.get_or_init(|| mail.clone());
         self.engine.worker(index)
+    }
+
+    fn listens(&self, bound: &[Bound]) {
+        let now_ms = tenon_engine::clock::now_us() / 1_000;
+        self.engine.listening.set(bound.iter().map(|bound| listening_socket(bound, now_ms)).collect());
     }
 
     fn accept(&self, worker: &mut Worker, peer: Peer) -> Result<Connection, Cow<'static, [u8]>> {
@@ -127,12 +146,14 @@ impl Service for Tenon {
         datagram: &[u8],
         send: &mut dyn FnMut(&[u8]),
     ) {
+        let local = local.to_string();
+        self.engine.listening.note_datagram(&local, worker.clock.now_ms);
         let info = ClientInfo {
             // Nothing can be posted to it.
             key: ConnectionKey { worker: worker.index as u32, index: u32::MAX, generation: u32::MAX },
             dialect: Dialect::Memcached,
             remote: from.to_string(),
-            local: local.to_string(),
+            local,
             fd: -1,
             unix: false,
         };

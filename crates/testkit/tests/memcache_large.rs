@@ -1,8 +1,10 @@
-//! Values far longer than a buffer, in and out over memcached's protocols: the server holds them once.
+//! Values as long as they may be, in and out over each protocol: the server holds them once. Longer ones are refused without
+//! being held.
 #![allow(missing_docs)]
 
 use std::fs;
 use std::io::{Read, Write};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tenon_client::Stream;
 use tenon_testkit::server::Server;
@@ -10,11 +12,14 @@ use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const MIB: usize = 1 << 20;
-/// Mebibytes of the value.
-const LEN_MIB: usize = 128;
+/// Mebibytes of the value: what `max-value-size` is unless somebody says otherwise.
+const LEN_MIB: usize = 512;
 const LEN: usize = LEN_MIB * MIB;
 /// What a server may need beside the value: what is under way.
 const MORE: usize = 8 * MIB;
+
+/// One after another: together they would need the memory of a small machine.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// How a protocol stores the value and reads it. Of answers that begin with something that is not known before, the length
 /// is told.
@@ -45,16 +50,21 @@ fn expect(stream: &mut Stream, (begins, len): &(Vec<u8>, usize)) {
     assert!(answer.starts_with(begins), "{}", answer.escape_ascii());
 }
 
-fn check(exchange: &Exchange) {
+fn send_value(stream: &mut Stream) {
+    for number in 0..LEN_MIB {
+        stream.write_all(&vec![number as u8; MIB]).expect("sent");
+    }
+}
+
+fn check(dialect: Dialect, exchange: &Exchange) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Server::tenon(&[]).expect("tenon starts");
-    let address = server.address(Dialect::Memcache).expect("it speaks memcached");
+    let address = server.address(dialect).expect("it speaks the protocol");
     let mut stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("set");
     let allowed = peak(&server) + LEN + MORE;
     stream.write_all(&exchange.store).expect("sent");
-    for number in 0..LEN_MIB {
-        stream.write_all(&vec![number as u8; MIB]).expect("sent");
-    }
+    send_value(&mut stream);
     stream.write_all(exchange.behind).expect("sent");
     expect(&mut stream, &exchange.stored);
     assert!(peak(&server) <= allowed, "storing took {} bytes too many", peak(&server) - allowed);
@@ -72,45 +82,101 @@ fn check(exchange: &Exchange) {
     assert!(peak(&server) <= allowed, "reading took {} bytes too many", peak(&server) - allowed);
 }
 
+/// What a message of the binary protocol begins with.
+fn header(magic: u8, opcode: u8, key_len: u8, extras_len: u8, body_len: usize) -> Vec<u8> {
+    let mut bytes = vec![magic, opcode, 0, key_len, extras_len, 0, 0, 0];
+    bytes.extend((body_len as u32).to_be_bytes());
+    bytes.extend([0; 12]);
+    bytes
+}
+
+#[test]
+fn a_long_value_is_held_once_by_resp() {
+    check(
+        Dialect::Redis,
+        &Exchange {
+            store: format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${LEN}\r\n").into(),
+            behind: b"\r\n",
+            stored: line("+OK\r\n"),
+            ask: b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n".to_vec(),
+            front: line(&format!("${LEN}\r\n")),
+            end: b"\r\n",
+        },
+    );
+}
+
+#[test]
+fn a_value_that_is_too_long_is_never_held_and_leaves_the_connection_in_step() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let address = server.address(Dialect::Memcache).expect("it speaks memcached");
+    let allowed = peak(&server) + MORE;
+    let too_long = LEN + 1;
+    let too_large = line("SERVER_ERROR object too large for cache\r\n");
+    let stored = [header(0x80, 1, 1, 8, 8 + 1 + too_long), vec![0; 8], b"k".to_vec()].concat();
+    let mut refused = header(0x81, 1, 0, 0, "Too large.".len())[..12].to_vec();
+    refused[7] = 3;
+    let binary_version = (header(0x81, 0x0b, 0, 0, 0)[..8].to_vec(), 24);
+    for (store, behind, refusal, next, answer) in [
+        (format!("set k 0 0 {too_long}\r\n").into(), &b"\r\n"[..], &too_large, b"mn\r\n".to_vec(), line("MN\r\n")),
+        (format!("ms k {too_long}\r\n").into(), b"\r\n", &too_large, b"mn\r\n".to_vec(), line("MN\r\n")),
+        (stored, b"", &(refused, 24 + "Too large.".len()), header(0x80, 0x0b, 0, 0, 0), binary_version),
+    ] {
+        let mut stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream.write_all(&store).expect("sent");
+        send_value(&mut stream);
+        stream.write_all(b"x").expect("sent");
+        stream.write_all(behind).expect("sent");
+        stream.write_all(&next).expect("sent");
+        expect(&mut stream, refusal);
+        expect(&mut stream, &answer);
+    }
+    assert!(peak(&server) <= allowed, "refusing took {} bytes too many", peak(&server) - allowed);
+}
+
 #[test]
 fn a_long_value_is_held_once_by_text() {
-    check(&Exchange {
-        store: format!("set k 0 0 {LEN}\r\n").into(),
-        behind: b"\r\n",
-        stored: line("STORED\r\n"),
-        ask: b"get k\r\n".to_vec(),
-        front: line(&format!("VALUE k 0 {LEN}\r\n")),
-        end: b"\r\nEND\r\n",
-    });
+    check(
+        Dialect::Memcache,
+        &Exchange {
+            store: format!("set k 0 0 {LEN}\r\n").into(),
+            behind: b"\r\n",
+            stored: line("STORED\r\n"),
+            ask: b"get k\r\n".to_vec(),
+            front: line(&format!("VALUE k 0 {LEN}\r\n")),
+            end: b"\r\nEND\r\n",
+        },
+    );
 }
 
 #[test]
 fn a_long_value_is_held_once_by_meta_commands() {
-    check(&Exchange {
-        store: format!("ms k {LEN}\r\n").into(),
-        behind: b"\r\n",
-        stored: line("HD\r\n"),
-        ask: b"mg k v\r\n".to_vec(),
-        front: line(&format!("VA {LEN}\r\n")),
-        end: b"\r\n",
-    });
+    check(
+        Dialect::Memcache,
+        &Exchange {
+            store: format!("ms k {LEN}\r\n").into(),
+            behind: b"\r\n",
+            stored: line("HD\r\n"),
+            ask: b"mg k v\r\n".to_vec(),
+            front: line(&format!("VA {LEN}\r\n")),
+            end: b"\r\n",
+        },
+    );
 }
 
 #[test]
 fn a_long_value_is_held_once_by_the_binary_protocol() {
-    let header = |magic: u8, opcode: u8, key_len: u8, extras_len: u8, body_len: usize| {
-        let mut bytes = vec![magic, opcode, 0, key_len, extras_len, 0, 0, 0];
-        bytes.extend((body_len as u32).to_be_bytes());
-        bytes.extend([0; 12]);
-        bytes
-    };
     let begin = |opcode, body_len, extras_len| header(0x81, opcode, 0, extras_len, body_len)[..12].to_vec();
-    check(&Exchange {
-        store: [header(0x80, 1, 1, 8, 8 + 1 + LEN), vec![0; 8], b"k".to_vec()].concat(),
-        behind: b"",
-        stored: (begin(1, 0, 0), 24),
-        ask: [header(0x80, 0, 1, 0, 1), b"k".to_vec()].concat(),
-        front: (begin(0, 4 + LEN, 4), 24 + 4),
-        end: b"",
-    });
+    check(
+        Dialect::Memcache,
+        &Exchange {
+            store: [header(0x80, 1, 1, 8, 8 + 1 + LEN), vec![0; 8], b"k".to_vec()].concat(),
+            behind: b"",
+            stored: (begin(1, 0, 0), 24),
+            ask: [header(0x80, 0, 1, 0, 1), b"k".to_vec()].concat(),
+            front: (begin(0, 4 + LEN, 4), 24 + 4),
+            end: b"",
+        },
+    );
 }

@@ -3,6 +3,7 @@
 use super::inbox::{Accepted, Letter, Mailboxes, Waker};
 use super::listener::Listener;
 use super::relisten::Request;
+use super::serve::Bound;
 use super::service::{Address, Service};
 use crate::shutdown::Shutdown;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -30,6 +31,8 @@ const LOG_PERIOD: Duration = Duration::from_secs(1);
 pub(super) struct Acceptor<S: Service> {
     pub(super) service: Arc<S>,
     pub(super) listeners: Vec<Listener>,
+    /// The UDP sockets, which the workers read themselves.
+    pub(super) datagrams: Vec<Bound>,
     pub(super) mail: Mailboxes<S::Message>,
     pub(super) shutdown: Shutdown,
     pub(super) waker: Arc<Waker>,
@@ -73,7 +76,9 @@ impl<S: Service> Acceptor<S> {
             if woken {
                 self.waker.clear();
                 while let Ok(request) = self.requests.try_recv() {
-                    request.serve(&mut self.listeners, self.backlog);
+                    let answer = request.serve(&mut self.listeners, self.backlog);
+                    self.tell_where();
+                    answer.send();
                 }
                 // Which listener was ready means nothing any more.
                 continue;
@@ -96,6 +101,12 @@ impl<S: Service> Acceptor<S> {
         }
         drop(self.listeners);
         self.mail.shut_down_workers(Instant::now() + self.shutdown.grace());
+    }
+
+    /// Tells the service where the server listens now.
+    pub(super) fn tell_where(&self) {
+        let bound = self.listeners.iter().map(Listener::bound).chain(self.datagrams.iter().cloned());
+        self.service.listens(&bound.collect::<Vec<_>>());
     }
 
     fn accept_some(&self, listener: &Listener, next_worker: &mut usize) -> Stopped {

@@ -1,7 +1,9 @@
 //! A UDP socket that all workers receive from, each one datagram at a time. Knows no protocol.
 
 use super::listener::Bind;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use super::serve::{Bound, Takes};
+use super::service::{Address, FrontEnd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_ipv6_v6only;
 use rustix::net::{
@@ -46,6 +48,12 @@ impl Datagrams {
     /// The address, with the port that the kernel chose where none was asked for.
     pub(super) fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Where it listens: memcached's protocol alone has datagrams.
+    pub(super) fn bound(&self) -> Bound {
+        let (front_end, address) = (FrontEnd::Memcached, Address::Inet(self.local));
+        Bound { front_end, takes: Takes::Datagrams, address, fd: self.fd.as_raw_fd() }
     }
 
     /// Hands what has come to `answer`, with a way to send back; tells whether there may be more.

@@ -1,7 +1,8 @@
 //! Listening sockets: which addresses, and how they are opened. Knows no connection.
 
+use super::serve::{Bound, Takes};
 use super::service::{Address, FrontEnd};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, chmod};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseaddr};
@@ -255,6 +256,12 @@ fn is_abandoned(path: &Path, address: &SocketAddrUnix) -> bool {
 }
 
 impl Listener {
+    /// Where it listens, and to whom.
+    pub(super) fn bound(&self) -> Bound {
+        let takes = if self.tls() { Takes::Tls } else { Takes::Connections };
+        Bound { front_end: self.front_end, takes, address: self.address.clone(), fd: self.fd.as_raw_fd() }
+    }
+
     /// Whether TLS is spoken.
     pub(super) fn tls(&self) -> bool {
         matches!(self.listen.endpoint, Endpoint::Tls { .. })

@@ -19,5 +19,5 @@ pub use inbox::Mailboxes;
 pub(crate) use inbox::Waker;
 pub use listener::{Bind, Endpoint, Listen, ListenError};
 pub use relisten::Listening;
-pub use serve::{Bound, Options, Running, ServeError, serve};
+pub use serve::{Bound, Options, Running, ServeError, Takes, serve};
 pub use service::{Address, CloseReason, ConnectionId, FrontEnd, OutputLimits, Peer, Service};

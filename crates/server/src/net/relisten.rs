@@ -41,12 +41,25 @@ impl Listening {
     }
 }
 
+/// What became of a request, for who has asked.
+#[must_use]
+pub(super) struct Answer {
+    result: Result<(), ListenError>,
+    to: Sender<Result<(), ListenError>>,
+}
+
 impl Request {
-    /// Does what was asked for and answers.
-    pub(super) fn serve(self, listeners: &mut Vec<Listener>, backlog: i32) {
-        let result = change(listeners, &self.listens, backlog);
+    /// Does what was asked for.
+    pub(super) fn serve(self, listeners: &mut Vec<Listener>, backlog: i32) -> Answer {
+        Answer { result: change(listeners, &self.listens, backlog), to: self.answer }
+    }
+}
+
+impl Answer {
+    /// Tells who has asked.
+    pub(super) fn send(self) {
         // Nobody waits for the answer when the asking thread has panicked.
-        let _ = self.answer.send(result);
+        let _ = self.to.send(self.result);
     }
 }
 

@@ -38,10 +38,23 @@ pub struct Options {
 pub struct Bound {
     /// Who speaks there.
     pub front_end: FrontEnd,
-    /// Whether TLS is spoken there.
-    pub tls: bool,
+    /// What comes there.
+    pub takes: Takes,
     /// The address, with the port that the kernel chose where none was asked for.
     pub address: Address,
+    /// The socket's number. For showing only.
+    pub fd: i32,
+}
+
+/// What comes to an address that is listened on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Connections.
+    Connections,
+    /// Connections that speak TLS.
+    Tls,
+    /// Datagrams.
+    Datagrams,
 }
 
 /// The server could not start.
@@ -130,10 +143,7 @@ pub fn serve<S: Service>(
 ) -> Result<Running<S::Message>, ServeError> {
     let workers = options.workers.max(1);
     let listeners = Listener::open_all(&options.listens, options.backlog).map_err(ServeError::Listen)?;
-    let bound = listeners
-        .iter()
-        .map(|listener| Bound { front_end: listener.front_end, tls: listener.tls(), address: listener.address.clone() })
-        .collect();
+    let bound = listeners.iter().map(Listener::bound).collect();
     let datagrams = open_datagrams(options)?;
     let mail = Mailboxes::new(workers)?;
     match start_threads(workers, (listeners, datagrams), options.backlog, service, &mail, shutdown) {
@@ -190,7 +200,9 @@ fn start_threads<S: Service>(
     shutdown.wakes(Arc::clone(&waker));
     let (listening, requests) = Listening::new(Arc::clone(&waker));
     let (mail, shutdown) = (mail.clone(), shutdown.clone());
-    let acceptor = Acceptor { service, listeners, mail, shutdown, waker, requests, backlog };
+    let datagrams = datagrams.iter().map(|socket| socket.bound()).collect();
+    let acceptor = Acceptor { service, listeners, datagrams, mail, shutdown, waker, requests, backlog };
+    acceptor.tell_where();
     threads.push(thread::Builder::new().name("tenon-accept".to_owned()).spawn(move || acceptor.run())?);
     Ok((threads, listening))
 }

@@ -1,6 +1,7 @@
 //! What the event loop asks of whoever understands the bytes. Knows no socket.
 
 use super::inbox::Mailboxes;
+use super::serve::Bound;
 use rustls::ServerConfig;
 use std::borrow::Cow;
 use std::fmt;
@@ -25,6 +26,11 @@ pub trait Service: Send + Sync + 'static {
 
     /// Makes a worker's state, on the worker's thread. The mailboxes reach every worker, and may be kept.
     fn worker(&self, index: usize, mail: &Mailboxes<Self::Message>) -> Self::Worker;
+
+    /// Says where the server listens: before the first connection is accepted, and when that has changed.
+    fn listens(&self, bound: &[Bound]) {
+        let _ = bound;
+    }
 
     /// Takes a new connection, or refuses it with the bytes to send before it is closed.
     fn accept(&self, worker: &mut Self::Worker, peer: Peer) -> Result<Self::Connection, Cow<'static, [u8]>>;

@@ -23,7 +23,7 @@ pub use hash::{Fields, Hash, HashForm, HashLimits, HashRef};
 pub use list::{Items, List, ListLimits, ListRef};
 pub use member_deadlines::{MEMBER_DEADLINE_MAX_MS, MemberDeadlines};
 pub use object::Object;
-pub use rope::{CHUNK_LEN, Rope};
+pub use rope::{CHUNK_FRONT, CHUNK_LEN, Rope};
 pub use set::{Set, SetForm, SetLimits, SetRef};
 pub use stream::{Stream, StreamLimits};
 pub use value_type::ValueType;

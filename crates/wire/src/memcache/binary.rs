@@ -18,7 +18,8 @@ use crate::span::Span;
 pub const REQUEST_MAGIC: u8 = 0x80;
 const RESPONSE_MAGIC: u8 = 0x81;
 /// Bytes of a header.
-const HEADER: usize = 24;
+/// Bytes that each request and each answer begins with.
+pub const HEADER: usize = 24;
 /// Bytes of the longest name of a way to say who one is; memcached's `MAX_SASL_MECH_LEN`.
 const MECHANISM_MAX: usize = 32;
 /// Bytes of the longest thing that a client may say about who it is.
@@ -257,6 +258,11 @@ impl BinaryDecoder {
     /// Whether part of a request was read and its rest is awaited.
     pub fn is_inside_request(&self) -> bool {
         self.state != State::Request { taken: false }
+    }
+
+    /// Whether what comes next belongs to a request that was refused.
+    pub fn is_skipping(&self) -> bool {
+        matches!(self.state, State::Rest { .. })
     }
 
     /// Tells that the caller holds the data that was asked for.

@@ -118,6 +118,16 @@ impl TextDecoder {
         self.state != State::Line { scanned: 0 }
     }
 
+    /// Whether the line of a request was read and its data block is awaited.
+    pub fn is_inside_data(&self) -> bool {
+        matches!(self.state, State::Data { .. } | State::MetaData { .. })
+    }
+
+    /// Whether what comes next belongs to a request that was refused.
+    pub fn is_skipping(&self) -> bool {
+        matches!(self.state, State::RestOfLine | State::RestOfData { .. })
+    }
+
     /// Reads one request from `buf[start..]`. Lists of arguments (keys of a read, words of `stats`) are appended to
     /// `args`; the spans of a request's fields count from the start of `buf`.
     ///

@@ -2,6 +2,7 @@
 
 mod cachedump;
 mod classes;
+mod connections;
 mod detail;
 mod general;
 mod lines;

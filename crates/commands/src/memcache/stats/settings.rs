@@ -1,13 +1,10 @@
-//! stats settings, stats conns: what the server is told to do, and who is connected. Changes nothing.
+//! stats settings: what the server is told to do. Changes nothing.
 
 use super::lines::Lines;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
-use tenon_engine::clients::{Client, Dialect};
 use tenon_engine::config::{LogLevel, MemcachedProtocol, Policy, TlsAuthClients};
 use tenon_engine::prefixes::DELIMITER;
-use tenon_engine::worker::Worker;
 
 /// The settings, by memcached's names for them.
 pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
@@ -96,23 +93,4 @@ fn tls(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("ssl_kernel_tls", "no");
     let is_newest = !config.tls_protocols().is_empty() && !config.tls_protocols().contains("TLSv1.2");
     lines.stat("ssl_min_version", if is_newest { "tlsv1.3" } else { "tlsv1.2" });
-}
-
-/// The connections of memcached's clients, by the numbers of their sockets.
-pub(super) fn connections(engine: &Engine, worker: &Worker, asking: &Client, lines: &mut Lines<'_>) {
-    for client in engine.clients.list().iter().filter(|client| client.info.dialect == Dialect::Memcached) {
-        let info = &client.info;
-        let kind = if info.unix { "unix" } else { "tcp" };
-        let idle_ms = worker.clock.now_ms.saturating_sub(client.active_ms.load(Ordering::Relaxed));
-        // The path of a UNIX socket stands where CLIENT LIST has a port, too.
-        let shown = |address: &'_ str| match address.strip_suffix(":0") {
-            Some(path) if info.unix => format!("{kind}:{path}"),
-            _ => format!("{kind}:{address}"),
-        };
-        lines.stat(format_args!("{}:addr", info.fd), shown(&info.remote));
-        lines.stat(format_args!("{}:listen_addr", info.fd), shown(&info.local));
-        let state = if client.id == asking.id { "conn_parse_cmd" } else { "conn_read" };
-        lines.stat(format_args!("{}:state", info.fd), state);
-        lines.stat(format_args!("{}:secs_since_last_cmd", info.fd), idle_ms / 1_000);
-    }
 }
