@@ -14,7 +14,6 @@ use tenon_store::entry::{EntryRef, ValueRef};
 use tenon_store::types::stream::{Block, Group, StreamId, StreamState};
 use tenon_store::types::zset::Direction;
 use tenon_store::types::{ListRef, MemberDeadlines, Object, Rope, Stream};
-use tenon_wire::rdb::Sink;
 use tenon_wire::resp::double::write_double;
 
 /// Elements of one command at most, as in Redis.
@@ -25,65 +24,65 @@ const SLICE_BYTES: usize = 64 * 1024;
 /// Elements that are looked at between two looks at the bytes.
 const STEP: usize = 16;
 
-fn write_word(sink: &mut dyn Sink, word: &[u8]) {
-    write_head(sink, b'$', word.len());
-    sink.put(word);
-    sink.put(b"\r\n");
+fn write_word(out: &mut Vec<u8>, word: &[u8]) {
+    write_head(out, b'$', word.len());
+    out.extend_from_slice(word);
+    out.extend_from_slice(b"\r\n");
 }
 
-fn write_head(sink: &mut dyn Sink, kind: u8, count: usize) {
-    sink.put(&[kind]);
-    sink.put(itoa::Buffer::new().format(count).as_bytes());
-    sink.put(b"\r\n");
+fn write_head(out: &mut Vec<u8>, kind: u8, count: usize) {
+    out.push(kind);
+    out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+    out.extend_from_slice(b"\r\n");
 }
 
-fn write_command(sink: &mut dyn Sink, words: &[&[u8]]) {
-    write_head(sink, b'*', words.len());
-    words.iter().for_each(|word| write_word(sink, word));
+fn write_command(out: &mut Vec<u8>, words: &[&[u8]]) {
+    write_head(out, b'*', words.len());
+    words.iter().for_each(|word| write_word(out, word));
 }
 
 /// Writes the choice of a database.
-pub(crate) fn write_select(sink: &mut dyn Sink, database: usize) {
-    write_command(sink, &[b"SELECT", itoa::Buffer::new().format(database).as_bytes()]);
+pub(crate) fn write_select(out: &mut Vec<u8>, database: usize) {
+    write_command(out, &[b"SELECT", itoa::Buffer::new().format(database).as_bytes()]);
 }
 
 /// Writes a library of functions.
-pub(crate) fn write_library(sink: &mut dyn Sink, code: &[u8]) {
-    write_command(sink, &[b"FUNCTION", b"LOAD", code]);
+pub(crate) fn write_library(out: &mut Vec<u8>, code: &[u8]) {
+    write_command(out, &[b"FUNCTION", b"LOAD", code]);
 }
 
 /// Writes a key.
-pub(crate) fn write_entry(sink: &mut dyn Sink, entry: EntryRef<'_>) {
+pub(crate) fn write_entry(out: &mut Vec<u8>, entry: EntryRef<'_>) {
     let mut next = Some(Cursor::START);
     while let Some(cursor) = next {
-        next = write_slice(sink, entry, cursor);
+        next = write_slice(out, entry, cursor);
     }
 }
 
 /// Writes the next slice of a key, whole commands; gives where to go on, `None` at the end. Between two slices the value
 /// must not change.
-pub(crate) fn write_slice(sink: &mut dyn Sink, entry: EntryRef<'_>, cursor: Cursor) -> Option<Cursor> {
+pub(crate) fn write_slice(out: &mut Vec<u8>, entry: EntryRef<'_>, cursor: Cursor) -> Option<Cursor> {
     let key = entry.key();
     let value = entry.value();
     let next = match cursor.0 {
         Stage::Start => match view(value) {
-            View::Int(int) => write_string(sink, entry, itoa::Buffer::new().format(int).as_bytes()),
-            View::Bytes(bytes) => write_string(sink, entry, bytes),
-            View::Rope(rope) => write_rope(sink, entry, rope),
+            View::Int(int) => write_string(out, entry, itoa::Buffer::new().format(int).as_bytes()),
+            View::Bytes(bytes) => write_string(out, entry, bytes),
+            View::Rope(rope) => write_rope(out, entry, rope),
             View::Stream(_) => Some(Stage::Blocks(StreamId::MIN)),
             View::List(_) | View::Hash(_) | View::ExpiringHash(..) | View::Set(_) | View::Zset(_) => {
                 Some(Stage::Elements(0))
             }
         },
-        Stage::Elements(from) => write_elements(sink, key, value, from),
-        Stage::Deadlines(from) => write_deadlines(sink, key, value, from),
-        Stage::Blocks(from) => write_blocks(sink, key, stream_of(value), from),
-        Stage::Groups(at) => write_group(sink, key, stream_of(value), at),
+        Stage::Elements(from) => write_elements(out, key, value, from),
+        Stage::Deadlines(from) => write_deadlines(out, key, value, from),
+        Stage::Blocks(from) => write_blocks(out, key, stream_of(value), from),
+        Stage::Groups(at) => write_group(out, key, stream_of(value), at),
     };
     if next.is_none()
         && let Some(deadline_ms) = entry.deadline_ms()
     {
-        write_command(sink, &[b"PEXPIREAT", key, itoa::Buffer::new().format(deadline_ms).as_bytes()]);
+        write_command(out, &[b"PEXPIREAT", key, itoa::Buffer::new().format(deadline_ms).as_bytes()]);
     }
     next.map(Cursor)
 }
@@ -93,34 +92,34 @@ fn stream_of(value: ValueRef<'_>) -> &Stream {
     stream
 }
 
-fn write_flags(sink: &mut dyn Sink, entry: EntryRef<'_>) {
+fn write_flags(out: &mut Vec<u8>, entry: EntryRef<'_>) {
     if entry.flags() != 0 {
-        sink.put(b"#TENON:FLAGS ");
-        sink.put(itoa::Buffer::new().format(entry.flags()).as_bytes());
-        sink.put(b"\r\n");
+        out.extend_from_slice(b"#TENON:FLAGS ");
+        out.extend_from_slice(itoa::Buffer::new().format(entry.flags()).as_bytes());
+        out.extend_from_slice(b"\r\n");
     }
 }
 
-fn write_string(sink: &mut dyn Sink, entry: EntryRef<'_>, text: &[u8]) -> Option<Stage> {
-    write_flags(sink, entry);
-    write_command(sink, &[b"SET", entry.key(), text]);
+fn write_string(out: &mut Vec<u8>, entry: EntryRef<'_>, text: &[u8]) -> Option<Stage> {
+    write_flags(out, entry);
+    write_command(out, &[b"SET", entry.key(), text]);
     None
 }
 
-fn write_rope(sink: &mut dyn Sink, entry: EntryRef<'_>, rope: &Rope) -> Option<Stage> {
-    write_flags(sink, entry);
-    write_head(sink, b'*', 3);
-    write_word(sink, b"SET");
-    write_word(sink, entry.key());
-    write_head(sink, b'$', rope.len());
-    rope.slices().for_each(|slice| sink.put(slice));
-    sink.put(b"\r\n");
+fn write_rope(out: &mut Vec<u8>, entry: EntryRef<'_>, rope: &Rope) -> Option<Stage> {
+    write_flags(out, entry);
+    write_head(out, b'*', 3);
+    write_word(out, b"SET");
+    write_word(out, entry.key());
+    write_head(out, b'$', rope.len());
+    rope.slices().for_each(|slice| out.extend_from_slice(slice));
+    out.extend_from_slice(b"\r\n");
     None
 }
 
 /// Elements that are gathered for a command: how many they are stands before them.
 struct Elements<'a> {
-    sink: &'a mut dyn Sink,
+    out: &'a mut Vec<u8>,
     name: &'static [u8],
     key: &'a [u8],
     words: Vec<u8>,
@@ -132,9 +131,9 @@ struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    fn new(sink: &'a mut dyn Sink, name: &'static [u8], key: &'a [u8], words_each: usize) -> Elements<'a> {
+    fn new(out: &'a mut Vec<u8>, name: &'static [u8], key: &'a [u8], words_each: usize) -> Elements<'a> {
         let (elements_left, bytes_left) = (SLICE_ELEMENTS, SLICE_BYTES);
-        Elements { sink, name, key, words: Vec::new(), count: 0, words_each, elements_left, bytes_left }
+        Elements { out, name, key, words: Vec::new(), count: 0, words_each, elements_left, bytes_left }
     }
 
     fn has_room(&self) -> bool {
@@ -158,17 +157,17 @@ impl<'a> Elements<'a> {
 
     fn flush(&mut self) {
         if self.count > 0 {
-            write_head(self.sink, b'*', 2 + self.count * self.words_each);
-            write_word(self.sink, self.name);
-            write_word(self.sink, self.key);
-            self.sink.put(&self.words);
+            write_head(self.out, b'*', 2 + self.count * self.words_each);
+            write_word(self.out, self.name);
+            write_word(self.out, self.key);
+            self.out.extend_from_slice(&self.words);
             self.words.clear();
             self.count = 0;
         }
     }
 }
 
-fn write_elements(sink: &mut dyn Sink, key: &[u8], value: ValueRef<'_>, from: u64) -> Option<Stage> {
+fn write_elements(out: &mut Vec<u8>, key: &[u8], value: ValueRef<'_>, from: u64) -> Option<Stage> {
     let (name, words_each): (&[u8], _) = match view(value) {
         View::List(_) => (b"RPUSH", 1),
         View::Set(_) => (b"SADD", 1),
@@ -178,7 +177,7 @@ fn write_elements(sink: &mut dyn Sink, key: &[u8], value: ValueRef<'_>, from: u6
             unreachable!("the value has no elements of this kind")
         }
     };
-    let mut elements = Elements::new(sink, name, key, words_each);
+    let mut elements = Elements::new(out, name, key, words_each);
     let next = match view(value) {
         View::List(ListRef::Packed(node)) => {
             node.iter().for_each(|element| {
@@ -258,7 +257,7 @@ fn deadlines_of(value: ValueRef<'_>) -> Option<&MemberDeadlines> {
     }
 }
 
-fn write_deadlines(sink: &mut dyn Sink, key: &[u8], value: ValueRef<'_>, from: usize) -> Option<Stage> {
+fn write_deadlines(out: &mut Vec<u8>, key: &[u8], value: ValueRef<'_>, from: usize) -> Option<Stage> {
     let deadlines = deadlines_of(value).expect("there were some when the first of them were written");
     let (name, list): (&[u8], &[u8]) = match view(value) {
         View::Set(_) => (b"SPEXPIREAT", b"MEMBERS"),
@@ -268,7 +267,7 @@ fn write_deadlines(sink: &mut dyn Sink, key: &[u8], value: ValueRef<'_>, from: u
     let to = deadlines.len().min(from + SLICE_ELEMENTS);
     deadlines.for_each_in(from..to, |member, deadline_ms| {
         let mut digits = itoa::Buffer::new();
-        write_command(sink, &[name, key, digits.format(deadline_ms).as_bytes(), list, b"1", member]);
+        write_command(out, &[name, key, digits.format(deadline_ms).as_bytes(), list, b"1", member]);
     });
     (to < deadlines.len()).then_some(Stage::Deadlines(to))
 }
@@ -277,25 +276,25 @@ fn text_of(id: StreamId) -> String {
     format!("{}-{}", id.ms, id.seq)
 }
 
-fn write_blocks(sink: &mut dyn Sink, key: &[u8], stream: &Stream, from: StreamId) -> Option<Stage> {
+fn write_blocks(out: &mut Vec<u8>, key: &[u8], stream: &Stream, from: StreamId) -> Option<Stage> {
     let mut bytes = Vec::new();
     for block in stream.blocks_from(from) {
         if bytes.len() >= SLICE_BYTES {
-            sink.put(&bytes);
+            out.extend_from_slice(&bytes);
             return Some(Stage::Blocks(block.first()));
         }
         write_block(&mut bytes, key, block);
     }
-    sink.put(&bytes);
+    out.extend_from_slice(&bytes);
     if stream.len() == 0 {
         // It is there all the same.
-        write_command(sink, &[b"XADD", key, b"MAXLEN", b"0", b"0-1", b"x", b"y"]);
+        write_command(out, &[b"XADD", key, b"MAXLEN", b"0", b"0-1", b"x", b"y"]);
     }
     let StreamState { last_id, max_deleted_id, entries_added } = stream.state();
     let (last_id, max_deleted_id) = (text_of(last_id), text_of(max_deleted_id));
     let added = entries_added.to_string();
     write_command(
-        sink,
+        out,
         &[
             b"XSETID",
             key,
@@ -309,35 +308,35 @@ fn write_blocks(sink: &mut dyn Sink, key: &[u8], stream: &Stream, from: StreamId
     (stream.groups().len() > 0).then_some(Stage::Groups(0))
 }
 
-fn write_block(sink: &mut dyn Sink, key: &[u8], block: &Block) {
+fn write_block(out: &mut Vec<u8>, key: &[u8], block: &Block) {
     for entry in block.entries() {
         let fields = entry.fields();
-        write_head(sink, b'*', 3 + 2 * fields.len());
-        write_word(sink, b"XADD");
-        write_word(sink, key);
-        write_word(sink, text_of(entry.id()).as_bytes());
+        write_head(out, b'*', 3 + 2 * fields.len());
+        write_word(out, b"XADD");
+        write_word(out, key);
+        write_word(out, text_of(entry.id()).as_bytes());
         for (field, value) in fields {
-            write_word(sink, field.as_bytes(&mut IntText::new()));
-            write_word(sink, value.as_bytes(&mut IntText::new()));
+            write_word(out, field.as_bytes(&mut IntText::new()));
+            write_word(out, value.as_bytes(&mut IntText::new()));
         }
     }
 }
 
-fn write_group(sink: &mut dyn Sink, key: &[u8], stream: &Stream, at: usize) -> Option<Stage> {
+fn write_group(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize) -> Option<Stage> {
     let mut groups = stream.groups().skip(at);
     let (name, group): (&[u8], &Group) = groups.next()?;
     let last_id = text_of(group.last_id());
     let read = group.entries_read().map_or("-1".to_owned(), |read| read.to_string());
-    write_command(sink, &[b"XGROUP", b"CREATE", key, name, last_id.as_bytes(), b"ENTRIESREAD", read.as_bytes()]);
+    write_command(out, &[b"XGROUP", b"CREATE", key, name, last_id.as_bytes(), b"ENTRIESREAD", read.as_bytes()]);
     for consumer in group.consumers() {
-        write_command(sink, &[b"XGROUP", b"CREATECONSUMER", key, name, consumer.name()]);
+        write_command(out, &[b"XGROUP", b"CREATECONSUMER", key, name, consumer.name()]);
     }
     for (id, pending) in group.pending_in(StreamId::MIN..=StreamId::MAX) {
         let consumer = group.consumer(pending.consumer).name();
         let (id, time, count) = (text_of(id), pending.delivered_ms.to_string(), pending.deliveries.to_string());
         let (time, count) = (time.as_bytes(), count.as_bytes());
         write_command(
-            sink,
+            out,
             &[
                 b"XCLAIM",
                 key,

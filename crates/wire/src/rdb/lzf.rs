@@ -15,9 +15,11 @@ const MATCH_MIN: usize = 3;
 const MATCH_MAX: usize = 264;
 /// How far back a repetition reaches at most, in bytes.
 const REACH: usize = 8192;
-/// Bits of the table's index for the longest inputs, and for the shortest.
+/// Bits of the table's index for the longest inputs.
 const TABLE_BITS_MAX: u32 = 14;
-const TABLE_BITS_MIN: u32 = 5;
+/// Inputs up to so many bytes have a table of bytes, and one of two bytes each, on the stack.
+const SHORT_LEN_MAX: usize = 64;
+const MIDDLE_LEN_MAX: usize = 1024;
 
 /// The `len` bytes that `input` decompresses to, if it does to exactly so many.
 pub fn lzf_decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
@@ -64,62 +66,124 @@ pub fn lzf_decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
     (out.len() == len).then_some(out)
 }
 
-/// The compressed form of `input`, if it has at most `len_max` bytes.
-pub fn lzf_compress(input: &[u8], len_max: usize) -> Option<Vec<u8>> {
-    // Where three bytes were seen last, plus one; 0: nowhere.
-    let bits = (usize::BITS - input.len().leading_zeros()).clamp(TABLE_BITS_MIN, TABLE_BITS_MAX);
-    let mut seen = vec![0u32; 1 << bits];
-    u32::try_from(input.len()).ok()?;
-    let mut out = Vec::new();
+/// Writes the compressed form of `input` to the beginning of `out` and gives its length, if there is room for it.
+pub fn lzf_compress(input: &[u8], out: &mut [u8]) -> Option<usize> {
+    // A string as keys mostly have it costs no allocation, and the filling of two cache lines.
+    let len = input.len();
+    if len <= SHORT_LEN_MAX {
+        compress(input, out, &mut [0u8; 2 * SHORT_LEN_MAX])
+    } else if len <= MIDDLE_LEN_MAX {
+        compress(input, out, &mut [0u16; MIDDLE_LEN_MAX])
+    } else {
+        u32::try_from(len).ok()?;
+        let bits = (usize::BITS - len.leading_zeros()).min(TABLE_BITS_MAX);
+        compress(input, out, &mut vec![0u32; 1 << bits])
+    }
+}
+
+/// A place in the input, as short as the input allows; 0 is none.
+trait Position: Copy {
+    fn behind(at: usize) -> Self;
+    fn index(self) -> usize;
+}
+
+impl Position for u8 {
+    fn behind(at: usize) -> u8 {
+        at as u8 + 1
+    }
+    fn index(self) -> usize {
+        self.into()
+    }
+}
+
+impl Position for u16 {
+    fn behind(at: usize) -> u16 {
+        at as u16 + 1
+    }
+    fn index(self) -> usize {
+        self.into()
+    }
+}
+
+impl Position for u32 {
+    fn behind(at: usize) -> u32 {
+        at as u32 + 1
+    }
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// `seen` is where three bytes were seen last, plus one; its length is a power of two.
+#[inline]
+fn compress<P: Position>(input: &[u8], out: &mut [u8], seen: &mut [P]) -> Option<usize> {
+    let shift = u32::BITS - seen.len().trailing_zeros();
+    let mask = seen.len() - 1;
+    // Fibonacci hashing.
+    let slot = |three: u32| (three.wrapping_mul(0x9E37_79B1) >> shift) as usize & mask;
+    let three_at = |at: usize| input.get(at..at + MATCH_MIN).map(|b| u32::from_be_bytes([0, b[0], b[1], b[2]]));
+    let mut left = Room(out);
+    let len_max = left.0.len();
     let mut literals_from = 0;
     let mut at = 0;
-    while let Some(three) = input.get(at..at + MATCH_MIN) {
-        let place = slot(three, bits);
-        let before = std::mem::replace(&mut seen[place], at as u32 + 1) as usize;
-        let is_match = before > 0 && at + 1 - before <= REACH && &input[before - 1..][..MATCH_MIN] == three;
-        if !is_match {
+    while let Some(mut three) = three_at(at) {
+        // To the next repetition.
+        let from = loop {
+            let before = std::mem::replace(&mut seen[slot(three)], P::behind(at)).index();
+            if before > 0 && at + 1 - before <= REACH && three_at(before - 1) == Some(three) {
+                break before - 1;
+            }
             at += 1;
-            continue;
-        }
-        let from = before - 1;
+            match input.get(at + MATCH_MIN - 1) {
+                Some(next) => three = (three << 8 | u32::from(*next)) & 0xFF_FFFF,
+                None => {
+                    left.literals(&input[literals_from..])?;
+                    return Some(len_max - left.0.len());
+                }
+            }
+        };
         let most = MATCH_MAX.min(input.len() - at);
-        let len = (MATCH_MIN..most).find(|&len| input[from + len] != input[at + len]).unwrap_or(most);
-        put_literals(&mut out, &input[literals_from..at]);
-        put_match(&mut out, at - from - 1, len);
-        if out.len() > len_max {
-            return None;
-        }
+        let same = input[from + MATCH_MIN..].iter().zip(&input[at + MATCH_MIN..at + most]);
+        let len = MATCH_MIN + same.take_while(|(a, b)| a == b).count();
+        left.literals(&input[literals_from..at])?;
+        left.repetition(at - from - 1, len)?;
         // The ends of what was repeated are found again; its middle less often pays.
         for again in [at + 1, at + len - 2, at + len - 1] {
-            if let Some(three) = input.get(again..again + MATCH_MIN) {
-                seen[slot(three, bits)] = again as u32 + 1;
+            if let Some(three) = three_at(again) {
+                seen[slot(three)] = P::behind(again);
             }
         }
         at += len;
         literals_from = at;
     }
-    put_literals(&mut out, &input[literals_from..]);
-    (out.len() <= len_max).then_some(out)
+    left.literals(&input[literals_from..])?;
+    Some(len_max - left.0.len())
 }
 
-/// Where three bytes are noted: Fibonacci hashing.
-fn slot(three: &[u8], bits: u32) -> usize {
-    let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);
-    (word.wrapping_mul(0x9E37_79B1) >> (u32::BITS - bits)) as usize
-}
+/// What is left of the output.
+struct Room<'o>(&'o mut [u8]);
 
-fn put_literals(out: &mut Vec<u8>, literals: &[u8]) {
-    for run in literals.chunks(LITERAL_MAX) {
-        out.push(run.len() as u8 - 1);
-        out.extend_from_slice(run);
+impl Room<'_> {
+    fn take(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.0.split_off_mut(..len)
     }
-}
 
-fn put_match(out: &mut Vec<u8>, offset: usize, len: usize) {
-    let (high, low) = ((offset >> 8) as u8, offset as u8);
-    match len - 2 {
-        count @ ..7 => out.extend_from_slice(&[(count as u8) << 5 | high, low]),
-        count => out.extend_from_slice(&[7 << 5 | high, (count - 7) as u8, low]),
+    fn literals(&mut self, literals: &[u8]) -> Option<()> {
+        for run in literals.chunks(LITERAL_MAX) {
+            let (control, bytes) = self.take(1 + run.len())?.split_first_mut()?;
+            *control = run.len() as u8 - 1;
+            bytes.copy_from_slice(run);
+        }
+        Some(())
+    }
+
+    fn repetition(&mut self, offset: usize, len: usize) -> Option<()> {
+        let (high, low) = ((offset >> 8) as u8, offset as u8);
+        match len - 2 {
+            count @ ..7 => self.take(2)?.copy_from_slice(&[(count as u8) << 5 | high, low]),
+            count => self.take(3)?.copy_from_slice(&[7 << 5 | high, (count - 7) as u8, low]),
+        }
+        Some(())
     }
 }
 
@@ -127,6 +191,13 @@ fn put_match(out: &mut Vec<u8>, offset: usize, len: usize) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn compressed(input: &[u8], len_max: usize) -> Option<Vec<u8>> {
+        let mut out = vec![0; len_max];
+        let len = lzf_compress(input, &mut out)?;
+        out.truncate(len);
+        Some(out)
+    }
 
     #[test]
     fn literals_and_repetitions() {
@@ -143,11 +214,27 @@ mod tests {
     #[test]
     fn what_repeats_becomes_short() {
         let zeros = vec![0; 100_000];
-        assert!(lzf_compress(&zeros, zeros.len()).unwrap().len() < 100_000 / 80);
+        assert!(compressed(&zeros, zeros.len()).unwrap().len() < 100_000 / 80);
         let far: Vec<u8> = (0..40_000u32).map(|at| ((at % 8_192).wrapping_mul(2_654_435_769) >> 13) as u8).collect();
-        assert!(lzf_compress(&far, far.len()).unwrap().len() < 12_000);
-        assert_eq!(lzf_compress(b"abcdefghijklmnopqrstuvwxyz", 25), None);
-        assert_eq!(lzf_compress(b"", 0), Some(Vec::new()));
+        assert!(compressed(&far, far.len()).unwrap().len() < 12_000);
+        assert_eq!(compressed(b"abcdefghijklmnopqrstuvwxyz", 25), None);
+        assert_eq!(compressed(b"", 0), Some(Vec::new()));
+        // On both sides of every length at which another table is used.
+        for len in [63, 64, 65, 1023, 1024, 1025, 9000] {
+            let mut random = 1u64;
+            let mut input: Vec<u8> = std::iter::repeat_with(|| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (random >> 56) as u8
+            })
+            .take(len)
+            .collect();
+            let plain = compressed(&input, 2 * len).unwrap().len();
+            let end = len - 20;
+            input.copy_within(0..20, end);
+            let short = compressed(&input, 2 * len).unwrap();
+            assert_eq!(short.len() + 10 < plain, end <= REACH, "{len}");
+            assert_eq!(lzf_decompress(&short, len), Some(input));
+        }
     }
 
     proptest! {
@@ -158,11 +245,11 @@ mod tests {
             proptest::collection::vec(prop_oneof![Just(b"abcabd".to_vec()), Just(vec![7; 300]), Just(b"x".to_vec())], 0..80)
                 .prop_map(|parts| parts.concat()),
         ]) {
-            let compressed = lzf_compress(&input, usize::MAX).unwrap();
-            prop_assert_eq!(lzf_decompress(&compressed, input.len()), Some(input.clone()));
-            prop_assert_eq!(lzf_compress(&input, compressed.len()), Some(compressed.clone()));
-            if let Some(less) = compressed.len().checked_sub(1) {
-                prop_assert_eq!(lzf_compress(&input, less), None);
+            let short = compressed(&input, 2 * input.len()).unwrap();
+            prop_assert_eq!(lzf_decompress(&short, input.len()), Some(input.clone()));
+            prop_assert_eq!(compressed(&input, short.len()), Some(short.clone()));
+            if let Some(less) = short.len().checked_sub(1) {
+                prop_assert_eq!(compressed(&input, less), None);
             }
         }
 

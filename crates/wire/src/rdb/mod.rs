@@ -10,4 +10,4 @@ pub use crc64::crc64;
 pub use footer::{PAYLOAD_VERSION, VALKEY_VERSION, seal, unseal};
 pub use lzf::{lzf_compress, lzf_decompress};
 pub use read::{ReadError, Reader, STRING_LEN_MAX, Source};
-pub use write::{Compression, Sink, Writer};
+pub use write::{Compression, Writer};

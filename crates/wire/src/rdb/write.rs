@@ -16,6 +16,8 @@ use crate::resp::number::parse_i64;
 const INT_LEN_MAX: usize = 11;
 /// Strings up to this length are never compressed, in bytes.
 const PLAIN_LEN_MAX: usize = 20;
+/// What has at most so many bytes compressed needs no allocation.
+const SHORT_LEN_MAX: usize = 128;
 /// Bytes that compressing must save at least.
 const SAVED_MIN: usize = 4;
 
@@ -25,18 +27,6 @@ pub(super) const INT_16: u8 = 1;
 pub(super) const INT_32: u8 = 2;
 pub(super) const COMPRESSED: u8 = 3;
 pub(super) const SPECIAL: u8 = 0xC0;
-
-/// Where bytes go: memory, or a file that keeps for itself what went wrong.
-pub trait Sink {
-    /// Takes bytes.
-    fn put(&mut self, bytes: &[u8]);
-}
-
-impl Sink for Vec<u8> {
-    fn put(&mut self, bytes: &[u8]) {
-        self.extend_from_slice(bytes);
-    }
-}
 
 /// Whether strings are compressed where that pays (`rdbcompression`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,27 +39,30 @@ pub enum Compression {
 
 /// Writes in Redis's format.
 pub struct Writer<'s> {
-    sink: &'s mut dyn Sink,
+    out: &'s mut Vec<u8>,
     compression: Compression,
 }
 
 impl<'s> Writer<'s> {
-    /// A writer to this sink.
-    pub fn new(sink: &'s mut dyn Sink, compression: Compression) -> Writer<'s> {
-        Writer { sink, compression }
+    /// A writer behind what is in `out`.
+    pub fn new(out: &'s mut Vec<u8>, compression: Compression) -> Writer<'s> {
+        Writer { out, compression }
     }
 
     /// Bytes as they are.
+    #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
-        self.sink.put(bytes);
+        self.out.extend_from_slice(bytes);
     }
 
     /// One byte.
+    #[inline]
     pub fn byte(&mut self, byte: u8) {
-        self.sink.put(&[byte]);
+        self.out.push(byte);
     }
 
     /// A length, or any number that is mostly small.
+    #[inline]
     pub fn length(&mut self, len: u64) {
         match len {
             0..=0x3F => self.byte(len as u8),
@@ -98,17 +91,31 @@ impl<'s> Writer<'s> {
         {
             return;
         }
-        if self.compression == Compression::On
-            && text.len() > PLAIN_LEN_MAX
-            && let Some(compressed) = lzf_compress(text, text.len() - SAVED_MIN)
-        {
-            self.byte(SPECIAL | COMPRESSED);
-            self.length(compressed.len() as u64);
-            self.length(text.len() as u64);
-            return self.raw(&compressed);
+        if self.compression == Compression::On && text.len() > PLAIN_LEN_MAX && self.compressed(text) {
+            return;
         }
         self.length(text.len() as u64);
         self.raw(text);
+    }
+
+    /// Writes the string compressed, if that is shorter; tells whether it did.
+    fn compressed(&mut self, text: &[u8]) -> bool {
+        let len_max = text.len() - SAVED_MIN;
+        let mut short = [0; SHORT_LEN_MAX];
+        let mut long;
+        let room = match short.get_mut(..len_max) {
+            Some(room) => room,
+            None => {
+                long = vec![0; len_max];
+                &mut long[..]
+            }
+        };
+        let Some(len) = lzf_compress(text, room) else { return false };
+        self.byte(SPECIAL | COMPRESSED);
+        self.length(len as u64);
+        self.length(text.len() as u64);
+        self.raw(&room[..len]);
+        true
     }
 
     /// A string that is the decimal form of a number.

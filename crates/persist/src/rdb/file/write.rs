@@ -19,7 +19,7 @@ use crate::rdb::slices::{self, Cursor};
 use crate::rdb::{kind_of, write_value};
 use std::io::{self, Write};
 use tenon_store::entry::EntryRef;
-use tenon_wire::rdb::{self, Compression, Sink};
+use tenon_wire::rdb::{self, Compression};
 
 const MAGIC: &[u8] = b"REDIS0010";
 /// Bytes that are gathered before they are written.
@@ -205,11 +205,11 @@ impl<W: Write> FileWriter<W> {
 }
 
 /// Writes an entry as it stands in a file.
-pub fn write_entry(sink: &mut dyn Sink, options: &FileOptions, entry: EntryRef<'_>, access: Access) {
+pub fn write_entry(out: &mut Vec<u8>, options: &FileOptions, entry: EntryRef<'_>, access: Access) {
     if options.form == Form::Commands {
-        return base::write_entry(sink, entry);
+        return base::write_entry(out, entry);
     }
-    let mut writer = rdb::Writer::new(sink, options.compression);
+    let mut writer = rdb::Writer::new(out, options.compression);
     write_head(&mut writer, entry, access);
     write_value(&mut writer, entry.value());
     write_extras(&mut writer, entry.value(), entry.flags());
@@ -218,16 +218,16 @@ pub fn write_entry(sink: &mut dyn Sink, options: &FileOptions, entry: EntryRef<'
 /// Writes the next slice of an entry whose value is large ([`crate::rdb::is_large`]); gives where to go on, `None` at the
 /// end. Between two slices the value must not change.
 pub fn write_slice(
-    sink: &mut dyn Sink,
+    out: &mut Vec<u8>,
     options: &FileOptions,
     entry: EntryRef<'_>,
     access: Access,
     cursor: Cursor,
 ) -> Option<Cursor> {
     if options.form == Form::Commands {
-        return base::write_slice(sink, entry, cursor);
+        return base::write_slice(out, entry, cursor);
     }
-    let mut writer = rdb::Writer::new(sink, options.compression);
+    let mut writer = rdb::Writer::new(out, options.compression);
     if cursor == Cursor::START {
         write_head(&mut writer, entry, access);
     }
