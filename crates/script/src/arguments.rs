@@ -42,11 +42,6 @@ pub(crate) fn integer(lua: &Lua, args: &MultiValue, number: usize) -> mlua::Resu
     Ok(truncate(double(lua, args, number)?))
 }
 
-/// An integer that may be absent.
-pub(crate) fn integer_or(lua: &Lua, args: &MultiValue, number: usize, absent: i64) -> mlua::Result<i64> {
-    if is_absent(args, number) { Ok(absent) } else { integer(lua, args, number) }
-}
-
 /// A number cut to 64 bits and then to 32, as a cast to `int` does.
 pub(crate) fn int(lua: &Lua, args: &MultiValue, number: usize) -> mlua::Result<i32> {
     Ok(integer(lua, args, number)? as i32)

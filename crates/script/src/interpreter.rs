@@ -3,10 +3,13 @@
 use crate::host::{HOST, Host, Stop, Words};
 use crate::raise::{self, Raised};
 use crate::random::Random;
-use crate::{bit, cjson, cmsgpack, into_resp, pattern, raw_calls, redis, structs};
+use crate::raw::{calls, stack};
+use crate::{bit, cjson, cmsgpack, into_resp, pattern, redis, structs};
 use mlua::chunk::ChunkMode;
-use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
+use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState, WeakLua};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
@@ -37,6 +40,7 @@ pub struct Settings {
 
 /// What the callbacks of a state share.
 pub(crate) struct State {
+    pub(crate) lua: WeakLua,
     memory_max: Cell<usize>,
     pub(crate) random: RefCell<Random>,
     /// The version that the script has chosen with `redis.setresp`.
@@ -45,6 +49,10 @@ pub(crate) struct State {
     pub(crate) scratch: RefCell<Option<Box<(Words, OutBuf)>>>,
     /// What the last call has come to, if that is no usual reply.
     pub(crate) odd: RefCell<Option<redis::Odd>>,
+    /// With what Rust has panicked while the script ran.
+    pub(crate) panic: RefCell<Option<Box<dyn Any + Send>>>,
+    /// A buffer for the texts that functions make; taken out while one runs.
+    pub(crate) text: RefCell<Vec<u8>>,
     /// The keys and arguments of the run.
     pub(crate) input: Input,
     /// The functions of the library that is being loaded.
@@ -113,21 +121,17 @@ fn set_limit(lua: &Lua, memory_max: usize) {
 }
 
 impl State {
-    /// Counts a piece of work that is Rust's, and now and then asks the host whether to go on. `bytes` is what has been
-    /// made so far beside Lua's memory.
-    pub(crate) fn worked(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
+    /// Counts a piece of work that is Rust's; tells whether the host is to be asked whether to go on.
+    pub(crate) fn is_time(&self) -> bool {
         const ASKED_EVERY: u32 = 4096;
-        if !self.has_room(lua, bytes) {
-            return Err(Raised::Text(b"not enough memory".to_vec()).into());
-        }
-        self.work.set(self.work.get() + 1);
-        if self.work.get() >= ASKED_EVERY {
-            self.work.set(0);
-            if HOST.is_set() {
-                HOST.with(|host| host.interrupt()).map_err(Raised::Stop)?;
-            }
-        }
-        Ok(())
+        let work = self.work.get() + 1;
+        self.work.set(if work >= ASKED_EVERY { 0 } else { work });
+        work >= ASKED_EVERY
+    }
+
+    /// The most memory that the state may take, in bytes; 0: any.
+    pub(crate) fn memory_max(&self) -> usize {
+        self.memory_max.get()
     }
 
     /// Lets the script's own code run from within a function of Rust, under the memory limit.
@@ -136,6 +140,14 @@ impl State {
         let result = run();
         set_limit(lua, 0);
         result
+    }
+
+    /// Runs something; a panic ends the run, whatever the script would do about an error, and goes on behind it.
+    fn unless_panicking<R>(&self, run: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            self.panic.replace(Some(panic));
+            Err(Raised::Panicked.into())
+        })
     }
 
     /// Whether the state may grow by so many bytes.
@@ -154,7 +166,7 @@ pub(crate) fn function<R: IntoLuaMulti + 'static>(
     let state = Rc::clone(state);
     lua.create_function(move |lua, args: MultiValue| {
         let _unlimited = Unlimited::new(lua, &state);
-        call(lua, &state, args)
+        state.unless_panicking(|| call(lua, &state, args))
     })
 }
 
@@ -204,7 +216,10 @@ impl Interpreter {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::OS;
         let lua = Lua::new_with(libraries, LuaOptions::default()).expect("all of these libraries are safe");
         let state = Rc::new(State {
+            lua: lua.weak(),
             memory_max: Cell::new(0),
+            panic: RefCell::default(),
+            text: RefCell::default(),
             random: RefCell::new(Random::new()),
             proto: Cell::new(Proto::Resp2),
             scratch: RefCell::default(),
@@ -219,7 +234,7 @@ impl Interpreter {
         });
         let built = build(&lua, &state, kind, settings).expect("the sandbox can be built");
         let get = |name: &str| built.raw_get::<Function>(name).expect("the prelude gives it");
-        let runner = |name: &str| raw_calls::runner(&lua, &state, &get(name)).expect("there is memory");
+        let runner = |name: &str| calls::runner(&lua, &state, &get(name)).expect("there is memory");
         let (eval, call, load) = (runner("eval"), runner("call"), get("load"));
         let env = built.raw_get("env").expect("the prelude gives it");
         state.memory_max.set(settings.memory_max);
@@ -290,10 +305,18 @@ impl Interpreter {
         });
         self.state.input.clear();
         self.collect_if_full();
+        self.go_on_panicking();
         match result {
             Ok((true, value)) => Outcome::Done(into_resp::write(&value, reply, self.state.proto.get())),
             Ok((false, value)) => self.failed(value),
             Err(error) => self.failed(Value::Error(Box::new(error))),
+        }
+    }
+
+    /// A panic of the run that has ended goes on from here, as it would from any other command.
+    fn go_on_panicking(&self) {
+        if let Some(panic) = self.state.panic.take() {
+            resume_unwind(panic);
         }
     }
 
@@ -314,7 +337,7 @@ impl Interpreter {
             Value::Error(error) => match raise::raised(&error) {
                 Some(Raised::Stop(stop)) => Outcome::Stopped(*stop, self.state.stopped_at.take()),
                 Some(Raised::Text(text) | Raised::Table { err: text, .. }) => broken(text.clone()),
-                Some(Raised::Kept) | None => broken(error.to_string().into_bytes()),
+                Some(Raised::Kept | Raised::Panicked) | None => broken(error.to_string().into_bytes()),
             },
             Value::Table(table) => Outcome::Failed(described(&table)),
             Value::String(text) => broken(text.as_bytes().to_vec()),
@@ -342,6 +365,7 @@ impl Interpreter {
             result
         });
         let registered = self.state.registering.take().unwrap_or_default();
+        self.go_on_panicking();
         let outcome = match result {
             Ok((true, _)) => Outcome::Done(Vec::new()),
             Ok((false, value)) => self.failed(value),
@@ -377,10 +401,7 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
     )?;
     raw.raw_set("compile", function(lua, state, compile_chunk)?)?;
     pattern::register(lua, state, &raw)?;
-    raw.raw_set(
-        "random",
-        function(lua, state, |lua, state, args| redis::random(lua, &mut state.random.borrow_mut(), &args))?,
-    )?;
+    stack::register(lua, state, &state.json, &raw, &[("random", redis::random)])?;
     raw.raw_set(
         "randomseed",
         function(lua, state, |lua, state, args| {
@@ -403,9 +424,10 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
     os.raw_set("clock", lua.globals().get::<Table>("os")?.get::<Function>("clock")?)?;
     raw.raw_set("os", os)?;
     let built = lua.load(PRELUDE).set_name("=prelude").set_mode(ChunkMode::Text).call(raw)?;
-    lua.set_global_hook(HookTriggers::new().every_nth_instruction(INTERRUPT_EVERY), |_, _| {
+    let shared = Rc::clone(state);
+    lua.set_global_hook(HookTriggers::new().every_nth_instruction(INTERRUPT_EVERY), move |_, _| {
         if HOST.is_set() {
-            HOST.with(|host| host.interrupt()).map_err(Raised::Stop)?;
+            shared.unless_panicking(|| Ok(HOST.with(|host| host.interrupt()).map_err(Raised::Stop)?))?;
         }
         Ok(VmState::Continue)
     })?;

@@ -15,7 +15,7 @@ mod number;
 mod pattern;
 mod raise;
 mod random;
-mod raw_calls;
+mod raw;
 mod redis;
 pub mod shebang;
 mod structs;

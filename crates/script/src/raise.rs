@@ -2,7 +2,8 @@
 //!
 //! mlua raises an error of a Rust function as an object of its own. Whatever catches errors in a script (`pcall`,
 //! `xpcall`, coroutines, the run itself) is the prelude's, and turns that object into the string or the table that Redis
-//! raises, by [`explain`]. A [`Stop`] is never turned into anything: it passes through every `pcall`.
+//! raises, by [`explain`]. A [`Stop`], or a panic, is never
+//! turned into anything: it passes through every `pcall`.
 
 use crate::host::Stop;
 use crate::interpreter::State;
@@ -20,6 +21,8 @@ pub(crate) enum Raised {
     Kept,
     /// The script has to end.
     Stop(Stop),
+    /// So it has, as something of Rust has panicked; the state holds with what.
+    Panicked,
 }
 
 impl fmt::Display for Raised {
@@ -27,6 +30,7 @@ impl fmt::Display for Raised {
         match self {
             Raised::Text(text) | Raised::Table { err: text, .. } => f.write_str(&String::from_utf8_lossy(text)),
             Raised::Kept => f.write_str("an error of the script"),
+            Raised::Panicked => f.write_str("a panic"),
             Raised::Stop(stop) => write!(f, "the script is stopped: {stop:?}"),
         }
     }
@@ -103,7 +107,7 @@ fn place(lua: &Lua, level: usize) -> String {
 /// What a script sees of an error object: the value to give it, or nothing when it is not to see it at all.
 pub(crate) fn explain(lua: &Lua, state: &State, error: &Error) -> mlua::Result<Option<Value>> {
     match raised(error) {
-        Some(Raised::Stop(_)) => Ok(None),
+        Some(Raised::Stop(_) | Raised::Panicked) => Ok(None),
         Some(Raised::Kept) => Ok(Some(state.kept.borrow().clone().unwrap_or(Value::Nil))),
         Some(Raised::Text(text)) => Ok(Some(Value::String(lua.create_string(text)?))),
         Some(Raised::Table { err, counted }) => {

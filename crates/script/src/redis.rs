@@ -1,14 +1,14 @@
 //! The `redis` table of scripts and libraries. Knows no command: calls go to the host.
 
-use crate::arguments::{get, int};
+use crate::arguments::get;
 use crate::host::{HOST, LogLevel, Stop, Words};
 use crate::interpreter::{Kind, Settings, State, function};
-use crate::raise::{Raised, bad_argument, failure, redis_error, with_code};
-use crate::random::Random;
-use crate::{into_lua, library, number, raw_calls};
+use crate::raise::{Raised, redis_error, with_code};
+use crate::raw::calls;
+use crate::raw::stack::{Body, Fault, Kind as ValueKind, Stack, register};
+use crate::{into_lua, library, number};
 use mlua::{Lua, MultiValue, Table, Value};
 use sha1::{Digest, Sha1};
-use std::any::Any;
 use std::io::IoSlice;
 use std::rc::Rc;
 use tenon_wire::OutBuf;
@@ -41,7 +41,7 @@ pub(crate) enum Odd {
     /// The script has to end.
     Stopped(Stop),
     /// The host has panicked.
-    Panicked(Box<dyn Any + Send>),
+    Panicked,
 }
 
 /// The first number that an integer of 64 bits cannot hold.
@@ -53,6 +53,8 @@ pub(crate) const NO_WORDS: &str = "Lua redis lib command arguments must be strin
 /// What a call is told whose arguments are too long together.
 pub(crate) const TOO_LONG: &str = "Lua redis lib command arguments are too long";
 
+const OFTEN: [(&str, Body); 3] = [("error_reply", error_reply), ("status_reply", status_reply), ("sha1hex", sha1hex)];
+
 /// The table while scripts run.
 pub(crate) fn library(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua::Result<Table> {
     let table = constants(lua, settings)?;
@@ -61,13 +63,11 @@ pub(crate) fn library(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Setti
     }
     for (name, on_error) in [("call", OnError::Raise), ("pcall", OnError::Return)] {
         let finish = function(lua, state, move |lua, state, _| finish(lua, state, on_error))?;
-        table.raw_set(name, raw_calls::caller(lua, state, &finish)?)?;
+        table.raw_set(name, calls::caller(lua, state, &finish)?)?;
     }
     table.raw_set("log", function(lua, state, log)?)?;
     table.raw_set("setresp", function(lua, state, setresp)?)?;
-    table.raw_set("error_reply", function(lua, state, error_reply)?)?;
-    table.raw_set("status_reply", function(lua, state, status_reply)?)?;
-    table.raw_set("sha1hex", function(lua, state, sha1hex)?)?;
+    register(lua, state, &state.json, &table, &OFTEN)?;
     table.raw_set("set_repl", function(lua, state, set_repl)?)?;
     table.raw_set("acl_check_cmd", function(lua, state, acl_check_cmd)?)?;
     if kind == Kind::Scripts {
@@ -127,7 +127,7 @@ pub(crate) fn push_number(words: &mut Words, value: f64) -> bool {
     words.push(&text)
 }
 
-/// What a call has come to that `raw_calls` leaves to us.
+/// What a call has come to that `raw::calls` leaves to us.
 fn finish(lua: &Lua, state: &State, on_error: OnError) -> mlua::Result<Value> {
     match state.odd.take() {
         Some(Odd::Reply) | None => {}
@@ -139,7 +139,7 @@ fn finish(lua: &Lua, state: &State, on_error: OnError) -> mlua::Result<Value> {
             };
         }
         Some(Odd::Stopped(stop)) => return Err(Raised::Stop(stop).into()),
-        Some(Odd::Panicked(panic)) => std::panic::resume_unwind(panic),
+        Some(Odd::Panicked) => return Err(Raised::Panicked.into()),
     }
     let mut scratch = state.scratch.take().unwrap_or_default();
     let (_, out) = &mut *scratch;
@@ -157,7 +157,7 @@ fn finish(lua: &Lua, state: &State, on_error: OnError) -> mlua::Result<Value> {
         into_lua::decode(lua, bytes).map(|(value, _)| value)
     };
     state.scratch.replace(Some(scratch));
-    raw_calls::settle(state);
+    calls::settle(state);
     result
 }
 
@@ -216,45 +216,57 @@ fn setresp(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<()> {
     Ok(())
 }
 
-/// The text that `error_reply` and `status_reply` take.
-fn only_string(args: &MultiValue) -> Option<Vec<u8>> {
-    match get(args, 1) {
-        Some(Value::String(text)) if args.len() == 1 => Some(text.as_bytes().to_vec()),
-        _ => None,
+/// Pushes a table with one field.
+fn push_reply(stack: &mut Stack<'_>, field: &str, text: &[u8]) -> Result<usize, Fault> {
+    stack.push_table(1)?;
+    stack.push_string(field.as_bytes())?;
+    stack.push_string(text)?;
+    stack.set_field()?;
+    Ok(1)
+}
+
+/// What `error_reply` and `status_reply` answer where the only argument is not a string.
+fn push_refusal(stack: &mut Stack<'_>) -> Result<usize, Fault> {
+    push_reply(stack, "err", &with_code(b"wrong number or type of arguments"))
+}
+
+fn is_one_string(stack: &Stack<'_>) -> bool {
+    stack.args() == 1 && stack.kind(1) == ValueKind::String
+}
+
+fn error_reply(stack: &mut Stack<'_>) -> Result<usize, Fault> {
+    if !is_one_string(stack) {
+        return push_refusal(stack);
     }
+    // A text for C, which ends at its first NUL.
+    let text = stack.text(1)?.split(|byte| *byte == 0).next().unwrap_or_default();
+    let text = if text.starts_with(b"-") { with_code(text) } else { with_code(&[b"-", text].concat()) };
+    push_reply(stack, "err", &text)
 }
 
-fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
-    table.raw_set("err", lua.create_string(with_code(text))?)?;
-    Ok(table)
-}
-
-fn error_reply(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<Table> {
-    match only_string(&args) {
-        Some(text) if text.starts_with(b"-") => error_table(lua, &text),
-        Some(text) => error_table(lua, &[b"-", &text[..]].concat()),
-        None => error_table(lua, b"wrong number or type of arguments"),
+fn status_reply(stack: &mut Stack<'_>) -> Result<usize, Fault> {
+    if !is_one_string(stack) {
+        return push_refusal(stack);
     }
+    let text = stack.text(1)?;
+    push_reply(stack, "ok", text)
 }
 
-fn status_reply(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<Table> {
-    let Some(text) = only_string(&args) else { return error_table(lua, b"wrong number or type of arguments") };
-    let table = lua.create_table()?;
-    table.raw_set("ok", lua.create_string(text)?)?;
-    Ok(table)
-}
-
-fn sha1hex(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<String> {
-    if args.len() != 1 {
-        return Err(redis_error("wrong number of arguments"));
+fn sha1hex(stack: &mut Stack<'_>) -> Result<usize, Fault> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    if stack.args() != 1 {
+        return Err(Fault::Table("wrong number of arguments"));
     }
-    let text = lua.coerce_string(args[0].clone())?;
-    let digest = match &text {
-        Some(text) => Sha1::digest(text.as_bytes()),
-        None => Sha1::digest(b""),
+    let text = match stack.kind(1) {
+        ValueKind::String | ValueKind::Number(_) => stack.text(1)?,
+        _ => b"",
     };
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    let mut hex = [0; 40];
+    for (two, byte) in hex.chunks_exact_mut(2).zip(Sha1::digest(text)) {
+        two.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+    stack.push_string(&hex)?;
+    Ok(1)
 }
 
 fn set_repl(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
@@ -275,25 +287,27 @@ fn acl_check_cmd(_: &Lua, _: &State, args: MultiValue) -> mlua::Result<bool> {
 }
 
 /// `math.random`.
-pub(crate) fn random(lua: &Lua, random: &mut Random, args: &MultiValue) -> mlua::Result<f64> {
-    let part = random.next();
-    match args.len() {
-        0 => Ok(part),
+pub(crate) fn random(stack: &mut Stack<'_>) -> Result<usize, Fault> {
+    let part = stack.state.random.borrow_mut().next();
+    let value = match stack.args() {
+        0 => part,
         1 => {
-            let most = int(lua, args, 1)?;
+            let most = stack.int(1)?;
             if most < 1 {
-                return Err(bad_argument(lua, 1, "interval is empty"));
+                return Err(Fault::argument(1, "interval is empty"));
             }
-            Ok((part * f64::from(most)).floor() + 1.0)
+            (part * f64::from(most)).floor() + 1.0
         }
         2 => {
-            let (least, most) = (int(lua, args, 1)?, int(lua, args, 2)?);
+            let (least, most) = (stack.int(1)?, stack.int(2)?);
             if least > most {
-                return Err(bad_argument(lua, 2, "interval is empty"));
+                return Err(Fault::argument(2, "interval is empty"));
             }
             let count = f64::from(most.wrapping_sub(least).wrapping_add(1));
-            Ok((part * count).floor() + f64::from(least))
+            (part * count).floor() + f64::from(least)
         }
-        _ => Err(failure(lua, "wrong number of arguments")),
-    }
+        _ => return Err(Fault::failed("wrong number of arguments")),
+    };
+    stack.push_number(value)?;
+    Ok(1)
 }

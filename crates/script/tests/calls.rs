@@ -24,12 +24,16 @@ impl Host for Canned {
     }
 
     fn may_call(&mut self, _: &Words) -> Result<bool, NoSuchCommand> {
+        assert!(!self.panics, "the host fails");
         Ok(true)
     }
 
-    fn log(&mut self, _: LogLevel, _: &[u8]) {}
+    fn log(&mut self, _: LogLevel, _: &[u8]) {
+        assert!(!self.panics, "the host fails");
+    }
 
     fn interrupt(&mut self) -> Result<(), Stop> {
+        assert!(!self.panics, "the host fails");
         Ok(())
     }
 }
@@ -133,13 +137,78 @@ fn words_are_what_was_given() {
 }
 
 #[test]
-fn a_panic_of_the_host_leaves_the_state_whole() {
+fn no_script_catches_a_panic_of_the_host() {
     let interpreter = interpreter(0);
-    let mut host = Canned { panics: true, ..canned(b"+OK\r\n") };
-    let ran = catch_unwind(AssertUnwindSafe(|| run(&interpreter, "redis.call('x') return 1", &[], &mut host)));
-    assert!(!matches!(ran, Ok(Ok(_))), "the script does not go on");
-    let after = run(&interpreter, "return redis.call('x').ok", &[], &mut canned(b"+OK\r\n"));
-    assert_eq!(after, Ok(b"$2\r\nOK\r\n".to_vec()));
+    for source in [
+        "redis.call('x') return 1",
+        "redis.pcall('x') return 1",
+        "pcall(redis.call, 'x') return 1",
+        "pcall(pcall, redis.call, 'x') return 1",
+        "xpcall(function() redis.call('x') end, function() return 1 end) return 1",
+        "local c = coroutine.create(function() redis.call('x') end) coroutine.resume(c) return 1",
+        "pcall(coroutine.wrap(function() redis.call('x') end)) return 1",
+        "pcall(string.gsub, 'a', 'a', function() redis.call('x') end) return 1",
+        "pcall(table.sort, {1, 2}, function() redis.call('x') end) return 1",
+        "local t = setmetatable({}, {__index = function() redis.call('x') end}) pcall(function() return t.x end) return 1",
+        "pcall(redis.log, redis.LOG_WARNING, 'x') return 1",
+        "pcall(redis.acl_check_cmd, 'x') return 1",
+        "pcall(function() while true do end end) return 1",
+        "pcall(function() while true do cjson.decode('[1,2,3,4,5]') end end) return 1",
+    ] {
+        let mut host = Canned { panics: true, ..canned(b"+OK\r\n") };
+        let ran = catch_unwind(AssertUnwindSafe(|| run(&interpreter, source, &[], &mut host)));
+        let panic = ran.expect_err(source);
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"the host fails"), "{source}");
+        let after = run(&interpreter, "return redis.call('x').ok", &[], &mut canned(b"+OK\r\n"));
+        assert_eq!(after, Ok(b"$2\r\nOK\r\n".to_vec()), "after {source}");
+    }
+}
+
+#[test]
+fn what_libraries_make_is_bounded_by_the_memory_and_the_next_script_runs() {
+    let interpreter = interpreter(4 << 20);
+    let text = format!("[{}]", vec!["\"\\u00e4\""; 60_000].join(","));
+    let text = text.as_bytes();
+    for source in [
+        "local t = {} for i = 1, 1e6 do t[i] = cjson.decode(ARGV[1]) end",
+        "local t = {} for i = 1, 1e6 do t[i] = cjson.encode({ARGV[1], i}) end",
+        "local t = {} for i = 1, 1e6 do t[i] = cmsgpack.pack(ARGV[1], i) end",
+        "local t = {} for i = 1, 1e6 do t[i] = {cmsgpack.unpack(('\\1'):rep(1000))} end",
+        "local t = {} for i = 1, 1e6 do t[i] = struct.pack('ss', ARGV[1], i) end",
+        "local t = {} for i = 1, 1e6 do t[i] = {struct.unpack(('B'):rep(1000), ('x'):rep(1000))} end",
+        "local t = {} for i = 1, 1e6 do t[i] = bit.tohex(i) .. redis.sha1hex(i) end",
+        "local t = {} for i = 1, 1e6 do t[i] = redis.status_reply(ARGV[1] .. i) end",
+    ] {
+        let failed = run(&interpreter, source, &[text], &mut canned(b"")).expect_err("it is too much");
+        assert!(failed.contains("not enough memory"), "{source}: {failed}");
+        let after = run(&interpreter, "return #cjson.encode({cjson.decode('{\"a\":[1,2]}')})", &[], &mut canned(b""));
+        assert_eq!(after, Ok(b":13\r\n".to_vec()), "after {source}");
+    }
+}
+
+#[test]
+fn libraries_work_where_the_stacks_end() {
+    // Where garbage is collected at the last call that C's or Lua's stack has room for; errors of mlua's have finalizers.
+    let interpreter = interpreter(64 << 20);
+    for deeper in ["pcall(down, n + 1)", "down(n + 1) return nil"] {
+        let source = format!(
+            "local text = cjson.encode({{1, 2, {{a = ('x'):rep(1000)}}}})
+             local function down(n)
+               if n > 150 and n < 250 then
+                 for i = 1, 20 do pcall(string.gsub, 'a', '(', '') end
+                 for i = 1, 20 do pcall(cjson.decode, text) end
+               end
+               pcall(cjson.decode, text)
+               {deeper}
+             end
+             pcall(down, 1)
+             return #cjson.decode(text)"
+        );
+        assert_eq!(run(&interpreter, &source, &[], &mut canned(b"")), Ok(b":3\r\n".to_vec()), "{deeper}");
+        let memory = "local t = {} for i = 1, 1e7 do t[i] = {i} end";
+        let failed = run(&interpreter, memory, &[], &mut canned(b"")).expect_err("the limit holds");
+        assert!(failed.contains("not enough memory"), "{failed}");
+    }
 }
 
 #[test]

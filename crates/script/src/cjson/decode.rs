@@ -1,30 +1,27 @@
 //! JSON to Lua values.
 
 use super::settings::Values;
-use crate::arguments::string;
-use crate::interpreter::State;
 use crate::number::read_double;
-use crate::raise::{bad_argument, failure};
-use mlua::{Lua, MultiValue, Value};
+use crate::raw::stack::{Fault, Stack};
+use std::ops::Range;
 
 /// Containers in containers, whatever `decode_max_depth` says.
 const NESTING_MAX: usize = 1_000;
 
 /// `cjson.decode`.
-pub(super) fn decode(lua: &Lua, state: &State, values: &Values, args: &MultiValue) -> mlua::Result<Value> {
-    if args.len() != 1 {
-        return Err(bad_argument(lua, 1, "expected 1 argument"));
+pub(super) fn decode(stack: &mut Stack<'_>) -> Result<usize, Fault> {
+    if stack.args() != 1 {
+        return Err(Fault::argument(1, "expected 1 argument"));
     }
-    let text = string(lua, args, 1)?;
-    let text = text.as_bytes();
+    let text = stack.text(1)?;
     if text.len() >= 2 && (text[0] == 0 || text[1] == 0) {
-        return Err(failure(lua, "JSON parser does not support UTF-16 or UTF-32"));
+        return Err(Fault::failed("JSON parser does not support UTF-16 or UTF-32"));
     }
-    let mut decoder = Decoder { lua, state, values, text: &text, at: 0, depth: 0 };
+    let mut decoder = Decoder { values: stack.settings().get(), text, at: 0, depth: 0, unescaped: Vec::new() };
     let first = decoder.token();
-    let value = decoder.value(first)?;
+    decoder.value(stack, &first)?;
     match decoder.token() {
-        Token { kind: Kind::End, .. } => Ok(value),
+        Token { kind: Kind::End, .. } => Ok(1),
         other => Err(decoder.unexpected("the end", &other)),
     }
 }
@@ -34,7 +31,10 @@ enum Kind {
     ObjectEnd,
     ArrayBegin,
     ArrayEnd,
-    String(Vec<u8>),
+    /// One that stands there as it is.
+    String(Range<usize>),
+    /// One that lies in `unescaped`.
+    Unescaped,
     Number(f64),
     Boolean(bool),
     Null,
@@ -57,7 +57,7 @@ impl Token {
             Kind::ObjectEnd => "T_OBJ_END",
             Kind::ArrayBegin => "T_ARR_BEGIN",
             Kind::ArrayEnd => "T_ARR_END",
-            Kind::String(_) => "T_STRING",
+            Kind::String(_) | Kind::Unescaped => "T_STRING",
             Kind::Number(_) => "T_NUMBER",
             Kind::Boolean(_) => "T_BOOLEAN",
             Kind::Null => "T_NULL",
@@ -70,12 +70,12 @@ impl Token {
 }
 
 struct Decoder<'a> {
-    lua: &'a Lua,
-    state: &'a State,
-    values: &'a Values,
+    values: Values,
     text: &'a [u8],
     at: usize,
     depth: usize,
+    /// The last string that had escapes.
+    unescaped: Vec<u8>,
 }
 
 impl Decoder<'_> {
@@ -84,9 +84,9 @@ impl Decoder<'_> {
         self.text.get(at).copied().unwrap_or(0)
     }
 
-    fn unexpected(&self, expected: &str, found: &Token) -> mlua::Error {
+    fn unexpected(&self, expected: &str, found: &Token) -> Fault {
         let text = format!("Expected {expected} but found {} at character {}", found.name(), found.at + 1);
-        failure(self.lua, text)
+        Fault::failed(text)
     }
 
     fn token(&mut self) -> Token {
@@ -154,8 +154,16 @@ impl Decoder<'_> {
 
     fn string_token(&mut self) -> Token {
         let start = self.at;
-        self.at += 1;
-        let mut text = Vec::new();
+        let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0);
+        let plain = self.text[start + 1..].iter().position(ends).unwrap_or(self.text.len() - start - 1);
+        self.at += 1 + plain;
+        if self.byte(self.at) == b'"' {
+            self.at += 1;
+            return Token { kind: Kind::String(start + 1..self.at - 1), at: start };
+        }
+        let mut text = std::mem::take(&mut self.unescaped);
+        text.clear();
+        text.extend_from_slice(&self.text[start + 1..self.at]);
         loop {
             let bad = |text| Kind::Bad(text);
             match self.byte(self.at) {
@@ -189,7 +197,8 @@ impl Decoder<'_> {
             }
         }
         self.at += 1;
-        Token { kind: Kind::String(text), at: start }
+        self.unescaped = text;
+        Token { kind: Kind::Unescaped, at: start }
     }
 
     /// The character of `\uXXXX`, or of two that are a surrogate pair, and how many bytes that takes.
@@ -214,44 +223,55 @@ impl Decoder<'_> {
         digits.iter().try_fold(0, |sum, digit| Some(sum << 4 | (*digit as char).to_digit(16)?))
     }
 
-    fn descend(&mut self) -> mlua::Result<()> {
+    fn descend(&mut self) -> Result<(), Fault> {
         self.depth += 1;
         if self.depth > self.values.decode_depth_max.min(NESTING_MAX) {
             let text = format!("Found too many nested data structures ({}) at character {}", self.depth, self.at);
-            return Err(failure(self.lua, text));
+            return Err(Fault::failed(text));
         }
         Ok(())
     }
 
-    fn value(&mut self, token: Token) -> mlua::Result<Value> {
-        self.state.worked(self.lua, 0)?;
+    /// Pushes a string; `false`: the token is none.
+    fn string(&self, stack: &mut Stack<'_>, token: &Token) -> Result<bool, Fault> {
+        match &token.kind {
+            Kind::String(place) => stack.push_string(&self.text[place.clone()])?,
+            Kind::Unescaped => stack.push_string(&self.unescaped)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Pushes the value that begins with a token.
+    fn value(&mut self, stack: &mut Stack<'_>, token: &Token) -> Result<(), Fault> {
+        stack.worked(0)?;
         match token.kind {
-            Kind::String(text) => Ok(Value::String(self.lua.create_string(text)?)),
-            Kind::Number(number) => Ok(Value::Number(number)),
-            Kind::Boolean(truth) => Ok(Value::Boolean(truth)),
-            Kind::Null => Ok(Value::NULL),
-            Kind::ObjectBegin => self.object(),
-            Kind::ArrayBegin => self.array(),
-            _ => Err(self.unexpected("value", &token)),
+            Kind::String(_) | Kind::Unescaped => self.string(stack, token).map(|_| ()),
+            Kind::Number(number) => stack.push_number(number),
+            Kind::Boolean(truth) => stack.push_boolean(truth),
+            Kind::Null => stack.push_null(),
+            Kind::ObjectBegin => self.object(stack),
+            Kind::ArrayBegin => self.array(stack),
+            _ => Err(self.unexpected("value", token)),
         }
     }
 
-    fn object(&mut self) -> mlua::Result<Value> {
+    fn object(&mut self, stack: &mut Stack<'_>) -> Result<(), Fault> {
         self.descend()?;
-        let table = self.lua.create_table()?;
+        stack.push_table(0)?;
         let mut token = self.token();
         if !matches!(token.kind, Kind::ObjectEnd) {
             loop {
-                let Kind::String(key) = token.kind else {
+                if !self.string(stack, &token)? {
                     return Err(self.unexpected("object key string", &token));
-                };
+                }
                 let colon = self.token();
                 if !matches!(colon.kind, Kind::Colon) {
                     return Err(self.unexpected("colon", &colon));
                 }
                 let next = self.token();
-                let value = self.value(next)?;
-                table.raw_set(self.lua.create_string(key)?, value)?;
+                self.value(stack, &next)?;
+                stack.set_field()?;
                 token = self.token();
                 match token.kind {
                     Kind::ObjectEnd => break,
@@ -261,17 +281,17 @@ impl Decoder<'_> {
             }
         }
         self.depth -= 1;
-        Ok(Value::Table(table))
+        Ok(())
     }
 
-    fn array(&mut self) -> mlua::Result<Value> {
+    fn array(&mut self, stack: &mut Stack<'_>) -> Result<(), Fault> {
         self.descend()?;
-        let table = self.lua.create_table()?;
+        stack.push_table(0)?;
         let mut token = self.token();
         if !matches!(token.kind, Kind::ArrayEnd) {
             for index in 1.. {
-                let value = self.value(token)?;
-                table.raw_set(index, value)?;
+                self.value(stack, &token)?;
+                stack.set_element(index)?;
                 token = self.token();
                 match token.kind {
                     Kind::ArrayEnd => break,
@@ -281,6 +301,6 @@ impl Decoder<'_> {
             }
         }
         self.depth -= 1;
-        Ok(Value::Table(table))
+        Ok(())
     }
 }

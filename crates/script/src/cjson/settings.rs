@@ -4,6 +4,7 @@ use super::{decode, encode};
 use crate::arguments::{at_most, get, integer, is_absent, string};
 use crate::interpreter::{State, function};
 use crate::raise::bad_argument;
+use crate::raw::stack::{Body, register};
 use mlua::{Lua, MultiValue, Table, Value};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -80,11 +81,9 @@ type Call = fn(&Lua, &Rc<State>, &Rc<Settings>, MultiValue) -> mlua::Result<Mult
 /// The table.
 pub(crate) fn library(lua: &Lua, state: &Rc<State>, settings: &Rc<Settings>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    let functions: [(&str, Call); 10] = [
-        ("encode", |lua, state, settings, args| {
-            Ok(one(Value::String(encode::encode(lua, state, &settings.get(), &args)?)))
-        }),
-        ("decode", |lua, state, settings, args| Ok(one(decode::decode(lua, state, &settings.get(), &args)?))),
+    let often: [(&str, Body); 2] = [("encode", encode::encode), ("decode", decode::decode)];
+    register(lua, state, settings, &table, &often)?;
+    let functions: [(&str, Call); 8] = [
         ("encode_sparse_array", encode_sparse_array),
         ("encode_max_depth", encode_max_depth),
         ("decode_max_depth", decode_max_depth),

@@ -1,35 +1,33 @@
 //! Lua values to MessagePack.
 
-use crate::interpreter::State;
-use crate::raise::bad_argument;
-use mlua::{Lua, LuaString, MultiValue, Table, Value};
+use crate::raw::stack::{Fault, Kind, Place, Stack};
 
 /// Tables deeper than this are written as nil, so that circles end.
 const NESTING_MAX: usize = 16;
 
 /// `cmsgpack.pack`: all arguments, one behind the other.
-pub(super) fn pack(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<LuaString> {
-    if args.is_empty() {
-        return Err(bad_argument(lua, 0, "MessagePack pack needs input."));
+pub(super) fn pack(stack: &mut Stack<'_>) -> Result<usize, Fault> {
+    if stack.args() == 0 {
+        return Err(Fault::argument(0, "MessagePack pack needs input."));
     }
-    let mut out = Vec::new();
-    for value in &args {
-        write(lua, state, &mut out, value, 0)?;
+    let mut out = stack.buffer();
+    for number in 1..=stack.args() {
+        write(stack, &mut out, number, 0)?;
     }
-    lua.create_string(out)
+    stack.push_buffer(out)?;
+    Ok(1)
 }
 
-fn write(lua: &Lua, state: &State, out: &mut Vec<u8>, value: &Value, level: usize) -> mlua::Result<()> {
-    match value {
-        Value::String(text) => {
-            let text = text.as_bytes();
-            state.worked(lua, out.len() + text.len())?;
-            write_string(out, &text);
+fn write(stack: &mut Stack<'_>, out: &mut Vec<u8>, at: Place, level: usize) -> Result<(), Fault> {
+    match stack.kind(at) {
+        Kind::String => {
+            let len = stack.string(at).map_or(0, <[u8]>::len);
+            stack.worked(out.len() + len)?;
+            write_string(out, stack.string(at).unwrap_or_default());
         }
-        Value::Boolean(truth) => out.push(if *truth { 0xC3 } else { 0xC2 }),
-        Value::Integer(number) => write_integer(out, *number),
-        Value::Number(number) => write_number(out, *number),
-        Value::Table(table) if level < NESTING_MAX => write_table(lua, state, out, table, level)?,
+        Kind::Boolean(truth) => out.push(if truth { 0xC3 } else { 0xC2 }),
+        Kind::Number(number) => write_number(out, number),
+        Kind::Table if level < NESTING_MAX => write_table(stack, out, at, level)?,
         _ => out.push(0xC0),
     }
     Ok(())
@@ -91,49 +89,51 @@ fn write_integer(out: &mut Vec<u8>, number: i64) {
     }
 }
 
-fn write_table(lua: &Lua, state: &State, out: &mut Vec<u8>, table: &Table, level: usize) -> mlua::Result<()> {
+fn write_table(stack: &mut Stack<'_>, out: &mut Vec<u8>, table: Place, level: usize) -> Result<(), Fault> {
     // Tables that hold each other many times over would else go on without bound.
-    state.worked(lua, out.len())?;
-    if is_array(table)? {
-        let len = table.raw_len();
+    stack.worked(out.len())?;
+    if is_array(stack, table)? {
+        let len = stack.len(table);
         match len {
             0..=15 => out.push(0x90 | len as u8),
             _ => write_length(out, [0xDC, 0xDD], len),
         }
         for index in 1..=len {
-            // As in the original through the metatable.
-            write(lua, state, out, &table.get::<Value>(index)?, level + 1)?;
+            // The original asks the metatable too: not that it would make a difference where no element lacks.
+            stack.push_element(table, index)?;
+            write(stack, out, stack.top(), level + 1)?;
+            stack.pop(1);
         }
         return Ok(());
     }
-    let pairs = table.pairs::<Value, Value>().count();
+    let mut pairs = 0;
+    stack.walk(table, |_, _| {
+        pairs += 1;
+        Ok(true)
+    })?;
     match pairs {
         0..=15 => out.push(0x80 | pairs as u8),
         _ => write_length(out, [0xDE, 0xDF], pairs),
     }
-    for pair in table.pairs::<Value, Value>() {
-        let (key, value) = pair?;
-        write(lua, state, out, &key, level + 1)?;
-        write(lua, state, out, &value, level + 1)?;
-    }
+    stack.walk(table, |stack, key| {
+        write(stack, out, key, level + 1)?;
+        write(stack, out, key + 1, level + 1)?;
+        Ok(true)
+    })?;
     Ok(())
 }
 
 /// Whether the keys are 1 to their number.
-fn is_array(table: &Table) -> mlua::Result<bool> {
+fn is_array(stack: &mut Stack<'_>, table: Place) -> Result<bool, Fault> {
     let (mut count, mut most) = (0, 0);
-    for pair in table.pairs::<Value, Value>() {
-        let (key, _) = pair?;
-        let index = match key {
-            Value::Integer(index) => index,
-            Value::Number(index) if f64::from(index as i32) == index => index as i64,
+    let all_are = stack.walk(table, |stack, key| {
+        let index = match stack.kind(key) {
+            Kind::Number(index) if f64::from(index as i32) == index => index as i64,
             _ => return Ok(false),
         };
-        if index <= 0 || index > i64::from(i32::MAX) {
-            return Ok(false);
-        }
         most = most.max(index);
         count += 1;
-    }
-    Ok(most == count)
+        Ok(index > 0)
+    })?;
+    Ok(all_are && most == count)
 }

@@ -1,19 +1,24 @@
 //! `string.find`, `match`, `rep`, and what `gmatch` and `gsub` are made of.
 
 use super::matcher::{Capture, Fault, Matcher, until_nul};
-use crate::arguments::{get, int, integer_or, is_absent, string};
+use crate::arguments::{get, int, is_absent, string};
 use crate::host::{HOST, Stop};
 use crate::interpreter::{State, function};
 use crate::raise::{Raised, bad_argument, failure};
+use crate::raw::stack::{Body, Fault as Raise, Kind, Stack, register as register_raw};
 use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 use std::rc::Rc;
 
+const FUNCTIONS: [(&str, Body); 4] = [
+    ("find", |stack| search(stack, Wanted::Places)),
+    ("match", |stack| search(stack, Wanted::Captures)),
+    ("rep", rep),
+    ("step", step),
+];
+
 /// Puts the functions into the table that the prelude takes them from.
 pub(crate) fn register(lua: &Lua, state: &Rc<State>, raw: &Table) -> mlua::Result<()> {
-    raw.raw_set("find", function(lua, state, |lua, _, args| search(lua, &args, Wanted::Places))?)?;
-    raw.raw_set("match", function(lua, state, |lua, _, args| search(lua, &args, Wanted::Captures))?)?;
-    raw.raw_set("rep", function(lua, state, rep)?)?;
-    raw.raw_set("step", function(lua, state, step)?)?;
+    register_raw(lua, state, &state.json, raw, &FUNCTIONS)?;
     raw.raw_set("gsub", function(lua, state, gsub)?)?;
     let shared = Rc::clone(state);
     let replace = lua.create_function(move |_, functions: (Function, Function)| {
@@ -43,62 +48,77 @@ enum Wanted {
     Captures,
 }
 
-/// The captures as values; all of the match where there are none and `whole` says so.
-fn values(
-    lua: &Lua,
+fn fault_of(fault: Fault) -> Raise {
+    match fault {
+        Fault::Pattern(text) => Raise::failed(text),
+        Fault::Stopped(stop) => Raise::Stopped(stop),
+    }
+}
+
+/// Pushes the captures; all of the match where there are none and `whole` says so.
+fn push_captures(
+    stack: &mut Stack<'_>,
     matcher: &Matcher<'_>,
     text: &[u8],
     found: (usize, usize),
     whole: bool,
-) -> mlua::Result<Vec<Value>> {
+) -> Result<(), Raise> {
     let count = match matcher.captures().len() {
         0 => usize::from(whole),
         count => count,
     };
-    (0..count).map(|index| value(lua, matcher, text, index, found)).collect()
+    (0..count).try_for_each(|index| push_capture(stack, matcher, text, index, found))
 }
 
-fn value(lua: &Lua, matcher: &Matcher<'_>, text: &[u8], index: usize, found: (usize, usize)) -> mlua::Result<Value> {
-    match matcher.capture(index, found.0, found.1).map_err(|fault| raised(lua, fault))? {
-        Capture::Bytes { from, to } => Ok(Value::String(lua.create_string(&text[from..to])?)),
-        Capture::Position(at) => Ok(Value::Number((at + 1) as f64)),
+fn push_capture(
+    stack: &mut Stack<'_>,
+    matcher: &Matcher<'_>,
+    text: &[u8],
+    index: usize,
+    found: (usize, usize),
+) -> Result<(), Raise> {
+    match matcher.capture(index, found.0, found.1).map_err(fault_of)? {
+        Capture::Bytes { from, to } => stack.push_string(&text[from..to]),
+        Capture::Position(at) => stack.push_number((at + 1) as f64),
         Capture::Open { .. } => unreachable!("an open capture is a fault"),
     }
 }
 
-fn search(lua: &Lua, args: &MultiValue, wanted: Wanted) -> mlua::Result<MultiValue> {
-    let (text, pattern) = (string(lua, args, 1)?, string(lua, args, 2)?);
-    let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
-    let from = integer_or(lua, args, 3, 1)?;
+fn search(stack: &mut Stack<'_>, wanted: Wanted) -> Result<usize, Raise> {
+    let (text, pattern) = (stack.text(1)?, stack.text(2)?);
+    let from = stack.integer_or(3, 1)?;
     let len = text.len() as i64;
     let from = if from < 0 { from.saturating_add(len + 1).max(0) } else { from };
     let from = (from - 1).clamp(0, len) as usize;
     if wanted == Wanted::Places {
-        let is_plain = !matches!(get(args, 4), None | Some(Value::Nil | Value::Boolean(false)));
-        let has_specials = until_nul(&pattern).iter().any(|byte| b"^$*+?.([%-".contains(byte));
-        if is_plain || !has_specials {
-            let found = find_plain(&text[from..], &pattern).map(|at| from + at);
-            return Ok(match found {
-                Some(at) => [at + 1, at + pattern.len()].into_iter().map(|at| Value::Number(at as f64)).collect(),
-                None => std::iter::once(Value::Nil).collect(),
-            });
+        let is_plain = !matches!(stack.kind(4), Kind::None | Kind::Nil | Kind::Boolean(false));
+        let has_specials = || until_nul(pattern).iter().any(|byte| b"^$*+?.([%-".contains(byte));
+        if is_plain || !has_specials() {
+            let Some(at) = find_plain(&text[from..], pattern).map(|at| from + at) else {
+                stack.push_nil()?;
+                return Ok(1);
+            };
+            stack.push_number((at + 1) as f64)?;
+            stack.push_number((at + pattern.len()) as f64)?;
+            return Ok(2);
         }
     }
     let is_anchored = pattern.first() == Some(&b'^');
     let mut interrupt = interrupt;
-    let mut matcher = Matcher::new(&text, &pattern, &mut interrupt);
+    let mut matcher = Matcher::new(text, pattern, &mut interrupt);
     let last = if is_anchored { from } else { text.len() };
     for at in from..=last {
-        let found = matcher.at(at, usize::from(is_anchored)).map_err(|fault| raised(lua, fault))?;
+        let found = matcher.at(at, usize::from(is_anchored)).map_err(fault_of)?;
         let Some(end) = found else { continue };
-        let mut results = Vec::new();
         if wanted == Wanted::Places {
-            results.extend([Value::Number((at + 1) as f64), Value::Number(end as f64)]);
+            stack.push_number((at + 1) as f64)?;
+            stack.push_number(end as f64)?;
         }
-        results.extend(values(lua, &matcher, &text, (at, end), wanted == Wanted::Captures)?);
-        return Ok(results.into_iter().collect());
+        push_captures(stack, &matcher, text, (at, end), wanted == Wanted::Captures)?;
+        return Ok(stack.top() - stack.args());
     }
-    Ok(std::iter::once(Value::Nil).collect())
+    stack.push_nil()?;
+    Ok(1)
 }
 
 fn find_plain(text: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -107,27 +127,28 @@ fn find_plain(text: &[u8], wanted: &[u8]) -> Option<usize> {
 
 /// `step(text, pattern, from, literal_caret, first_capture)`: the first match from there on: its first position, the
 /// position behind it, and its captures or all of it; of several captures the first alone if that is said.
-fn step(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<MultiValue> {
-    let (text, pattern) = (string(lua, &args, 1)?, string(lua, &args, 2)?);
-    let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
-    let from = integer_or(lua, &args, 3, 1)? as usize - 1;
-    let literal_caret = matches!(get(&args, 4), Some(Value::Boolean(true)));
+fn step(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let (text, pattern) = (stack.text(1)?, stack.text(2)?);
+    let from = stack.integer_or(3, 1)? as usize - 1;
+    let literal_caret = stack.kind(4) == Kind::Boolean(true);
     let is_anchored = !literal_caret && pattern.first() == Some(&b'^');
     let mut interrupt = interrupt;
-    let mut matcher = Matcher::new(&text, &pattern, &mut interrupt);
+    let mut matcher = Matcher::new(text, pattern, &mut interrupt);
     let last = if is_anchored { from } else { text.len() };
     for at in from..=last {
-        let found = matcher.at(at, usize::from(is_anchored)).map_err(|fault| raised(lua, fault))?;
+        let found = matcher.at(at, usize::from(is_anchored)).map_err(fault_of)?;
         let Some(end) = found else { continue };
-        let mut results = vec![Value::Number((at + 1) as f64), Value::Number((end + 1) as f64)];
-        if matches!(get(&args, 5), Some(Value::Boolean(true))) {
-            results.push(value(lua, &matcher, &text, 0, (at, end))?);
+        stack.push_number((at + 1) as f64)?;
+        stack.push_number((end + 1) as f64)?;
+        if stack.kind(5) == Kind::Boolean(true) {
+            push_capture(stack, &matcher, text, 0, (at, end))?;
         } else {
-            results.extend(values(lua, &matcher, &text, (at, end), true)?);
+            push_captures(stack, &matcher, text, (at, end), true)?;
         }
-        return Ok(results.into_iter().collect());
+        return Ok(stack.top() - stack.args());
     }
-    Ok(std::iter::once(Value::Nil).collect())
+    stack.push_nil()?;
+    Ok(1)
 }
 
 /// `string.gsub`.
@@ -229,13 +250,12 @@ fn add_replacement(
 }
 
 /// `string.rep`: what does not fit is refused before it is made.
-fn rep(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<LuaString> {
-    let text = string(lua, &args, 1)?;
-    let text = text.as_bytes();
-    let count = usize::try_from(int(lua, &args, 2)?).unwrap_or(0);
-    match text.len().checked_mul(count) {
-        // Twice, as it is made here and then copied.
-        Some(len) if state.has_room(lua, len.saturating_mul(2)) => lua.create_string(text.repeat(count)),
-        _ => Err(Raised::Text(b"not enough memory".to_vec()).into()),
-    }
+fn rep(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let text = stack.text(1)?;
+    let count = usize::try_from(stack.int(2)?).unwrap_or(0);
+    // Twice, as it is made here and then copied.
+    let both = text.len().checked_mul(count).and_then(|len| len.checked_mul(2)).ok_or(Raise::NO_MEMORY)?;
+    stack.need(both)?;
+    stack.push_string(&text.repeat(count))?;
+    Ok(1)
 }

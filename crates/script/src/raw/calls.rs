@@ -55,8 +55,8 @@ fn closure(lua: &Lua, state: &State, beside: &Function, function: mlua::lua_CFun
 /// The state beside a function of C.
 ///
 /// # Safety
-/// `lua` is running a function that [`closure`] has made, in an interpreter that lives.
-unsafe fn shared<'a>(lua: *mut lua_State) -> &'a State {
+/// `lua` is running a function that [`closure`] has made, or [`super::stack::register`], in an interpreter that lives.
+pub(super) unsafe fn shared<'a>(lua: *mut lua_State) -> &'a State {
     // SAFETY: upvalue 1 is the address of the state that the interpreter owns and never moves; it changes nothing in it
     // but through cells.
     unsafe { &*ffi::lua_touserdata(lua, ffi::lua_upvalueindex(1)).cast::<State>().cast_const() }
@@ -152,7 +152,8 @@ unsafe fn begin(lua: *mut lua_State, state: &State) -> Option<(*const u8, usize)
             None
         }
         Err(panic) => {
-            state.odd.replace(Some(Odd::Panicked(panic)));
+            state.panic.replace(Some(panic));
+            state.odd.replace(Some(Odd::Panicked));
             None
         }
     }

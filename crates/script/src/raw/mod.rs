@@ -1,0 +1,5 @@
+//! The ways that scripts take often, on Lua's own stack: an index. All that is `unsafe` in this crate is here, and each
+//! file says at its head what must hold in it.
+
+pub(crate) mod calls;
+pub(crate) mod stack;
