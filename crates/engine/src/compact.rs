@@ -5,7 +5,6 @@
 
 use crate::engine::Engine;
 use crate::worker::Worker;
-use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 use tenon_ds::{memory, slab};
 
@@ -15,10 +14,6 @@ const WASTE_MIN: usize = 1 << 20;
 const WASTE_PART_MIN: usize = 512;
 /// How long one step may take.
 const BUDGET: Duration = Duration::from_micros(500);
-/// A worker that is busy waits so many times what a step has taken before the next one.
-const BUSY_PART: u32 = 64;
-/// Unless so large a part of all memory is wasted: then no step waits.
-const WASTE_PART_MUCH: usize = 8;
 /// How long packing rests when a pass is done, so that it costs little where it wins little.
 const REST: Duration = Duration::from_millis(20);
 /// How long it rests at most. What the elements of large collections waste is not packed, so passes may win nothing
@@ -38,41 +33,12 @@ pub struct Compaction {
     rest: Duration,
     /// What was wasted when the pass began.
     waste: usize,
-    /// When the last step ended, and this thread's CPU time then.
-    stepped: (Instant, Duration),
-    /// How long it took.
-    step: Duration,
-}
-
-/// The CPU time that this thread has used.
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 impl Compaction {
     /// Nothing to do yet.
     pub fn new(now: Instant) -> Compaction {
-        let step = Duration::ZERO;
-        Compaction { next_shard: None, rest_until: now, rest: REST, waste: 0, stepped: (now, step), step }
-    }
-
-    /// Whether the next step takes little from clients, so long after the last one, of which this thread has run `cpu`.
-    fn is_time(&self, since: Duration, cpu: Duration) -> bool {
-        cpu < since / 2 || since >= self.step * BUSY_PART
-    }
-
-    /// The next step's time has come.
-    fn may_step(&self, now: Instant) -> bool {
-        slab::waste() > memory::used() / WASTE_PART_MUCH
-            || self.is_time(now - self.stepped.0, thread_cpu().saturating_sub(self.stepped.1))
-    }
-
-    /// A step is done that began then.
-    fn stepped(&mut self, began: Instant) {
-        let now = Instant::now();
-        self.step = now - began;
-        self.stepped = (now, thread_cpu());
+        Compaction { next_shard: None, rest_until: now, rest: REST, waste: 0 }
     }
 
     /// A pass is done and has left this waste.
@@ -90,7 +56,6 @@ impl Engine {
     pub fn compact_tick(&self, worker: &mut Worker) {
         let started = Instant::now();
         let from = match worker.compaction.next_shard {
-            Some(_) if !worker.compaction.may_step(started) => return,
             Some(shard) => shard,
             None => {
                 if started < worker.compaction.rest_until
@@ -106,7 +71,6 @@ impl Engine {
         for index in from..self.shards.count() {
             if started.elapsed() > BUDGET {
                 worker.compaction.next_shard = Some(index);
-                worker.compaction.stepped(started);
                 return;
             }
             // What somebody holds is left as it is: a script may hold it, and for long.
@@ -123,17 +87,6 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_busy_worker_packs_a_small_part_of_its_time() {
-        let now = Instant::now();
-        let mut compaction = Compaction::new(now);
-        compaction.step = Duration::from_micros(500);
-        let is_time = |since, cpu| compaction.is_time(Duration::from_millis(since), Duration::from_millis(cpu));
-        assert!(!is_time(10, 10) && !is_time(31, 16) && !is_time(31, 31));
-        assert!(is_time(10, 2), "it is idle");
-        assert!(is_time(32, 32), "it has waited");
-    }
 
     #[test]
     fn rests_longer_after_each_pass_in_vain_and_no_more_once_one_wins() {
