@@ -181,6 +181,7 @@ fn set_load<'a>(
         threads: 1,
         pipeline,
         cores: &placement.client,
+        watched: None,
     })
 }
 

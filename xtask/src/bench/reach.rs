@@ -73,7 +73,7 @@ pub fn table(results: &Results) -> Table {
             Limit::Machine => "client and server used up all cores together",
         },
     }));
-    judged.extend(results.growth.iter().filter(|row| row.server == TENON).map(|row| Judged {
+    judged.extend(results.growth.iter().filter(|row| row.server == TENON && row.grows).map(|row| Judged {
         aim: format!("slowest 100 ms over the median, growing to {} keys", figure(row.keys as f64)),
         figure: row.slowest,
         limit: DIP,

@@ -59,6 +59,8 @@ pub struct Load<'a> {
     pub pipeline: usize,
     /// Cores the threads may use.
     pub cores: &'a [usize],
+    /// A process whose CPU time is noted for each interval.
+    pub watched: Option<u32>,
 }
 
 /// What came of a load. Every reply was checked.
@@ -76,6 +78,8 @@ pub struct Outcome {
     pub client_busy: f64,
     /// Operations answered in each [`INTERVAL`] from the start; the last one is not whole.
     pub intervals: Vec<u64>,
+    /// CPU time of the watched process in each interval; the first thread notes it, at the first answer of the next one.
+    pub server_cpu: Vec<Duration>,
 }
 
 /// The length of one of [`Outcome::intervals`].
@@ -106,10 +110,12 @@ pub fn run(load: &Load<'_>) -> Result<Outcome> {
 }
 
 impl Outcome {
-    fn none() -> Result<Outcome> {
+    /// Nothing yet.
+    pub fn none() -> Result<Outcome> {
         let latency = Histogram::new_with_max(LATENCY_NS_MAX, 3).context("latency histogram")?;
-        let (operations, elapsed, client_cpu, intervals) = (0, Duration::ZERO, Duration::ZERO, Vec::new());
-        Ok(Outcome { operations, elapsed, latency, client_cpu, client_busy: 0.0, intervals })
+        let (operations, elapsed, client_cpu) = (0, Duration::ZERO, Duration::ZERO);
+        let (intervals, server_cpu) = (Vec::new(), Vec::new());
+        Ok(Outcome { operations, elapsed, latency, client_cpu, client_busy: 0.0, intervals, server_cpu })
     }
 
     fn and(mut self, other: Outcome) -> Outcome {
@@ -122,6 +128,7 @@ impl Outcome {
             self.intervals.resize(other.intervals.len(), 0);
         }
         self.intervals.iter_mut().zip(other.intervals).for_each(|(sum, more)| *sum += more);
+        self.server_cpu.extend(other.server_cpu);
         self
     }
 
@@ -155,6 +162,7 @@ fn drive(load: &Load<'_>, thread: usize, ready: &Barrier) -> Result<Outcome> {
     let start = Instant::now();
     let mut keys = Keys::of(load, thread);
     let mut busy = 0;
+    let mut meter = Meter::of(load.watched.filter(|_| thread == 0))?;
     for (index, connection) in connections.iter_mut().enumerate() {
         busy += usize::from(begin(&poll, index, connection, &mut keys, load, start, start)?);
     }
@@ -180,6 +188,7 @@ fn drive(load: &Load<'_>, thread: usize, ready: &Barrier) -> Result<Outcome> {
             if connection.receive()? == Progress::Answered {
                 let now = Instant::now();
                 outcome.answered(connection.operations(), now - connection.begun(), now - start);
+                meter.note(&mut outcome)?;
                 if !begin(&poll, index, connection, &mut keys, load, start, now)? {
                     busy -= 1;
                 }
@@ -189,6 +198,34 @@ fn drive(load: &Load<'_>, thread: usize, ready: &Barrier) -> Result<Outcome> {
     outcome.client_cpu = measure::own_thread_cpu_time() - cpu_before;
     outcome.client_busy = outcome.client_cpu.as_secs_f64() / outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
     Ok(outcome)
+}
+
+/// Notes a process's CPU time once an interval.
+struct Meter {
+    process: Option<u32>,
+    /// Its CPU time when the interval began.
+    before: Duration,
+}
+
+impl Meter {
+    fn of(process: Option<u32>) -> Result<Meter> {
+        let before = process.map(measure::cpu_time).transpose()?.unwrap_or_default();
+        Ok(Meter { process, before })
+    }
+
+    /// Notes what the intervals that have ended since the last call have taken.
+    fn note(&mut self, outcome: &mut Outcome) -> Result<()> {
+        let Some(process) = self.process else { return Ok(()) };
+        let ended = outcome.intervals.len() - 1;
+        if outcome.server_cpu.len() < ended {
+            let now = measure::cpu_time(process)?;
+            // In an interval without any answer nothing could be noted: what it took falls to the one before.
+            outcome.server_cpu.push(now - self.before);
+            outcome.server_cpu.resize(ended, Duration::ZERO);
+            self.before = now;
+        }
+        Ok(())
+    }
 }
 
 fn prepare(load: &Load<'_>, thread: usize) -> Result<(OwnedFd, Vec<Connection>)> {
@@ -301,7 +338,7 @@ mod tests {
     fn load(plan: Plan) -> Load<'static> {
         let (protocol, operation) = (Protocol::Resp, Operation::Get { value_len: 8 });
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        Load { address, protocol, operation, plan, connections: 3, threads: 3, pipeline: 4, cores: &[] }
+        Load { address, protocol, operation, plan, connections: 3, threads: 3, pipeline: 4, cores: &[], watched: None }
     }
 
     #[test]
