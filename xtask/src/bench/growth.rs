@@ -11,6 +11,9 @@ use anyhow::{Context as _, Result};
 /// An interval under this part of the median rate is a dip.
 pub const DIP: f64 = 0.85;
 
+/// Parts that the keys are divided into, to compare runs at the same number of keys.
+const STRETCHES: u64 = 40;
+
 /// Requests in flight on each connection: enough for the server to be what limits the rate.
 const PIPELINE: usize = 64;
 
@@ -28,6 +31,8 @@ struct Run {
     /// The same by the server's CPU time: what a key cost in the median interval, over what it cost in the dearest.
     dearest: f64,
     client_busy: f64,
+    /// Seconds that each of [`STRETCHES`] equal parts of the keys took.
+    stretches: Vec<f64>,
 }
 
 /// A server's runs, summed up.
@@ -45,6 +50,9 @@ pub struct Row {
     pub slowest: f64,
     /// A key's CPU time in the median interval over that in the dearest one, in the median run.
     pub dearest: f64,
+    /// The same of what comes again in each run: every stretch of keys at its median of the runs, the slowest of them over the
+    /// median one. A table grows at the same number of keys each time; the machine's neighbours do not come back so.
+    pub repeated: f64,
     /// In each run: the slowest interval in percent, keys then there, dips and intervals.
     pub runs: Vec<String>,
     /// The client's share of its core.
@@ -79,6 +87,7 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
             rate: median(runs.iter().map(|run| run.rate))?,
             slowest: median(runs.iter().map(|run| run.slowest))?,
             dearest: median(runs.iter().map(|run| run.dearest))?,
+            repeated: repeated(&runs)?,
             client_busy: median(runs.iter().map(|run| run.client_busy))?,
             runs: runs.iter().map(Run::shown).collect(),
         })
@@ -124,6 +133,7 @@ impl Run {
             intervals: whole.len(),
             dearest: median(costs())? / costs().reduce(f64::max)?,
             client_busy: outcome.client_busy,
+            stretches: stretches(&outcome.intervals),
         })
     }
 
@@ -131,6 +141,34 @@ impl Run {
         let at = figure(self.slowest_at as f64);
         format!("{:.0} % at {at} keys; {} of {} dip", self.slowest * 100.0, self.dips, self.intervals)
     }
+}
+
+/// How long each stretch of keys took, in seconds, when the keys of an interval came evenly. The last interval is not whole,
+/// but what is missing of it is little.
+fn stretches(intervals: &[u64]) -> Vec<f64> {
+    let total: u64 = intervals.iter().sum();
+    let mut ends = (1..=STRETCHES).map(|stretch| total as f64 * stretch as f64 / STRETCHES as f64).peekable();
+    let (mut keys, mut last_end) = (0.0, 0.0);
+    let mut taken = Vec::new();
+    for (index, &of_interval) in intervals.iter().enumerate() {
+        let of_interval = of_interval as f64;
+        while let Some(end) = ends.next_if(|&end| of_interval > 0.0 && end <= keys + of_interval) {
+            let at = (index as f64 + (end - keys) / of_interval) * load::INTERVAL.as_secs_f64();
+            taken.push(at - last_end);
+            last_end = at;
+        }
+        keys += of_interval;
+    }
+    taken
+}
+
+/// The median stretch's time over the longest one's, each stretch at the median of its runs.
+fn repeated(runs: &[Run]) -> Option<f64> {
+    let of_stretch = |stretch: usize| median(runs.iter().filter_map(|run| run.stretches.get(stretch).copied()));
+    // Of the last one, part of an interval is missing.
+    let times: Vec<f64> = (0..STRETCHES as usize - 1).map_while(of_stretch).collect();
+    let longest = times.iter().copied().reduce(f64::max)?;
+    Some(median(times)? / longest)
 }
 
 /// The rows as a table.
@@ -142,6 +180,7 @@ pub fn table(rows: &[Row]) -> Table {
         "median keys/s",
         "slowest 100 ms",
         "the same by CPU time",
+        "slowest 1/40 of the keys, each at its median of the runs",
         "each run: slowest; intervals under 85 %",
         "client busy",
     ];
@@ -154,6 +193,7 @@ pub fn table(rows: &[Row]) -> Table {
             figure(row.rate),
             format!("{:.0} %", row.slowest * 100.0),
             format!("{:.0} %", row.dearest * 100.0),
+            format!("{:.0} %", row.repeated * 100.0),
             row.runs.join(" / "),
             format!("{:.0} %", row.client_busy * 100.0),
         ]);
@@ -177,5 +217,20 @@ mod tests {
         assert_eq!((run.dips, run.intervals, run.slowest_at), (1, 5, 200));
         assert_eq!((run.rate, run.slowest, run.dearest), (1000.0, 0.8, 0.5));
         assert!(Run::of(&outcome(&[3], &[])).is_none() && Run::of(&outcome(&[], &[])).is_none());
+    }
+
+    #[test]
+    fn only_what_comes_again_at_the_same_keys_counts_as_repeated() {
+        let even = [400_u64; 10];
+        let run = |slow: &[usize]| {
+            // A slow interval brings half the keys; the rest comes in one more.
+            let of_interval = |(index, &keys)| if slow.contains(&index) { vec![keys / 2; 2] } else { vec![keys] };
+            let intervals: Vec<u64> = even.iter().enumerate().flat_map(of_interval).collect();
+            Run::of(&outcome(&intervals, &[50; 12])).unwrap()
+        };
+        assert_eq!(run(&[]).stretches.len() as u64, STRETCHES);
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        assert!(close(repeated(&[run(&[]), run(&[3]), run(&[7])]).unwrap(), 1.0));
+        assert!(close(repeated(&[run(&[3]), run(&[3]), run(&[7])]).unwrap(), 0.5));
     }
 }
