@@ -47,6 +47,7 @@ impl Case {
             Operation::Get { .. } => "get".to_owned(),
             Operation::Set { .. } => "set".to_owned(),
             Operation::MultiGet { keys, .. } => format!("multiget-{keys}"),
+            Operation::Command { words, .. } => words[0].to_lowercase(),
         };
         format!("{}/{operation}/p{}", self.protocol.name(), self.pipeline)
     }

@@ -1,17 +1,16 @@
-//! The commands on collections and scripts beside redis-server: cost of an operation, driven by redis-benchmark, and the
-//! memory of collections. Knows no server beyond its address.
+//! The commands on collections and scripts beside redis-server: cost of an operation and the memory of
+//! collections. Knows no server beyond its address.
 
 use super::context::{CONNECTIONS, Context};
-use super::load::Protocol;
+use super::load::{self, Load, Operation, Plan, Protocol, RANDOM, Until};
 use super::measure;
-use super::placement::{self, Placement};
+use super::placement::Placement;
 use super::report::{Table, figure, median};
 use super::resp::Resp;
 use super::servers::{Program, Server, Start};
-use crate::process;
-use anyhow::{Context as _, Result, bail};
-use std::path::Path;
-use std::process::Command;
+use super::throughput::CLIENT_BUSY_LIMIT;
+use anyhow::{Context as _, Result};
+use std::time::Duration;
 
 /// Commands in flight on each connection.
 const PIPELINE: usize = 16;
@@ -32,7 +31,7 @@ enum Prepared {
     LargeZset,
 }
 
-/// A command to measure, as redis-benchmark takes it: `__rand_int__` becomes twelve digits below `random`.
+/// A command to measure: `__rand_int__` becomes twelve digits below `random`.
 #[derive(Debug)]
 struct Case {
     name: &'static str,
@@ -50,7 +49,7 @@ const CASES: &[Case] = &[
         name: "lpush",
         prepared: Prepared::Nothing,
         random: KEYS,
-        requests: 600_000,
+        requests: 2_000_000,
         words: &["LPUSH", "list:__rand_int__", VALUE],
     },
     Case {
@@ -64,35 +63,35 @@ const CASES: &[Case] = &[
         name: "rpushx",
         prepared: Prepared::Lists(1),
         random: KEYS,
-        requests: 600_000,
+        requests: 2_000_000,
         words: &["RPUSHX", "list:__rand_int__", VALUE],
     },
     Case {
         name: "lrange-100",
         prepared: Prepared::Lists(300),
         random: KEYS,
-        requests: 100_000,
+        requests: 300_000,
         words: &["LRANGE", "list:__rand_int__", "0", "99"],
     },
     Case {
         name: "hset",
         prepared: Prepared::Nothing,
         random: KEYS,
-        requests: 600_000,
+        requests: 2_000_000,
         words: &["HSET", "hash:__rand_int__", "field:__rand_int__", VALUE],
     },
     Case {
         name: "hgetall-16",
         prepared: Prepared::Hashes(16),
         random: KEYS,
-        requests: 300_000,
+        requests: 1_000_000,
         words: &["HGETALL", "hash:__rand_int__"],
     },
     Case {
         name: "sadd",
         prepared: Prepared::Nothing,
         random: KEYS,
-        requests: 600_000,
+        requests: 2_000_000,
         words: &["SADD", "set:__rand_int__", "member:__rand_int__"],
     },
     Case {
@@ -106,35 +105,35 @@ const CASES: &[Case] = &[
         name: "zadd",
         prepared: Prepared::Nothing,
         random: KEYS,
-        requests: 600_000,
+        requests: 2_000_000,
         words: &["ZADD", "zset:__rand_int__", "__rand_int__", "member:__rand_int__"],
     },
     Case {
         name: "zrange-100-of-1M",
         prepared: Prepared::LargeZset,
         random: LARGE,
-        requests: 100_000,
+        requests: 300_000,
         words: &["ZRANGE", "zset", "500000", "500099"],
     },
     Case {
         name: "zrank-of-1M",
         prepared: Prepared::LargeZset,
         random: LARGE,
-        requests: 600_000,
+        requests: 2_000_000,
         words: &["ZRANK", "zset", "member:__rand_int__"],
     },
     Case {
         name: "xadd",
         prepared: Prepared::Nothing,
         random: KEYS,
-        requests: 600_000,
+        requests: 2_000_000,
         words: &["XADD", "stream:__rand_int__", "*", "field", VALUE],
     },
     Case {
         name: "eval-2-keys",
         prepared: Prepared::Nothing,
         random: 100_000,
-        requests: 200_000,
+        requests: 600_000,
         words: &["EVAL", SCRIPT, "2", "a:__rand_int__", "b:__rand_int__", VALUE],
     },
 ];
@@ -148,6 +147,18 @@ pub struct Row {
     pub server: &'static str,
     /// CPU microseconds of the server an operation.
     pub server_cpu_us: f64,
+    /// Of which its own code, not the kernel's, took this.
+    pub server_user_us: f64,
+    /// The client's share of its core.
+    pub client_busy: f64,
+}
+
+/// What one run has cost.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    server_us: f64,
+    server_user_us: f64,
+    client_busy: f64,
 }
 
 /// Measures every command on every RESP server, the servers in turn.
@@ -156,27 +167,29 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
     if cases.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(benchmark) = process::find("redis-benchmark") else {
-        eprintln!("collections: not measured: install the package `redis-tools`");
-        return Ok(Vec::new());
-    };
     let placement = Placement::for_threads(1, 1)?;
     let servers = start_all(context, &placement)?;
     let mut rows = Vec::new();
     for case in cases {
         let name = format!("collections/{}", case.name);
         eprintln!("{name}");
-        let mut taken: Vec<Vec<f64>> = vec![Vec::new(); servers.len()];
-        for _ in 0..context.scale.rounds {
+        let mut taken: Vec<Vec<Cost>> = vec![Vec::new(); servers.len()];
+        for round in 0..context.scale.rounds {
             for (server, taken) in servers.iter().zip(&mut taken) {
-                match measured(context, server, case, &placement, &benchmark) {
+                match measured(context, server, case, &placement, round) {
                     Ok(cost) => taken.push(cost),
                     Err(error) => context.failed(&name, server.name, &error),
                 }
             }
         }
         rows.extend(servers.iter().zip(taken).filter_map(|(server, taken)| {
-            Some(Row { case: case.name, server: server.name, server_cpu_us: median(taken)? })
+            Some(Row {
+                case: case.name,
+                server: server.name,
+                server_cpu_us: median(taken.iter().map(|cost| cost.server_us))?,
+                server_user_us: median(taken.iter().map(|cost| cost.server_user_us))?,
+                client_busy: median(taken.iter().map(|cost| cost.client_busy))?,
+            })
         }));
     }
     Ok(rows)
@@ -196,22 +209,29 @@ fn connect(server: &Server) -> Result<Resp> {
     Resp::connect(server.address(Protocol::Resp).context("a RESP server has an address")?)
 }
 
-fn measured(context: &Context, server: &Server, case: &Case, placement: &Placement, benchmark: &Path) -> Result<f64> {
+fn measured(context: &Context, server: &Server, case: &Case, placement: &Placement, round: u64) -> Result<Cost> {
     prepare(server, case.prepared)?;
     let requests = if context.options.quick { case.requests / 10 } else { case.requests };
-    let port = server.address(Protocol::Resp).context("a RESP server has an address")?.port().to_string();
-    let (random, requests_text) = (case.random.to_string(), requests.to_string());
-    let mut command = Command::new("taskset");
-    command.args(["-c", &placement::list(&placement.client)]).arg(benchmark);
-    command.args(["-h", "127.0.0.1", "-p", &port, "-n", &requests_text, "-r", &random, "--csv"]);
-    command.args(["-P", &PIPELINE.to_string(), "-c", &CONNECTIONS.to_string()]).args(case.words);
-    let cpu_before = measure::cpu_time(server.pid())?;
-    let said = process::output(&mut command)?;
-    let cpu = measure::cpu_time(server.pid())?.saturating_sub(cpu_before);
-    if said.contains("Error from server") {
-        bail!("redis-benchmark said {said:?}");
-    }
-    Ok(cpu.as_secs_f64() * 1e6 / requests as f64)
+    let numbers = case.words.iter().map(|word| word.matches(RANDOM).count() as u32).sum();
+    let load = Load {
+        address: server.address(Protocol::Resp).context("a RESP server has an address")?,
+        protocol: Protocol::Resp,
+        operation: Operation::Command { words: case.words, below: case.random },
+        plan: Plan::AtRandom { keys: case.random.pow(numbers), seed: round, until: Until::Operations(requests) },
+        connections: CONNECTIONS,
+        threads: 1,
+        pipeline: PIPELINE,
+        cores: &placement.client,
+        watched: None,
+    };
+    let (cpu_before, user_before) = (measure::cpu_time(server.pid())?, measure::user_time(server.pid())?);
+    let outcome = load::run(&load)?;
+    let micros = |time: Duration| time.as_secs_f64() * 1e6 / outcome.operations as f64;
+    Ok(Cost {
+        server_us: micros(measure::cpu_time(server.pid())?.saturating_sub(cpu_before)),
+        server_user_us: micros(measure::user_time(server.pid())?.saturating_sub(user_before)),
+        client_busy: outcome.client_busy,
+    })
 }
 
 /// Empties the server and puts in what the command works on. Names have the twelve digits of redis-benchmark's.
@@ -250,7 +270,9 @@ fn prepare(server: &Server, prepared: Prepared) -> Result<()> {
 
 /// Each command's cost, and over redis-server's.
 pub fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&["command, pipeline 16", "server", "server CPU us/op", "over redis-server's"]);
+    let columns =
+        ["command, pipeline 16", "server", "server CPU us/op", "over redis-server's", "of it user", "limited by"];
+    let mut table = Table::new(&columns);
     for row in rows {
         let redis = rows.iter().find(|other| other.case == row.case && other.server == "redis-server");
         let ratio = redis.map(|redis| row.server_cpu_us / redis.server_cpu_us);
@@ -259,6 +281,8 @@ pub fn table(rows: &[Row]) -> Table {
             row.server.to_owned(),
             figure(row.server_cpu_us),
             super::report::figure_or_dash(ratio),
+            figure(row.server_user_us),
+            (if row.client_busy > CLIENT_BUSY_LIMIT { "client" } else { "" }).to_owned(),
         ]);
     }
     table

@@ -31,17 +31,27 @@ fn scheduled(text: &str) -> Option<Duration> {
 
 /// User and system time in clock ticks, for kernels without schedstat.
 fn ticks(pid: u32) -> Result<Duration> {
+    let (user, system) = user_and_system(pid)?;
+    Ok(user + system)
+}
+
+/// What of a process's CPU time was its own code's, as far as the kernel's clock ticks tell.
+pub fn user_time(pid: u32) -> Result<Duration> {
+    Ok(user_and_system(pid)?.0)
+}
+
+fn user_and_system(pid: u32) -> Result<(Duration, Duration)> {
     let path = format!("/proc/{pid}/stat");
     let text = fs::read_to_string(&path).with_context(|| path.clone())?;
-    let used = used_ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
-    Ok(Duration::from_secs_f64(used as f64 / rustix::param::clock_ticks_per_second() as f64))
+    let (user, system) = used_ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
+    let seconds = |ticks: u64| Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
+    Ok((seconds(user), seconds(system)))
 }
 
 /// Fields 14 and 15 of /proc/PID/stat (proc(5)); the name before them may hold blanks, but ends with the last `)`.
-fn used_ticks(stat: &str) -> Option<u64> {
+fn used_ticks(stat: &str) -> Option<(u64, u64)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    Some(user + system)
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
 /// Resident memory of a process in bytes.
@@ -135,7 +145,7 @@ mod tests {
     #[test]
     fn the_kernels_files_are_read() {
         assert_eq!(scheduled("318912 54320 3\n"), Some(Duration::from_nanos(318_912)));
-        assert_eq!(used_ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0"), Some(200));
+        assert_eq!(used_ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0"), Some((150, 50)));
         assert_eq!(kilobytes("Name:\tx\nVmRSS:\t    1028 kB\n", "VmRSS:"), Some(1028 * 1024));
         let own = std::process::id();
         assert!(resident_bytes(own).unwrap() > 0);

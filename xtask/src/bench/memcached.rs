@@ -94,6 +94,7 @@ impl Size {
             (_, Operation::Get { .. }) => "get".to_owned(),
             (_, Operation::Set { .. }) => "set".to_owned(),
             (_, Operation::MultiGet { keys, .. }) => format!("get-{keys}"),
+            (_, Operation::Command { .. }) => unreachable!("memcached's cases name no command of RESP"),
         };
         format!("memcached/{}/{verb}/p{}", self.name, case.pipeline)
     }

@@ -8,4 +8,4 @@ mod requests;
 
 pub use drive::{INTERVAL, Load, Outcome, Plan, Until, run};
 pub use fill::fill;
-pub use requests::{KEY_LEN, Operation, Protocol};
+pub use requests::{KEY_LEN, Operation, Protocol, RANDOM};

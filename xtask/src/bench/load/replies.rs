@@ -15,6 +15,7 @@ pub enum Front {
 /// Looks for the reply to one request for `keys`; a miss, an error or another value is an error.
 pub fn front(input: &[u8], protocol: Protocol, operation: Operation, keys: &[u64]) -> Result<Front> {
     match (protocol, operation) {
+        (_, Operation::Command { .. }) => Ok(resp_end(input, 0)?.map_or(Front::Incomplete, Front::Reply)),
         (Protocol::Resp, Operation::Get { value_len }) => resp_value(input, keys[0], value_len),
         (Protocol::Resp, Operation::MultiGet { value_len, .. }) => resp_values(input, keys, value_len),
         (Protocol::Resp, Operation::Set { .. }) => exactly(input, b"+OK\r\n"),
@@ -36,6 +37,33 @@ fn exactly(input: &[u8], expected: &'static [u8]) -> Result<Front> {
         Ok(Front::Incomplete)
     } else {
         bail!("the server answered {}", shown(input))
+    }
+}
+
+/// Where the RESP2 value that begins at `at` ends; `None` when that has not come yet. An error is an error here, too.
+fn resp_end(input: &[u8], at: usize) -> Result<Option<usize>> {
+    let Some(kind) = input.get(at) else { return Ok(None) };
+    if matches!(kind, b'+' | b'-' | b':') {
+        let Some(line) = input[at..].iter().position(|byte| *byte == b'\n') else { return Ok(None) };
+        if *kind == b'-' {
+            bail!("the server answered {}", shown(&input[at..]));
+        }
+        return Ok(Some(at + line + 1));
+    }
+    let Some((number, body)) = number_line(&input[at..], 1)? else { return Ok(None) };
+    let (number, mut at) = (number.unwrap_or(0), at + body);
+    match kind {
+        // A missing value is a line alone.
+        b'$' if input[..at].ends_with(b"-1\r\n") => Ok(Some(at)),
+        b'$' => Ok(Some(at + number + 2).filter(|end| *end <= input.len())),
+        b'*' => {
+            for _ in 0..number {
+                let Some(end) = resp_end(input, at)? else { return Ok(None) };
+                at = end;
+            }
+            Ok(Some(at))
+        }
+        _ => bail!("the server answered {}", shown(&input[at..])),
     }
 }
 
@@ -191,6 +219,10 @@ mod tests {
         assert_reply("+OK\r\n", Protocol::Resp, set, &[3]);
         assert_reply("STORED\r\n", Protocol::Memcache, set, &[3]);
         assert_reply("HD\r\n", Protocol::Meta, set, &[3]);
+        let command = Operation::Command { words: &["LRANGE"], below: 1 };
+        for text in ["+OK\r\n", ":12\r\n", "$-1\r\n", "$2\r\n-1\r\n", "*0\r\n", "*2\r\n$1\r\nx\r\n*1\r\n:-3\r\n"] {
+            assert_reply(text, Protocol::Resp, command, &[3]);
+        }
     }
 
     #[test]
@@ -202,6 +234,12 @@ mod tests {
             ("-ERR x\r\n", Protocol::Resp, get, "answered '-ERR x'"),
             ("$2\r\nab\r\n", Protocol::Resp, get, "another value"),
             ("-OOM x\r\n", Protocol::Resp, set, "answered '-OOM x'"),
+            (
+                "*1\r\n-WRONGTYPE x\r\n",
+                Protocol::Resp,
+                Operation::Command { words: &[], below: 1 },
+                "answered '-WRONGTYPE x'",
+            ),
             ("END\r\n", Protocol::Memcache, get, "has no"),
             ("SERVER_ERROR x\r\n", Protocol::Memcache, get, "answered 'SERVER_ERROR x'"),
             ("VALUE key:000000000003 0 2\r\nab\r\nEND\r\n", Protocol::Memcache, get, "another value"),

@@ -44,14 +44,25 @@ pub enum Operation {
         /// Whether the key is given an expiry, a day ahead.
         expire: bool,
     },
+    /// Any command of RESP, whose reply is read and not looked into unless it is an error.
+    Command {
+        /// Its words; each [`RANDOM`] in them becomes twelve digits, as redis-benchmark writes them.
+        words: &'static [&'static str],
+        /// The digits are below this number: they are those of the key's number, written to this base. So a load's keys are
+        /// this number to the power of how many [`RANDOM`]s there are.
+        below: u64,
+    },
 }
+
+/// Stands for a number in the words of a command.
+pub const RANDOM: &str = "__rand_int__";
 
 impl Operation {
     /// Keys that one request names.
     pub fn keys(self) -> usize {
         match self {
             Operation::MultiGet { keys, .. } => keys,
-            Operation::Get { .. } | Operation::Set { .. } => 1,
+            Operation::Get { .. } | Operation::Set { .. } | Operation::Command { .. } => 1,
         }
     }
 }
@@ -65,12 +76,18 @@ const EXPIRE_SECONDS: &str = "86400";
 /// The name of key number `number`.
 pub fn key(number: u64) -> [u8; KEY_LEN] {
     let mut key = *b"key:000000000000";
+    key[4..].copy_from_slice(&twelve_digits(number));
+    key
+}
+
+fn twelve_digits(number: u64) -> [u8; RANDOM.len()] {
+    let mut digits = [0; RANDOM.len()];
     let mut rest = number;
-    for digit in key[4..].iter_mut().rev() {
+    for digit in digits.iter_mut().rev() {
         *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    key
+    digits
 }
 
 /// Whether `value` is what [`write()`] stores for key number `number`.
@@ -82,6 +99,7 @@ pub fn is_value_of(value: &[u8], number: u64, value_len: usize) -> bool {
 /// Appends one request for these keys.
 pub fn write(out: &mut Vec<u8>, protocol: Protocol, operation: Operation, keys: &[u64]) {
     match (protocol, operation) {
+        (_, Operation::Command { words, below }) => command(out, words, keys[0], below),
         (Protocol::Resp, Operation::Get { .. }) => {
             out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
             bulk(out, &key(keys[0]));
@@ -143,6 +161,21 @@ pub fn write(out: &mut Vec<u8>, protocol: Protocol, operation: Operation, keys: 
     }
 }
 
+/// A command, with a number in the place of each [`RANDOM`].
+fn command(out: &mut Vec<u8>, words: &[&str], mut number: u64, below: u64) {
+    out.push(b'*');
+    decimal(out, words.len());
+    out.extend_from_slice(b"\r\n");
+    for word in words {
+        bulk(out, word.as_bytes());
+        let body = out.len() - 2 - word.len();
+        for (index, _) in word.match_indices(RANDOM) {
+            out[body + index..][..RANDOM.len()].copy_from_slice(&twelve_digits(number % below));
+            number /= below;
+        }
+    }
+}
+
 /// A number in decimal, written without the formatting machinery: the client is not to be the limit.
 fn decimal(out: &mut Vec<u8>, number: usize) {
     let digits = number.checked_ilog10().unwrap_or(0);
@@ -192,6 +225,15 @@ mod tests {
         let set = Operation::Set { value_len: 8, expire: true };
         assert_eq!(text(Protocol::Meta, set, &[3]), "ms key:000000000003 8 T86400\r\n00000003\r\n");
         assert_eq!(text(Protocol::Meta, multi, &[1, 20]), "mg key:000000000001 v\r\nmg key:000000000020 v\r\n");
+    }
+
+    #[test]
+    fn each_placeholder_of_a_command_becomes_a_number_of_the_range() {
+        let words: &[&str] = &["ZADD", "zset:__rand_int__", "__rand_int__", "member"];
+        let operation = Operation::Command { words, below: 1_000 };
+        let lines = text(Protocol::Resp, operation, &[35_007]);
+        let member = "$6\r\nmember\r\n";
+        assert_eq!(lines, format!("*4\r\n$4\r\nZADD\r\n$17\r\nzset:000000000007\r\n$12\r\n000000000035\r\n{member}"));
     }
 
     #[test]
