@@ -12,6 +12,7 @@ use crate::session::Session;
 use crate::shards::{Held, Locked};
 use crate::table::Resolved;
 use crate::worker::Worker;
+use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 
 impl Engine {
@@ -31,8 +32,9 @@ impl Engine {
                 self.run_to_end(worker, session, resolved, args, held, reply)
             }
             Run::Keys(_) => {
-                let indexes = self.shards_of(resolved.command, args);
-                let held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
+                let hashes: Vec<KeyHash> = self.hashes_of(resolved.command.keys.indexes(args), args).collect();
+                let held = self.lock_several(worker, self.shards.indexes(&hashes), OnBusy::Refuse)?;
+                held.prefetch_entries(&self.shards, session.database, &hashes);
                 self.run_to_end(worker, session, resolved, args, held, reply)
             }
             Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
@@ -126,5 +128,18 @@ impl Engine {
     /// The shards of a command's keys.
     pub(crate) fn shards_of(&self, command: &Command, args: &Args<'_>) -> Vec<usize> {
         command.keys.indexes(args).map(|at| self.shards.index(self.shards.hash(args.get(at)))).collect()
+    }
+
+    /// The hashes of the keys at these places of the arguments, whose shards start to be loaded.
+    pub(crate) fn hashes_of(
+        &self,
+        places: impl Iterator<Item = usize>,
+        args: &Args<'_>,
+    ) -> impl Iterator<Item = KeyHash> {
+        places.map(|at| {
+            let hash = self.shards.hash(args.get(at));
+            self.shards.prefetch(hash);
+            hash
+        })
     }
 }

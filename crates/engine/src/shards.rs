@@ -102,6 +102,11 @@ impl Shards {
         hash.shard(self.cells.len())
     }
 
+    /// The shards of several keys.
+    pub(crate) fn indexes(&self, hashes: &[KeyHash]) -> Vec<usize> {
+        hashes.iter().map(|hash| self.index(*hash)).collect()
+    }
+
     /// Locks the shard of this index.
     #[inline]
     pub fn lock(&self, index: usize) -> MutexGuard<'_, ShardState> {
@@ -202,6 +207,9 @@ impl Shards {
     }
 }
 
+/// Of how many keys the entries are loaded ahead: a few lines each, which together are to fit into the nearest cache.
+const PREFETCH_MAX: usize = 128;
+
 /// Shards that are locked together.
 pub struct Held<'a> {
     indexes: Vec<usize>,
@@ -267,6 +275,16 @@ pub trait Locked {
 }
 
 impl Held<'_> {
+    /// Starts loading the entries of these keys of a database, which lie in held shards. None waits for another then, but
+    /// a cache holds only so many.
+    pub(crate) fn prefetch_entries(&self, shards: &Shards, database: usize, hashes: &[KeyHash]) {
+        for &hash in hashes.iter().take(PREFETCH_MAX) {
+            if let Some(keyspace) = self.shard_ref(shards.index(hash)).shard.database(database) {
+                keyspace.prefetch_entry(hash);
+            }
+        }
+    }
+
     /// Which of the held shards has this index.
     fn place(&self, index: usize) -> usize {
         // Either every shard is held or a few.

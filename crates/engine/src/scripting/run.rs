@@ -16,6 +16,7 @@ use crate::worker::Worker;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use tenon_script::{Failure, Outcome, Script, ScriptFlags, Stop, shebang};
+use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 
 /// Whether a command lets its script write.
@@ -100,13 +101,13 @@ impl Engine {
             By::Source => None,
             By::Sha => Some(sha_argument(args.get(1)).ok_or(NO_SCRIPT)?),
         };
-        let keys = key_count(args, CmdError::NotInteger)?;
+        let keys = self.declared(args, key_count(args, CmdError::NotInteger)?);
         self.with_interpreters(cx, |cx, interpreters| {
             let compiled = match sha {
                 None => self.compiled_of_source(interpreters, args.get(1), Origin::Eval)?,
                 Some(sha) => self.compiled_of_sha(interpreters, &sha)?,
             };
-            self.run_script(cx, interpreters, &Runnable::Script(compiled), keys, args, access, reply)
+            self.run_script(cx, interpreters, &Runnable::Script(compiled), &keys, args, access, reply)
         })
     }
 
@@ -123,11 +124,11 @@ impl Engine {
     ) -> Result<(), CmdError> {
         let missing = || CmdError::text("ERR Function not found");
         self.scripts.libraries.function(args.get(1)).ok_or_else(missing)?;
-        let keys = key_count(args, CmdError::text("ERR Bad number of keys provided"))?;
+        let keys = self.declared(args, key_count(args, CmdError::text("ERR Bad number of keys provided"))?);
         self.with_interpreters(cx, |cx, interpreters| {
             self.follow_libraries(interpreters)?;
             let function = interpreters.function(args.get(1)).ok_or_else(missing)?;
-            self.run_script(cx, interpreters, &Runnable::Function(function), keys, args, access, reply)
+            self.run_script(cx, interpreters, &Runnable::Function(function), &keys, args, access, reply)
         })
     }
 
@@ -140,6 +141,11 @@ impl Engine {
             _ => None,
         };
         flags.is_some_and(|flags| flags.any(ScriptFlags::NO_WRITES))
+    }
+
+    /// The keys that a script declares, behind argument 2.
+    fn declared(&self, args: &Args<'_>, count: usize) -> Vec<KeyHash> {
+        self.hashes_of(3..3 + count, args).collect()
     }
 
     /// Makes a script known without running it (SCRIPT LOAD); gives its SHA1.
@@ -238,7 +244,7 @@ impl Engine {
         cx: &mut ServerCx<'_>,
         interpreters: &mut Interpreters,
         runnable: &Runnable,
-        keys: usize,
+        keys: &[KeyHash],
         args: &Args<'_>,
         access: Access,
         reply: &mut Reply<'_>,
@@ -251,11 +257,8 @@ impl Engine {
             Runnable::Function(_) => interpreters.functions(memory_max),
         };
         let everything = || (0..self.shards.count()).collect();
-        let mut indexes: Vec<usize> = if subject.needs_everything().load(Ordering::Relaxed) {
-            everything()
-        } else {
-            (3..3 + keys).map(|at| self.shards.index(self.shards.hash(args.get(at)))).collect()
-        };
+        let mut indexes: Vec<usize> =
+            if subject.needs_everything().load(Ordering::Relaxed) { everything() } else { self.shards.indexes(keys) };
         let (database, started_ns) = (cx.session.database, monotonic_ns());
         if self.monitors.are_watching() {
             // Before the commands that it calls.
@@ -264,7 +267,14 @@ impl Engine {
         for attempt in 0.. {
             let reach = match &mut cx.held {
                 Some(held) => Reach::Given(&mut **held),
-                None => Reach::Own(self.lock_several(cx.worker, indexes, OnBusy::Refuse)?),
+                None => {
+                    let held = self.lock_several(cx.worker, indexes, OnBusy::Refuse)?;
+                    // What an earlier attempt has found to be wanted may be without some of them.
+                    if attempt == 0 {
+                        held.prefetch_entries(&self.shards, database, keys);
+                    }
+                    Reach::Own(held)
+                }
             };
             // All that it changes is one record.
             self.begin_unit(cx.worker);
@@ -283,8 +293,8 @@ impl Engine {
                 is_stray: false,
                 is_recording: true,
             };
-            let (words, rest) = (args.from(3), args.from(3 + keys));
-            let keys_of = Taken { words, left: keys };
+            let (words, rest) = (args.from(3), args.from(3 + keys.len()));
+            let keys_of = Taken { words, left: keys.len() };
             let outcome = match runnable {
                 Runnable::Script(_) => interpreter.eval(runnable.script(), keys_of, rest, &mut host, reply),
                 Runnable::Function(_) => interpreter.call(runnable.script(), keys_of, rest, &mut host, reply),
