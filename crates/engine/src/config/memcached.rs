@@ -296,7 +296,15 @@ impl Asked {
     fn combine(&mut self, password_database: Option<String>) -> Result<(), LoadProblem> {
         let item_max = self.sizes.item_max().map_err(LoadProblem::MemcachedSizes)?;
         self.set("max-value-size", item_max.to_string());
-        let udp = self.settings.iter().any(|(name, words)| *name == "memcached-udp-port" && words[0] != "0");
+        let udp_port = self.settings.iter().rfind(|(name, _)| *name == "memcached-udp-port");
+        let udp_port = udp_port.map(|(_, words)| words[0].clone()).filter(|port| port != "0");
+        let udp = udp_port.is_some();
+        // Who names only the port of UDP means both.
+        if let Some(port) = udp_port
+            && self.settings.iter().all(|(name, _)| *name != "memcached-port")
+        {
+            self.set("memcached-port", port);
+        }
         let auth = match (self.sasl, self.auth_file.take()) {
             (true, Some(_)) => return Err(problem("-S", "not together with -Y")),
             (true, None) => Some(("-S", "binary", password_database)),
@@ -535,8 +543,9 @@ mod tests {
         assert_eq!(
             settings("-AFXW -U 11300 -o watcher_logbuf_size=8"),
             "memcached-shutdown yes, memcached-flush-all no, memcached-dump no, memcached-watch no, \
-             memcached-udp-port 11300, memcached-watch-buffer 8kb"
+             memcached-udp-port 11300, memcached-watch-buffer 8kb, memcached-port 11300"
         );
+        assert_eq!(settings("-U 11300 -p 11400"), "memcached-udp-port 11300, memcached-port 11400");
     }
 
     #[test]
