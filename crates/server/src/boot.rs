@@ -23,7 +23,8 @@ use tenon_engine::Engine;
 use tenon_engine::config::{self, Config, EndWords, Invocation, LogFormat, Machine};
 use tenon_engine::saving::{Ending, OnFailure};
 
-/// Does what the command line says; the exit code is 0 when that was done and 1 when the server could not start.
+/// Does what the command line says; the exit code is 0 when that was done and another when the server could not
+/// start.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     if let Some((first, rest)) = args.split_first()
@@ -38,9 +39,15 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Invocation::Run(config)) => match start(*config, &words) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
-            Err(error) => complain(&error),
+            Err(error) => {
+                complain(&error);
+                ExitCode::FAILURE
+            }
         },
-        Err(error) => complain(&error.to_string()),
+        Err(error) => {
+            complain(&error.to_string());
+            ExitCode::from(error.exit_code())
+        }
     }
 }
 
@@ -50,9 +57,8 @@ fn say(text: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn complain(error: &str) -> ExitCode {
+fn complain(error: &str) {
     let _ = writeln!(io::stderr(), "tenon: {error}");
-    ExitCode::FAILURE
 }
 
 /// Runs the server here, or has it run in the background; tells whether that went well.

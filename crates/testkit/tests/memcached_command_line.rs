@@ -2,12 +2,13 @@
 #![allow(missing_docs)]
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tenon_client::{Address, Memcache};
-use tenon_testkit::server::tenon_binary;
+use tenon_testkit::server::{find_on_path, tenon_binary};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -92,4 +93,58 @@ fn as_another_user() {
     let output = tenon(&["-u", "no-such-user", "-p", "0", "-s", "/nowhere/socket"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("can't find the user no-such-user to switch to"), "{said}");
+}
+
+/// What a server that does not start says and ends with; `None` of one that starts.
+fn refusal(program: &mut Command) -> Option<(Option<i32>, String)> {
+    let port = free_port();
+    program.args(["-l", "127.0.0.1", "-p", &port.to_string()]).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut server = program.stderr(Stdio::piped()).spawn().expect("it runs");
+    let ended = wait_until("it starts or ends", || {
+        let is_there = TcpStream::connect(("127.0.0.1", port)).is_ok();
+        if is_there { Some(false) } else { server.try_wait().expect("it is a child").map(|_| true) }
+    });
+    if !ended {
+        server.kill().expect("it was there");
+    }
+    let output = server.wait_with_output().expect("it has ended");
+    ended.then(|| (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+}
+
+#[test]
+fn sizes_that_do_not_go_together_are_refused_as_memcached_refuses_them() {
+    let Some(memcached) = find_on_path("memcached") else {
+        assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "memcached is not installed");
+        let _ = writeln!(std::io::stderr(), "skipped: memcached is not installed");
+        return;
+    };
+    for (line, is_refused) in [
+        ("-m 64 -I 256m", true),
+        ("-m 64 -I 33m", true),
+        ("-m 64 -I 32m", false),
+        ("-m 1", true),
+        ("-m 2", false),
+        ("-m 0", true),
+        ("-I 1000", true),
+        ("-I 1023", true),
+        ("-I 1024", true),
+        ("-I 1024 -o slab_chunk_max=1024", false),
+        ("-I 512k", false),
+        ("-I 1500k", true),
+        ("-I 1025m -m 10000", true),
+        ("-I 512k -o no_chunked_items", true),
+        ("-I 512k -o no_modern", true),
+        ("-I 3m -o no_modern", false),
+        ("-o slab_chunk_max=300", true),
+        ("-I 3000 -o slab_chunk_max=3000", true),
+        ("-I 2m -o slab_chunk_max=4194304", true),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let by_memcached = refusal(Command::new(&memcached).args(["-u", "root"]).args(&words));
+        let by_tenon = refusal(Command::new(tenon_binary().expect("it is built")).arg("memcached").args(&words));
+        let before = "tenon: command line: ";
+        let by_tenon = by_tenon.map(|(code, said)| (code, said.strip_prefix(before).unwrap_or(&said).to_owned()));
+        assert_eq!(by_tenon, by_memcached, "{line}");
+        assert_eq!(by_tenon.is_some(), is_refused, "{line}");
+    }
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::loader::Origin;
+use super::memcached_sizes::SizeRefusal;
 
 /// Why a value is not one for its setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,6 +182,8 @@ pub enum LoadProblem {
         /// Why not.
         text: &'static str,
     },
+    /// Sizes on memcached's command line that do not go together.
+    MemcachedSizes(SizeRefusal),
     /// Files that include each other, or too deep a nesting.
     IncludeTooDeep,
     /// A file that cannot be read.
@@ -212,6 +215,7 @@ impl Display for LoadError {
             LoadProblem::StrayArgument(word) => {
                 write!(f, "unexpected argument '{word}': the file comes first, then --name value ...")
             }
+            LoadProblem::MemcachedSizes(refusal) => refusal.fmt(f),
             LoadProblem::MemcachedOption { option, text } => write!(f, "'{option}': {text}"),
             LoadProblem::IncludeTooDeep => f.write_str("files are included too deep; does one include itself?"),
             LoadProblem::Read { path, error } => write!(f, "can't read '{}': {error}", path.display()),
@@ -220,6 +224,13 @@ impl Display for LoadError {
 }
 
 impl std::error::Error for LoadError {}
+
+impl LoadError {
+    /// What the process ends with: 1, but where memcached says that it is used in a wrong way (`EX_USAGE`).
+    pub fn exit_code(&self) -> u8 {
+        if matches!(self.problem, LoadProblem::MemcachedSizes(_)) { 64 } else { 1 }
+    }
+}
 
 /// Why CONFIG SET changed nothing. Shown without the leading `ERR `.
 #[derive(Clone, Debug, PartialEq, Eq)]

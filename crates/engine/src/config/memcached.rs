@@ -2,16 +2,16 @@
 //! neither what the settings do nor who reads them.
 
 use super::error::LoadProblem;
-use super::value::parse_memory;
+use super::memcached_sizes::Sizes;
 
 /// What an option of memcached means.
 enum Meaning {
     /// The setting of this name gets the argument.
     Setting(&'static str),
-    /// The same, for a number of megabytes.
-    Megabytes(&'static str),
-    /// The same, for the size of an item: 1 KiB to 1 GiB.
-    ItemSize(&'static str),
+    /// A number of megabytes for `maxmemory`.
+    Memory,
+    /// The size of an item for `max-value-size`.
+    ItemSize,
     /// The setting gets this value.
     Is(&'static str, &'static str),
     /// Addresses, each perhaps with the port.
@@ -42,7 +42,7 @@ enum Meaning {
 }
 
 use Meaning::{
-    AuthFile, Extended, Help, Is, ItemSize, Listen, Megabytes, NoEffect, Only, Protocol, Refused, Sasl, Socket, Ssl,
+    AuthFile, Extended, Help, Is, ItemSize, Listen, Memory, NoEffect, Only, Protocol, Refused, Sasl, Socket, Ssl,
     Verbose, Version,
 };
 
@@ -75,7 +75,7 @@ static OPTIONS: &[Flag] = &[
     alone('d', "daemon", Is("daemonize", "yes")),
     alone('r', "enable-coredumps", NoEffect("The limit for core files is the system's.")),
     with('u', "user", Meaning::Setting("run-as")),
-    with('m', "memory-limit", Megabytes("maxmemory")),
+    with('m', "memory-limit", Memory),
     alone('M', "disable-evictions", Is("maxmemory-policy", "noeviction")),
     with('c', "conn-limit", Meaning::Setting("maxclients")),
     alone('k', "lock-memory", NoEffect("Memory is not locked.")),
@@ -93,7 +93,7 @@ static OPTIONS: &[Flag] = &[
     alone('C', "disable-cas", Is("memcached-cas", "no")),
     with('b', "listen-backlog", Meaning::Setting("tcp-backlog")),
     with('B', "protocol", Protocol),
-    with('I', "max-item-size", ItemSize("max-value-size")),
+    with('I', "max-item-size", ItemSize),
     alone('S', "enable-sasl", Sasl),
     with('Y', "auth-file", AuthFile),
     alone('Z', "enable-ssl", Ssl),
@@ -127,15 +127,12 @@ const EXTENDED_WITHOUT_EFFECT: &[&str] = &[
     "slab_automove_ratio",
     "slab_automove_window",
     "slab_automove_freeratio",
-    "slab_chunk_max",
     "hash_algorithm",
     "no_hashexpand",
     "modern",
-    "no_modern",
     "worker_logbuf_size",
     "no_inline_ascii_resp",
     "inline_ascii_resp",
-    "no_chunked_items",
     "resp_obj_mem_limit",
     "read_buf_mem_limit",
     "no_drop_privileges",
@@ -151,7 +148,6 @@ const PRESET: &[(&str, &[&str])] = &[
     ("protected-mode", &["no"]),
     ("maxmemory", &["64mb"]),
     ("maxmemory-policy", &["allkeys-lru"]),
-    ("max-value-size", &["1mb"]),
     ("maxclients", &["1024"]),
     ("tcp-backlog", &["1024"]),
     ("tls-auth-clients", &["no"]),
@@ -187,6 +183,8 @@ pub(super) struct Asked {
     ssl: bool,
     /// Where it does not, even so.
     plain: Plain,
+    /// Memory and items.
+    sizes: Sizes,
     /// Whether help is asked for, and nothing else.
     pub(super) help: bool,
     /// Whether the version is asked for, and nothing else.
@@ -230,7 +228,9 @@ pub(super) fn read(args: &[String], password_database: Option<String>) -> Result
             break;
         }
     }
-    asked.combine(password_database)?;
+    if !asked.help && !asked.version {
+        asked.combine(password_database)?;
+    }
     if verbosity > 0 {
         asked.set("loglevel", if verbosity == 1 { "verbose" } else { "debug" });
     }
@@ -253,18 +253,12 @@ impl Asked {
     fn take(&mut self, option: &Flag, word: &str, value: &str, verbosity: &mut u32) -> Result<(), LoadProblem> {
         match option.meaning {
             Meaning::Setting(name) => self.set(name, value),
-            Megabytes(name) => match value.parse::<u32>() {
-                Ok(megabytes @ 1..) => self.set(name, format!("{megabytes}mb")),
-                _ => return Err(problem(word, "it takes a number of megabytes")),
-            },
-            // Of memcached's letters `k` and `m` mean what they mean in memory settings, too.
-            ItemSize(name) => {
-                match parse_memory(&format!("{value}{}", if value.ends_with(['k', 'm', 'K', 'M']) { "b" } else { "" }))
-                {
-                    Some(bytes @ 1_024..=1_073_741_824) => self.set(name, bytes.to_string()),
-                    _ => return Err(problem(word, "it takes 1k to 1024m")),
-                }
+            Memory => {
+                let megabytes = value.parse().map_err(|_| problem(word, "it takes a number of megabytes"))?;
+                self.sizes.set_memory(megabytes);
+                self.set("maxmemory", format!("{megabytes}mb"));
             }
+            ItemSize => self.sizes.set_item(value).ok_or_else(|| problem(word, "it takes 1k to 1024m"))?,
             Is(name, value) => self.set(name, value),
             Socket => {
                 self.set("memcached-unixsocket", value);
@@ -300,7 +294,17 @@ impl Asked {
 
     /// Says what several options mean together.
     fn combine(&mut self, password_database: Option<String>) -> Result<(), LoadProblem> {
-        let udp = self.settings.iter().any(|(name, words)| *name == "memcached-udp-port" && words[0] != "0");
+        let item_max = self.sizes.item_max().map_err(LoadProblem::MemcachedSizes)?;
+        self.set("max-value-size", item_max.to_string());
+        let udp_port = self.settings.iter().rfind(|(name, _)| *name == "memcached-udp-port");
+        let udp_port = udp_port.map(|(_, words)| words[0].clone()).filter(|port| port != "0");
+        let udp = udp_port.is_some();
+        // Who names only the port of UDP means both.
+        if let Some(port) = udp_port
+            && self.settings.iter().all(|(name, _)| *name != "memcached-port")
+        {
+            self.set("memcached-port", port);
+        }
         let auth = match (self.sasl, self.auth_file.take()) {
             (true, Some(_)) => return Err(problem("-S", "not together with -Y")),
             (true, None) => Some(("-S", "binary", password_database)),
@@ -339,8 +343,12 @@ impl Asked {
     }
 
     fn extended(&mut self, option: &str) -> Result<(), LoadProblem> {
-        let (name, value) = option.split_once('=').map_or((option, ""), |(name, value)| (name, value));
+        let (name, given) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let value = given.unwrap_or_default();
         match name {
+            "slab_chunk_max" => self.sizes.set_piece(given).map_err(LoadProblem::MemcachedSizes)?,
+            "no_chunked_items" => self.sizes.set_whole_items(),
+            "no_modern" => self.sizes.set_old_ways(),
             "idle_timeout" => self.set("timeout", value),
             "watcher_logbuf_size" => match value.parse::<u32>() {
                 Ok(kilobytes @ 1..) => self.set("memcached-watch-buffer", format!("{kilobytes}kb")),
@@ -449,7 +457,9 @@ recently used items go), and no RESP port. Options with a setting of Tenon:
     );
     for option in OPTIONS {
         let meaning = match option.meaning {
-            Meaning::Setting(name) | Megabytes(name) | ItemSize(name) => format!("--{name}"),
+            Meaning::Setting(name) => format!("--{name}"),
+            Memory => "--maxmemory".to_owned(),
+            ItemSize => "--max-value-size".to_owned(),
             Is(name, value) => format!("--{name} {value}"),
             Socket => "--memcached-unixsocket, and no port".to_owned(),
             Listen => "--bind".to_owned(),
@@ -483,10 +493,15 @@ mod tests {
         read(&words, Some("/etc/users".to_owned())).map_err(|problem| format!("{problem:?}"))
     }
 
+    fn is_usual_item_max(name: &str, words: &[String]) -> bool {
+        name == "max-value-size" && words == ["1048576"]
+    }
+
     /// The settings beyond the preset, in one line.
     fn settings(line: &str) -> String {
         let asked = read_line(line).unwrap();
-        let shown = asked.settings[PRESET.len()..].iter().map(|(name, words)| format!("{name} {}", words.join(" ")));
+        let shown = asked.settings[PRESET.len()..].iter().filter(|(name, words)| !is_usual_item_max(name, words));
+        let shown = shown.map(|(name, words)| format!("{name} {}", words.join(" ")));
         shown.collect::<Vec<_>>().join(", ")
     }
 
@@ -499,7 +514,7 @@ mod tests {
         }
         assert_eq!(
             settings("-c 4096 -t 8 -I 5m -b 512"),
-            "maxclients 4096, workers 8, max-value-size 5242880, tcp-backlog 512"
+            "maxclients 4096, workers 8, tcp-backlog 512, max-value-size 5242880"
         );
         assert_eq!(
             settings("-M -U 0 -B auto -o idle_timeout=30,modern"),
@@ -528,8 +543,9 @@ mod tests {
         assert_eq!(
             settings("-AFXW -U 11300 -o watcher_logbuf_size=8"),
             "memcached-shutdown yes, memcached-flush-all no, memcached-dump no, memcached-watch no, \
-             memcached-udp-port 11300, memcached-watch-buffer 8kb"
+             memcached-udp-port 11300, memcached-watch-buffer 8kb, memcached-port 11300"
         );
+        assert_eq!(settings("-U 11300 -p 11400"), "memcached-udp-port 11300, memcached-port 11400");
     }
 
     #[test]

@@ -475,12 +475,18 @@ impl Frame {
                 has(0, self.key_len > 0)?;
                 (false, BinaryCommand::Stat { group: key })
             }
-            0x20 if sasl => {
+            0x20 => {
                 has(0, false)?;
+                if !sasl && data_len == 0 {
+                    return Err(Status::Unknown);
+                }
                 (false, BinaryCommand::SaslMechanisms)
             }
-            0x21 | 0x22 if sasl => {
+            0x21 | 0x22 => {
                 has(0, true)?;
+                if !sasl {
+                    return Err(Status::Unknown);
+                }
                 has_data = true;
                 let data = Span::bytes(0, 0);
                 (false, BinaryCommand::Sasl { is_step: opcode == 0x22, mechanism: key, data })

@@ -1,0 +1,151 @@
+//! The two servers, numbers that are the same in every run, and how answers are made alike that may differ. Knows nothing
+//! of what is asked.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::Duration;
+use tenon_client::Stream;
+use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::target::Dialect;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// xorshift64*, so that a failure can be repeated by its seed.
+pub struct Random(pub u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number below the limit.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() >> 16) as usize % limit
+    }
+
+    /// Whether something happens that does once in so many times.
+    pub fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// One of them.
+    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    /// Any bytes.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.below(256) as u8).collect()
+    }
+
+    /// Data of an item: a number, nearly a number, or anything. Of a number from 2^63 on memcached 1.6.18 looks for a minus
+    /// sign in whatever lies behind it in memory, and calls it none if there is one. So there are neither.
+    pub fn data(&mut self) -> Vec<u8> {
+        const NUMBERS: [&str; 15] = [
+            "0",
+            "1",
+            "9",
+            "10",
+            "99",
+            "1000",
+            "9000000000000000000",
+            "18446744073709551616",
+            "99999999999999999999",
+            "00000000000000000000007",
+            "+5",
+            " 5",
+            "5 ",
+            "5x",
+            "",
+        ];
+        match self.below(8) {
+            0..5 => self.of(&NUMBERS).as_bytes().to_vec(),
+            5 => {
+                let len = self.below(60);
+                let mut bytes = self.bytes(len);
+                bytes.retain(|&byte| byte != b'-');
+                bytes
+            }
+            6 => vec![b'x'; self.below(300)],
+            _ => b"value".to_vec(),
+        }
+    }
+}
+
+/// What a request says of the CAS token that its item must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// Nothing.
+    Any,
+    /// The last that the server told of this key, if it has told any.
+    Last,
+    /// One that the server has never told.
+    Wrong,
+}
+
+/// One of the servers and a connection to it.
+pub struct Side {
+    server: Server,
+    pub stream: Stream,
+    /// The last token that was told, by key.
+    tokens: HashMap<Vec<u8>, u64>,
+}
+
+impl Side {
+    fn new(server: Server) -> Side {
+        let stream = connect(&server);
+        Side { server, stream, tokens: HashMap::new() }
+    }
+
+    /// The token that a request gives.
+    pub fn token(&self, key: &[u8], token: Token) -> u64 {
+        let last = self.tokens.get(key).copied().unwrap_or(0);
+        match token {
+            Token::Any => 0,
+            Token::Last => last,
+            Token::Wrong => last | 1 << 60,
+        }
+    }
+
+    /// What can be compared of a token that was told: whether it is the one that was told before.
+    pub fn told(&mut self, key: &[u8], token: u64) -> &'static str {
+        if token == 0 {
+            return "none";
+        }
+        match self.tokens.insert(key.to_vec(), token) {
+            Some(last) if last == token => "same",
+            _ => "new",
+        }
+    }
+
+    /// Connects again.
+    pub fn reconnect(&mut self) {
+        self.stream = connect(&self.server);
+    }
+}
+
+fn connect(server: &Server) -> Stream {
+    let address = server.address(Dialect::Memcache).expect("the server speaks it");
+    let stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream
+}
+
+/// Both sides; no test without memcached.
+pub fn sides() -> Option<[Side; 2]> {
+    match Server::memcached(&[]) {
+        Ok(memcached) => {
+            let tenon = Server::tenon(&[("max-value-size", "1mb")]).expect("tenon starts");
+            Some([Side::new(tenon), Side::new(memcached)])
+        }
+        Err(StartError::Missing(what)) => {
+            assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
+            let _ = writeln!(std::io::stderr(), "skipped: {what}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
