@@ -2,7 +2,7 @@
 //! order. Knows no client.
 
 use super::figures::LoadingGuard;
-use super::lanes::{Failure, Lanes};
+use super::lanes::{Failure, Lanes, OnFailure};
 use super::rdb::IDLE_MAX;
 use super::stretch::{Sorter, Stretch};
 use super::{Hands, LoadError, OnDuplicate, Past, Progress, RdbOptions};
@@ -101,7 +101,8 @@ impl Run<'_, '_> {
         part: &Part,
         mut reader: Reader<R>,
     ) -> Result<(), LoadError> {
-        let lanes = Arc::new(Lanes::new(self.engine.workers(), self.engine.shards.count()));
+        let on_failure = if part.lacks_base { OnFailure::PassOver } else { OnFailure::Refuse };
+        let lanes = Arc::new(Lanes::new(self.engine.workers(), self.engine.shards.count(), on_failure));
         *self.engine.loading.lanes.lock() = Some(Arc::clone(&lanes));
         let sorted = self.sort(&lanes, &mut reader);
         // Those who have begun come to their end, whatever went wrong.
@@ -111,6 +112,14 @@ impl Run<'_, '_> {
             None => {}
             Some(Failure::Command(at, why)) => return Err(LoadError::Log { name: part.name.clone(), at, why }),
             Some(Failure::Panicked) => return Err(LoadError::Panicked),
+        }
+        if lanes.passed_over() > 0 {
+            tracing::warn!(
+                "the append-only file {} began while the server ran, and its base was never written: {} of its commands did \
+                 not find what they ran on and were passed over",
+                part.name,
+                lanes.passed_over()
+            );
         }
         if let Some(error) = sorted? {
             let may_cut =

@@ -18,7 +18,7 @@ use crate::replay::{Player, ReplayError, annotated_flags};
 use crate::worker::Worker;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tenon_persist::aof::{Command, Record};
 use tenon_store::hash::KeyHash;
 use tenon_wire::Span;
@@ -187,17 +187,22 @@ impl Stretch {
         keys(&|database, hash| engine.shards.prefetch_entry(database, hash));
     }
 
-    /// Does what a unit says; gives where in the file a command stands that cannot be run again, and why.
+    /// Does what a unit says; gives where in the file a command stands that cannot be run again, and why. Where failures
+    /// are to be counted, a command that answers an error is passed over as Redis does it.
     pub(super) fn run(
         &self,
         player: &mut Player<'_>,
         worker: &mut Worker,
         unit: &Unit,
+        failures: Option<&AtomicU64>,
     ) -> Result<(), (u64, ReplayError)> {
         player.go_to(unit.databases.0);
         for call in &self.calls[unit.calls.clone()] {
             let played = self.with_args(&call.words, |args| player.play(worker, &call.target, args, call.flags));
-            played.map_err(|error| (call.at, error))?;
+            match (played, failures) {
+                (Err(ReplayError::Failed { .. }), Some(failures)) => _ = failures.fetch_add(1, Ordering::Relaxed),
+                (played, _) => played.map_err(|error| (call.at, error))?,
+            }
         }
         Ok(())
     }
