@@ -57,9 +57,8 @@ impl Engine {
         self.read_clock(worker);
         let mut run = Run { engine: self, loading, worker, hands, progress, report: LogReport::default() };
         for part in directory.parts().map_err(LoadError::Open)? {
-            if part.size > 0 {
-                run.load_part(directory, &part)?;
-            }
+            // Also one of no length: a pipe has none, and an empty file is read as quickly as it is passed over.
+            run.load_part(directory, &part)?;
         }
         // Items of before have had tokens that their clients may still hold.
         self.raise_cas(crate::clock::now_us());
