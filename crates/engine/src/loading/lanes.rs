@@ -275,7 +275,7 @@ impl Lanes {
                     return Left::Time;
                 }
                 prefetched = (*next + AHEAD).min(units.len());
-                stretch.prefetch(engine, &units[*next..prefetched]);
+                stretch.prefetch(engine, &units[*next..], AHEAD);
             }
             *next += 1;
             let unit = stretch.unit(index);
