@@ -116,7 +116,7 @@ fn who_comes_while_data_is_loaded_is_told_so() {
         let writer = Writer(pipe);
         let get = ["--tls", "-h", "localhost", "-p", &port, "--cacert", &ca, "GET", "k"];
         let deadline = Instant::now() + Duration::from_secs(60);
-        let mut told_in_time = || loop {
+        let told_in_time = || loop {
             let answer = told("redis-cli", &get, "")?;
             if !answer.contains("Could not connect") || Instant::now() > deadline {
                 return Some(answer);
