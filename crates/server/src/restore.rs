@@ -30,7 +30,7 @@ pub(crate) enum Found {
         /// How many bytes they have.
         bytes: u64,
         /// What its commands ran on, as far as it is known: the log began while the server ran, and has no base yet.
-        beneath: Option<SnapshotFile>,
+        beneath: Option<Box<SnapshotFile>>,
     },
 }
 
@@ -59,7 +59,7 @@ impl Found {
             }
             return Ok(Some(Found::Log { bytes: 0, directory, beneath: None }));
         }
-        let beneath = if directory.lacks_every_base() { look_for_snapshot(path)? } else { None };
+        let beneath = if directory.lacks_every_base() { look_for_snapshot(path)?.map(Box::new) } else { None };
         let parts = directory.parts().map_err(|error| error.to_string())?;
         Ok(Some(Found::Log { bytes: parts.iter().map(|part| part.size).sum(), directory, beneath }))
     }
