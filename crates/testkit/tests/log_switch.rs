@@ -116,9 +116,9 @@ fn a_log_that_begins_has_a_rewrite_make_way() {
     check_files(server, "2");
 }
 
-/// The names of the log's files, in order.
+/// The names of the log's files, in order; none while there is no directory.
 fn names(server: &Server) -> Vec<String> {
-    let listed = std::fs::read_dir(server.folder().join("appendonlydir")).expect("there are files");
+    let Ok(listed) = std::fs::read_dir(server.folder().join("appendonlydir")) else { return Vec::new() };
     let mut names: Vec<_> =
         listed.map(|entry| entry.expect("it is listed").file_name().to_string_lossy().into_owned()).collect();
     names.sort();
