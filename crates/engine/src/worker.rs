@@ -11,6 +11,7 @@ use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
 use crate::record::Record;
 use crate::scripting::Interpreters;
+use crate::snapshot::KnownSnapshot;
 use crate::stats::WorkerStats;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -61,6 +62,8 @@ pub struct Worker {
     pub(crate) has_appended: bool,
     /// Whether a log is read back: what it says is done whatever the time is, and nothing expires by itself.
     pub(crate) is_replaying: bool,
+    /// The snapshot that it has handed something over to.
+    pub(crate) snapshot: KnownSnapshot,
     /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
     pub(crate) has_handed_over: bool,
     /// Whether the command that was to run waits until its connection is told to go on: for a snapshot that writes a large
@@ -103,6 +106,7 @@ impl Worker {
             journaled: 0,
             has_appended: false,
             is_replaying: false,
+            snapshot: KnownSnapshot::default(),
             has_handed_over: false,
             waits_for_another_turn: false,
             random: Random::new(seed),

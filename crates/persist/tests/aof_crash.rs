@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tenon_journal::files::{Faulty, Files, Memory};
 use tenon_journal::log::NoHooks;
 use tenon_journal::{Log, Policy, Settings};
+use tenon_persist::aof::append_only::RewriteError;
 use tenon_persist::aof::directory::LoadTruncated;
 use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{AppendOnly, Directory, Names, OpenError, Reader};
@@ -214,7 +215,61 @@ fn a_file_of_an_older_version_survives_its_move() {
 }
 
 #[test]
-fn a_log_that_is_begun_while_the_server_runs_is_valid_with_its_first_base() {
+fn a_log_that_is_begun_while_the_server_runs_keeps_what_it_answers() {
+    let life = |run: &mut Run, files: &Memory| {
+        let aof = open(files).map_err(gone)?.begin(&settings(), Arc::new(NoHooks)).map_err(gone)?;
+        run.append(aof.log(), 2)?;
+        run.rewrite(files, &aof)?;
+        run.append(aof.log(), 1)?;
+        aof.close().map_err(gone)
+    };
+    check(|_| {}, 0, life);
+    // Behind an older one, whose end may be torn.
+    let older = |torn: &'static [u8]| {
+        move |files: &Memory| {
+            files.create_directory(&names().directory()).expect("it has power");
+            let listed = "file appendonly.aof.1.incr.aof seq 1 type i\n";
+            files.put(&names().path("appendonly.aof.manifest"), listed.as_bytes());
+            files.put(&names().path("appendonly.aof.1.incr.aof"), &[&records(1..=3), torn].concat());
+        }
+    };
+    check(older(b""), 3, life);
+    check(older(b"*3\r\n$3\r\nSE"), 3, life);
+}
+
+#[test]
+fn a_log_that_cannot_begin_leaves_what_was_there() {
+    for plan in
+        ["open:enospc@1", "open:enospc@2", "write:enospc@1", "sync:eio@1", "sync-directory:eio@1", "rename:eio@1"]
+    {
+        let files = new_files();
+        let faulty = Faulty::new(files.clone(), plan.parse().expect("a plan"));
+        let directory = Directory::open(Arc::new(faulty), names()).expect("there is nothing");
+        assert!(directory.begin(&settings(), Arc::new(NoHooks)).is_err(), "{plan}");
+        assert!(open(&files).unwrap_or_else(|error| panic!("{plan}: {error}")).is_empty(), "{plan}");
+    }
+}
+
+#[test]
+fn who_has_begun_another_log_has_the_list_for_itself() {
+    let files = new_files();
+    let mut run = Run { appended: 0, answered: 0 };
+    let Ok(old) = run.start(&files) else { panic!("it has power") };
+    assert!(run.append(old.log(), 2).is_ok());
+    let unfinished = old.begin_rewrite().expect("it can be begun");
+    old.retire();
+    old.close().expect("it has power");
+    let new = open(&files).expect("it is fine").begin(&settings(), Arc::new(NoHooks)).expect("it can be begun");
+    assert!(run.append(new.log(), 2).is_ok());
+    old.abort_rewrite(unfinished);
+    assert!(matches!(old.begin_rewrite(), Err(RewriteError::Retired)));
+    let left = open(&files).expect("it is fine");
+    assert!(left.lacks_base());
+    assert_eq!(load(&left), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_log_that_is_begun_for_its_base_alone_is_valid_with_that() {
     let life = |run: &mut Run, files: &Memory| {
         let directory = open(files).map_err(gone)?;
         let (aof, rewrite) = directory.begin_with_rewrite(&settings(), Arc::new(NoHooks)).map_err(gone)?;

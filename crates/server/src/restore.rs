@@ -18,12 +18,8 @@ use tenon_engine::worker::Worker;
 pub(crate) enum Found {
     /// A snapshot file.
     Snapshot {
-        /// Where it is.
-        path: PathBuf,
         /// The file.
-        file: File,
-        /// How many bytes it has.
-        bytes: u64,
+        snapshot: SnapshotFile,
         /// Whether a log begins with what is in it.
         begins_log: bool,
     },
@@ -33,7 +29,16 @@ pub(crate) enum Found {
         directory: Directory,
         /// How many bytes they have.
         bytes: u64,
+        /// What its commands ran on, as far as it is known: the log began while the server ran, and has no base yet.
+        beneath: Option<Box<SnapshotFile>>,
     },
+}
+
+/// A snapshot file that was opened.
+pub(crate) struct SnapshotFile {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
 }
 
 impl Found {
@@ -44,23 +49,26 @@ impl Found {
     pub(crate) fn look(engine: &Engine) -> Result<Option<Found>, String> {
         let path = PathBuf::from(&*engine.config.dbfilename());
         if !engine.config.appendonly() {
-            return look_for_snapshot(path, false);
+            return Ok(look_for_snapshot(path)?.map(|snapshot| Found::Snapshot { snapshot, begins_log: false }));
         }
         let directory = Directory::open(engine.files(), engine.aof_names()).map_err(|error| error.to_string())?;
         if directory.is_empty() {
             // Redis would begin with nothing, and save that over the file some time.
-            if let Some(snapshot) = look_for_snapshot(path, true)? {
-                return Ok(Some(snapshot));
+            if let Some(snapshot) = look_for_snapshot(path)? {
+                return Ok(Some(Found::Snapshot { snapshot, begins_log: true }));
             }
+            return Ok(Some(Found::Log { bytes: 0, directory, beneath: None }));
         }
+        let beneath = if directory.lacks_every_base() { look_for_snapshot(path)?.map(Box::new) } else { None };
         let parts = directory.parts().map_err(|error| error.to_string())?;
-        Ok(Some(Found::Log { bytes: parts.iter().map(|part| part.size).sum(), directory }))
+        Ok(Some(Found::Log { bytes: parts.iter().map(|part| part.size).sum(), directory, beneath }))
     }
 
     /// How many bytes it has.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Found::Snapshot { bytes, .. } | Found::Log { bytes, .. } => *bytes,
+            Found::Snapshot { snapshot, .. } => snapshot.bytes,
+            Found::Log { bytes, beneath, .. } => bytes + beneath.as_ref().map_or(0, |snapshot| snapshot.bytes),
         }
     }
 
@@ -73,20 +81,18 @@ impl Found {
         let mut worker = engine.worker(engine.workers());
         let may_go_on = || if shutdown.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         match self {
-            Found::Snapshot { path, file, bytes, begins_log } => {
-                let mut line = ProgressLine::new(&path.display().to_string(), bytes);
-                let progress = &mut |it: Progress| {
-                    line.show(it);
-                    may_go_on()
-                };
-                let loaded = load_snapshot(engine, loading, &mut worker, &path, file, bytes, progress);
-                line.end();
-                if loaded? {
+            Found::Snapshot { snapshot, begins_log } => {
+                if snapshot.load(engine, loading, &mut worker, &may_go_on)? {
                     return if begins_log { engine.begin_aof().map(|()| true) } else { Ok(true) };
                 }
                 Ok(false)
             }
-            Found::Log { directory, bytes } => {
+            Found::Log { directory, bytes, beneath } => {
+                if let Some(snapshot) = beneath
+                    && !snapshot.load(engine, loading, &mut worker, &may_go_on)?
+                {
+                    return Ok(false);
+                }
                 let mut line = ProgressLine::new("append-only file", bytes);
                 let progress = &mut |it: Progress| {
                     line.show(it);
@@ -104,7 +110,28 @@ impl Found {
     }
 }
 
-fn look_for_snapshot(path: PathBuf, begins_log: bool) -> Result<Option<Found>, String> {
+impl SnapshotFile {
+    /// Loads it; `false` when it is not to go on.
+    fn load(
+        self,
+        engine: &Engine,
+        loading: &LoadingGuard<'_>,
+        worker: &mut Worker,
+        may_go_on: &dyn Fn() -> ControlFlow<()>,
+    ) -> Result<bool, String> {
+        let SnapshotFile { path, file, bytes } = self;
+        let mut line = ProgressLine::new(&path.display().to_string(), bytes);
+        let progress = &mut |it: Progress| {
+            line.show(it);
+            may_go_on()
+        };
+        let loaded = load_snapshot(engine, loading, worker, &path, file, bytes, progress);
+        line.end();
+        loaded
+    }
+}
+
+fn look_for_snapshot(path: PathBuf) -> Result<Option<SnapshotFile>, String> {
     let complain = |error: io::Error| format!("cannot load '{}': {error}", path.display());
     let file = match File::open(&path) {
         Ok(file) => file,
@@ -115,7 +142,7 @@ fn look_for_snapshot(path: PathBuf, begins_log: bool) -> Result<Option<Found>, S
     if !metadata.is_file() {
         return Err(complain(io::Error::other("it is no file")));
     }
-    Ok(Some(Found::Snapshot { bytes: metadata.len(), path, file, begins_log }))
+    Ok(Some(SnapshotFile { bytes: metadata.len(), path, file }))
 }
 
 fn load_snapshot(

@@ -1,10 +1,11 @@
 //! CONFIG SET appendonly while a rewrite of the log is under way: that makes way, and what is confirmed is in the log. Knows
 //! of the files only who reads them.
 
+use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
-use tenon_testkit::server::Server;
+use tenon_testkit::server::{Server, find_on_path};
 use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -24,6 +25,11 @@ fn text(value: Value) -> String {
         Value::Bulk(text) | Value::Simple(text) | Value::Error(text) => String::from_utf8(text).expect("it is text"),
         other => panic!("a text was expected: {other:?}"),
     }
+}
+
+fn text_list(value: Value) -> Vec<String> {
+    let Value::Array(items) = value else { panic!("a list was expected: {value:?}") };
+    items.into_iter().map(text).collect()
 }
 
 fn ok(client: &mut Resp, command: &str) {
@@ -70,17 +76,28 @@ fn await_rewrite(client: &mut Resp) {
     wait_until("the end of the rewrite", || info(client, "aof_rewrite_in_progress") == "0");
 }
 
-/// Kills the server, and looks what another one finds in its files.
-fn check_files(mut server: Server, last: &str) {
-    let names = std::fs::read_dir(server.folder().join("appendonlydir")).expect("there are files");
-    let names: Vec<_> = names.map(|entry| entry.expect("it is listed").file_name()).collect();
-    assert!(!names.iter().any(|name| name.to_string_lossy().starts_with("temp")), "{names:?}");
+fn kill(server: &mut Server) {
     let pid = server.pid().to_string();
     assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
     server.wait_for_end(PATIENCE).expect("it ends");
+}
+
+/// Kills the server and starts another one in its folder.
+fn kill_and_restart(mut server: Server) -> (Server, Resp, Server) {
+    kill(&mut server);
     let folder = server.folder().to_str().expect("it is text").to_owned();
     let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
-    let mut resp = client(&again);
+    let resp = client(&again);
+    // The folder goes with the first one.
+    (again, resp, server)
+}
+
+/// Kills the server, and looks what another one finds in its files.
+fn check_files(server: Server, last: &str) {
+    let names = std::fs::read_dir(server.folder().join("appendonlydir")).expect("there are files");
+    let names: Vec<_> = names.map(|entry| entry.expect("it is listed").file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().starts_with("temp")), "{names:?}");
+    let (_again, mut resp, _folder) = kill_and_restart(server);
     wait_until("the end of loading", || call(&mut resp, "DBSIZE") == Value::Int(KEYS + 1));
     assert_eq!(text(call(&mut resp, "GET last")), last);
 }
@@ -97,6 +114,137 @@ fn a_log_that_begins_has_a_rewrite_make_way() {
     ok(&mut client, "SET last 2");
     assert!(server.log().contains("Stopping background AOF and starting a rewrite now"), "{}", server.log());
     check_files(server, "2");
+}
+
+/// The names of the log's files, in order; none while there is no directory.
+fn names(server: &Server) -> Vec<String> {
+    let Ok(listed) = std::fs::read_dir(server.folder().join("appendonlydir")) else { return Vec::new() };
+    let mut names: Vec<_> =
+        listed.map(|entry| entry.expect("it is listed").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_confirmed_once_the_log_has_begun_survives_although_its_base_is_not_there() {
+    for before in ["nothing", "BGSAVE", "BGREWRITEAOF", "SAVE"] {
+        let (server, mut client) = slow_server("no");
+        match before {
+            "nothing" => {}
+            "SAVE" => {
+                ok(&mut client, "DEBUG FAULTS");
+                ok(&mut client, "SET last saved");
+                call(&mut client, "RPUSH list saved");
+                ok(&mut client, "SAVE");
+                ok(&mut client, "DEBUG FAULTS write:slow=100");
+            }
+            _ => _ = call(&mut client, before),
+        }
+        ok(&mut client, "SET text 1");
+        ok(&mut client, "CONFIG SET appendonly yes");
+        let names = names(&server);
+        for name in ["appendonly.aof.manifest", "appendonly.aof.1.incr.aof"] {
+            assert!(names.iter().any(|there| there == name), "{before}: {names:?}");
+        }
+        assert_eq!(call(&mut client, "INCR counter"), Value::Int(1));
+        ok(&mut client, "SET last 1");
+        // Its key is nowhere but in memory, and is not what the command finds behind a crash.
+        ok(&mut client, "RENAME text renamed");
+        ok(&mut client, "MSET a 1 b 2");
+        assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1", "{before}");
+        let (again, mut resp, folder) = kill_and_restart(server);
+        assert_eq!(text(call(&mut resp, "GET last")), "1", "{before}");
+        assert_eq!(text(call(&mut resp, "GET b")), "2", "{before}");
+        assert_eq!(text(call(&mut resp, "GET counter")), "1", "{before}");
+        assert!(again.log().contains("1 of its commands did not find what they ran on"), "{}", again.log());
+        let saved = Value::Int(i64::from(before == "SAVE"));
+        assert_eq!(call(&mut resp, "EXISTS list"), saved, "{before}");
+        // What was found gets its base by itself.
+        let manifest = folder.folder().join("appendonlydir/appendonly.aof.manifest");
+        let listed = || std::fs::read_to_string(&manifest).expect("there is a list");
+        wait_until("the base", || listed().contains("type b") && !listed().contains("lacks"));
+        drop(again);
+    }
+}
+
+#[test]
+fn redis_reads_a_log_whose_base_is_not_there() {
+    if find_on_path("redis-server").is_none() {
+        assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "redis-server is not installed");
+        let _ = writeln!(std::io::stderr(), "skipped: redis-server is not installed");
+        return;
+    }
+    let (mut server, mut client) = slow_server("no");
+    ok(&mut client, "CONFIG SET appendonly yes");
+    ok(&mut client, "SET last 1");
+    assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1");
+    kill(&mut server);
+    let folder = server.folder().to_str().expect("it is text").to_owned();
+    let redis = Server::redis(&[("dir", &folder), ("appendonly", "yes")]).expect("redis-server starts");
+    assert_eq!(text(call(&mut self::client(&redis), "GET last")), "1");
+}
+
+#[test]
+fn a_log_that_begins_again_stands_on_the_older_one_until_its_base_is_there() {
+    let (server, mut client) = slow_server("yes");
+    ok(&mut client, "SET last 1");
+    ok(&mut client, "CONFIG SET appendonly no");
+    ok(&mut client, "SET last 2");
+    ok(&mut client, "CONFIG SET appendonly yes");
+    assert_eq!(call(&mut client, "APPEND last 3"), Value::Int(2));
+    assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1");
+    let (_again, mut resp, _folder) = kill_and_restart(server);
+    // Not what was between the two logs.
+    assert_eq!(text(call(&mut resp, "GET last")), "13");
+}
+
+#[test]
+fn a_log_that_cannot_have_its_files_does_not_begin() {
+    const REFUSED: &str =
+        "ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to turn on AOF. Check server logs.";
+    let (server, mut client) = slow_server("no");
+    let directory = server.folder().join("appendonlydir");
+    let refused = |client: &mut Resp| {
+        assert_eq!(text(call(client, "CONFIG SET appendonly yes")), REFUSED);
+        assert_eq!(text_list(call(client, "CONFIG GET appendonly")), ["appendonly", "no"]);
+        assert_eq!(info(client, "aof_enabled"), "0");
+        ok(client, "SET last 1");
+    };
+    std::fs::write(&directory, "it is a file").expect("it is written");
+    refused(&mut client);
+    // Who rewrites goes on.
+    std::fs::remove_file(&directory).expect("it is removed");
+    begin_rewrite(&mut client);
+    wait_until("its file", || names(&server).iter().any(|name| name.starts_with("temp-rewriteaof")));
+    std::fs::rename(&directory, server.folder().join("aside")).expect("it is there");
+    std::fs::write(&directory, "it is a file").expect("it is written");
+    refused(&mut client);
+    assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1");
+    std::fs::remove_file(&directory).expect("it is removed");
+    std::fs::rename(server.folder().join("aside"), &directory).expect("it is there");
+    for plan in ["open:enospc", "write:enospc", "sync:eio", "rename:eio", "sync-directory:eio"] {
+        ok(&mut client, &format!("DEBUG FAULTS {plan}"));
+        refused(&mut client);
+    }
+    ok(&mut client, "DEBUG FAULTS");
+    wait_until("the end of the rewrite", || info(&mut client, "aof_rewrite_in_progress") == "0");
+    ok(&mut client, "CONFIG SET appendonly yes");
+    await_rewrite(&mut client);
+    ok(&mut client, "SET last 2");
+    check_files(server, "2");
+}
+
+#[test]
+fn a_first_base_that_fails_is_tried_again() {
+    let (server, mut client) = slow_server("no");
+    ok(&mut client, "CONFIG SET appendonly yes");
+    ok(&mut client, "SET last 1");
+    ok(&mut client, "DEBUG FAULTS rename:eio");
+    wait_until("the failure", || info(&mut client, "aof_last_bgrewrite_status") == "err");
+    assert_eq!(info(&mut client, "aof_enabled"), "1");
+    ok(&mut client, "DEBUG FAULTS");
+    wait_until("the base", || info(&mut client, "aof_last_bgrewrite_status") == "ok");
+    check_files(server, "1");
 }
 
 #[test]

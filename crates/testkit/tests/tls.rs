@@ -3,9 +3,9 @@
 
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::server::{Server, find_on_path};
 use tenon_testkit::target::Dialect;
@@ -76,6 +76,71 @@ fn clients_of_redis_come_in_with_a_certificate() {
     assert_eq!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there"), "v\n");
     assert_eq!(config_set(&server, "tls-port", "0"), Value::Simple(b"OK".to_vec()));
     assert!(told("redis-cli", &with(&base, &["GET", "k"]), "").expect("it is there").contains("Could not connect"));
+}
+
+/// Ends what waits at the other end of a pipe, also when the test fails before it does.
+struct Writer(PathBuf);
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Whoever reads comes to the end of what was written, which is nothing.
+        let _ = std::fs::OpenOptions::new().read(true).write(true).open(&self.0);
+    }
+}
+
+#[test]
+fn who_comes_while_data_is_loaded_is_told_so() {
+    let folder = std::env::temp_dir().join(format!("tenon-tls-loading-{}", std::process::id()));
+    let files = folder.join("appendonlydir");
+    std::fs::create_dir_all(&files).expect("it can be made");
+    // A log whose first file is a pipe: it is loaded for as long as the test keeps it.
+    let pipe = files.join("appendonly.aof.1.incr.aof");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
+    std::fs::write(files.join("appendonly.aof.2.incr.aof"), "").expect("it is written");
+    let list = "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n";
+    std::fs::write(files.join("appendonly.aof.manifest"), list).expect("it is written");
+    let (port, memcached_port, dir) = (free_port(), free_port(), folder.display().to_string());
+    let (cert, key, ca) = (file("server.pem"), file("server.key.pem"), file("ca.pem"));
+    let settings = [
+        ("dir", &*dir),
+        ("appendonly", "yes"),
+        ("tls-port", &port),
+        ("memcached-tls-port", &memcached_port),
+        ("tls-cert-file", &cert),
+        ("tls-key-file", &key),
+        ("tls-auth-clients", "no"),
+    ];
+    std::thread::scope(|scope| {
+        // It is there once it answers, which is when the data is.
+        let server = scope.spawn(|| Server::tenon(&settings));
+        let writer = Writer(pipe);
+        let get = ["--tls", "-h", "localhost", "-p", &port, "--cacert", &ca, "GET", "k"];
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let told_in_time = || loop {
+            let answer = told("redis-cli", &get, "")?;
+            if !answer.contains("Could not connect") || Instant::now() > deadline {
+                return Some(answer);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        if let Some(answer) = told_in_time() {
+            assert_eq!(answer, "LOADING Redis is loading the dataset in memory\n\n");
+        }
+        let address = format!("localhost:{memcached_port}");
+        let args = ["s_client", "-connect", &address, "-CAfile", &ca, "-quiet", "-ign_eof"];
+        if let Some(said) = told("openssl", &args, "get k\r\nquit\r\n") {
+            assert!(said.contains("SERVER_ERROR loading"), "{said}");
+        }
+        let mut input = std::fs::OpenOptions::new().write(true).open(&writer.0).expect("it is a pipe");
+        input.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n").expect("somebody reads");
+        drop(input);
+        let server = server.join().expect("it does not panic").expect("tenon starts");
+        if let Some(answer) = told("redis-cli", &get, "") {
+            assert_eq!(answer, "v\n");
+        }
+        drop((writer, server));
+    });
+    std::fs::remove_dir_all(&folder).expect("it is ours");
 }
 
 #[test]

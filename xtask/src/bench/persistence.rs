@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub const POLICIES: [&str; 4] = ["none", "no", "everysec", "always"];
 /// Requests in flight on each connection.
 const PIPELINES: [usize; 2] = [1, 16];
-/// How long one load during a snapshot lasts before it is asked whether the snapshot is done.
+/// How long one load lasts during a snapshot, before it is asked whether that is done, and before it.
 const SLICE: Duration = Duration::from_millis(500);
 /// How often memory is read during a snapshot.
 const MEMORY_PERIOD: Duration = Duration::from_millis(100);
@@ -201,7 +201,7 @@ fn snapshot(context: &Context, program: &Program, placement: &Placement, pipelin
     load::fill(address(&server)?, Protocol::Resp, SET, keys, &placement.client)?;
     std::thread::sleep(context.scale.settle);
 
-    let quiet = load::run(&set_load(&server, keys, placement, pipeline, context.scale.measured, 1)?)?;
+    let quiet = quiet_load(&server, keys, placement, pipeline, context.scale.measured)?;
     let mut admin = Resp::connect(address(&server)?)?;
     let resident = measure::resident_bytes(server.pid())?;
     let watch = MemoryWatch::default();
@@ -238,6 +238,25 @@ fn snapshot(context: &Context, program: &Program, placement: &Placement, pipelin
         load_seconds: begin.elapsed().as_secs_f64(),
         file_bytes,
     })
+}
+
+/// Writes as [`load_during_save`] does, in parts as long, for as long as this: what a part's beginning costs is in both.
+fn quiet_load(
+    server: &Server,
+    keys: u64,
+    placement: &Placement,
+    pipeline: usize,
+    at_least: Duration,
+) -> Result<Outcome> {
+    let slice = |seed| load::run(&set_load(server, keys, placement, pipeline, SLICE, seed)?);
+    // The first one finds the caches cold, which none during a save does.
+    slice(0)?;
+    let begin = Instant::now();
+    let mut all = slice(1)?;
+    while begin.elapsed() < at_least {
+        all = all.followed_by(slice(2 + begin.elapsed().as_nanos() as u64)?);
+    }
+    Ok(all)
 }
 
 /// Saves in the background and writes meanwhile; gives what the writing came to while the save went on, and how long it

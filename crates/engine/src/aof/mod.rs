@@ -1,8 +1,8 @@
 //! The append-only file of the running server: an index.
 //!
 //! ```text
-//!   off -- CONFIG SET appendonly yes --> begins, with a first rewrite -- that is done --> on
-//!   off <----------------------------------- that failed ------------------
+//!   off -- CONFIG SET appendonly yes --> on, and lacks its base -- a rewrite is done --> on
+//!   off <-- its files cannot be made --
 //!   on  -- CONFIG SET appendonly no --> off
 //!   start with appendonly yes, after loading --> on
 //! ```

@@ -1,8 +1,7 @@
 //! Rewriting the log: when, and on which thread; a snapshot of one position takes the place of all records before it.
 //! Knows no command.
 
-use super::running::OpenLog;
-use super::task::{Purpose, RewriteTask};
+use super::task::RewriteTask;
 use crate::engine::Engine;
 use crate::saving::{Synced, Syncing};
 use crate::snapshot::{Begun, SnapshotOptions, yield_to_workers};
@@ -92,17 +91,16 @@ impl Engine {
     fn start_rewrite(&self) -> RewriteStart {
         let Some(engine) = self.shared() else { return RewriteStart::Failed };
         let work = move |engine: &Arc<Engine>, task: &RewriteTask| match engine.append_only() {
-            Some(append_only) => engine.rewrite(&append_only, task),
+            Some(append_only) => engine.rewrite(append_only, task),
             None => engine.rewrite_without_log(task),
         };
-        self.on_rewriter(engine, Purpose::Shorten, Former::Stays, work)
+        self.on_rewriter(engine, Former::Stays, work)
     }
 
     /// Does this on the rewriter's thread, of which one does anything at a time.
     pub(super) fn on_rewriter(
         &self,
         engine: Arc<Engine>,
-        purpose: Purpose,
         former: Former,
         work: impl FnOnce(&Arc<Engine>, &RewriteTask) -> Result<(), String> + Send + 'static,
     ) -> RewriteStart {
@@ -115,7 +113,7 @@ impl Engine {
             rewrites.task.stop();
         }
         self.aof.wanted.store(false, Ordering::Relaxed);
-        let task = Arc::new(RewriteTask::new(purpose));
+        let task = Arc::new(RewriteTask::default());
         let own = Arc::clone(&task);
         let run = move || {
             if let Some(before) = before {
@@ -162,32 +160,19 @@ impl Engine {
     }
 
     /// Puts a snapshot in the place of the records so far.
-    fn rewrite(&self, append_only: &AppendOnly, task: &RewriteTask) -> Result<(), String> {
+    pub(super) fn rewrite(&self, append_only: Arc<AppendOnly>, task: &RewriteTask) -> Result<(), String> {
+        task.writes_files_of(&append_only);
         self.await_other_snapshot(task)?;
         let mut rewrite = append_only.begin_rewrite().map_err(|error| error.to_string())?;
         let mut worker = self.worker(self.workers());
-        let begun = self.begin_base(&mut worker, task, |_| _ = append_only.cut(&mut rewrite));
-        self.finish_base(append_only, rewrite, begun, task)
-    }
-
-    /// Writes a first base for a log that has just begun, from the moment on at which it is attached.
-    pub(super) fn write_first_base(
-        &self,
-        append_only: &Arc<AppendOnly>,
-        rewrite: Rewrite,
-        task: &RewriteTask,
-    ) -> Result<(), String> {
-        let begun = self.await_other_snapshot(task).ok().and_then(|()| {
-            let mut worker = self.worker(self.workers());
-            self.begin_base(&mut worker, task, |engine| {
-                // Whoever ends the log stops the rewrite before, with this lock.
-                let _rewrites = engine.aof.rewrites.lock();
-                if !task.is_stopped() {
-                    engine.attach_journal(Arc::new(OpenLog(Arc::clone(append_only))));
-                }
-            })
-        });
-        self.finish_base(append_only, rewrite, begun, task)
+        let begun = self.begin_base(&mut worker, task, || _ = append_only.cut(&mut rewrite));
+        self.finish_base(&append_only, rewrite, begun, task)?;
+        // Whoever ends the log stops the rewrite before, with this lock.
+        let _rewrites = self.aof.rewrites.lock();
+        if !task.is_stopped() {
+            self.aof.is_whole.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Writes the data as the base of a log that nothing is added to.
@@ -195,9 +180,11 @@ impl Engine {
         let directory = tenon_persist::aof::Directory::open(self.files(), self.aof_names());
         let begun = directory.and_then(|directory| directory.begin_with_rewrite(&self.log_settings(), self.hooks()));
         let (append_only, rewrite) = begun.map_err(|error| error.to_string())?;
+        let append_only = Arc::new(append_only);
+        task.writes_files_of(&append_only);
         let begun = self.await_other_snapshot(task).ok().and_then(|()| {
             let mut worker = self.worker(self.workers());
-            self.begin_base(&mut worker, task, |_| {})
+            self.begin_base(&mut worker, task, || {})
         });
         let finished = self.finish_base(&append_only, rewrite, begun, task);
         append_only.close().map_err(|error| error.to_string())?;
@@ -217,11 +204,11 @@ impl Engine {
         if task.is_stopped() { Err(STOPPED.to_owned()) } else { Ok(()) }
     }
 
-    fn begin_base(&self, worker: &mut Worker, task: &RewriteTask, mut at_moment: impl FnMut(&Engine)) -> Option<Begun> {
+    fn begin_base(&self, worker: &mut Worker, task: &RewriteTask, mut at_moment: impl FnMut()) -> Option<Begun> {
         let file = FileOptions { form: self.base_form(), ..self.snapshot_file() };
         loop {
             let options = SnapshotOptions { file, is_log_base: true };
-            if let Some(begun) = self.begin_snapshot(worker, options, |_| at_moment(self)) {
+            if let Some(begun) = self.begin_snapshot(worker, options, |_| at_moment()) {
                 task.writes(begun.snapshot());
                 return Some(begun);
             }
@@ -250,7 +237,6 @@ impl Engine {
         let written = self.write_base(&rewrite, begun);
         append_only.log().set_snapshotting(false);
         match written {
-            // Its list would name files that somebody else has begun anew meanwhile.
             _ if task.is_stopped() => {
                 append_only.abort_rewrite(rewrite);
                 Err(STOPPED.to_owned())
@@ -281,17 +267,18 @@ impl Engine {
         if self.snapshots.is_active() {
             return;
         }
-        let append_only = self.append_only().filter(|_| self.aof.is_whole.load(Ordering::Relaxed));
+        let append_only = self.append_only();
         {
             let mut rewrites = self.aof.rewrites.lock();
             if rewrites.since.is_some() || rewrites.is_ending {
                 return;
             }
             let rested = rewrites.ended.is_none_or(|ended| ended.elapsed() >= RETRY);
-            let needed = append_only.as_ref().is_some_and(|append_only| append_only.log().needs_rewrite());
+            let is_whole = self.aof.is_whole.load(Ordering::Relaxed);
+            let needed = append_only.as_ref().is_some_and(|append_only| !is_whole || append_only.log().needs_rewrite());
             let asked = self.aof.wanted.load(Ordering::Relaxed) && !needed;
             if !(asked || needed && rested) {
-                let Some(append_only) = &append_only else { return };
+                let Some(append_only) = append_only.filter(|_| !needed) else { return };
                 let growth = Growth {
                     percentage: self.config.auto_aof_rewrite_percentage(),
                     size_min: self.config.auto_aof_rewrite_min_size(),

@@ -2,7 +2,6 @@
 
 use super::hooks::LogHooks;
 use super::rewrite::{Rewrites, empty_base};
-use super::task::Purpose;
 use crate::config::{Access, Fsync};
 use crate::engine::Engine;
 use crate::journal::Journal;
@@ -25,7 +24,7 @@ const SELECT_FIRST: &[u8] = b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
 pub struct Aof {
     /// What is written to, if anything is.
     current: RwLock<Option<Arc<AppendOnly>>>,
-    /// Whether `current` is whole by itself: its first base is there.
+    /// Whether `current` is whole by itself: its base is there.
     pub(super) is_whole: AtomicBool,
     pub(super) rewrites: Mutex<Rewrites>,
     /// A rewrite is to begin as soon as nothing stands against it.
@@ -39,7 +38,7 @@ pub struct Aof {
 /// Figures for INFO.
 #[derive(Clone, Debug)]
 pub struct AofFigures {
-    /// Whether records are written, or will be as soon as a rewrite that was under way has stopped.
+    /// Whether records are written.
     pub enabled: bool,
     /// Whether a rewrite is under way, and since how many seconds.
     pub rewriting_for_s: Option<u64>,
@@ -158,6 +157,7 @@ impl Engine {
     pub fn open_aof(&self, directory: Directory) -> Result<(), OpenError> {
         let (format, empty) = empty_base(self.base_form());
         let is_gone_on_with = !directory.is_empty();
+        let lacks_base = directory.lacks_base();
         let append_only = directory.append((format, &empty), &self.log_settings(), self.hooks())?;
         if is_gone_on_with {
             // Records begin in database 0. Redis leaves its log in whichever it has written to last.
@@ -166,7 +166,8 @@ impl Engine {
         }
         let append_only = Arc::new(append_only);
         self.set_append_only(Some(Arc::clone(&append_only)));
-        self.aof.is_whole.store(true, Ordering::Relaxed);
+        // If it is not, a tick soon begins the rewrite that makes it whole.
+        self.aof.is_whole.store(!lacks_base, Ordering::Relaxed);
         self.attach_journal(Arc::new(OpenLog(append_only)));
         Ok(())
     }
@@ -206,9 +207,8 @@ impl Engine {
     pub fn aof_figures(&self) -> AofFigures {
         let files = self.append_only().map(|append_only| append_only.statistics());
         let rewrites = self.aof.rewrites.lock();
-        let begins = rewrites.since.is_some() && rewrites.task.purpose == Purpose::Begin && !rewrites.task.is_stopped();
         AofFigures {
-            enabled: files.is_some() || begins,
+            enabled: files.is_some(),
             rewriting_for_s: rewrites.since.map(|since| since.elapsed().as_secs()),
             scheduled: self.aof.wanted.load(Ordering::Relaxed),
             last_rewrite_s: rewrites.last.map(|(took, _)| took.as_secs()),

@@ -4,37 +4,25 @@ use crate::snapshot::Snapshot;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What a rewrite is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// It makes the log shorter, or a file of data where there is no log.
-    #[default]
-    Shorten,
-    /// The log begins with it.
-    Begin,
-}
+use tenon_persist::aof::AppendOnly;
 
 /// One rewrite. Whoever stops it need not wait for it: its thread finds out by itself.
 #[derive(Default)]
 pub(super) struct RewriteTask {
-    pub(super) purpose: Purpose,
     is_stopped: AtomicBool,
     /// What it writes, once it does.
     snapshot: Mutex<Option<Arc<Snapshot>>>,
+    /// Whose files it writes, once it does.
+    files: Mutex<Option<Arc<AppendOnly>>>,
 }
 
 impl std::fmt::Debug for RewriteTask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RewriteTask").field("purpose", &self.purpose).finish_non_exhaustive()
+        f.debug_struct("RewriteTask").field("is_stopped", &self.is_stopped).finish_non_exhaustive()
     }
 }
 
 impl RewriteTask {
-    pub(super) fn new(purpose: Purpose) -> RewriteTask {
-        RewriteTask { purpose, ..RewriteTask::default() }
-    }
-
     /// Has it end without a result, as soon as it can.
     pub(super) fn stop(&self) {
         let snapshot = self.snapshot.lock();
@@ -44,9 +32,28 @@ impl RewriteTask {
         }
     }
 
+    /// Has it end, and never change the list of files again: somebody else begins a log with it.
+    pub(super) fn make_way(&self) {
+        let files = self.files.lock();
+        self.stop();
+        if let Some(files) = &*files {
+            files.retire();
+        }
+    }
+
     /// Whether somebody wants it to end.
     pub(super) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    /// Notes whose files it writes.
+    pub(super) fn writes_files_of(&self, append_only: &Arc<AppendOnly>) {
+        let mut files = self.files.lock();
+        // It may have had to make way before it came to that.
+        if self.is_stopped() {
+            append_only.retire();
+        }
+        *files = Some(Arc::clone(append_only));
     }
 
     /// Notes what it writes.

@@ -140,6 +140,18 @@ pub(super) struct Lanes {
     room: Condvar,
     /// Where the first command stands that could not be run again; what stands behind it is passed over.
     failed_at: AtomicU64,
+    on_failure: OnFailure,
+    /// How many commands answered an error and were passed over.
+    passed_over: AtomicU64,
+}
+
+/// What becomes of a command that answers an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnFailure {
+    /// It is why the log cannot be loaded: it was written of data that are all there.
+    Refuse,
+    /// It is passed over and counted: some of the data that it ran on may be missing.
+    PassOver,
 }
 
 /// Notes that somebody at a lane has panicked.
@@ -156,7 +168,7 @@ impl Drop for PanicNote<'_> {
 
 impl Lanes {
     /// As many as are good for so many workers.
-    pub(super) fn new(workers: usize, shards: usize) -> Lanes {
+    pub(super) fn new(workers: usize, shards: usize, on_failure: OnFailure) -> Lanes {
         let count = if workers == 1 { 1 } else { (workers * LANES_EACH).next_power_of_two() };
         let count = count.min(LANES_MAX).min(shards);
         Lanes {
@@ -166,6 +178,8 @@ impl Lanes {
             work: Condvar::new(),
             room: Condvar::new(),
             failed_at: AtomicU64::new(u64::MAX),
+            on_failure,
+            passed_over: AtomicU64::new(0),
         }
     }
 
@@ -253,6 +267,7 @@ impl Lanes {
         until: Instant,
     ) -> Left {
         let units = stretch.lane(lane);
+        let failures = (self.on_failure == OnFailure::PassOver).then_some(&self.passed_over);
         let mut prefetched = *next;
         while let Some(&index) = units.get(*next) {
             if *next == prefetched {
@@ -260,7 +275,7 @@ impl Lanes {
                     return Left::Time;
                 }
                 prefetched = (*next + AHEAD).min(units.len());
-                stretch.prefetch(engine, &units[*next..prefetched]);
+                stretch.prefetch(engine, &units[*next..], AHEAD);
             }
             *next += 1;
             let unit = stretch.unit(index);
@@ -272,7 +287,7 @@ impl Lanes {
             }
             // Behind one that has failed nothing makes sense.
             if unit.at <= self.failed_at.load(Ordering::Relaxed)
-                && let Err((at, error)) = stretch.run(player, worker, unit)
+                && let Err((at, error)) = stretch.run(player, worker, unit, failures)
             {
                 self.fail(at, error.to_string());
             }
@@ -321,6 +336,11 @@ impl Lanes {
     /// Does a part of what there is to do, for whoever is no worker that ticks; tells whether there was any.
     pub(super) fn work_some(&self, engine: &Engine, worker: &mut Worker) -> bool {
         self.work(engine, worker, Duration::ZERO, Instant::now() + OWN_TURN)
+    }
+
+    /// How many commands were passed over.
+    pub(super) fn passed_over(&self) -> u64 {
+        self.passed_over.load(Ordering::Relaxed)
     }
 
     /// What went wrong, if anything did.

@@ -2,7 +2,7 @@
 //! order. Knows no client.
 
 use super::figures::LoadingGuard;
-use super::lanes::{Failure, Lanes};
+use super::lanes::{Failure, Lanes, OnFailure};
 use super::rdb::IDLE_MAX;
 use super::stretch::{Sorter, Stretch};
 use super::{Hands, LoadError, OnDuplicate, Past, Progress, RdbOptions};
@@ -57,9 +57,8 @@ impl Engine {
         self.read_clock(worker);
         let mut run = Run { engine: self, loading, worker, hands, progress, report: LogReport::default() };
         for part in directory.parts().map_err(LoadError::Open)? {
-            if part.size > 0 {
-                run.load_part(directory, &part)?;
-            }
+            // Also one of no length: a pipe has none, and an empty file is read as quickly as it is passed over.
+            run.load_part(directory, &part)?;
         }
         // Items of before have had tokens that their clients may still hold.
         self.raise_cas(crate::clock::now_us());
@@ -101,7 +100,8 @@ impl Run<'_, '_> {
         part: &Part,
         mut reader: Reader<R>,
     ) -> Result<(), LoadError> {
-        let lanes = Arc::new(Lanes::new(self.engine.workers(), self.engine.shards.count()));
+        let on_failure = if part.lacks_base { OnFailure::PassOver } else { OnFailure::Refuse };
+        let lanes = Arc::new(Lanes::new(self.engine.workers(), self.engine.shards.count(), on_failure));
         *self.engine.loading.lanes.lock() = Some(Arc::clone(&lanes));
         let sorted = self.sort(&lanes, &mut reader);
         // Those who have begun come to their end, whatever went wrong.
@@ -111,6 +111,14 @@ impl Run<'_, '_> {
             None => {}
             Some(Failure::Command(at, why)) => return Err(LoadError::Log { name: part.name.clone(), at, why }),
             Some(Failure::Panicked) => return Err(LoadError::Panicked),
+        }
+        if lanes.passed_over() > 0 {
+            tracing::warn!(
+                "the append-only file {} began while the server ran, and its base was never written: {} of its commands did \
+                 not find what they ran on and were passed over",
+                part.name,
+                lanes.passed_over()
+            );
         }
         if let Some(error) = sorted? {
             let may_cut =

@@ -18,7 +18,8 @@ use crate::replay::{Player, ReplayError, annotated_flags};
 use crate::worker::Worker;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use tenon_ds::hash_table::prefetch;
 use tenon_persist::aof::{Command, Record};
 use tenon_store::hash::KeyHash;
 use tenon_wire::Span;
@@ -50,8 +51,18 @@ impl LaneSet {
         other.0 & !self.0 == 0
     }
 
+    fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
     fn lanes(self) -> impl Iterator<Item = usize> {
-        (0..LANES_MAX).filter(move |lane| self.0 & (1 << lane) != 0)
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let lane = left.trailing_zeros() as usize;
+            // The lowest of its bits goes.
+            left &= left.wrapping_sub(1);
+            (lane < LANES_MAX).then_some(lane)
+        })
     }
 }
 
@@ -136,6 +147,22 @@ impl Stretch {
         }
     }
 
+    /// An empty one with room for as much as this one has, and a bit more: one stretch is mostly like the next.
+    fn another(&self) -> Stretch {
+        fn room<T>(of: &[T]) -> Vec<T> {
+            Vec::with_capacity(of.len() + of.len() / 8)
+        }
+        Stretch {
+            bytes: room(&self.bytes),
+            spans: room(&self.spans),
+            places: room(&self.places),
+            calls: room(&self.calls),
+            units: room(&self.units),
+            crossings: room(&self.crossings),
+            lanes: self.lanes.iter().map(|lane| room(lane)).collect(),
+        }
+    }
+
     /// Bytes of records in it.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
@@ -173,8 +200,24 @@ impl Stretch {
         visit(&Args::new(&self.spans[from..to], record, &[], &[]))
     }
 
-    /// Asks for the memory that these units will look at, all at once.
-    pub(super) fn prefetch(&self, engine: &Engine, units: &[u32]) {
+    /// Asks for the memory that the first units of a lane will look at, all at once; `count` of them are about to be run.
+    /// What says what they are lies in another core's cache, so that of those behind them is asked for, too.
+    pub(super) fn prefetch(&self, engine: &Engine, lane: &[u32], count: usize) {
+        let (units, behind) = lane.split_at(count.min(lane.len()));
+        let (next, after) = behind.split_at(count.min(behind.len()));
+        for &index in after.iter().take(count) {
+            prefetch(std::ptr::from_ref(self.unit(index)).cast());
+        }
+        for &index in next {
+            prefetch(std::ptr::from_ref(&self.calls[self.unit(index).calls.start]).cast());
+        }
+        for &index in units {
+            let words = &self.calls[self.unit(index).calls.start].words;
+            prefetch(self.bytes[words.record..].as_ptr());
+            if !words.is_long {
+                prefetch(self.spans[words.args.start as usize..].as_ptr().cast());
+            }
+        }
         let keys = |visit: &dyn Fn(usize, KeyHash)| {
             for &index in units {
                 let unit = self.unit(index);
@@ -187,17 +230,22 @@ impl Stretch {
         keys(&|database, hash| engine.shards.prefetch_entry(database, hash));
     }
 
-    /// Does what a unit says; gives where in the file a command stands that cannot be run again, and why.
+    /// Does what a unit says; gives where in the file a command stands that cannot be run again, and why. Where failures
+    /// are to be counted, a command that answers an error is passed over as Redis does it.
     pub(super) fn run(
         &self,
         player: &mut Player<'_>,
         worker: &mut Worker,
         unit: &Unit,
+        failures: Option<&AtomicU64>,
     ) -> Result<(), (u64, ReplayError)> {
         player.go_to(unit.databases.0);
         for call in &self.calls[unit.calls.clone()] {
             let played = self.with_args(&call.words, |args| player.play(worker, &call.target, args, call.flags));
-            played.map_err(|error| (call.at, error))?;
+            match (played, failures) {
+                (Err(ReplayError::Failed { .. }), Some(failures)) => _ = failures.fetch_add(1, Ordering::Relaxed),
+                (played, _) => played.map_err(|error| (call.at, error))?,
+            }
         }
         Ok(())
     }
@@ -228,7 +276,8 @@ impl<'e> Sorter<'e> {
 
     /// What has come together.
     pub(super) fn take(&mut self) -> Arc<Stretch> {
-        Arc::new(std::mem::replace(&mut self.stretch, Stretch::new(self.lanes)))
+        let another = self.stretch.another();
+        Arc::new(std::mem::replace(&mut self.stretch, another))
     }
 
     /// Adds a record.
@@ -319,7 +368,7 @@ impl<'e> Sorter<'e> {
 
     fn add_unit(&mut self, at: u64, databases: (usize, usize), lanes: LaneSet, calls: Range<usize>) {
         let stretch = &mut self.stretch;
-        let is_shared = lanes.lanes().nth(1).is_some();
+        let is_shared = lanes.len() > 1;
         // Where lanes meet more than once in a row they do so once.
         if is_shared
             && let Some(last) = stretch.units.last_mut()
@@ -332,7 +381,7 @@ impl<'e> Sorter<'e> {
             return;
         }
         let crossing = is_shared.then(|| {
-            let missing = AtomicUsize::new(lanes.lanes().count());
+            let missing = AtomicUsize::new(lanes.len());
             stretch.crossings.push(Crossing { missing, is_done: AtomicBool::new(false) });
             stretch.crossings.len() as u32 - 1
         });

@@ -9,7 +9,7 @@ use crate::worker::Worker;
 use parking_lot::RwLock;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tenon_persist::rdb::file::{FileOptions, Form};
 
@@ -26,7 +26,17 @@ pub struct SnapshotOptions {
 #[derive(Default)]
 pub struct Snapshots {
     is_active: AtomicBool,
+    /// How many there have been. It changes while all shards are locked.
+    number: AtomicU64,
     current: RwLock<Option<Arc<Snapshot>>>,
+}
+
+/// What a worker knows of the snapshot that is under way: whoever hands keys over by the million writes to nothing that
+/// others read for finding it.
+#[derive(Default)]
+pub(crate) struct KnownSnapshot {
+    number: u64,
+    snapshot: Option<Arc<Snapshot>>,
 }
 
 impl Snapshots {
@@ -39,6 +49,19 @@ impl Snapshots {
     /// The snapshot that is under way.
     pub(crate) fn current(&self) -> Option<Arc<Snapshot>> {
         if self.is_active() { self.current.read().clone() } else { None }
+    }
+
+    /// The snapshot that is under way, for a worker that holds a shard which is not completely written.
+    #[inline]
+    pub(super) fn known_to<'k>(&self, known: &'k mut KnownSnapshot) -> Option<&'k Arc<Snapshot>> {
+        if !self.is_active() {
+            return None;
+        }
+        let number = self.number.load(Ordering::Relaxed);
+        if known.number != number {
+            *known = KnownSnapshot { number, snapshot: self.current.read().clone() };
+        }
+        known.snapshot.as_ref()
     }
 
     /// Bytes that wait to be written: they are freed without any eviction.
@@ -99,6 +122,7 @@ impl Engine {
         snapshot.keys_total.store(sizes.iter().map(|(keys, _)| keys).sum(), Ordering::Relaxed);
         let snapshot = Arc::new(snapshot);
         *self.snapshots.current.write() = Some(Arc::clone(&snapshot));
+        self.snapshots.number.fetch_add(1, Ordering::Relaxed);
         // No shard keeps a library from changing: what is not in the snapshot must be in the log behind its moment.
         let order = self.scripts.libraries.keep_order();
         let libraries = self.scripts.libraries.shelf();

@@ -36,10 +36,23 @@ impl Engine {
         key: &[u8],
         client: ConnectionKey,
     ) -> bool {
-        if self.wait_for_large(worker, state, database, hash, key, client) {
+        let Some(keyspace) = state.shard.used_database_mut(database) else { return true };
+        let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return true };
+        // Also in a shard that is not completely written many keys are, busy ones above all.
+        if !keyspace.is_lacking(slot) {
+            return true;
+        }
+        let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot) else { return true };
+        let (shard, database) = (self.shards.index(hash), snapshot.original(database));
+        // Somebody has to be told when it can go on.
+        if is_large(entry.value()) && self.clients.post().is_some() {
+            snapshot.wanted.lock().push(Wanted { shard, database, key: key.into(), client });
+            worker.waits_for_another_turn = true;
             return false;
         }
-        self.hand_over(worker, state, database, hash, key);
+        snapshot.take_over(shard, database, entry);
+        keyspace.mark_written(slot);
+        worker.has_handed_over = true;
         true
     }
 
@@ -176,10 +189,12 @@ impl Engine {
         if !state.shard.is_unfinished() {
             return;
         }
-        let Some(snapshot) = self.snapshots.current() else { return };
         let Some(keyspace) = state.shard.used_database_mut(database) else { return };
         let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return };
-        if keyspace.is_lacking(slot) && is_meant(entry.value()) {
+        if keyspace.is_lacking(slot)
+            && is_meant(entry.value())
+            && let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot)
+        {
             snapshot.take_over(self.shards.index(hash), snapshot.original(database), entry);
             keyspace.mark_written(slot);
             worker.has_handed_over = true;
@@ -235,8 +250,10 @@ impl Engine {
         worker.has_handed_over = false;
         // Within another command of this worker shards may be held, which the scanner may need.
         if !worker.is_nested
-            && let Some(snapshot) = self.snapshots.current()
+            && let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot)
+            && !snapshot.has_room()
         {
+            let snapshot = Arc::clone(snapshot);
             let before_us = snapshot.progress().stalled_us;
             // The wait is longer than a turn: what was written is synced, and its clients are answered, meanwhile.
             self.end_turn(worker);

@@ -17,6 +17,7 @@ mod priority;
 mod scanner;
 mod shared;
 
+pub(crate) use begin::KnownSnapshot;
 pub use begin::{Begun, SnapshotOptions, Snapshots};
 pub(crate) use hand_over::CHANGES;
 pub(crate) use priority::yield_to_workers;

@@ -154,7 +154,8 @@ impl Snapshot {
 
     /// The database that this one was when the snapshot began.
     pub(super) fn original(&self, database: usize) -> usize {
-        self.databases.lock()[database]
+        // Databases are exchanged while all shards are locked, and hardly ever.
+        if self.swaps.load(Ordering::Relaxed) == 0 { database } else { self.databases.lock()[database] }
     }
 
     /// The database that this one is now.
@@ -272,7 +273,15 @@ impl Snapshot {
 
     fn add(&self, bytes: usize) {
         let queued = self.queued.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.queued_peak.fetch_max(queued, Ordering::Relaxed);
+        if queued > self.queued_peak.load(Ordering::Relaxed) {
+            self.queued_peak.fetch_max(queued, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there is room in the queue.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.queued() < QUEUED_MAX
     }
 
     /// Takes everything out of the queue. Its bytes count until `is_written` is told of them.
@@ -292,12 +301,12 @@ impl Snapshot {
 
     /// Waits until there is room in the queue. The caller holds no shard.
     pub(super) fn wait_for_room(&self) {
-        if self.queued() < QUEUED_MAX {
+        if self.has_room() {
             return;
         }
         let started = Instant::now();
         let mut queue = self.queue.lock();
-        while self.queued() >= QUEUED_MAX {
+        while !self.has_room() {
             if self.has_room.wait_until(&mut queue, started + WAIT_MAX).timed_out() {
                 break;
             }

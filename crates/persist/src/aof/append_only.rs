@@ -21,7 +21,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenon_journal::files::Files;
@@ -40,6 +40,8 @@ pub struct AppendOnly {
     /// Held for a moment only: INFO asks for them.
     figures: Mutex<Figures>,
     rewrites: AtomicU64,
+    /// Whether the files are somebody else's by now. Changes with the manifest's lock.
+    is_retired: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -82,6 +84,8 @@ impl Rewrite {
 pub enum RewriteError {
     /// Another one is under way.
     UnderWay,
+    /// The log has ended, and the files belong to whoever has begun another.
+    Retired,
     /// A file could not be made, or the list could not be written.
     Io {
         /// What was tried, in words.
@@ -95,6 +99,7 @@ impl std::fmt::Display for RewriteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RewriteError::UnderWay => f.write_str("Background append only file rewriting already in progress"),
+            RewriteError::Retired => f.write_str("the log has ended"),
             RewriteError::Io { what, error } => write!(f, "{what}: {}", words_of_error(error)),
         }
     }
@@ -185,14 +190,63 @@ impl Directory {
             names: self.names,
             log,
             rewrites: AtomicU64::new(0),
+            is_retired: AtomicBool::new(false),
         };
         append_only.clean_up();
         Ok(append_only)
     }
 
-    /// Begins a log while the server runs, in the place of what is there: nothing of it is valid before the rewrite that
-    /// comes with it is finished. Its position is known at once; the snapshot must be of the moment from which on
-    /// records are appended.
+    /// Begins a log while the server runs, behind what is there: its first increment is on the list, so what is appended
+    /// is found after a crash. It lacks what it stands on, until it is rewritten.
+    ///
+    /// # Errors
+    /// When files cannot be made: then what was there is as it was.
+    pub fn begin(mut self, settings: &Settings, hooks: Arc<dyn Hooks>) -> Result<AppendOnly, OpenError> {
+        self.make()?;
+        let names = &self.names;
+        let increment = self.manifest.add_increment(|seq| names.increment(seq));
+        self.manifest.increments.last_mut().expect("it was just added").lacks_base = true;
+        // Under its temporary name the list comes first: a start that finds a file without a list knows it by that.
+        stage(&*self.files, names, &self.manifest).map_err(tried("Can't write the AOF manifest file"))?;
+        let path = self.path(&increment);
+        let begin = || {
+            let what = format!("Can't open the append-only file {}", path.display());
+            let file = self.files.create(&path).map_err(tried(what))?;
+            let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
+            commit(&*self.files, names).map_err(tried("Can't write the AOF manifest file"))?;
+            Ok(log)
+        };
+        let log = begin().inspect_err(|_: &OpenError| {
+            let staged = names.path(names.temporary_manifest());
+            // Where the list is valid by now, what it names must stay. Else a start could not tell the file from one of a
+            // log whose list is lost.
+            if matches!(self.files.len(&staged), Ok(Some(_))) && self.files.remove(&path).is_ok() {
+                let _ = self.files.remove(&staged);
+            }
+        })?;
+        let closed_size = self.parts()?.iter().map(|part| part.size).sum();
+        Ok(AppendOnly {
+            figures: Mutex::new(Figures { closed_size, ..Figures::default() }),
+            manifest: Mutex::new(self.manifest),
+            files: self.files,
+            names: self.names,
+            log,
+            rewrites: AtomicU64::new(0),
+            is_retired: AtomicBool::new(false),
+        })
+    }
+
+    /// Makes the directory of the files, if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn make(&self) -> Result<(), OpenError> {
+        make_directory(&*self.files, &self.names)
+    }
+
+    /// Begins a log that is made for its base alone, in the place of what is there: nothing of it is valid before the
+    /// rewrite that comes with it is finished. Its position is known at once; the snapshot must be of the moment from
+    /// which on records are appended.
     ///
     /// # Errors
     /// When files cannot be made.
@@ -219,6 +273,7 @@ impl Directory {
             manifest: Mutex::new(self.manifest),
             figures: Mutex::new(Figures { rewriting: true, ..Figures::default() }),
             rewrites: AtomicU64::new(1),
+            is_retired: AtomicBool::new(false),
         };
         Ok((append_only, rewrite))
     }
@@ -261,6 +316,7 @@ impl AppendOnly {
     }
 
     fn prepare(&self, valid: &mut Manifest) -> Result<Rewrite, RewriteError> {
+        self.refuse_if_retired()?;
         // It may have been given up at any place.
         let rewrite = Rewrite {
             base_path: self.names.path(self.names.temporary_base()),
@@ -334,6 +390,7 @@ impl AppendOnly {
     }
 
     fn replace(&self, valid: &mut Manifest, rewrite: &Rewrite, format: BaseFormat) -> Result<(), RewriteError> {
+        self.refuse_if_retired()?;
         let sync = || self.files.append(&rewrite.base_path)?.sync();
         sync().map_err(failed("Can't sync the new AOF base file"))?;
         let mut manifest = valid.clone();
@@ -379,6 +436,8 @@ impl AppendOnly {
         let _ = self.files.remove(&rewrite.base_path);
         if rewrite.is_first {
             let _ = self.files.remove(&self.names.path(self.names.temporary_increment()));
+        } else if self.refuse_if_retired().is_err() {
+            // The list is not this log's any more.
         } else if rewrite.cut.is_none() && self.log.cancel_switch() {
             let mut manifest = valid.clone();
             let unused = manifest.increments.pop().expect("it was added when the rewrite began");
@@ -393,6 +452,17 @@ impl AppendOnly {
             self.figures().closed_size = total.saturating_sub(self.log.statistics().file_len);
         }
         self.figures().note_failure();
+    }
+
+    /// Leaves the list to whoever opens the files next: from now on no rewrite of this log changes it.
+    pub fn retire(&self) {
+        let _valid = self.manifest();
+        self.is_retired.store(true, Ordering::Relaxed);
+    }
+
+    /// Asked with the manifest's lock.
+    fn refuse_if_retired(&self) -> Result<(), RewriteError> {
+        if self.is_retired.load(Ordering::Relaxed) { Err(RewriteError::Retired) } else { Ok(()) }
     }
 
     /// Figures for INFO.

@@ -78,6 +78,8 @@ pub(crate) fn write_slice(out: &mut Vec<u8>, entry: EntryRef<'_>, cursor: Cursor
         Stage::Deadlines(from) => write_deadlines(out, key, value, from),
         Stage::Blocks(from) => write_blocks(out, key, stream_of(value), from),
         Stage::Groups(at) => write_group(out, key, stream_of(value), at),
+        Stage::Consumers(at, nth, _) => write_consumers(out, key, stream_of(value), at, nth),
+        Stage::Pending(at, from) => write_pending(out, key, stream_of(value), at, from),
     };
     if next.is_none()
         && let Some(deadline_ms) = entry.deadline_ms()
@@ -322,16 +324,36 @@ fn write_block(out: &mut Vec<u8>, key: &[u8], block: &Block) {
     }
 }
 
+/// The group at this place and its name; nothing behind the last.
+fn group_at(stream: &Stream, at: usize) -> Option<(&[u8], &Group)> {
+    stream.groups().nth(at)
+}
+
 fn write_group(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize) -> Option<Stage> {
-    let mut groups = stream.groups().skip(at);
-    let (name, group): (&[u8], &Group) = groups.next()?;
+    let (name, group) = group_at(stream, at)?;
     let last_id = text_of(group.last_id());
     let read = group.entries_read().map_or("-1".to_owned(), |read| read.to_string());
     write_command(out, &[b"XGROUP", b"CREATE", key, name, last_id.as_bytes(), b"ENTRIESREAD", read.as_bytes()]);
-    for consumer in group.consumers() {
+    Some(Stage::Consumers(at, 0, None))
+}
+
+fn write_consumers(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, nth: usize) -> Option<Stage> {
+    let (name, group) = group_at(stream, at)?;
+    for consumer in group.consumers().skip(nth).take(SLICE_ELEMENTS) {
         write_command(out, &[b"XGROUP", b"CREATECONSUMER", key, name, consumer.name()]);
     }
-    for (id, pending) in group.pending_in(StreamId::MIN..=StreamId::MAX) {
+    let next = nth + SLICE_ELEMENTS;
+    Some(if next < group.consumers().len() {
+        Stage::Consumers(at, next, None)
+    } else {
+        Stage::Pending(at, StreamId::MIN)
+    })
+}
+
+fn write_pending(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, from: StreamId) -> Option<Stage> {
+    let (name, group) = group_at(stream, at)?;
+    let mut waiting = group.pending_in(from..=StreamId::MAX);
+    for (id, pending) in waiting.by_ref().take(SLICE_ELEMENTS) {
         let consumer = group.consumer(pending.consumer).name();
         let (id, time, count) = (text_of(id), pending.delivered_ms.to_string(), pending.deliveries.to_string());
         let (time, count) = (time.as_bytes(), count.as_bytes());
@@ -353,5 +375,8 @@ fn write_group(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize) -> Opt
             ],
         );
     }
-    (groups.len() > 0).then_some(Stage::Groups(at + 1))
+    if let Some((next, _)) = waiting.next() {
+        return Some(Stage::Pending(at, next));
+    }
+    (at + 1 < stream.groups().len()).then_some(Stage::Groups(at + 1))
 }

@@ -96,12 +96,16 @@ impl Check<'_> {
         let directory = path.parent().unwrap_or(Path::new(""));
         let path_of = |entry: &Entry| directory.join(OsStr::from_bytes(&entry.name));
         let parts: Vec<(&Entry, PathBuf)> = manifest.to_load().map(|entry| (entry, path_of(entry))).collect();
-        // An increment is listed before it is gone on with: empty ones may follow the last.
-        let has_bytes = |(_, path): &(&Entry, PathBuf)| !matches!(self.files.len(path), Ok(Some(0)));
-        let last = parts.iter().rposition(has_bytes).unwrap_or(0);
+        // An increment is listed before it is gone on with: empty ones may follow the last. Behind one that may be torn a
+        // log can have begun anew.
+        let has_bytes = |path: &PathBuf| !matches!(self.files.len(path), Ok(Some(0)));
+        let is_last = |index: usize| {
+            let following = parts[index + 1..].iter().take_while(|(entry, _)| !entry.lacks_base);
+            !following.into_iter().any(|(_, path)| has_bytes(path))
+        };
         for (index, (entry, path)) in parts.iter().enumerate() {
             let name = String::from_utf8_lossy(&entry.name).into_owned();
-            let subject = Subject { name: &name, path, is_last: index >= last };
+            let subject = Subject { name: &name, path, is_last: is_last(index) };
             let is_base = index == 0 && manifest.base.is_some();
             if index == usize::from(manifest.base.is_some()) {
                 writeln!(self.out, "Start to check INCR files.")?;

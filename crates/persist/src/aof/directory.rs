@@ -48,8 +48,10 @@ pub struct Part {
     /// Whether it is the base of an older version, where commands may follow a snapshot.
     pub is_old_style: bool,
     /// Whether nothing but empty ones follow, so that its end may be torn: the next increment is made and listed some
-    /// time before it is gone on with.
+    /// time before it is gone on with. Likewise where nobody went on: the log has begun anew behind it.
     pub is_last: bool,
+    /// Whether it lacks its base, or stands behind a part that does: what its commands ran on is not all there.
+    pub lacks_base: bool,
 }
 
 /// Why the files of a log are refused.
@@ -166,12 +168,30 @@ impl Directory {
             let size = size.ok_or_else(|| OpenError::Missing { name: name.clone() })?;
             let is_base = base.is_some_and(|base| std::ptr::eq(base, entry));
             let is_old_style = is_base && name == self.names.appendfilename;
-            Ok(Part { path, name, size, is_base, is_old_style, is_last: false })
+            Ok(Part { path, name, size, is_base, is_old_style, is_last: false, lacks_base: entry.lacks_base })
         };
         let mut parts: Vec<Part> = self.manifest.to_load().map(part).collect::<Result<_, OpenError>>()?;
-        let last = parts.iter().rposition(|part| part.size > 0).unwrap_or(0);
-        parts.iter_mut().skip(last).for_each(|part| part.is_last = true);
+        let mut nothing_follows = true;
+        for part in parts.iter_mut().rev() {
+            part.is_last = nothing_follows;
+            nothing_follows = nothing_follows && part.size == 0 || part.lacks_base;
+        }
+        let mut is_lacking = false;
+        for part in &mut parts {
+            is_lacking |= part.lacks_base;
+            part.lacks_base = is_lacking;
+        }
         Ok(parts)
+    }
+
+    /// Whether the log began while the server ran and never got its base, so that it needs a rewrite.
+    pub fn lacks_base(&self) -> bool {
+        self.manifest.increments.iter().any(|entry| entry.lacks_base)
+    }
+
+    /// Whether it did, and there was no older log either whose data it could stand on.
+    pub fn lacks_every_base(&self) -> bool {
+        self.manifest.lacks_every_base()
     }
 
     /// What to do about a part in which no whole record follows: a torn end of the last part is cut off if that is
@@ -242,7 +262,7 @@ impl Directory {
         make_directory(&*self.files, &self.names)?;
         if self.manifest.base.is_none() {
             self.refuse_orphans()?;
-            self.manifest.base = Some(Entry { name: name.clone().into_bytes(), seq: 1 });
+            self.manifest.base = Some(Entry { name: name.clone().into_bytes(), seq: 1, lacks_base: false });
             self.manifest.base_seq = 1;
             stage(&*self.files, &self.names, &self.manifest)
                 .and_then(|()| commit(&*self.files, &self.names))

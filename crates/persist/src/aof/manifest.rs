@@ -10,7 +10,13 @@ pub struct Entry {
     pub name: Vec<u8>,
     /// Its number: increments rise.
     pub seq: i64,
+    /// Whether it is an increment of a log that began while the server ran, and the base is still to come that it belongs
+    /// to: its commands ran on data that are nowhere on disk, but for what older files have of them.
+    pub lacks_base: bool,
 }
+
+/// What says of a file that it lacks its base: a pair that Redis passes over, as it does with all that it does not know.
+const LACKS: (&[u8], &[u8]) = (b"lacks", b"base");
 
 /// The list: what is to be loaded is the base and then the increments, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,7 +125,7 @@ impl Manifest {
         if words.len() < 6 || words.len() % 2 != 0 {
             return Err(Fault::Format);
         }
-        let (mut name, mut seq, mut kind) = (None, 0, None);
+        let (mut name, mut seq, mut kind, mut lacks_base) = (None, 0, None, false);
         for pair in words.chunks_exact(2) {
             let [key, value] = pair else { unreachable!("chunks of two") };
             if key.eq_ignore_ascii_case(b"file") {
@@ -131,6 +137,8 @@ impl Manifest {
                 seq = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0);
             } else if key.eq_ignore_ascii_case(b"type") {
                 kind = value.first().copied();
+            } else if (&**key, &**value) == LACKS {
+                lacks_base = true;
             }
         }
         let name = name.filter(|name| !name.is_empty() && name != b"." && name != b"..");
@@ -138,7 +146,7 @@ impl Manifest {
         if seq == 0 || seq > SEQ_MAX {
             return Err(Fault::Format);
         }
-        let entry = Entry { name, seq };
+        let entry = Entry { name, seq, lacks_base };
         match kind {
             b'b' if self.base.is_some() => return Err(Fault::DuplicateBase),
             b'b' => {
@@ -169,7 +177,8 @@ impl Manifest {
             } else {
                 text.extend_from_slice(&entry.name);
             }
-            writeln!(text, " seq {} type {kind}", entry.seq).expect("a vector takes whatever is written");
+            let lacks = if entry.lacks_base && kind == 'i' { " lacks base" } else { "" };
+            writeln!(text, " seq {} type {kind}{lacks}", entry.seq).expect("a vector takes whatever is written");
         }
         text
     }
@@ -184,10 +193,15 @@ impl Manifest {
         self.base.iter().chain(&self.increments)
     }
 
+    /// Whether nothing that is to be loaded is what the first increment's commands ran on.
+    pub fn lacks_every_base(&self) -> bool {
+        self.base.is_none() && self.increments.first().is_some_and(|first| first.lacks_base)
+    }
+
     /// Adds an increment with the next number.
     pub fn add_increment(&mut self, name: impl FnOnce(i64) -> String) -> Entry {
         self.increment_seq += 1;
-        let entry = Entry { name: name(self.increment_seq).into_bytes(), seq: self.increment_seq };
+        let entry = Entry { name: name(self.increment_seq).into_bytes(), seq: self.increment_seq, lacks_base: false };
         self.increments.push(entry.clone());
         entry
     }
@@ -196,7 +210,7 @@ impl Manifest {
     /// become history.
     pub fn replace_base(&mut self, keep: usize, name: impl FnOnce(i64) -> String) -> Entry {
         self.base_seq += 1;
-        let entry = Entry { name: name(self.base_seq).into_bytes(), seq: self.base_seq };
+        let entry = Entry { name: name(self.base_seq).into_bytes(), seq: self.base_seq, lacks_base: false };
         let old = self.increments.len().saturating_sub(keep);
         // As Redis lists them: the latest first, increments before the base.
         let history = self.increments.drain(..old).rev().chain(self.base.replace(entry.clone()));
@@ -244,7 +258,7 @@ mod tests {
 
     #[test]
     fn names_are_quoted_where_redis_does() {
-        let odd = Entry { name: b"a b\"\\\n\x01\xff.1.incr.aof".to_vec(), seq: 1 };
+        let odd = Entry { name: b"a b\"\\\n\x01\xff.1.incr.aof".to_vec(), seq: 1, lacks_base: false };
         let manifest = Manifest { increments: vec![odd], increment_seq: 1, ..Manifest::default() };
         let text = String::from_utf8(manifest.to_text()).expect("all is escaped");
         assert_eq!(text, "file \"a b\\\"\\\\\\n\\x01\\xff.1.incr.aof\" seq 1 type i\n");
@@ -286,7 +300,20 @@ mod tests {
     #[test]
     fn what_newer_versions_add_is_passed_over() {
         let manifest = parse("# comment\nFILE a seq 1 type incr startoffset 17\n").expect("it is fine");
-        assert_eq!(manifest.increments, [Entry { name: b"a".to_vec(), seq: 1 }]);
+        assert_eq!(manifest.increments, [Entry { name: b"a".to_vec(), seq: 1, lacks_base: false }]);
+    }
+
+    #[test]
+    fn an_increment_says_that_it_lacks_its_base_until_it_is_history() {
+        let text = "file a.1.base.rdb seq 1 type b\nfile a.2.incr.aof seq 2 type i lacks base\n";
+        let mut manifest = parse(text).expect("it is fine");
+        assert!(manifest.increments[0].lacks_base && !manifest.lacks_every_base());
+        assert_eq!(String::from_utf8(manifest.to_text()).expect("text"), text);
+        manifest.base = None;
+        assert!(manifest.lacks_every_base());
+        manifest.replace_base(0, |seq| format!("a.{seq}.base.rdb"));
+        let expected = "file a.2.base.rdb seq 2 type b\nfile a.2.incr.aof seq 2 type h\n";
+        assert_eq!(String::from_utf8(manifest.to_text()).expect("text"), expected);
     }
 
     #[test]

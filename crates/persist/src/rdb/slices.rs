@@ -6,7 +6,7 @@ use super::extras::write_deadlines;
 use super::stream;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::entry::ValueRef;
-use tenon_store::types::stream::StreamId;
+use tenon_store::types::stream::{Group, StreamId};
 use tenon_store::types::zset::Direction;
 use tenon_store::types::{HashRef, ListRef, MemberDeadlines, Object, SetRef, ZsetRef};
 use tenon_wire::rdb::Writer;
@@ -34,6 +34,10 @@ pub(crate) enum Stage {
     Blocks(StreamId),
     /// A stream's groups from this one on.
     Groups(usize),
+    /// What waits to be acknowledged in this group, from this entry on.
+    Pending(usize, StreamId),
+    /// A group's consumers from this one on, if it has begun from this entry on that was given to it.
+    Consumers(usize, usize, Option<StreamId>),
     /// The deadlines of members from this rank on.
     Deadlines(usize),
 }
@@ -96,7 +100,9 @@ pub(super) fn write_slice(writer: &mut Writer<'_>, value: ValueRef<'_>, cursor: 
         }
         Stage::Blocks(from) => write_blocks(writer, value, from),
         Stage::Elements(from) => write_elements(writer, value, from),
-        Stage::Groups(from) => write_groups(writer, value, from),
+        Stage::Groups(at) => write_group(writer, value, at),
+        Stage::Pending(at, from) => write_pending(writer, value, at, from),
+        Stage::Consumers(at, nth, from) => write_consumers(writer, value, at, nth, from),
         Stage::Deadlines(from) => {
             let deadlines = deadlines_beside(value).expect("there were some when the first of them were written");
             let to = deadlines.len().min(from + SLICE_ELEMENTS);
@@ -213,13 +219,61 @@ fn write_blocks(writer: &mut Writer<'_>, value: ValueRef<'_>, from: StreamId) ->
     (stream.groups().len() > 0).then_some(Stage::Groups(0))
 }
 
-/// Writes one group: its entries that wait to be acknowledged are not divided.
-fn write_groups(writer: &mut Writer<'_>, value: ValueRef<'_>, from: usize) -> Option<Stage> {
+fn groups_from<'v>(value: ValueRef<'v>, at: usize) -> impl ExactSizeIterator<Item = (&'v [u8], &'v Group)> {
     let View::Stream(stream) = view(value) else { unreachable!("only streams have groups") };
-    let mut groups = stream.groups().skip(from);
-    let (name, group) = groups.next()?;
-    stream::write_group(writer, name, group);
-    (groups.len() > 0).then_some(Stage::Groups(from + 1))
+    stream.groups().skip(at)
+}
+
+fn group(value: ValueRef<'_>, at: usize) -> &Group {
+    groups_from(value, at).next().expect("the value has not changed since the group was begun").1
+}
+
+/// Begins a group.
+fn write_group(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize) -> Option<Stage> {
+    let (name, group) = groups_from(value, at).next()?;
+    stream::write_group_head(writer, name, group);
+    Some(Stage::Pending(at, StreamId::MIN))
+}
+
+fn write_pending(writer: &mut Writer<'_>, value: ValueRef<'_>, at: usize, from: StreamId) -> Option<Stage> {
+    let group = group(value, at);
+    let mut pending = group.pending_in(from..=StreamId::MAX);
+    for (id, it) in pending.by_ref().take(SLICE_ELEMENTS) {
+        stream::write_pending(writer, id, it);
+    }
+    if let Some((next, _)) = pending.next() {
+        return Some(Stage::Pending(at, next));
+    }
+    writer.length(group.consumers().len() as u64);
+    Some(Stage::Consumers(at, 0, None))
+}
+
+fn write_consumers(
+    writer: &mut Writer<'_>,
+    value: ValueRef<'_>,
+    at: usize,
+    nth: usize,
+    mut from: Option<StreamId>,
+) -> Option<Stage> {
+    let mut room = Room { elements: SLICE_ELEMENTS, bytes: SLICE_BYTES };
+    for (nth, consumer) in (nth..).zip(group(value, at).consumers().skip(nth)) {
+        if !room.is_left() {
+            return Some(Stage::Consumers(at, nth, None));
+        }
+        let from = from.take();
+        if from.is_none() {
+            stream::write_consumer_head(writer, consumer);
+            room.take(consumer.name().len());
+        }
+        for &id in consumer.pending().range(from.unwrap_or(StreamId::MIN)..) {
+            if !room.is_left() {
+                return Some(Stage::Consumers(at, nth, Some(id)));
+            }
+            stream::write_pending_id(writer, id);
+            room.take(0);
+        }
+    }
+    (groups_from(value, at).len() > 1).then_some(Stage::Groups(at + 1))
 }
 
 /// The deadlines of members that stand beside the value: those of a hash are part of it.

@@ -23,7 +23,7 @@ use super::{DecodeError, kind};
 use std::collections::BTreeMap;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::types::Stream;
-use tenon_store::types::stream::{Block, Group, Pending, StreamId, StreamState};
+use tenon_store::types::stream::{Block, Consumer, Group, Pending, StreamId, StreamState};
 use tenon_wire::rdb::{ReadError, Reader, Writer};
 
 const DELETED: i64 = 1;
@@ -57,23 +57,39 @@ pub(super) fn write_state(writer: &mut Writer<'_>, stream: &Stream) {
     writer.length(stream.groups().len() as u64);
 }
 
-pub(super) fn write_group(writer: &mut Writer<'_>, name: &[u8], group: &Group) {
+fn write_group(writer: &mut Writer<'_>, name: &[u8], group: &Group) {
+    write_group_head(writer, name, group);
+    group.pending_in(StreamId::MIN..=StreamId::MAX).for_each(|(id, pending)| write_pending(writer, id, pending));
+    writer.length(group.consumers().len() as u64);
+    for consumer in group.consumers() {
+        write_consumer_head(writer, consumer);
+        consumer.pending().iter().for_each(|id| write_pending_id(writer, *id));
+    }
+}
+
+/// Writes what stands before the entries of a group that wait to be acknowledged.
+pub(super) fn write_group_head(writer: &mut Writer<'_>, name: &[u8], group: &Group) {
     writer.string(name);
     write_id(writer, group.last_id());
     writer.length(group.entries_read().unwrap_or(UNKNOWN));
     writer.length(group.pending_len() as u64);
-    for (id, pending) in group.pending_in(StreamId::MIN..=StreamId::MAX) {
-        writer.raw(&id_bytes(id));
-        writer.raw(&pending.delivered_ms.to_le_bytes());
-        writer.length(pending.deliveries);
-    }
-    writer.length(group.consumers().len() as u64);
-    for consumer in group.consumers() {
-        writer.string(consumer.name());
-        writer.raw(&consumer.seen_ms.to_le_bytes());
-        writer.length(consumer.pending().len() as u64);
-        consumer.pending().iter().for_each(|id| writer.raw(&id_bytes(*id)));
-    }
+}
+
+pub(super) fn write_pending(writer: &mut Writer<'_>, id: StreamId, pending: Pending) {
+    write_pending_id(writer, id);
+    writer.raw(&pending.delivered_ms.to_le_bytes());
+    writer.length(pending.deliveries);
+}
+
+/// Writes what stands before the ids of the entries that a consumer was given.
+pub(super) fn write_consumer_head(writer: &mut Writer<'_>, consumer: &Consumer) {
+    writer.string(consumer.name());
+    writer.raw(&consumer.seen_ms.to_le_bytes());
+    writer.length(consumer.pending().len() as u64);
+}
+
+pub(super) fn write_pending_id(writer: &mut Writer<'_>, id: StreamId) {
+    writer.raw(&id_bytes(id));
 }
 
 fn id_bytes(id: StreamId) -> [u8; 16] {

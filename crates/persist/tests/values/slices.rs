@@ -134,3 +134,29 @@ fn streams_with_groups() {
     }
     check(Value::Stream(stream), 5);
 }
+
+#[test]
+fn streams_whose_groups_wait_for_much() {
+    let mut stream = Stream::default();
+    for number in 0..20_000 {
+        let value = word(number);
+        stream.append(
+            StreamId::new(number + 1, 0),
+            [(&b"field"[..], &value[..])].into_iter(),
+            StreamLimits::new(1_000, 20),
+        );
+    }
+    // One consumer with very many entries, one without any, very many with a few each.
+    let mut group = Group::new(StreamId::MIN, None);
+    let consumers: Vec<_> =
+        (0..2_000).map(|number| group.see_consumer(format!("c{number:04}").as_bytes(), 5).0).collect();
+    stream.add_group(b"g1", group);
+    stream.deliver(b"g1", consumers[7], 15_000, 5, Acknowledgement::Expected, |_| {});
+    for consumer in &consumers[9..] {
+        stream.deliver(b"g1", *consumer, 2, 6, Acknowledgement::Expected, |_| {});
+    }
+    stream.add_group(b"g2", Group::new(StreamId::MIN, None));
+    stream.add_group(b"g3", stream.group(b"g1").expect("it was added").clone());
+    // Each of two groups has its 18,982 entries twice.
+    check(Value::Stream(stream), 2 * 2 * 18_982 / 512);
+}
