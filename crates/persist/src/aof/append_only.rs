@@ -179,19 +179,8 @@ impl Directory {
         };
         let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
         let total: u64 = self.parts()?.iter().map(|part| part.size).sum();
-        let append_only = AppendOnly {
-            figures: Mutex::new(Figures {
-                closed_size: total.saturating_sub(log.statistics().file_len),
-                base_size,
-                ..Figures::default()
-            }),
-            manifest: Mutex::new(self.manifest),
-            files: self.files,
-            names: self.names,
-            log,
-            rewrites: AtomicU64::new(0),
-            is_retired: AtomicBool::new(false),
-        };
+        let closed_size = total.saturating_sub(log.statistics().file_len);
+        let append_only = self.with_log(log, Figures { closed_size, base_size, ..Figures::default() });
         append_only.clean_up();
         Ok(append_only)
     }
@@ -225,15 +214,19 @@ impl Directory {
             }
         })?;
         let closed_size = self.parts()?.iter().map(|part| part.size).sum();
-        Ok(AppendOnly {
-            figures: Mutex::new(Figures { closed_size, ..Figures::default() }),
+        Ok(self.with_log(log, Figures { closed_size, ..Figures::default() }))
+    }
+
+    fn with_log(self, log: Log, figures: Figures) -> AppendOnly {
+        AppendOnly {
+            figures: Mutex::new(figures),
             manifest: Mutex::new(self.manifest),
             files: self.files,
             names: self.names,
             log,
             rewrites: AtomicU64::new(0),
             is_retired: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Makes the directory of the files, if it is not there.
@@ -266,15 +259,8 @@ impl Directory {
             cut: Some(log.position()),
             is_first: true,
         };
-        let append_only = AppendOnly {
-            files: self.files,
-            names: self.names,
-            log,
-            manifest: Mutex::new(self.manifest),
-            figures: Mutex::new(Figures { rewriting: true, ..Figures::default() }),
-            rewrites: AtomicU64::new(1),
-            is_retired: AtomicBool::new(false),
-        };
+        let figures = Figures { rewriting: true, ..Figures::default() };
+        let append_only = AppendOnly { rewrites: AtomicU64::new(1), ..self.with_log(log, figures) };
         Ok((append_only, rewrite))
     }
 }
