@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use tenon_client::{Address, Memcache, Resp, Value};
+use tenon_client::{Address, Memcache, Resp, Stream, Value};
 
 /// How long a server may take until it answers.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -195,6 +195,17 @@ impl Server {
             Dialect::Memcache => &self.memcache,
         };
         address.as_ref().ok_or_else(|| io::Error::other(format!("this server does not speak {dialect:?}")))
+    }
+
+    /// A connection to the address that speaks `dialect`, on which nothing is waited for longer than this.
+    ///
+    /// # Errors
+    /// When this server doesn't speak it, or cannot be reached.
+    pub fn connect(&self, dialect: Dialect, patience: Duration) -> io::Result<Stream> {
+        let stream = Stream::connect(self.address(dialect)?, Some(patience))?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        Ok(stream)
     }
 
     /// The UNIX socket that speaks RESP, where the server has one.

@@ -5,7 +5,8 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 use tenon_client::Stream;
-use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::oracle::oracle;
+use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -97,7 +98,7 @@ struct Side {
 
 impl Side {
     fn new(server: Server) -> Side {
-        let stream = connect(&server);
+        let stream = server.connect(Dialect::Memcache, PATIENCE).expect("connected");
         Side { server, stream, last_cas: 0 }
     }
 
@@ -111,7 +112,7 @@ impl Side {
             let mut header = [0; HEADER];
             if self.stream.read_exact(&mut header).is_err() {
                 answers.push("closed".to_owned());
-                self.stream = connect(&self.server);
+                self.stream = self.server.connect(Dialect::Memcache, PATIENCE).expect("connected");
                 return answers;
             }
             let number = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));
@@ -130,27 +131,11 @@ impl Side {
     }
 }
 
-fn connect(server: &Server) -> Stream {
-    let address = server.address(Dialect::Memcache).expect("the server speaks it");
-    let stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
-    stream
-}
-
 /// Both sides; no test without memcached.
 fn sides() -> Option<[Side; 2]> {
-    match Server::memcached(&[]) {
-        Ok(memcached) => {
-            let tenon = Server::tenon(&[("max-value-size", "1mb")]).expect("tenon starts");
-            Some([Side::new(tenon), Side::new(memcached)])
-        }
-        Err(StartError::Missing(what)) => {
-            assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
-            let _ = writeln!(std::io::stderr(), "skipped: {what}");
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
+    let memcached = oracle(Dialect::Memcache, &[])?;
+    let tenon = Server::tenon(&[("max-value-size", "1mb")]).expect("tenon starts");
+    Some([Side::new(tenon), Side::new(memcached)])
 }
 
 #[track_caller]
@@ -287,7 +272,7 @@ fn what_has_not_the_form_of_its_kind_is_refused_as_memcached_refuses_it() {
     {
         let mut bytes = request(opcode, &vec![0; extras_len], &vec![b'k'; key_len], b"").bytes(0);
         bytes[8..12].copy_from_slice(&body_len.to_be_bytes());
-        let mut stream = connect(&sides[0].server);
+        let mut stream = sides[0].server.connect(Dialect::Memcache, PATIENCE).expect("connected");
         stream.write_all(&bytes).expect("sent");
         let mut answer = [0; HEADER];
         stream.read_exact(&mut answer).expect("an answer");

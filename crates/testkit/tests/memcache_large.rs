@@ -59,9 +59,7 @@ fn send_value(stream: &mut Stream) {
 fn check(dialect: Dialect, exchange: &Exchange) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Server::tenon(&[]).expect("tenon starts");
-    let address = server.address(dialect).expect("it speaks the protocol");
-    let mut stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    let mut stream = server.connect(dialect, PATIENCE).expect("connected");
     let allowed = peak(&server) + LEN + MORE;
     stream.write_all(&exchange.store).expect("sent");
     send_value(&mut stream);
@@ -109,7 +107,6 @@ fn a_long_value_is_held_once_by_resp() {
 fn a_value_that_is_too_long_is_never_held_and_leaves_the_connection_in_step() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Server::tenon(&[]).expect("tenon starts");
-    let address = server.address(Dialect::Memcache).expect("it speaks memcached");
     let allowed = peak(&server) + MORE;
     let too_long = LEN + 1;
     let too_large = line("SERVER_ERROR object too large for cache\r\n");
@@ -122,8 +119,7 @@ fn a_value_that_is_too_long_is_never_held_and_leaves_the_connection_in_step() {
         (format!("ms k {too_long}\r\n").into(), b"\r\n", &too_large, b"mn\r\n".to_vec(), line("MN\r\n")),
         (stored, b"", &(refused, 24 + "Too large.".len()), header(0x80, 0x0b, 0, 0, 0), binary_version),
     ] {
-        let mut stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let mut stream = server.connect(Dialect::Memcache, PATIENCE).expect("connected");
         stream.write_all(&store).expect("sent");
         send_value(&mut stream);
         stream.write_all(b"x").expect("sent");

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::time::Duration;
-use tenon_client::{Resp, Stream, Value};
+use tenon_client::{Resp, Value};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -15,9 +15,7 @@ fn resp(server: &Server) -> Resp {
 
 /// Sends bytes over a new connection and reads until so many have come.
 fn ask(server: &Server, bytes: &[u8], len: usize) -> Vec<u8> {
-    let address = server.address(Dialect::Memcache).expect("memcached is spoken");
-    let mut stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    let mut stream = server.connect(Dialect::Memcache, PATIENCE).expect("connected");
     stream.write_all(bytes).expect("sent");
     let mut answer = vec![0; len];
     stream.read_exact(&mut answer).expect("an answer");

@@ -39,10 +39,7 @@ struct Client(Stream);
 
 impl Client {
     fn new(server: &Server) -> Client {
-        let address = server.address(Dialect::Memcache).expect("the server speaks it");
-        let stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        Client(stream)
+        Client(server.connect(Dialect::Memcache, PATIENCE).expect("connected"))
     }
 
     /// Sends bytes; gives the status and the body of the next answer, or nothing when the server has closed.

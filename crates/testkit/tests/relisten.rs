@@ -1,10 +1,10 @@
 //! CONFIG SET port, bind and memcached-port in a running server, beside redis-server where it is installed. Knows no
 //! other command.
 
-use std::io::Write as _;
 use std::net::TcpListener;
 use tenon_client::{Memcache, Resp, Value};
-use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::oracle::oracle;
+use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 fn set(client: &mut Resp, pairs: &[(&str, &str)]) -> Result<(), String> {
@@ -74,13 +74,8 @@ fn moves(server: &Server) {
 fn a_running_server_listens_elsewhere() {
     let server = Server::tenon(&[]).expect("tenon starts");
     moves(&server);
-    match Server::redis(&[]) {
-        Ok(redis) => moves(&redis),
-        Err(StartError::Missing(what)) => {
-            assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
-            let _ = writeln!(std::io::stderr(), "skipped: {what}");
-        }
-        Err(error) => panic!("{error}"),
+    if let Some(redis) = oracle(Dialect::Redis, &[]) {
+        moves(&redis);
     }
 }
 

@@ -21,11 +21,7 @@ pub(crate) fn tenon(settings: &[(&str, &str)]) -> Server {
 
 /// A raw connection.
 pub(crate) fn connect(server: &Server, dialect: Dialect) -> Stream {
-    let address = server.address(dialect).expect("the server speaks it");
-    let stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
-    stream.set_write_timeout(Some(PATIENCE)).expect("set");
-    stream
+    server.connect(dialect, PATIENCE).expect("connected")
 }
 
 /// A RESP client.

@@ -5,7 +5,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 use tenon_client::{Resp, Value};
-use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::oracle::oracle;
+use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 pub const PATIENCE: Option<Duration> = Some(Duration::from_secs(120));
@@ -34,15 +35,7 @@ impl Side {
 
     /// The same with settings.
     pub fn redis_with(settings: &[(&str, &str)]) -> Option<Side> {
-        match Server::redis(settings) {
-            Ok(server) => Some(Side::new(server)),
-            Err(StartError::Missing(what)) => {
-                assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
-                let _ = writeln!(std::io::stderr(), "skipped the exchange with the original server: {what}");
-                None
-            }
-            Err(other) => panic!("{other}"),
-        }
+        oracle(Dialect::Redis, settings).map(Side::new)
     }
 
     pub fn call(&mut self, words: &[&[u8]]) -> Value {

@@ -1,7 +1,7 @@
 //! The binary protocol: all opcodes, in requests that have the form of their kind and in such that have not. Answers are
 //! compared byte for byte; of CAS tokens only whether there is one, and whether it is the key's last.
 
-use crate::sides::{Random, Side, Token, sides};
+use crate::sides::{Random, Side, Token, compare, sides};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{Read, Write};
@@ -202,16 +202,9 @@ fn converse(side: &mut Side, batch: &[Request]) -> Vec<String> {
 
 #[test]
 fn random_binary_requests_are_answered_as_memcached_answers_them() {
-    let Some(mut sides) = sides() else { return };
-    let mut random = Random(0x7e40_0001);
     let mut counted = BTreeSet::new();
-    let mut answered = 0;
-    for number in 0..BATCHES {
-        let batch = batch(&mut random, &mut counted);
-        let [tenon, memcached] = sides.each_mut().map(|side| converse(side, &batch));
-        assert_eq!(tenon, memcached, "batch {number}, Tenon's answers on the left: {batch:?}");
-        answered += tenon.len();
-    }
+    let compared = compare(0x7e40_0001, BATCHES, |random| batch(random, &mut counted), converse);
+    let Some(answered) = compared else { return };
     // Quiet requests, and those behind an end, are not answered.
     assert!(answered > BATCHES * 2, "{answered} answers are too few to say anything");
 }

@@ -2,7 +2,7 @@
 //! compared line by line; of CAS tokens only whether it is the last that was told, of times what does not depend on the
 //! moment.
 
-use crate::sides::{Random, Side, Token, sides};
+use crate::sides::{Random, Side, Token, compare};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::mem;
@@ -275,15 +275,8 @@ fn converse(side: &mut Side, batch: &[Request]) -> Vec<String> {
 
 #[test]
 fn random_meta_requests_are_answered_as_memcached_answers_them() {
-    let Some(mut sides) = sides() else { return };
-    let mut random = Random(0x7e40_0003);
     let mut counted = BTreeSet::new();
-    let mut answered = 0;
-    for number in 0..BATCHES {
-        let batch = batch(&mut random, &mut counted);
-        let [tenon, memcached] = sides.each_mut().map(|side| converse(side, &batch));
-        assert_eq!(tenon, memcached, "batch {number}, Tenon's answers on the left: {batch:?}");
-        answered += tenon.len();
-    }
+    let compared = compare(0x7e40_0003, BATCHES, |random| batch(random, &mut counted), converse);
+    let Some(answered) = compared else { return };
     assert!(answered > BATCHES * 5, "{answered} answers are too few to say anything");
 }

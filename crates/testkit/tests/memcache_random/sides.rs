@@ -2,10 +2,11 @@
 //! of what is asked.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::fmt::Debug;
 use std::time::Duration;
 use tenon_client::Stream;
-use tenon_testkit::server::{Server, StartError};
+use tenon_testkit::oracle::oracle;
+use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -96,7 +97,7 @@ pub struct Side {
 
 impl Side {
     fn new(server: Server) -> Side {
-        let stream = connect(&server);
+        let stream = server.connect(Dialect::Memcache, PATIENCE).expect("connected");
         Side { server, stream, tokens: HashMap::new() }
     }
 
@@ -123,29 +124,33 @@ impl Side {
 
     /// Connects again.
     pub fn reconnect(&mut self) {
-        self.stream = connect(&self.server);
+        self.stream = self.server.connect(Dialect::Memcache, PATIENCE).expect("connected");
     }
 }
 
-fn connect(server: &Server) -> Stream {
-    let address = server.address(Dialect::Memcache).expect("the server speaks it");
-    let stream = Stream::connect(address, Some(PATIENCE)).expect("connected");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
-    stream
+/// Asks both sides so many batches, each made by `batch`, and compares what `converse` makes of their answers; gives how
+/// many there were. No test without memcached.
+pub fn compare<R: Debug>(
+    seed: u64,
+    batches: usize,
+    mut batch: impl FnMut(&mut Random) -> Vec<R>,
+    converse: impl Fn(&mut Side, &[R]) -> Vec<String>,
+) -> Option<usize> {
+    let mut sides = sides()?;
+    let mut random = Random(seed);
+    let mut answered = 0;
+    for number in 0..batches {
+        let batch = batch(&mut random);
+        let [tenon, memcached] = sides.each_mut().map(|side| converse(side, &batch));
+        assert_eq!(tenon, memcached, "batch {number}, Tenon's answers on the left: {batch:?}");
+        answered += tenon.len();
+    }
+    Some(answered)
 }
 
 /// Both sides; no test without memcached.
 pub fn sides() -> Option<[Side; 2]> {
-    match Server::memcached(&[]) {
-        Ok(memcached) => {
-            let tenon = Server::tenon(&[("max-value-size", "1mb")]).expect("tenon starts");
-            Some([Side::new(tenon), Side::new(memcached)])
-        }
-        Err(StartError::Missing(what)) => {
-            assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
-            let _ = writeln!(std::io::stderr(), "skipped: {what}");
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
+    let memcached = oracle(Dialect::Memcache, &[])?;
+    let tenon = Server::tenon(&[("max-value-size", "1mb")]).expect("tenon starts");
+    Some([Side::new(tenon), Side::new(memcached)])
 }
