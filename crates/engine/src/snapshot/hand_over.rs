@@ -14,7 +14,7 @@ use crate::table::Resolved;
 use crate::worker::Worker;
 use std::sync::Arc;
 use tenon_persist::rdb::is_large;
-use tenon_store::entry::{Entry, EntryRef, ValueRef};
+use tenon_store::entry::{Entry, EntryRef};
 use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::{Ahead, Keyspace};
 use tenon_store::types::ValueType;
@@ -36,24 +36,30 @@ impl Engine {
         key: &[u8],
         client: ConnectionKey,
     ) -> bool {
-        let Some(keyspace) = state.shard.used_database_mut(database) else { return true };
-        let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return true };
-        // Also in a shard that is not completely written many keys are, busy ones above all.
-        if !keyspace.is_lacking(slot) {
-            return true;
+        let mut waits = false;
+        self.hand_over_if(worker, state, database, hash, key, |snapshot, shard, database, entry| {
+            waits = self.waits_for(snapshot, shard, database, entry, client);
+            !waits
+        });
+        worker.waits_for_another_turn |= waits;
+        !waits
+    }
+
+    /// Whether a client is to wait for a key that is not written yet: its value is large, and the client's connection can be
+    /// told when it can go on. The scanner is then asked for that key.
+    fn waits_for(
+        &self,
+        snapshot: &Snapshot,
+        shard: usize,
+        database: usize,
+        entry: EntryRef<'_>,
+        client: ConnectionKey,
+    ) -> bool {
+        let waits = is_large(entry.value()) && self.clients.post().is_some();
+        if waits {
+            snapshot.wanted.lock().push(Wanted { shard, database, key: entry.key().into(), client });
         }
-        let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot) else { return true };
-        let (shard, database) = (self.shards.index(hash), snapshot.original(database));
-        // Somebody has to be told when it can go on.
-        if is_large(entry.value()) && self.clients.post().is_some() {
-            snapshot.wanted.lock().push(Wanted { shard, database, key: key.into(), client });
-            worker.waits_for_another_turn = true;
-            return false;
-        }
-        snapshot.take_over(shard, database, entry);
-        keyspace.mark_written(slot);
-        worker.has_handed_over = true;
-        true
+        waits
     }
 
     /// Has a client wait for a key, if its value is large and not written yet; tells whether it does. Its connection is
@@ -67,19 +73,12 @@ impl Engine {
         key: &[u8],
         client: ConnectionKey,
     ) -> bool {
-        if self.clients.post().is_none() {
-            // Nobody could be told.
-            return false;
-        }
-        let Some(snapshot) = self.snapshots.current() else { return false };
+        let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot) else { return false };
         let Some(keyspace) = state.shard.database(database) else { return false };
         let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return false };
-        let waits = keyspace.is_lacking(slot) && is_large(entry.value());
-        if waits {
-            let (shard, database) = (self.shards.index(hash), snapshot.original(database));
-            snapshot.wanted.lock().push(Wanted { shard, database, key: key.into(), client });
-            worker.waits_for_another_turn = true;
-        }
+        let (shard, database) = (self.shards.index(hash), snapshot.original(database));
+        let waits = keyspace.is_lacking(slot) && self.waits_for(snapshot, shard, database, entry, client);
+        worker.waits_for_another_turn |= waits;
         waits
     }
 
@@ -160,7 +159,7 @@ impl Engine {
         hash: KeyHash,
         key: &[u8],
     ) {
-        self.hand_over_if(worker, state, database, hash, key, |_| true);
+        self.hand_over_if(worker, state, database, hash, key, |_, _, _, _| true);
     }
 
     /// Hands a key over if it is a string: memcached's verbs change no others.
@@ -174,9 +173,13 @@ impl Engine {
         hash: KeyHash,
         key: &[u8],
     ) {
-        self.hand_over_if(worker, state, database, hash, key, |value| ValueType::of(value) == ValueType::String);
+        self.hand_over_if(worker, state, database, hash, key, |_, _, _, entry| {
+            ValueType::of(entry.value()) == ValueType::String
+        });
     }
 
+    /// Hands a key over if it is not written yet and `is_meant` says so, which is told where it was when the snapshot began.
+    #[inline]
     fn hand_over_if(
         &self,
         worker: &mut Worker,
@@ -184,18 +187,21 @@ impl Engine {
         database: usize,
         hash: KeyHash,
         key: &[u8],
-        is_meant: impl Fn(ValueRef<'_>) -> bool,
+        is_meant: impl FnOnce(&Snapshot, usize, usize, EntryRef<'_>) -> bool,
     ) {
         if !state.shard.is_unfinished() {
             return;
         }
         let Some(keyspace) = state.shard.used_database_mut(database) else { return };
         let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return };
-        if keyspace.is_lacking(slot)
-            && is_meant(entry.value())
-            && let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot)
-        {
-            snapshot.take_over(self.shards.index(hash), snapshot.original(database), entry);
+        // Also in a shard that is not completely written many keys are, busy ones above all.
+        if !keyspace.is_lacking(slot) {
+            return;
+        }
+        let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot) else { return };
+        let (shard, database) = (self.shards.index(hash), snapshot.original(database));
+        if is_meant(snapshot, shard, database, entry) {
+            snapshot.take_over(shard, database, entry);
             keyspace.mark_written(slot);
             worker.has_handed_over = true;
         }
