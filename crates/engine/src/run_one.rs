@@ -127,7 +127,7 @@ impl Engine {
 
     /// The shards of a command's keys.
     pub(crate) fn shards_of(&self, command: &Command, args: &Args<'_>) -> Vec<usize> {
-        command.keys.indexes(args).map(|at| self.shards.index(self.shards.hash(args.get(at)))).collect()
+        self.hashes_of(command.keys.indexes(args), args).map(|hash| self.shards.index(hash)).collect()
     }
 
     /// The hashes of the keys at these places of the arguments, whose shards start to be loaded.
