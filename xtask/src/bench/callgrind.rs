@@ -79,7 +79,6 @@ fn total(context: &Context, program: &Program, case: &Case, placement: &Placemen
         threads: 1,
         pipeline: case.pipeline,
         cores: &placement.client,
-        watched: None,
     };
     load::run(&load)?;
     server.stop()?;

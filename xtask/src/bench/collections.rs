@@ -222,7 +222,6 @@ fn measured(context: &Context, server: &Server, case: &Case, placement: &Placeme
         threads: 1,
         pipeline: PIPELINE,
         cores: &placement.client,
-        watched: None,
     };
     let (cpu_before, user_before) = (measure::cpu_time(server.pid())?, measure::user_time(server.pid())?);
     let outcome = load::run(&load)?;

@@ -112,9 +112,10 @@ fn measured(context: &Context, program: &Program, placement: &Placement) -> Resu
         threads: 1,
         pipeline: PIPELINE,
         cores: &placement.client,
-        watched: Some(server.pid()),
     };
-    let run = || Run::of(&load::run(&load)?).context("it was over before two intervals had passed");
+    let run = || {
+        Run::of(&load::run_watching(&load, Some(server.pid()))?).context("it was over before two intervals had passed")
+    };
     Ok([run()?, run()?])
 }
 

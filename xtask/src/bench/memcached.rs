@@ -192,7 +192,6 @@ fn load_of<'a>(server: &Server, size: &Size, case: &Case, plan: Plan, placement:
         threads: 1,
         pipeline: case.pipeline,
         cores: &placement.client,
-        watched: None,
     })
 }
 

@@ -181,7 +181,6 @@ fn set_load<'a>(
         threads: 1,
         pipeline,
         cores: &placement.client,
-        watched: None,
     })
 }
 

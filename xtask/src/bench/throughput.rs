@@ -113,7 +113,6 @@ fn measured(context: &Context, server: &Server, case: &Case, placement: &Placeme
         threads: 1,
         pipeline: case.pipeline,
         cores: &placement.client,
-        watched: None,
     };
     load::run(&load(context.scale.warm_up, 2 * round))?;
     let perf = if context.perf { Some(Perf::attach(server.pid())?) } else { None };

@@ -118,7 +118,6 @@ fn measured(context: &Context, server: &Server, case: &Case, placement: &Placeme
         threads: CLIENT_THREADS,
         pipeline: case.pipeline,
         cores: &placement.client,
-        watched: None,
     };
     // The same load ran a moment ago, but for the other server's turn.
     if round == 0 {

@@ -59,8 +59,6 @@ pub struct Load<'a> {
     pub pipeline: usize,
     /// Cores the threads may use.
     pub cores: &'a [usize],
-    /// A process whose CPU time is noted for each interval.
-    pub watched: Option<u32>,
 }
 
 /// What came of a load. Every reply was checked.
@@ -93,12 +91,18 @@ const LATENCY_NS_MAX: u64 = 60_000_000_000;
 
 /// Runs a load to its end; a wrong reply is an error.
 pub fn run(load: &Load<'_>) -> Result<Outcome> {
+    run_watching(load, None)
+}
+
+/// The same, and notes a process's CPU time for each interval.
+pub fn run_watching(load: &Load<'_>, process: Option<u32>) -> Result<Outcome> {
     assert!(load.threads > 0 && load.connections >= load.threads && load.pipeline > 0, "a load has work to do");
     let ready = Barrier::new(load.threads);
     let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
         let thread = |index| {
             let ready = &ready;
-            scope.spawn(move || drive(load, index, ready))
+            let watched = process.filter(|_| index == 0);
+            scope.spawn(move || drive(load, index, ready, watched))
         };
         let threads: Vec<_> = (0..load.threads).map(thread).collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Outcome>>| {
@@ -152,7 +156,7 @@ impl Outcome {
     }
 }
 
-fn drive(load: &Load<'_>, thread: usize, ready: &Barrier) -> Result<Outcome> {
+fn drive(load: &Load<'_>, thread: usize, ready: &Barrier, watched: Option<u32>) -> Result<Outcome> {
     let prepared = prepare(load, thread);
     // Whether or not it is prepared, the other threads must not wait for this one for ever.
     ready.wait();
@@ -162,7 +166,7 @@ fn drive(load: &Load<'_>, thread: usize, ready: &Barrier) -> Result<Outcome> {
     let start = Instant::now();
     let mut keys = Keys::of(load, thread);
     let mut busy = 0;
-    let mut meter = Meter::of(load.watched.filter(|_| thread == 0))?;
+    let mut meter = Meter::of(watched)?;
     for (index, connection) in connections.iter_mut().enumerate() {
         busy += usize::from(begin(&poll, index, connection, &mut keys, load, start, start)?);
     }
@@ -338,7 +342,7 @@ mod tests {
     fn load(plan: Plan) -> Load<'static> {
         let (protocol, operation) = (Protocol::Resp, Operation::Get { value_len: 8 });
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        Load { address, protocol, operation, plan, connections: 3, threads: 3, pipeline: 4, cores: &[], watched: None }
+        Load { address, protocol, operation, plan, connections: 3, threads: 3, pipeline: 4, cores: &[] }
     }
 
     #[test]

@@ -13,16 +13,6 @@ const PIPELINE: usize = 64;
 /// Stores each of the first `keys` keys once with `operation`, from one thread on one of these cores.
 pub fn fill(address: SocketAddr, protocol: Protocol, operation: Operation, keys: u64, cores: &[usize]) -> Result<()> {
     let plan = Plan::EachOnce { keys };
-    run(&Load {
-        address,
-        protocol,
-        operation,
-        plan,
-        connections: CONNECTIONS,
-        threads: 1,
-        pipeline: PIPELINE,
-        cores,
-        watched: None,
-    })
-    .map(drop)
+    run(&Load { address, protocol, operation, plan, connections: CONNECTIONS, threads: 1, pipeline: PIPELINE, cores })
+        .map(drop)
 }

@@ -6,6 +6,6 @@ mod fill;
 mod replies;
 mod requests;
 
-pub use drive::{INTERVAL, Load, Outcome, Plan, Until, run};
+pub use drive::{INTERVAL, Load, Outcome, Plan, Until, run, run_watching};
 pub use fill::fill;
 pub use requests::{KEY_LEN, Operation, Protocol, RANDOM};

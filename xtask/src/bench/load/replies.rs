@@ -51,17 +51,17 @@ fn resp_end(input: &[u8], at: usize) -> Result<Option<usize>> {
         return Ok(Some(at + line + 1));
     }
     let Some((number, body)) = number_line(&input[at..], 1)? else { return Ok(None) };
-    let (number, mut at) = (number.unwrap_or(0), at + body);
-    match kind {
-        // A missing value is a line alone.
-        b'$' if input[..at].ends_with(b"-1\r\n") => Ok(Some(at)),
-        b'$' => Ok(Some(at + number + 2).filter(|end| *end <= input.len())),
-        b'*' => {
-            for _ in 0..number {
-                let Some(end) = resp_end(input, at)? else { return Ok(None) };
-                at = end;
+    let body = at + body;
+    match (kind, number) {
+        (b'$' | b'*', None) => Ok(Some(body)),
+        (b'$', Some(len)) => Ok(Some(body + len + 2).filter(|end| *end <= input.len())),
+        (b'*', Some(count)) => {
+            let mut end = body;
+            for _ in 0..count {
+                let Some(next) = resp_end(input, end)? else { return Ok(None) };
+                end = next;
             }
-            Ok(Some(at))
+            Ok(Some(end))
         }
         _ => bail!("the server answered {}", shown(&input[at..])),
     }
