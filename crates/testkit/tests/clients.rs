@@ -1,28 +1,15 @@
 //! The client crate against the original servers, over TCP and a UNIX socket. Knows nothing of transcripts.
 
 use std::io::ErrorKind;
-use std::io::Write as _;
 use std::time::Duration;
 use tenon_client::memcache::{Direction, StoreVerb, Stored};
 use tenon_client::resp::Version;
 use tenon_client::{Memcache, Resp, Value};
+use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::{Server, StartError};
 use tenon_testkit::target::Dialect;
 
 const TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
-
-/// The server, or nothing where it is not installed and need not be.
-fn started(server: Result<Server, StartError>) -> Option<Server> {
-    match server {
-        Ok(server) => Some(server),
-        Err(StartError::Missing(what)) => {
-            assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "{what}");
-            let _ = writeln!(std::io::stderr(), "skipped: {what}");
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
-}
 
 fn bulk(text: &[u8]) -> Value {
     Value::Bulk(text.to_vec())
@@ -30,7 +17,7 @@ fn bulk(text: &[u8]) -> Value {
 
 #[test]
 fn resp_over_tcp_and_unix() {
-    let Some(server) = started(Server::redis(&[("maxclients", "50")])) else { return };
+    let Some(server) = oracle(Dialect::Redis, &[("maxclients", "50")]) else { return };
     for address in [server.address(Dialect::Redis).expect("a port"), server.unix().expect("a socket")] {
         let mut resp = Resp::connect_to(address, TIMEOUT).expect("connected");
         assert_eq!(resp.call(&[b"CONFIG", b"GET", b"maxclients"]).expect("a reply"), {
@@ -67,7 +54,7 @@ fn resp_over_tcp_and_unix() {
 
 #[test]
 fn memcached_text() {
-    let Some(server) = started(Server::memcached(&[("memory-limit", "16")])) else { return };
+    let Some(server) = oracle(Dialect::Memcache, &[("memory-limit", "16")]) else { return };
     let mut client =
         Memcache::connect_to(server.address(Dialect::Memcache).expect("a port"), TIMEOUT).expect("connected");
     assert_eq!(client.get(b"k").expect("a reply"), None);
@@ -108,7 +95,7 @@ fn memcached_text() {
 
 #[test]
 fn a_server_ends_with_its_handle_and_a_wrong_start_says_why() {
-    let Some(server) = started(Server::redis(&[])) else { return };
+    let Some(server) = oracle(Dialect::Redis, &[]) else { return };
     let (address, folder) = (server.address(Dialect::Redis).expect("a port").clone(), server.folder().to_owned());
     assert!(folder.is_dir());
     drop(server);
