@@ -4,6 +4,7 @@
 //! a receive that does not fill the buffer has emptied the socket, so no second one is made to hear so (epoll(7); only
 //! out-of-band data and passed descriptors, which no client of ours sends, cut a receive short, to the sender's harm);
 //! interest in writability is registered only after a send that fell short;
+//! of a long value that comes steadily an event tells only when much of it is there;
 //! a connection that is not read for a while needs no change of its registration, because an edge is reported once.
 
 use super::inbox::Waker;
@@ -17,6 +18,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg
 use rustix::time::Timespec;
 use std::io::IoSlice;
 use std::time::Duration;
+use tenon_ds::low_water;
 use tenon_wire::OutBuf;
 
 /// How many events one wait may bring; what is left over comes with the next.
@@ -33,6 +35,12 @@ const COPIED_REST_MAX: usize = 64 * 1024;
 
 /// A worker's reply buffer that has grown past this is given back.
 const REPLY_BUFFER_KEPT: usize = 256 * 1024;
+
+/// A receive of so much speaks for a client that sends on without a pause.
+const STEADY_FROM: usize = 16 * 1024;
+
+/// How many bytes of a long value are waited for at most: the slower a client, the longer it seems to do nothing.
+const LOW_WATER_MAX: usize = 128 * 1024;
 
 /// The waker's token; its index part is one that no connection reaches.
 const WAKER_TOKEN: u64 = u64::MAX;
@@ -59,6 +67,8 @@ pub(super) struct EpollSocket {
     may_receive: bool,
     /// The end of the stream is among what is waiting: read on until it comes, no further edge will tell.
     end_is_near: bool,
+    /// How many bytes must have come before an event tells of them.
+    low_water: usize,
     write_interest: bool,
     /// The token is in `again` because of input.
     queued: bool,
@@ -116,6 +126,7 @@ impl Io for Epoll {
             tls: tls.map(Box::new),
             may_receive: false,
             end_is_near: false,
+            low_water: 1,
             write_interest: false,
             queued: false,
         })
@@ -173,24 +184,27 @@ impl Io for Epoll {
         if input.capacity() < RECEIVE_BYTES {
             input.reserve_exact(RECEIVE_BYTES);
         }
-        self.receive_into(socket, input)
+        receive_clear(socket, input)
     }
 
     #[inline]
     fn receive_into(&mut self, socket: &mut EpollSocket, room: &mut Vec<u8>) -> Received {
         debug_assert!(socket.tls.is_none() && room.len() < room.capacity());
-        match recv(&socket.fd, spare_capacity(room), RecvFlags::empty()) {
-            Ok((0, _)) => Received::End,
-            Ok(_) => {
-                socket.may_receive = room.len() == room.capacity() || socket.end_is_near;
-                Received::Bytes
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {
-                socket.may_receive = false;
-                Received::Nothing
-            }
-            Err(error) => Received::Failed(error),
+        let before = room.len();
+        let received = receive_clear(socket, room);
+        if !socket.may_receive {
+            let low_water = match room.len() - before {
+                0 => socket.low_water,
+                STEADY_FROM.. => LOW_WATER_MAX,
+                _ => 1,
+            };
+            set_low_water(socket, low_water.min(room.capacity() - room.len()));
         }
+        received
+    }
+
+    fn has_no_room(&mut self, socket: &mut EpollSocket) {
+        set_low_water(socket, 1);
     }
 
     #[inline]
@@ -353,6 +367,30 @@ impl Epoll {
 
     fn set_interest(&self, socket: &EpollSocket, interest: EventFlags) -> Result<(), Errno> {
         epoll::modify(&self.epoll, &socket.fd, EventData::new_u64(socket.token), interest)
+    }
+}
+
+#[inline]
+fn receive_clear(socket: &mut EpollSocket, room: &mut Vec<u8>) -> Received {
+    match recv(&socket.fd, spare_capacity(room), RecvFlags::empty()) {
+        Ok((0, _)) => Received::End,
+        Ok(_) => {
+            socket.may_receive = room.len() == room.capacity() || socket.end_is_near;
+            Received::Bytes
+        }
+        Err(Errno::AGAIN | Errno::INTR) => {
+            socket.may_receive = false;
+            Received::Nothing
+        }
+        Err(error) => Received::Failed(error),
+    }
+}
+
+/// Has an event tell of input when so many bytes are there, or the end. What has come meanwhile is told of, too.
+fn set_low_water(socket: &mut EpollSocket, bytes: usize) {
+    // A kind of socket that knows no such mark is told of from the first byte on.
+    if socket.low_water != bytes && low_water::set(socket.fd.as_fd(), bytes).is_ok() {
+        socket.low_water = bytes;
     }
 }
 

@@ -90,6 +90,31 @@ fn a_long_value_may_trickle_in_and_others_are_served_meanwhile() {
 }
 
 #[test]
+fn whoever_sends_steadily_may_stop_at_any_byte() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let value = pattern(1_000_000);
+    for steady_len in [999_970, 1_000_000, 400_000, 1_000_000] {
+        let (steady, rest) = value.split_at(steady_len);
+        let drops = &rest[..rest.len().min(30)];
+        client.send("fill 1000000\n");
+        // In pieces that the server has to wait for.
+        for piece in steady.chunks(50_000) {
+            client.send(piece);
+            server.connect().ask("quick\n", "quick\n");
+        }
+        for drop in drops {
+            client.send([*drop]);
+            server.connect().ask("quick\n", "quick\n");
+        }
+        client.send(&rest[drops.len()..]);
+        assert_eq!(client.line(), "filled\n");
+        // Few bytes are reported again.
+        client.ask("behind\n", "behind\n");
+    }
+}
+
+#[test]
 fn a_client_that_reads_late_slows_only_itself_and_loses_nothing() {
     let server = Server::start();
     let mut slow = server.connect();

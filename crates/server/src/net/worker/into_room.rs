@@ -14,6 +14,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         let state = connection.state.as_mut().expect("a connection is not read while a call with it runs");
         let Some(room) = self.service.room(state) else {
             connection.fills = false;
+            self.io.has_no_room(&mut connection.socket);
             return self.io.receive_later(&mut connection.socket);
         };
         let before = room.len();
@@ -26,6 +27,11 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 self.call(worker, key, state, |service, worker, state, reply| {
                     service.on_filled(worker, state, received, reply)
                 });
+                if let Some(connection) = self.connections.get_mut(key)
+                    && !connection.fills
+                {
+                    self.io.has_no_room(&mut connection.socket);
+                }
             }
             Received::Nothing => {}
             Received::End => self.end_of_input(worker, key),
