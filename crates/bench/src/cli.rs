@@ -1,6 +1,7 @@
 //! The command line: a subcommand for each experiment, made from the experiments' table. Knows not what they measure.
 
 use crate::experiments::{ALL, Experiment};
+use crate::processes;
 use crate::report;
 use crate::results::Record;
 use crate::session::{Interrupt, Options, Session};
@@ -30,7 +31,9 @@ pub fn command() -> Command {
     let report = Command::new(REPORT).about("Writes report.html and report.md from the results").arg(
         Arg::new(OUT).long(OUT).value_name("DIR").help("Where the results are").default_value("tenon-bench-results"),
     );
-    command.subcommand(suite).subcommand(report)
+    // For the bench itself, which starts it.
+    let drive = Command::new(processes::SUBCOMMAND).hide(true);
+    command.subcommand(suite).subcommand(report).subcommand(drive)
 }
 
 /// Does what was asked for.
@@ -39,6 +42,9 @@ pub fn command() -> Command {
 /// When nothing can be measured, when it was interrupted, and when a run failed its own check.
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let (name, matches) = matches.subcommand().context("a subcommand is required")?;
+    if name == processes::SUBCOMMAND {
+        return processes::drive(&mut std::io::stdin().lock(), &mut std::io::stdout().lock());
+    }
     if name == REPORT {
         let directory: &String = matches.get_one(OUT).context("the directory has a default")?;
         return write_report(&PathBuf::from(directory));

@@ -52,6 +52,18 @@ impl Latency {
         self.histogram.add(&other.histogram).expect("both have the same bounds");
     }
 
+    /// What was recorded: latencies in nanoseconds, to three digits, and how many operations took so long.
+    pub fn counts(&self) -> Vec<(u64, u64)> {
+        self.histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
+    }
+
+    /// With what [`Latency::counts`] gave.
+    pub fn of(counts: &[(u64, u64)]) -> Latency {
+        let mut latency = Latency::new();
+        counts.iter().for_each(|&(ns, operations)| latency.record(ns, operations));
+        latency
+    }
+
     /// Operations recorded.
     pub fn count(&self) -> u64 {
         self.histogram.len()

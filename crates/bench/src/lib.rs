@@ -13,6 +13,7 @@ pub mod load;
 pub mod machine;
 pub mod packed;
 pub mod peers;
+pub mod processes;
 pub mod report;
 pub mod results;
 pub mod session;

@@ -2,16 +2,14 @@
 
 use super::experiment::{Experiment, Figure, OPS, P99, Plot, Published, SERVER_CPU};
 use super::plain::{PROTOCOL, speaks};
-use crate::dialects::{Binary, Meta, Text};
-use crate::generators::{Inserted, KeyChooser};
-use crate::load::{Pace, Until};
+use crate::load::{Pace, Until, Workload};
 use crate::peers::postgres::query;
+use crate::processes::Job;
 use crate::results::Case;
 use crate::session::{Measured, Running, Session, Shape};
-use crate::target::Protocol;
-use crate::workloads::ycsb::{Layout, Memcache, Mix, Postgres, Resp, Spec, Updates, YCSB as CORE, table};
+use crate::target::{Protocol, Target};
+use crate::workloads::ycsb::{Driver, Layout, Mix, Part, Updates, Work, YCSB as CORE, table};
 use anyhow::{Context, Result};
-use std::sync::Arc;
 
 const WORKLOAD: &str = "workload";
 
@@ -112,11 +110,7 @@ pub fn load(
         let target = server.target(protocol).context("the server speaks the case's language")?;
         query(&target, &table(layout))?;
     }
-    let threads = shape.threads as u64;
-    run_records(session, server, protocol, layout, &shape, |thread| {
-        let thread = thread as u64;
-        Spec::Load(records * thread / threads..records * (thread + 1) / threads)
-    })
+    run_work(session, server, protocol, layout, &shape, Work::Load { records })
 }
 
 /// Runs a workload on records that are there.
@@ -131,51 +125,41 @@ pub fn transact(
     shape: &Shape,
     seed: u64,
 ) -> Result<Measured> {
-    let inserted = Arc::new(Inserted::new(records));
-    // YCSB counts twice the insertions that it expects; how many come in a time is not known before.
-    let expected = if mix.insert > 0.0 { records } else { 0 };
-    let keys = KeyChooser::new(mix.distribution, &inserted, expected);
-    run_records(session, server, protocol, layout, shape, |thread| Spec::Run {
-        mix,
-        keys: keys.clone(),
-        inserted: Arc::clone(&inserted),
-        scan_max: 100,
-        seed: seed << 32 | thread as u64,
-    })
+    run_work(session, server, protocol, layout, shape, Work::Run { mix, records, seed })
 }
 
-fn run_records(
+fn run_work(
     session: &Session,
     server: &Running,
     protocol: Protocol,
     layout: &Layout,
     shape: &Shape,
-    spec: impl Fn(usize) -> Spec,
+    work: Work,
 ) -> Result<Measured> {
     let target = server.target(protocol).context("the server speaks the case's language")?;
-    let specs = (0..shape.threads.min(shape.connections)).map(spec);
     let updates = if session.options.shrinking_updates { Updates::Shrinking } else { Updates::Whole };
-    let layout = || layout.clone();
-    Ok(match protocol {
-        Protocol::Resp | Protocol::RespTls => {
-            let workloads = specs.map(|spec| Resp::new(layout(), spec)).collect();
-            session.load(server, &target, shape, workloads)?.0
-        }
-        Protocol::Text => {
-            let workloads = specs.map(|spec| Memcache::new(Text, layout(), spec, updates)).collect();
-            session.load(server, &target, shape, workloads)?.0
-        }
-        Protocol::Meta => {
-            let workloads = specs.map(|spec| Memcache::new(Meta, layout(), spec, updates)).collect();
-            session.load(server, &target, shape, workloads)?.0
-        }
-        Protocol::Postgres => {
-            let workloads = specs.map(|spec| Postgres::new(layout(), spec)).collect();
-            session.load(server, &target, shape, workloads)?.0
-        }
-        Protocol::Binary => {
-            let workloads = specs.map(|spec| Memcache::new(Binary, layout(), spec, updates)).collect();
-            session.load(server, &target, shape, workloads)?.0
-        }
-    })
+    if session.options.client_processes > 1 {
+        let Shape { connections, threads, pipeline, pace, until } = *shape;
+        let (layout, cores) = (layout.clone(), session.placement.client.clone());
+        let job = Job { target, layout, work, updates, connections, threads, pipeline, pace, until, cores };
+        return session.load_from_processes(server, &job);
+    }
+    let threads = (Part::WHOLE, shape.threads.min(shape.connections));
+    work.drive(threads, protocol, layout, updates, Load { session, server, target: &target, shape })
+}
+
+/// Drives a load from the bench's own process.
+struct Load<'a> {
+    session: &'a Session,
+    server: &'a Running,
+    target: &'a Target,
+    shape: &'a Shape,
+}
+
+impl Driver for Load<'_> {
+    type Out = Measured;
+
+    fn drive<W: Workload>(self, workloads: Vec<W>) -> Result<Measured> {
+        Ok(self.session.load(self.server, self.target, self.shape, workloads)?.0)
+    }
 }

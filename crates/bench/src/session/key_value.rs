@@ -5,6 +5,7 @@ use super::measured::{Measured, Watch};
 use super::running::{Named, Running};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::{Pace, Plan, Until, Workload, run};
+use crate::processes::{self, Job};
 use crate::target::{Protocol, Target};
 use crate::values::{Lengths, Values};
 use crate::workloads::{KeyValue, Keys, Misses, Mix, Spec, Tally};
@@ -58,10 +59,23 @@ impl Session {
             progress: self.progress.operations(),
             stop: self.interrupt.flag(),
         };
-        let watch = Watch::on(server.pid());
-        let mut watch = if self.counting { watch.counting(self.scratch()) } else { watch };
+        let mut watch = self.watch(server);
         let (outcome, workloads) = run(&plan, workloads, &mut watch)?;
         Ok((watch.measured(outcome), workloads))
+    }
+
+    /// Runs a load from as many processes as are asked for, and looks at the server before and after it.
+    pub fn load_from_processes(&self, server: &Running, job: &Job) -> Result<Measured> {
+        let program = std::env::current_exe().context("the bench's own program")?;
+        let orders = job.orders(self.options.client_processes)?;
+        let mut watch = self.watch(server);
+        let outcome = processes::run(&program, &orders, &mut watch, self.interrupt.flag())?;
+        Ok(watch.measured(outcome))
+    }
+
+    fn watch(&self, server: &Running) -> Watch {
+        let watch = Watch::on(server.pid());
+        if self.counting { watch.counting(self.scratch()) } else { watch }
     }
 
     /// Runs a load of plain values; `spec` makes each thread's part from its index.

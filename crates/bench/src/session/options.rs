@@ -60,6 +60,10 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub client_threads: Option<usize>,
 
+    /// Processes that the clients of `ycsb` and `records` are shared out to
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
+    pub client_processes: usize,
+
     /// Cores for the servers, e.g. 0-3,8 [default: as many as the server has threads]
     #[arg(long, value_name = "CORES", value_parser = Cores::parse)]
     pub server_cpus: Option<Cores>,

@@ -1,16 +1,19 @@
 //! Real servers, where they are installed: started, spoken to in every language, ended.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
 use tenon_bench::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
-use tenon_bench::load::{Pace, Plan, Until, run};
+use tenon_bench::load::{Observer, Pace, Plan, Until, run};
 use tenon_bench::machine::placement;
 use tenon_bench::peers::{External, Program, Settings, find};
+use tenon_bench::processes::{self, Job};
 use tenon_bench::target::{Protocol, Target};
 use tenon_bench::values::{Lengths, Values};
+use tenon_bench::workloads::ycsb::{Layout, Mix as YcsbMix, Updates, Work};
 use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Spec};
 
 /// The installed server of this name, or a line on why the test is left out.
@@ -121,6 +124,80 @@ fn memcached_is_measured() {
 #[test]
 fn postgres_is_measured() {
     check("postgres");
+}
+
+/// How many clients a server has before and after a load, beside who asks.
+struct Counted(Target, Vec<u64>);
+
+impl Observer for Counted {
+    fn begins(&mut self) -> anyhow::Result<()> {
+        self.1.push(connected(&self.0));
+        Ok(())
+    }
+
+    fn ended(&mut self) -> anyhow::Result<()> {
+        self.begins()
+    }
+}
+
+fn connected(target: &Target) -> u64 {
+    let mut stream = target.connect(Some(Duration::from_secs(30))).expect("it listens");
+    stream.write_all(b"INFO clients\r\n").expect("it is sent");
+    let mut answer = vec![0; 4_096];
+    let len = stream.read(&mut answer).expect("an answer");
+    let text = String::from_utf8_lossy(&answer[..len]);
+    let line = text.lines().find_map(|line| line.strip_prefix("connected_clients:")).expect("they are counted");
+    line.trim().parse::<u64>().expect("a number") - 1
+}
+
+#[test]
+fn several_processes_load_a_server_together() {
+    let Some(program) = installed("redis-server") else { return };
+    let scratch = scratch("processes");
+    let cores = placement::own_cores().expect("cores");
+    let server = program.start(&Settings::new(1, &cores[..1], &scratch)).expect("it starts");
+    let target = server.target(Protocol::Resp).expect("it speaks RESP");
+    let bench = Path::new(env!("CARGO_BIN_EXE_tenon-bench"));
+    let stop = AtomicBool::new(false);
+    let job = |work, until| Job {
+        target: target.clone(),
+        layout: Layout::new(4, 20),
+        work,
+        updates: Updates::Whole,
+        connections: 7,
+        threads: 2,
+        pipeline: 4,
+        pace: Pace::Closed,
+        until,
+        cores: Vec::new(),
+    };
+    let size = || {
+        let mut stream = target.connect(Some(Duration::from_secs(30))).expect("it listens");
+        stream.write_all(b"ZCARD _indices\r\n").expect("it is sent");
+        let mut answer = [0; 100];
+        let len = stream.read(&mut answer).expect("an answer");
+        let text = String::from_utf8_lossy(&answer[..len]);
+        text.trim_start_matches(':').trim().parse::<u64>().expect("a number")
+    };
+    let mut seen = Counted(target.clone(), Vec::new());
+    let load = job(Work::Load { records: 1_000 }, Until::Exhausted).orders(3).expect("it can be shared out");
+    let outcome = processes::run(bench, &load, &mut seen, &stop).expect("it runs");
+    assert_eq!((outcome.operations, outcome.latency().count(), size()), (1_000, 1_000, 1_000));
+    assert_eq!(seen.1, [7, 7], "all connections are open before and after");
+
+    let mix = YcsbMix::of("WF").expect("known");
+    let run = job(Work::Run { mix, records: 1_000, seed: 1 }, Until::Elapsed(Duration::from_millis(300)));
+    let outcome = processes::run(bench, &run.orders(3).expect("shared"), &mut (), &stop).expect("it runs");
+    let inserted = outcome.kinds.iter().find(|(kind, _)| *kind == "insert").map_or(0, |(_, latency)| latency.count());
+    assert!(inserted > 0 && inserted < outcome.operations);
+    assert_eq!(size(), 1_000 + inserted, "no two processes insert the same record");
+
+    // Reads of records that are not there are wrong answers, and one process's failure is all's.
+    let beyond = job(Work::Run { mix, records: 1 << 40, seed: 1 }, Until::Elapsed(Duration::from_secs(600)));
+    let error = processes::run(bench, &beyond.orders(2).expect("shared"), &mut (), &stop).expect_err("no such records");
+    assert!(error.to_string().contains("a process of the client"), "{error:#}");
+    drop(server);
+    std::fs::remove_dir_all(scratch).expect("it can go");
 }
 
 #[test]

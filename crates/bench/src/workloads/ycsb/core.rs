@@ -2,6 +2,7 @@
 
 use super::layout::Layout;
 use super::mix::Mix;
+use super::work::Part;
 use crate::generators::{Choice, Inserted, KeyChooser, Random};
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,8 +26,12 @@ pub enum Spec {
         mix: &'static Mix,
         /// The records.
         keys: KeyChooser,
-        /// Which records exist.
+        /// Which records exist that this process knows of.
         inserted: Arc<Inserted>,
+        /// Which of the client's processes this is.
+        part: Part,
+        /// How many records all processes know of.
+        shared: u64,
         /// The longest scan; lengths are even from 1.
         scan_max: u64,
         /// Other seeds draw other records.
@@ -68,20 +73,23 @@ impl Core {
         let (random, fields) = (&mut self.random, self.layout.fields as u64);
         match &mut self.spec {
             Spec::Load(numbers) => numbers.next().map(Operation::Insert),
-            Spec::Run { keys, inserted, scan_max, .. } => Some(match self.choice.next(random) {
-                READ => Operation::Read(keys.next(random)),
-                UPDATE => Operation::Update(keys.next(random), random.below(fields) as usize),
-                INSERT => Operation::Insert(inserted.begin()),
-                SCAN => Operation::Scan(keys.next(random), 1 + random.below(*scan_max)),
-                _ => Operation::ReadModifyWrite(keys.next(random), random.below(fields) as usize),
-            }),
+            Spec::Run { keys, inserted, part, shared, scan_max, .. } => {
+                let mut known = |random: &mut Random| part.number(keys.next(random), *shared);
+                Some(match self.choice.next(random) {
+                    READ => Operation::Read(known(random)),
+                    UPDATE => Operation::Update(known(random), random.below(fields) as usize),
+                    INSERT => Operation::Insert(part.number(inserted.begin(), *shared)),
+                    SCAN => Operation::Scan(known(random), 1 + random.below(*scan_max)),
+                    _ => Operation::ReadModifyWrite(known(random), random.below(fields) as usize),
+                })
+            }
         }
     }
 
     /// The record of this number is stored.
     pub fn inserted(&self, number: u64) {
-        if let Spec::Run { inserted, .. } = &self.spec {
-            inserted.finish(number);
+        if let Spec::Run { inserted, part, shared, .. } = &self.spec {
+            inserted.finish(part.index(number, *shared));
         }
     }
 }
@@ -96,7 +104,8 @@ mod tests {
         let inserted = Arc::new(Inserted::new(100));
         let mix = Mix::of("D").unwrap();
         let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
-        let spec = Spec::Run { mix, keys, inserted: Arc::clone(&inserted), scan_max: 100, seed: 1 };
+        let part = Part::WHOLE;
+        let spec = Spec::Run { mix, keys, inserted: Arc::clone(&inserted), part, shared: 100, scan_max: 100, seed: 1 };
         let mut core = Core::new(Layout::new(10, 100), spec);
         let (mut inserts, mut new) = (0u64, 0u64);
         for _ in 0..20_000 {
@@ -131,7 +140,8 @@ mod tests {
             let inserted = Arc::new(Inserted::new(100));
             let mix = Mix::of(name).unwrap();
             let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
-            let spec = Spec::Run { mix, keys, inserted, scan_max: 100, seed: 1 };
+            let part = Part { process: 1, processes: 3 };
+            let spec = Spec::Run { mix, keys, inserted, part, shared: 100, scan_max: 100, seed: 1 };
             let mut core = Core::new(Layout::new(10, 100), spec);
             for _ in 0..1_000 {
                 match core.next().expect("it never ends") {
@@ -140,7 +150,7 @@ mod tests {
                         assert!(number < 100 && field < 10);
                     }
                     Operation::Scan(number, len) => assert!(number < 100 && (1..=100).contains(&len)),
-                    Operation::Insert(_) => {}
+                    Operation::Insert(number) => assert!(number >= 100 && number % 3 == 101 % 3),
                 }
             }
         }

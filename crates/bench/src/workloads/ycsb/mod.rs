@@ -6,6 +6,7 @@ mod memcache;
 mod mix;
 mod postgres;
 mod resp;
+mod work;
 
 pub use self::core::{KINDS, Spec};
 pub use layout::Layout;
@@ -13,3 +14,4 @@ pub use memcache::{Memcache, Updates};
 pub use mix::{Mix, WATERLOO, YCSB};
 pub use postgres::{Postgres, table};
 pub use resp::Resp;
+pub use work::{Driver, Part, Work};

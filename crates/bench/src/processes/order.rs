@@ -1,0 +1,259 @@
+//! What a process of the client is told and what it tells: one line of JSON each. Knows no pipe.
+
+use crate::latency::Latency;
+use crate::load::{Arrivals, Outcome, Pace, Until};
+use crate::target::{Login, Protocol, Target};
+use crate::workloads::ycsb::{KINDS, Layout, Mix, Part, Updates, Work};
+use anyhow::{Context, Result, anyhow};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A load on a server, as all processes drive it together.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The server.
+    pub target: Target,
+    /// The form of the records.
+    pub layout: Layout,
+    /// What is done with them.
+    pub work: Work,
+    /// What an update stores.
+    pub updates: Updates,
+    /// Connections of all processes.
+    pub connections: usize,
+    /// Threads of all processes.
+    pub threads: usize,
+    /// Requests in flight on each connection.
+    pub pipeline: usize,
+    /// Whether operations wait for each other.
+    pub pace: Pace,
+    /// When it ends; not after a number of operations.
+    pub until: Until,
+    /// Cores of all threads; empty for all.
+    pub cores: Vec<usize>,
+}
+
+/// What one process is to do, as it is written down.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Order {
+    protocol: String,
+    target: String,
+    login: Option<(String, Option<String>, String)>,
+    authority: Option<PathBuf>,
+    fields: usize,
+    field_bytes: usize,
+    shrinking_updates: bool,
+    /// The workload and its seed; without, records are inserted.
+    workload: Option<(String, u64)>,
+    records: u64,
+    process: u64,
+    processes: u64,
+    pub(super) connections: usize,
+    pub(super) threads: usize,
+    pub(super) pipeline: usize,
+    /// Operations a second of this process, and how they follow one another; without, a closed loop.
+    open: Option<(f64, String)>,
+    /// Without, until there is nothing more to do.
+    milliseconds: Option<u64>,
+    pub(super) cores: Vec<usize>,
+}
+
+impl Job {
+    /// The part of each of so many processes.
+    ///
+    /// # Errors
+    /// When there are fewer connections than processes, or the job has a form that cannot be shared out.
+    pub fn orders(&self, processes: usize) -> Result<Vec<Order>> {
+        if self.connections < processes {
+            return Err(anyhow!("{} connections cannot be shared out to {processes} processes", self.connections));
+        }
+        let milliseconds = match self.until {
+            Until::Elapsed(duration) => Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+            Until::Exhausted => None,
+            Until::Operations(_) => return Err(anyhow!("a number of operations is not shared out to processes")),
+        };
+        let order = |process: u64| {
+            let part = Part { process, processes: processes as u64 };
+            let share = |total: usize| part.share(total as u64);
+            let connections = share(self.connections);
+            let connections = (connections.end - connections.start) as usize;
+            let threads = share(self.threads);
+            let (workload, records) = match self.work {
+                Work::Load { records } => (None, records),
+                Work::Run { mix, records, seed } => (Some((mix.name.to_owned(), seed)), records),
+            };
+            let login = self.target.login.clone();
+            Order {
+                protocol: self.target.protocol.name().to_owned(),
+                target: self.target.to_string(),
+                login: login.map(|Login { user, password, database }| (user, password, database)),
+                authority: self.target.authority.clone(),
+                fields: self.layout.fields,
+                field_bytes: self.layout.field_len,
+                shrinking_updates: self.updates == Updates::Shrinking,
+                workload,
+                records,
+                process,
+                processes: part.processes,
+                connections,
+                threads: ((threads.end - threads.start) as usize).clamp(1, connections),
+                pipeline: self.pipeline,
+                open: match self.pace {
+                    Pace::Closed => None,
+                    Pace::Open { rate, arrivals } => {
+                        Some((rate * connections as f64 / self.connections as f64, arrivals.to_string()))
+                    }
+                },
+                milliseconds,
+                cores: self.cores.clone(),
+            }
+        };
+        Ok((0..processes as u64).map(order).collect())
+    }
+}
+
+impl Order {
+    pub(super) fn target(&self) -> Result<Target> {
+        let target: Target = self.target.parse().map_err(|error: String| anyhow!(error))?;
+        let protocol: Protocol = self.protocol.parse().map_err(|error: String| anyhow!(error))?;
+        let login = self.login.clone();
+        let login = login.map(|(user, password, database)| Login { user, password, database });
+        Ok(Target { protocol, login, authority: self.authority.clone(), ..target })
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        Layout::new(self.fields, self.field_bytes)
+    }
+
+    pub(super) fn updates(&self) -> Updates {
+        if self.shrinking_updates { Updates::Shrinking } else { Updates::Whole }
+    }
+
+    pub(super) fn part(&self) -> Part {
+        Part { process: self.process, processes: self.processes }
+    }
+
+    pub(super) fn work(&self) -> Result<Work> {
+        let Some((name, seed)) = &self.workload else { return Ok(Work::Load { records: self.records }) };
+        let mix = Mix::of(name).with_context(|| format!("'{name}' is no workload"))?;
+        Ok(Work::Run { mix, records: self.records, seed: *seed })
+    }
+
+    pub(super) fn pace(&self) -> Result<Pace> {
+        let Some((rate, arrivals)) = &self.open else { return Ok(Pace::Closed) };
+        let arrivals: Arrivals = arrivals.parse().map_err(|error: String| anyhow!(error))?;
+        Ok(Pace::Open { rate: *rate, arrivals })
+    }
+
+    pub(super) fn until(&self) -> Until {
+        self.milliseconds.map_or(Until::Exhausted, |milliseconds| Until::Elapsed(Duration::from_millis(milliseconds)))
+    }
+}
+
+/// What came of a process's part, as it is written down.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Told {
+    operations: u64,
+    elapsed_ns: u64,
+    kinds: Vec<Vec<(u64, u64)>>,
+    intervals: Vec<u64>,
+    client_cpu_ns: u64,
+    client_busy: f64,
+    late: Vec<(u64, u64)>,
+    unsent: u64,
+}
+
+impl Told {
+    pub(super) fn of(outcome: &Outcome) -> Told {
+        let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Told {
+            operations: outcome.operations,
+            elapsed_ns: ns(outcome.elapsed),
+            kinds: outcome.kinds.iter().map(|(_, latency)| latency.counts()).collect(),
+            intervals: outcome.intervals.clone(),
+            client_cpu_ns: ns(outcome.client_cpu),
+            client_busy: outcome.client_busy,
+            late: outcome.late.counts(),
+            unsent: outcome.unsent,
+        }
+    }
+
+    pub(super) fn outcome(self) -> Outcome {
+        let mut outcome = Outcome::new(KINDS);
+        outcome.operations = self.operations;
+        outcome.elapsed = Duration::from_nanos(self.elapsed_ns);
+        for ((_, latency), counts) in outcome.kinds.iter_mut().zip(&self.kinds) {
+            *latency = Latency::of(counts);
+        }
+        outcome.intervals = self.intervals;
+        outcome.client_cpu = Duration::from_nanos(self.client_cpu_ns);
+        outcome.client_busy = self.client_busy;
+        outcome.late = Latency::of(&self.late);
+        outcome.unsent = self.unsent;
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            target: "postgres://me:secret@127.0.0.1:5000/data".parse().expect("a target"),
+            layout: Layout::new(3, 20),
+            work: Work::Run { mix: Mix::of("WB").expect("known"), records: 100, seed: 7 },
+            updates: Updates::Shrinking,
+            connections: 7,
+            threads: 2,
+            pipeline: 4,
+            pace: Pace::Open { rate: 700.0, arrivals: Arrivals::Poisson },
+            until: Until::Elapsed(Duration::from_millis(300)),
+            cores: vec![1],
+        }
+    }
+
+    #[test]
+    fn an_order_says_all_of_a_job() {
+        let job = job();
+        let orders = job.orders(3).expect("it can be shared out");
+        assert_eq!(orders.iter().map(|order| order.connections).sum::<usize>(), 7);
+        assert!(orders.iter().all(|order| order.threads >= 1));
+        let mut rate = 0.0;
+        for (process, order) in orders.iter().enumerate() {
+            let written = serde_json::to_string(order).expect("it can be written");
+            let read: Order = serde_json::from_str(&written).expect("it can be read");
+            assert_eq!(&read, order);
+            assert_eq!(read.target().expect("a target"), job.target);
+            assert_eq!((read.work().expect("work"), read.updates(), read.until()), (job.work, job.updates, job.until));
+            assert_eq!(read.part(), Part { process: process as u64, processes: 3 });
+            let Pace::Open { rate: mine, arrivals: Arrivals::Poisson } = read.pace().expect("a pace") else {
+                panic!("another pace")
+            };
+            rate += mine;
+        }
+        assert!((rate - 700.0).abs() < 1e-9, "{rate}");
+        assert!(job.orders(8).is_err());
+    }
+
+    #[test]
+    fn what_came_of_it_is_told_whole() {
+        let mut outcome = Outcome::new(KINDS);
+        for number in 1..2_000 {
+            outcome.answered(number % KINDS.len(), 1, number as u64 * 977, number as u64 * 1_000_000);
+        }
+        outcome.elapsed = Duration::from_millis(2_000);
+        outcome.client_cpu = Duration::from_millis(12);
+        outcome.late.record(5_000, 3);
+        outcome.unsent = 4;
+        let written = serde_json::to_string(&Told::of(&outcome)).expect("it can be written");
+        let told = serde_json::from_str::<Told>(&written).expect("it can be read").outcome();
+        assert_eq!(told.latency().summary(), outcome.latency().summary());
+        assert_eq!(told.late.summary(), outcome.late.summary());
+        assert_eq!(
+            (told.operations, told.elapsed, &told.intervals, told.client_cpu, told.unsent),
+            (outcome.operations, outcome.elapsed, &outcome.intervals, outcome.client_cpu, outcome.unsent)
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! What all threads of all processes of a client do together, and each one's part in it. Knows no socket.
+
+use super::core::Spec;
+use super::layout::Layout;
+use super::memcache::{Memcache, Updates};
+use super::mix::Mix;
+use super::postgres::Postgres;
+use super::resp::Resp;
+use crate::dialects::{Binary, Meta, Text};
+use crate::generators::{Inserted, KeyChooser};
+use crate::load::Workload;
+use crate::target::Protocol;
+use anyhow::Result;
+use std::sync::Arc;
+
+/// The longest scan.
+const SCAN_MAX: u64 = 100;
+
+/// What all do together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Work {
+    /// Insert so many records.
+    Load {
+        /// Records.
+        records: u64,
+    },
+    /// Run a workload on records that are there.
+    Run {
+        /// The operations.
+        mix: &'static Mix,
+        /// Records that are there.
+        records: u64,
+        /// Other seeds draw other records.
+        seed: u64,
+    },
+}
+
+/// One of the client's processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 0.
+    pub process: u64,
+    /// How many there are.
+    pub processes: u64,
+}
+
+impl Part {
+    /// All of it.
+    pub const WHOLE: Part = Part { process: 0, processes: 1 };
+
+    /// What this part has of so many things that are counted out, from where on.
+    pub fn share(self, total: u64) -> std::ops::Range<u64> {
+        let until = |process: u64| (u128::from(total) * u128::from(process) / u128::from(self.processes)) as u64;
+        until(self.process)..until(self.process + 1)
+    }
+
+    /// The number of a record that this process knows as its `index`th: those below `shared` are everybody's, the later
+    /// ones, which it inserts itself, lie between those of the others.
+    #[inline]
+    pub(super) fn number(self, index: u64, shared: u64) -> u64 {
+        if index < shared { index } else { shared + (index - shared) * self.processes + self.process }
+    }
+
+    /// What [`Part::number`] was made of.
+    #[inline]
+    pub(super) fn index(self, number: u64, shared: u64) -> u64 {
+        if number < shared { number } else { shared + (number - shared) / self.processes }
+    }
+}
+
+/// Who is given the workloads, which are of another type in each protocol.
+pub trait Driver {
+    /// What comes of it.
+    type Out;
+
+    /// Drives them.
+    ///
+    /// # Errors
+    /// As [`crate::load::run`].
+    fn drive<W: Workload>(self, workloads: Vec<W>) -> Result<Self::Out>;
+}
+
+impl Work {
+    /// Each thread's share of a part.
+    fn specs(self, part: Part, threads: usize) -> Vec<Spec> {
+        let threads = threads as u64;
+        match self {
+            Work::Load { records } => {
+                let mine = part.share(records);
+                let of_thread = |thread| {
+                    let share = Part { process: thread, processes: threads }.share(mine.end - mine.start);
+                    Spec::Load(mine.start + share.start..mine.start + share.end)
+                };
+                (0..threads).map(of_thread).collect()
+            }
+            Work::Run { mix, records, seed } => {
+                let inserted = Arc::new(Inserted::new(records));
+                // YCSB counts twice the insertions that it expects; how many come in a time is not known before.
+                let expected = if mix.insert > 0.0 { records } else { 0 };
+                let keys = KeyChooser::new(mix.distribution, &inserted, expected);
+                let of_thread = |thread| Spec::Run {
+                    mix,
+                    keys: keys.clone(),
+                    inserted: Arc::clone(&inserted),
+                    part,
+                    shared: records,
+                    scan_max: SCAN_MAX,
+                    seed: seed << 32 | part.process << 16 | thread,
+                };
+                (0..threads).map(of_thread).collect()
+            }
+        }
+    }
+
+    /// Has a part of it driven in a protocol's language.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn drive<D: Driver>(
+        self,
+        (part, threads): (Part, usize),
+        protocol: Protocol,
+        layout: &Layout,
+        updates: Updates,
+        driver: D,
+    ) -> Result<D::Out> {
+        let specs = self.specs(part, threads).into_iter();
+        let layout = || layout.clone();
+        match protocol {
+            Protocol::Resp | Protocol::RespTls => driver.drive(specs.map(|spec| Resp::new(layout(), spec)).collect()),
+            Protocol::Text => driver.drive(specs.map(|spec| Memcache::new(Text, layout(), spec, updates)).collect()),
+            Protocol::Meta => driver.drive(specs.map(|spec| Memcache::new(Meta, layout(), spec, updates)).collect()),
+            Protocol::Binary => {
+                driver.drive(specs.map(|spec| Memcache::new(Binary, layout(), spec, updates)).collect())
+            }
+            Protocol::Postgres => driver.drive(specs.map(|spec| Postgres::new(layout(), spec)).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_insert_each_record_once() {
+        for (processes, threads, records) in [(1, 1, 10), (3, 2, 1_000), (4, 3, 7)] {
+            let mut numbers = Vec::new();
+            for process in 0..processes {
+                for spec in (Work::Load { records }).specs(Part { process, processes }, threads) {
+                    let Spec::Load(range) = spec else { panic!("a load was asked for") };
+                    numbers.extend(range);
+                }
+            }
+            assert_eq!(numbers, (0..records).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_processes_insert_later_is_told_apart() {
+        let mut numbers = Vec::new();
+        for process in 0..3 {
+            let part = Part { process, processes: 3 };
+            for index in 0..120 {
+                let number = part.number(index, 100);
+                assert_eq!(part.index(number, 100), index);
+                numbers.push(number);
+            }
+        }
+        numbers.sort_unstable();
+        let shared = (0..100).flat_map(|number| [number; 3]);
+        assert_eq!(numbers, shared.chain(100..160).collect::<Vec<_>>());
+    }
+}
