@@ -50,6 +50,7 @@ fn addresses(bound: &[Bound], front_end: FrontEnd) -> String {
     let own = bound.iter().filter(|bound| bound.front_end == front_end);
     own.map(|bound| match &bound.address {
         Address::Inet(address) if bound.takes == Takes::Tls => format!("{address} (TLS)"),
+        Address::Inet(address) if bound.takes == Takes::Datagrams => format!("{address} (UDP)"),
         Address::Inet(address) => address.to_string(),
         Address::Unix(path) => path.display().to_string(),
     })

@@ -3,10 +3,10 @@
 use crate::banner::{Facts, banner};
 use crate::check;
 use crate::logging::{Format, Logging, Options as LogOptions};
-use crate::net;
+use crate::net::{self, FrontEnd};
 use crate::open_files::{OpenFiles, raise_for};
 use crate::process::{self, PidFile};
-use crate::reconfigure::{Outside, level_of, listens};
+use crate::reconfigure::{Outside, level_of, listens, to_bind};
 use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
@@ -125,8 +125,13 @@ fn serve(config: Config) -> Result<bool, String> {
         datagrams: datagrams(&engine.config)?,
         backlog: i32::try_from(engine.config.tcp_backlog()).unwrap_or(i32::MAX),
     };
-    if options.listens.is_empty() {
-        return Err("nothing to listen on: both ports are 0 and no UNIX socket is set".to_owned());
+    if options.listens.is_empty() && options.datagrams.is_none() {
+        let nothing = "nothing to listen on: both ports are 0 and no UNIX socket is set";
+        // memcached says nothing of it, and runs.
+        if !engine.config.is_memcached() {
+            return Err(nothing.to_owned());
+        }
+        tracing::warn!("{nothing}");
     }
     let found = Found::look(&engine)?;
     // Before the first client can ask for data that is not there yet.
@@ -134,6 +139,7 @@ fn serve(config: Config) -> Result<bool, String> {
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|e| e.to_string())?;
     outside.listens_through(running.listening().clone());
     let _pid_file = write_pid_file(&engine.config.pidfile());
+    write_port_file(&engine.config.memcached_port_file(), running.bound());
     let text = banner(&facts(&engine, running.bound()));
     if engine.config.logfile().is_empty() && engine.config.log_format() == LogFormat::Plain {
         say(&text);
@@ -185,6 +191,30 @@ fn write_pid_file(path: &str) -> Option<PidFile> {
     }
 }
 
+/// The file that tells the ports of memcached clients, if there is to be one; as with memcached the server runs without it
+/// where it cannot be written. It appears whole, and stays.
+fn write_port_file(path: &str, bound: &[net::Bound]) {
+    if path.is_empty() {
+        return;
+    }
+    let unfinished = format!("{path}.lck");
+    let written = std::fs::write(&unfinished, port_lines(bound)).and_then(|()| std::fs::rename(&unfinished, path));
+    if let Err(error) = written {
+        tracing::warn!("the ports cannot be written to '{path}': {error}");
+    }
+}
+
+/// A line for each address of memcached clients that has a port, in memcached's words.
+fn port_lines(bound: &[net::Bound]) -> String {
+    let line = |bound: &net::Bound| {
+        let net::Address::Inet(address) = &bound.address else { return None };
+        let transport = if bound.takes == net::Takes::Datagrams { "UDP" } else { "TCP" };
+        let family = if address.is_ipv4() { "INET" } else { "INET6" };
+        Some(format!("{transport} {family}: {}\n", address.port()))
+    };
+    bound.iter().filter(|bound| bound.front_end == FrontEnd::Memcached).filter_map(line).collect()
+}
+
 /// Asks for the end, for a signal; after saving, where that is wanted and works.
 fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown, signal: Signal) {
     let (engine, ends) = (Arc::clone(engine), shutdown.clone());
@@ -211,12 +241,12 @@ fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown, signal: Signal) {
 
 /// The UDP port and its addresses, if there is to be one.
 fn datagrams(config: &Config) -> Result<Option<(u16, Vec<net::Bind>)>, String> {
-    match config.memcached_udp_port() {
-        0 => Ok(None),
-        _ if config.memcached_auth() => {
+    match to_bind(config.memcached_udp_port()) {
+        None => Ok(None),
+        Some(_) if config.memcached_auth() => {
             Err("memcached-udp-port: UDP has no way to say who one is, as memcached-auth wants".to_owned())
         }
-        port => Ok(Some((port, config.bind().iter().map(|word| net::Bind::parse(word)).collect()))),
+        Some(port) => Ok(Some((port, config.bind().iter().map(|word| net::Bind::parse(word)).collect()))),
     }
 }
 

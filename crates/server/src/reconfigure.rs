@@ -81,21 +81,28 @@ pub(crate) fn level_of(config: &Config) -> Level {
     Level::NAMES[config.loglevel() as usize].1
 }
 
+/// What the system is asked for where a setting says this: nothing for 0, and any port, which is its 0, for -1.
+pub(crate) fn to_bind(port: i32) -> Option<u16> {
+    if port == 0 { None } else { Some(u16::try_from(port).unwrap_or(0)) }
+}
+
 /// Where the settings say to listen.
 pub(crate) fn listens(config: &Config) -> Vec<Listen> {
     let mut listens = Vec::new();
     let perm = config.unixsocketperm();
     let binds = config.bind();
+    let (port, tls_port) = (i32::from(config.port()), i32::from(config.tls_port()));
     for (front_end, port, tls_port, path) in [
-        (FrontEnd::Resp, config.port(), config.tls_port(), config.unixsocket()),
+        (FrontEnd::Resp, port, tls_port, config.unixsocket()),
         (FrontEnd::Memcached, config.memcached_port(), config.memcached_tls_port(), config.memcached_unixsocket()),
     ] {
-        for word in binds.iter().filter(|_| port != 0) {
-            listens.push(Listen { front_end, endpoint: Endpoint::Tcp { bind: Bind::parse(word), port } });
+        if let Some(port) = to_bind(port) {
+            let endpoint = |word: &String| Endpoint::Tcp { bind: Bind::parse(word), port };
+            listens.extend(binds.iter().map(|word| Listen { front_end, endpoint: endpoint(word) }));
         }
-        for word in binds.iter().filter(|_| tls_port != 0) {
-            let endpoint = Endpoint::Tls { bind: Bind::parse(word), port: tls_port };
-            listens.push(Listen { front_end, endpoint });
+        if let Some(port) = to_bind(tls_port) {
+            let endpoint = |word: &String| Endpoint::Tls { bind: Bind::parse(word), port };
+            listens.extend(binds.iter().map(|word| Listen { front_end, endpoint: endpoint(word) }));
         }
         if !path.is_empty() {
             let endpoint = Endpoint::Unix { path: PathBuf::from(&*path), mode: (perm != 0).then_some(perm) };

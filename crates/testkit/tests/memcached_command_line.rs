@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tenon_client::{Address, Memcache};
 use tenon_testkit::server::{find_on_path, tenon_binary};
@@ -24,6 +24,17 @@ fn wait_until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         }
         assert!(Instant::now() < deadline, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A server in the foreground, ended with this.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // One that has ended by itself needs no more.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -67,6 +78,49 @@ fn user_of(pid: &str) -> u32 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process is there");
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).expect("Linux tells the user");
     line.split_whitespace().nth(1).and_then(|uid| uid.parse().ok()).expect("a number")
+}
+
+#[test]
+fn ports_that_the_system_chooses_are_told_in_a_file() {
+    // What the words are, and how many ports each transport then has: IPv4 alone is asked for.
+    for (words, tcp, udp) in [
+        (&["-l", "127.0.0.1", "-p", "-1"][..], 1, 0),
+        (&["-l", "127.0.0.1", "-U", "-1"][..], 1, 1),
+        (&["-l", "127.0.0.1,127.0.0.2", "-p", "-1", "-U", "-1"][..], 2, 2),
+        (&["-l", "127.0.0.1", "-p", "0", "-U", "-1"][..], 0, 1),
+        (&["-l", "127.0.0.1", "-p", "0"][..], 0, 0),
+    ] {
+        let folder = std::env::temp_dir().join(format!("tenon-ports-{}-{tcp}-{udp}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join("ports");
+        let _server = Started(
+            Command::new(tenon_binary().expect("it is built"))
+                .args(["memcached", "-t", "1"])
+                .args(words)
+                .env("MEMCACHED_PORT_FILENAME", &file)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it runs"),
+        );
+        // It appears whole.
+        let text = wait_until("the ports", || fs::read_to_string(&file).ok());
+        let ports = |name: &str| -> Vec<u16> {
+            text.lines().filter_map(|line| line.strip_prefix(name)).map(|port| port.parse().expect("a port")).collect()
+        };
+        let (tcp_ports, udp_ports) = (ports("TCP INET: "), ports("UDP INET: "));
+        assert_eq!(
+            (tcp_ports.len(), udp_ports.len(), text.lines().count()),
+            (tcp, udp, tcp + udp),
+            "{words:?}: {text}"
+        );
+        if let Some(&port) = tcp_ports.first() {
+            let mut client = Memcache::connect_to(&Address::loopback(port), Some(PATIENCE)).expect("it listens there");
+            let settings = client.stats(Some("settings")).expect("an answer");
+            assert!(settings.contains(&("tcpport".to_owned(), "-1".to_owned())), "{settings:?}");
+        }
+        fs::remove_dir_all(&folder).expect("a folder");
+    }
 }
 
 #[test]

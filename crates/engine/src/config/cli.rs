@@ -102,8 +102,8 @@ const MEMCACHED: &str = "memcached";
 /// A server in the place of memcached, by its command line.
 fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadError> {
     // Where memcached looks for SASL's passwords.
-    let password_database = std::env::var("MEMCACHED_SASL_PWDB").ok().filter(|path| !path.is_empty());
-    let asked = memcached::read(args, password_database)
+    let named = |variable| std::env::var(variable).ok().filter(|path| !path.is_empty());
+    let asked = memcached::read(args, named("MEMCACHED_SASL_PWDB"))
         .map_err(|problem| LoadError { origin: Origin::CommandLine, problem })?;
     if asked.help {
         return Ok(Invocation::Help(memcached::help()));
@@ -113,6 +113,10 @@ fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadE
     }
     for (name, words) in &asked.settings {
         loader.apply(name, words, &Origin::CommandLine)?;
+    }
+    loader.as_memcached();
+    if let Some(path) = named("MEMCACHED_PORT_FILENAME") {
+        loader.apply("memcached-port-file", &[path], &Origin::CommandLine)?;
     }
     for (name, text) in asked.idle {
         loader.warn(name, text);

@@ -36,6 +36,7 @@ pub struct Config {
     machine: Machine,
     /// The file that CONFIG REWRITE writes.
     pub(super) file: Option<PathBuf>,
+    pub(super) is_memcached: bool,
     pub(super) warnings: Vec<Warning>,
     pub(super) users: Vec<UserLine>,
     /// Held while values change, so that CONFIG SET and CONFIG REWRITE see one another's work as a whole.
@@ -75,6 +76,7 @@ impl Config {
             initial,
             machine,
             file: None,
+            is_memcached: false,
             warnings: Vec::new(),
             users: Vec::new(),
             changing: Mutex::new(()),
@@ -89,6 +91,11 @@ impl Config {
     /// The file the configuration was read from, in full, if it was read from one.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// Whether it comes from memcached's command line.
+    pub fn is_memcached(&self) -> bool {
+        self.is_memcached
     }
 
     /// What should be logged about the configuration once there is a log.

@@ -104,6 +104,11 @@ impl Loader {
         }
     }
 
+    /// Notes that memcached's command line is obeyed.
+    pub(super) fn as_memcached(&mut self) {
+        self.config.is_memcached = true;
+    }
+
     /// Notes something to log.
     pub(super) fn warn(&mut self, name: &'static str, text: &'static str) {
         self.warnings.push(Warning { origin: Origin::CommandLine, name, text });

@@ -60,18 +60,18 @@ settings! {
     port: u16 {
         name: "port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("6379"), group: Group::Network
     }
-    /// TCP port of the memcached front end; 0 switches it off.
-    memcached_port: u16 {
-        name: "memcached-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("11211"),
+    /// TCP port of the memcached front end; 0 switches it off, -1 lets the system choose one.
+    memcached_port: i32 {
+        name: "memcached-port", kind: Kind::Int { min: -1, max: 65535 }, initial: Is("11211"),
         group: Group::Network
     }
     /// TCP port of the RESP front end over TLS; 0 switches it off.
     tls_port: u16 {
         name: "tls-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("0"), group: Group::Network
     }
-    /// TCP port of the memcached front end over TLS; 0 switches it off.
-    memcached_tls_port: u16 {
-        name: "memcached-tls-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("0"), group: Group::Network
+    /// TCP port of the memcached front end over TLS; 0 switches it off, -1 lets the system choose one.
+    memcached_tls_port: i32 {
+        name: "memcached-tls-port", kind: Kind::Int { min: -1, max: 65535 }, initial: Is("0"), group: Group::Network
     }
     /// Addresses to listen on, for both front ends: IPv4, IPv6 or host names, `*` and `::*` for all; one that starts
     /// with `-` may be missing on this machine.
@@ -286,11 +286,14 @@ settings! {
     /// File of names and passwords for memcached clients, name:password in each line; empty for none. It is read anew
     /// when it has changed and somebody comes.
     memcached_auth_file: Arc<str> { name: "memcached-auth-file", at: At::Start, group: Group::Memcached }
-    /// UDP port of the memcached front end, on the same addresses; 0 switches it off.
-    memcached_udp_port: u16 {
-        name: "memcached-udp-port", kind: Kind::Int { min: 0, max: 65535 }, initial: Is("0"), at: At::Start,
+    /// UDP port of the memcached front end, on the same addresses; 0 switches it off, -1 lets the system choose one.
+    memcached_udp_port: i32 {
+        name: "memcached-udp-port", kind: Kind::Int { min: -1, max: 65535 }, initial: Is("0"), at: At::Start,
         group: Group::Memcached
     }
+    /// File that the ports of memcached clients at the start are written to, as memcached writes the one that
+    /// MEMCACHED_PORT_FILENAME names: lines such as `TCP INET: 11211`. Empty for none.
+    memcached_port_file: Arc<str> { name: "memcached-port-file", at: At::Start, group: Group::Memcached }
     /// How many times as long as its request an answer over UDP may be: a longer one is refused, as whoever sends requests
     /// in another's name would have it flooded. 0 for any length.
     memcached_udp_amplification_max: u32 {

@@ -114,7 +114,8 @@ impl<M> fmt::Debug for Running<M> {
 }
 
 impl<M> Running<M> {
-    /// What was listened on at the start, in the order of [`Options::listens`], without skipped optional addresses.
+    /// What was listened on at the start, in the order of [`Options::listens`], without skipped optional addresses, and
+    /// behind it the addresses for datagrams.
     pub fn bound(&self) -> &[Bound] {
         &self.bound
     }
@@ -143,8 +144,8 @@ pub fn serve<S: Service>(
 ) -> Result<Running<S::Message>, ServeError> {
     let workers = options.workers.max(1);
     let listeners = Listener::open_all(&options.listens, options.backlog).map_err(ServeError::Listen)?;
-    let bound = listeners.iter().map(Listener::bound).collect();
     let datagrams = open_datagrams(options)?;
+    let bound = listeners.iter().map(Listener::bound).chain(datagrams.iter().map(|socket| socket.bound())).collect();
     let mail = Mailboxes::new(workers)?;
     match start_threads(workers, (listeners, datagrams), options.backlog, service, &mail, shutdown) {
         Ok((threads, listening)) => Ok(Running { bound, mail, listening, threads }),
