@@ -77,15 +77,6 @@ enum Gate {
 }
 
 impl Engine {
-    /// Loads what the calls of a batch will read, all of them at once, while none waits for another.
-    pub fn prefetch(&self, session: &Session, calls: &[Call]) {
-        for call in calls {
-            if let Target::Key(_, hash) = call.target {
-                self.shards.prefetch_entry(session.database, hash);
-            }
-        }
-    }
-
     /// Runs calls in order. Gives how many ran and why it stopped before the last, if it did.
     pub fn run_batch(
         &self,

@@ -4,29 +4,30 @@
 //! Every key lies in one of `STRIPES` lists of up to `CANDIDATES` keys. When a list is full, a larger key displaces the
 //! smallest. Keys that have gone make way when a tick looks through a list that has refused a key, or when somebody asks.
 //!
-//! How much a large collection takes is known only by adding up its parts. So a change looks only now and then: with a
-//! probability of one in as many steps as the adding takes, but always when the change itself has added as many parts.
-//! What is of few parts is added up before and after each change, and looked at when it has grown or shrunk noticeably.
+//! How much a collection takes is known only by adding up its parts. So a change looks only now and then: with a
+//! probability that grows with the bytes that it has allocated or freed, which the thread's count of memory tells at no
+//! cost, and falls with the steps that the adding takes. A value that doubles is looked at some sixteen times on the way.
 
 use crate::context::{KeyCx, ServerCx};
 use crate::engine::Engine;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tenon_ds::memory::counted_here;
 use tenon_store::Slot;
 use tenon_store::entry::ValueRef;
 use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::is_past;
-use tenon_store::types::{Object, ValueType};
+use tenon_store::types::ValueType;
 
 /// Bytes from which a key counts as large.
 pub const LARGE_MIN: usize = 16 * 1024;
 /// How many lists there are.
 const STRIPES: usize = 64;
-/// A value of up to so many parts is added up with each change.
-const FEW_STEPS: usize = 4;
-/// And looked at with one change in so many, even if it has hardly grown.
-const LOOKED_AT_LEAST: usize = 16;
+/// A change of so many bytes for each step of adding up is always looked at.
+const CERTAIN_BYTES: u64 = 512;
+/// A change counts as at least so many bytes: what a full list has refused gets another chance now and then.
+const COUNTED_LEAST: u64 = 8;
 /// Keys in a list. The keys are spread by their hashes: the largest 128 of all are hardly ever more than twenty in one.
 const CANDIDATES: usize = 64;
 
@@ -129,54 +130,47 @@ impl LargeKeys {
     }
 }
 
-/// Whether a value whose size takes so many steps to add up is looked at after a change that has added so many.
-fn is_looked_at(steps: usize, added: usize, random: u32) -> bool {
-    let chances = 1 + 8 * added;
-    chances >= steps || u64::from(random) * (steps as u64) < chances as u64 * (1 << 32)
+/// Whether a value whose size takes so many steps to add up is looked at after a change by so many bytes.
+#[inline]
+fn is_looked_at(steps: usize, bytes: usize, random: u32) -> bool {
+    let changed = (bytes as u64).clamp(COUNTED_LEAST, u32::MAX.into());
+    changed << 32 > u64::from(random).saturating_mul(CERTAIN_BYTES * steps as u64)
 }
 
-/// What is remembered of an object's size while it is changed.
+/// What is remembered while a value is changed: how much this thread had allocated before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SizeBefore {
-    /// How many steps adding it up takes.
-    steps: usize,
-    /// Its [`magnitude`], when they are few.
-    magnitude: usize,
+    counted: isize,
 }
 
 impl SizeBefore {
-    /// The size of an object that is about to be changed.
+    /// The moment before the change.
     #[inline]
-    pub(crate) fn of(object: &Object) -> SizeBefore {
-        let steps = object.memory_steps();
-        SizeBefore { steps, magnitude: if steps <= FEW_STEPS { magnitude(object.memory()) } else { 0 } }
+    pub(crate) fn now() -> SizeBefore {
+        SizeBefore { counted: counted_here() }
     }
-}
 
-/// A number that changes four times while so many bytes become twice as many, and when they become large.
-#[inline]
-fn magnitude(bytes: usize) -> usize {
-    const { assert!(LARGE_MIN.is_power_of_two()) };
-    let power = (bytes | 4).ilog2();
-    4 * power as usize + (bytes >> (power - 2) & 3)
+    /// By how many bytes what the thread has allocated has changed since.
+    #[inline]
+    fn changed_by(self) -> usize {
+        counted_here().abs_diff(self.counted)
+    }
 }
 
 impl KeyCx<'_> {
     /// Notes the key if its value, which has just changed, is large.
     #[inline]
     pub(crate) fn note_size(&mut self, slot: Slot, before: SizeBefore) {
-        let ValueRef::Object(object) = self.entry(slot).value() else { return };
-        let steps = object.memory_steps();
-        if steps.max(before.steps) <= FEW_STEPS {
-            let has_changed = magnitude(object.memory()) != before.magnitude;
-            // One that a full list has refused gets another chance now and then.
-            if has_changed || is_looked_at(LOOKED_AT_LEAST, 0, self.worker.random()) {
-                self.look_at_size(slot);
-            }
-            return;
+        let (bytes, random) = (before.changed_by(), self.worker.random());
+        if is_looked_at(1, bytes, random) {
+            self.look_if_due(slot, bytes, random);
         }
-        let random = self.worker.random();
-        if is_looked_at(steps, steps.saturating_sub(before.steps), random) {
+    }
+
+    #[cold]
+    fn look_if_due(&self, slot: Slot, bytes: usize, random: u32) {
+        let ValueRef::Object(object) = self.entry(slot).value() else { return };
+        if is_looked_at(object.memory_steps(), bytes, random) {
             self.look_at_size(slot);
         }
     }

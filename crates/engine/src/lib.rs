@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+mod ahead;
 pub mod aof;
 pub mod args;
 mod atomic_file;

@@ -7,6 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tenon_ds::hash_table::Place;
+use tenon_store::entry::EntryRef;
 use tenon_store::hash::{KeyHash, KeyHasher};
 use tenon_store::shard::Shard;
 
@@ -140,6 +141,17 @@ impl Shards {
             if database == 0 {
                 self.places[index].note(keyspace.place());
             }
+        }
+    }
+
+    /// Calls `visit` with the entry of a key, past its deadline or not, if it is there and nobody else holds its shard.
+    #[inline]
+    pub(crate) fn glance(&self, database: usize, hash: KeyHash, key: &[u8], visit: impl FnOnce(EntryRef<'_>)) {
+        if let Some(state) = self.try_lock(self.index(hash))
+            && let Some(keyspace) = state.shard.database(database)
+            && let Some((_, entry)) = keyspace.find_entry(hash, key)
+        {
+            visit(entry);
         }
     }
 

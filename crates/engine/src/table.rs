@@ -1,5 +1,6 @@
 //! The table of commands and the search for a name in it.
 
+use crate::args::Args;
 use crate::command::{Arity, Command, Flags, Run};
 
 /// A command found in the table.
@@ -13,6 +14,43 @@ pub struct Resolved {
     pub key: u16,
     /// Whether a call takes so little time that it shares a reading of the clock with its neighbours.
     pub(crate) is_quick: bool,
+    /// Where it names a member.
+    pub(crate) member: Member,
+}
+
+/// Which argument of a command on one key names a member or field of the collection, the first or the only one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Member {
+    /// None.
+    Nowhere,
+    /// The one behind the key.
+    Second,
+    /// The last.
+    Last,
+}
+
+impl Member {
+    /// As the declared syntax has it.
+    fn of(command: &Command) -> Member {
+        let (Run::Key(_), Some(behind)) = (command.run, command.syntax.strip_prefix("key ")) else {
+            return Member::Nowhere;
+        };
+        if behind.starts_with("member") || behind.starts_with("field") {
+            return Member::Second;
+        }
+        let repeated = behind.strip_suffix(" ...]").unwrap_or(behind);
+        if repeated.ends_with(" member") { Member::Last } else { Member::Nowhere }
+    }
+
+    /// The member among the arguments, if there is one.
+    #[inline]
+    pub(crate) fn among<'a>(self, args: &Args<'a>) -> Option<&'a [u8]> {
+        match self {
+            Member::Nowhere => None,
+            Member::Second => args.try_get(2),
+            Member::Last => args.try_get(args.len() - 1),
+        }
+    }
 }
 
 /// Slots of the name index: a power of two, several times the number of commands.
@@ -105,7 +143,7 @@ impl Resolved {
         };
         // What takes passwords is noted by itself, so that it is known which arguments the slow log must not show.
         let is_quick = command.flags.any(Flags::FAST.or(Flags::BRIEF)) && !command.flags.any(Flags::NO_AUTH);
-        Resolved { command, number: number as u16, key: key as u16, is_quick }
+        Resolved { command, number: number as u16, key: key as u16, is_quick, member: Member::of(command) }
     }
 
     /// Which argument is the key, when the command is one on one key and takes so many arguments.
@@ -230,6 +268,26 @@ mod tests {
         command("GETRANGE", Arity::Exactly(4)),
         command("GETRANGES", Arity::Exactly(4)),
     ];
+
+    #[test]
+    fn members_are_where_the_syntax_says() {
+        let of = |syntax| Member::of(&Command { syntax, ..command("X", Arity::AtLeast(2)) });
+        for syntax in
+            ["key member [member ...]", "key field", "key field value [field value ...]", "key member [WITHSCORE]"]
+        {
+            assert_eq!(of(syntax), Member::Second, "{syntax}");
+        }
+        for syntax in [
+            "key increment member",
+            "key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]",
+            "key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]",
+        ] {
+            assert_eq!(of(syntax), Member::Last, "{syntax}");
+        }
+        for syntax in ["key", "key value", "key [count]", "key min max", "key start stop"] {
+            assert_eq!(of(syntax), Member::Nowhere, "{syntax}");
+        }
+    }
 
     /// The commands that both searches find, at first sight and in the end.
     fn found(name: &str, args: usize) -> [Option<&'static str>; 2] {

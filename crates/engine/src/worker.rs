@@ -1,5 +1,6 @@
 //! What one worker has for itself while it runs commands: clock, randomness, statistics, things to free.
 
+use crate::ahead::MembersAhead;
 use crate::batch::BatchScratch;
 use crate::blocking::{ReadyKey, Served};
 use crate::clients::Client;
@@ -69,6 +70,8 @@ pub struct Worker {
     /// Whether the command that was to run waits until its connection is told to go on: for a snapshot that writes a large
     /// value, or since very many members of its key are due.
     pub(crate) waits_for_another_turn: bool,
+    /// What it knows of members of the batch that it runs next.
+    pub(crate) ahead: MembersAhead,
     random: Random,
     /// The number of the client whose commands run; 0: nobody's.
     pub(crate) client: u64,
@@ -109,6 +112,7 @@ impl Worker {
             snapshot: KnownSnapshot::default(),
             has_handed_over: false,
             waits_for_another_turn: false,
+            ahead: MembersAhead::default(),
             random: Random::new(seed),
             client: 0,
             client_fd: 0,

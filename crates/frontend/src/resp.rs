@@ -220,11 +220,11 @@ impl RespConnection {
         loop {
             let start = at;
             let parsed = self.parse(engine, scratch, buf, &mut at);
-            if scratch.calls.len() > 1 {
-                engine.prefetch(&self.session, &scratch.calls);
-            }
             if !scratch.calls.is_empty() {
                 let batch = BatchArgs { input: buf, spans: &scratch.args, bigs: &self.bigs };
+                if scratch.calls.len() > 1 {
+                    engine.prefetch(worker, &self.session, batch, &scratch.calls);
+                }
                 let (ran, stopped) = engine.run_batch(worker, &mut self.session, batch, &mut scratch.calls, out);
                 let from = if ran == 0 { start } else { scratch.calls[ran - 1].input_end };
                 match stopped {

@@ -59,3 +59,38 @@ fn what_others_have_sent_stands_before_the_next_reply() {
     host.tell(&mut tracker, Message::Output);
     assert!(take(&mut tracker.out).is_empty());
 }
+
+/// Members are asked for ahead when several commands of a batch name some: whatever the keys hold, or do not.
+#[test]
+fn batches_that_name_members_of_large_and_small_collections_are_answered_in_order() {
+    const MANY: usize = 5_000;
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    for number in 0..MANY {
+        let lines = format!("SADD set m{number}\r\nHSET hash f{number} v{number}\r\nZADD zset {number} m{number}\r\n");
+        assert_eq!(host.says(&mut client, &lines), ":1\r\n:1\r\n:1\r\n");
+    }
+    host.says(&mut client, "SET string v\r\nRPUSH list a\r\nSADD small a\r\nHSET few f v\r\n");
+    let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n";
+    // More batches than are let pass after one that had nothing to ask for.
+    for number in (0..MANY).step_by(100) {
+        let few = "SISMEMBER small a\r\nHGET few f\r\nSISMEMBER none a\r\nHGET string f\r\nZSCORE list a\r\nSISMEMBER small\r\n";
+        let answer = host.says(&mut client, few);
+        let arity = "-ERR wrong number of arguments for 'sismember' command\r\n";
+        assert_eq!(answer, format!(":1\r\n$1\r\nv\r\n:0\r\n{wrong}{wrong}{arity}"));
+        let (there, not) = (format!("m{number}"), format!("m{}", number + MANY));
+        let lines = format!(
+            "SADD set {there}\r\nSADD set {not}\r\nSREM set {not} {there}\r\nSADD set {there}\r\nHGET hash f{number}\r\n\
+             HGET hash x\r\nZRANK zset {there}\r\nZADD zset XX 1 {not}\r\nZINCRBY zset 0 {there}\r\nHGET set f\r\n\
+             SISMEMBER none {there}\r\n"
+        );
+        let value = format!("v{number}");
+        let score = number.to_string();
+        let expected = format!(
+            ":0\r\n:1\r\n:2\r\n:1\r\n${}\r\n{value}\r\n$-1\r\n:{number}\r\n:0\r\n${}\r\n{score}\r\n{wrong}:0\r\n",
+            value.len(),
+            score.len()
+        );
+        assert_eq!(host.says(&mut client, &lines), expected);
+    }
+}

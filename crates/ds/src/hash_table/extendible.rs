@@ -37,6 +37,15 @@ pub struct Location {
     slot: Slot,
 }
 
+/// What a search reads one after the other, and can be asked for before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// The slots that it begins with.
+    Slots,
+    /// The first element that it compares; to be asked for when the slots have had time to arrive.
+    Element,
+}
+
 /// The table. An empty one has no memory of its own.
 ///
 /// Hashes have 64 bits, all of them good, and are seeded where others choose the elements.
@@ -136,6 +145,18 @@ impl<P: Pointer> ExtendibleTable<P> {
                 let slot = segment.table.find(tag_at(position, segment.depth), is_it)?;
                 Some(Location { segment: number, slot })
             }
+        }
+    }
+
+    /// Starts loading a part of what a search for this hash reads.
+    #[inline]
+    pub fn prefetch(&self, hash: u64, ahead: Ahead) {
+        let position = self.position(hash);
+        let (_, table, depth) = self.segment_at(position);
+        let tag = tag_at(position, depth);
+        match ahead {
+            Ahead::Slots => table.place().prefetch(tag),
+            Ahead::Element => table.prefetch_element(tag),
         }
     }
 
@@ -317,6 +338,25 @@ mod tests {
 
     /// Elements in a test that should have some tens of segments; fewer under Miri.
     const MANY: u64 = if cfg!(miri) { 8 } else { 40 } * SEGMENT_LEN_MAX as u64;
+
+    #[test]
+    fn what_is_asked_for_ahead_may_be_there_or_not() {
+        let mut random = Random(9);
+        let mut table: ExtendibleTable<Blob> = ExtendibleTable::new();
+        for number in 0..MANY {
+            // Of an empty table, of one of one segment, and of one of many.
+            for hash in [random.next(), number.wrapping_mul(0x9E37_79B9_7F4A_7C15)] {
+                table.prefetch(hash, Ahead::Slots);
+                table.prefetch(hash, Ahead::Element);
+            }
+            let bytes = number.to_le_bytes();
+            table.insert(number.wrapping_mul(0x9E37_79B9_7F4A_7C15), Blob::new(&bytes), |blob| {
+                let bytes = blob.bytes().first_chunk().expect("eight bytes");
+                u64::from_le_bytes(*bytes).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            });
+        }
+        assert_eq!(table.len() as u64, MANY);
+    }
 
     struct Random(u64);
 

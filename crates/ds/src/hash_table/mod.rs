@@ -32,6 +32,6 @@ mod relocate;
 mod size;
 mod table;
 
-pub use extendible::{ExtendibleTable, Location};
+pub use extendible::{Ahead, ExtendibleTable, Location};
 pub use pointer::{Pointer, prefetch};
 pub use table::{Place, Slot, TagTable};

@@ -2,7 +2,7 @@
 
 use super::tree::{Direction, Entry, Tree, compare};
 use crate::blob::{ScoredBlob, ScoredBlobRef};
-use crate::hash_table::{ExtendibleTable, Location};
+use crate::hash_table::{Ahead, ExtendibleTable, Location};
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
@@ -63,6 +63,12 @@ impl<H: MemberHash> ScoredSet<H> {
     #[inline]
     fn find(&self, member: &[u8], hash: u64) -> Option<Location> {
         self.table.find(hash, |blob| blob.bytes() == member)
+    }
+
+    /// Starts loading a part of what a search for a member of this hash reads.
+    #[inline]
+    pub fn prefetch(&self, hash: u64, ahead: Ahead) {
+        self.table.prefetch(hash, ahead);
     }
 
     /// The number of a member.

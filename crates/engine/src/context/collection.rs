@@ -188,7 +188,7 @@ impl KeyCx<'_> {
                 self.worker.packed_scratch = scratch;
                 let mut entry = self.entry_mut(slot);
                 let object = entry.object().expect("the value is an object");
-                let size = SizeBefore::of(object);
+                let size = SizeBefore::now();
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
                 let had_deadlines = collection.deadlines().is_some();
                 let Change { result, extent, event, second_event, times } = change(collection)?;

@@ -489,7 +489,7 @@ impl<'a> KeyCx<'a> {
     pub fn change_object<R>(&mut self, slot: Slot, change: impl FnOnce(&mut Object) -> R) -> R {
         let mut entry = self.entry_mut(slot);
         let object = entry.object().expect("the value is an object");
-        let size = SizeBefore::of(object);
+        let size = SizeBefore::now();
         let result = change(object);
         entry.clear_cas();
         self.note_size(slot, size);

@@ -1,8 +1,10 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash, List, MemberDeadlines, Set, SetRef, Stream, Zset};
+use super::{Collection, Hash, HashRef, List, MemberDeadlines, Set, SetRef, Stream, Zset, ZsetRef};
+use crate::hash::element_hash;
 use bytes::Bytes;
+use tenon_ds::hash_table::Ahead;
 
 /// A value with an allocation of its own.
 #[derive(Debug)]
@@ -67,6 +69,53 @@ impl Object {
             | Object::Set(_)
             | Object::Zset(_)
             | Object::Stream(_) => None,
+        }
+    }
+
+    /// Starts loading the slots of its table in which a member or field would be found. Gives the hash that
+    /// [`Object::prefetch_element`] is to have; `None` when it has no such table.
+    #[inline]
+    pub fn prefetch_slots(&self, member: &[u8]) -> Option<u64> {
+        self.has_table().then(|| {
+            let hash = element_hash(member);
+            self.prefetch(hash, Ahead::Slots);
+            hash
+        })
+    }
+
+    /// Starts loading the member or field of this hash, when its slots have had time to arrive.
+    #[inline]
+    pub fn prefetch_element(&self, hash: u64) {
+        self.prefetch(hash, Ahead::Element);
+    }
+
+    fn has_table(&self) -> bool {
+        match self {
+            Object::Hash(hash) => matches!(hash.view(), HashRef::Table(_)),
+            Object::Set(set) => matches!(set.view(), SetRef::Table(_)),
+            Object::Zset(zset) => matches!(zset.view(), ZsetRef::Tree(_)),
+            Object::Shared(_) | Object::Rope(_) | Object::List(_) | Object::Stream(_) => false,
+        }
+    }
+
+    fn prefetch(&self, hash: u64, ahead: Ahead) {
+        match self {
+            Object::Hash(fields) => {
+                if let HashRef::Table(fields) = fields.view() {
+                    fields.prefetch(hash, ahead);
+                }
+            }
+            Object::Set(members) => {
+                if let SetRef::Table(members) = members.view() {
+                    members.prefetch(hash, ahead);
+                }
+            }
+            Object::Zset(members) => {
+                if let ZsetRef::Tree(members) = members.view() {
+                    members.prefetch(hash, ahead);
+                }
+            }
+            Object::Shared(_) | Object::Rope(_) | Object::List(_) | Object::Stream(_) => {}
         }
     }
 

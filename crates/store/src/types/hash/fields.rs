@@ -2,7 +2,7 @@
 
 use crate::hash::element_hash;
 use tenon_ds::blob::{PairBlob, PairBlobRef};
-use tenon_ds::hash_table::{ExtendibleTable, Location};
+use tenon_ds::hash_table::{Ahead, ExtendibleTable, Location};
 
 /// Fields with their values in a table.
 #[derive(Debug, Default)]
@@ -37,6 +37,12 @@ impl Fields {
     #[inline]
     fn find(&self, field: &[u8], hash: u64) -> Option<Location> {
         self.table.find(hash, |blob| blob.first() == field)
+    }
+
+    /// Starts loading a part of what a search for an element of this hash reads.
+    #[inline]
+    pub fn prefetch(&self, hash: u64, ahead: Ahead) {
+        self.table.prefetch(hash, ahead);
     }
 
     /// The value of a field.

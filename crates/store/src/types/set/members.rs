@@ -2,7 +2,7 @@
 
 use crate::hash::element_hash;
 use tenon_ds::blob::{Blob, BlobRef};
-use tenon_ds::hash_table::{ExtendibleTable, Location};
+use tenon_ds::hash_table::{Ahead, ExtendibleTable, Location};
 
 /// Members in a table.
 #[derive(Debug, Default)]
@@ -37,6 +37,12 @@ impl Members {
     #[inline]
     fn find(&self, member: &[u8], hash: u64) -> Option<Location> {
         self.table.find(hash, |blob| blob.bytes() == member)
+    }
+
+    /// Starts loading a part of what a search for an element of this hash reads.
+    #[inline]
+    pub fn prefetch(&self, hash: u64, ahead: Ahead) {
+        self.table.prefetch(hash, ahead);
     }
 
     /// Whether the member is there.
