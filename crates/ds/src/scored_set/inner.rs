@@ -110,6 +110,14 @@ impl Node {
         }
     }
 
+    /// Takes out the entries of a range of ranks, which is not empty; the node may be empty afterwards.
+    pub(super) fn remove_range(&mut self, range: Range<usize>) {
+        match self {
+            Node::Leaf(leaf) => leaf.remove_range(range),
+            Node::Inner(inner) => inner.remove_range(range),
+        }
+    }
+
     /// Gives the entry of a rank another number if it stays between its neighbours in its leaf; tells whether it does.
     pub(super) fn try_set_score(&mut self, mut rank: usize, score: f64) -> bool {
         let mut node = self;
@@ -322,6 +330,28 @@ impl Inner {
             self.join(index);
         }
         entry
+    }
+
+    /// Takes out a range of ranks, which is not empty: children that lie in it whole go as they are.
+    fn remove_range(&mut self, range: Range<usize>) {
+        let (first, start) = self.child_of_rank(range.start);
+        let (last, end) = self.child_of_rank(range.end - 1);
+        for index in (first..=last).rev() {
+            let from = if index == first { start } else { 0 };
+            let to = if index == last { end + 1 } else { self.counts[index] };
+            if to - from == self.counts[index] {
+                self.close(index);
+            } else {
+                self.child_mut(index).remove_range(from..to);
+                self.refresh(index);
+            }
+        }
+        // Of those that stay, one on each side of the range may have little left.
+        for index in [first + 1, first] {
+            if index < self.len && self.child(index).len() <= JOIN_LEN_MAX {
+                self.join(index);
+            }
+        }
     }
 
     /// Joins a child with a neighbour, if there is one with room.

@@ -132,6 +132,13 @@ impl Leaf {
         entry
     }
 
+    /// Takes out the entries of a range of indices.
+    pub(super) fn remove_range(&mut self, range: Range<usize>) {
+        self.scores.copy_within(range.end..self.len, range.start);
+        self.blobs.copy_within(range.end..self.len, range.start);
+        self.len -= range.len();
+    }
+
     /// Gives the entry at `index` another number if it stays between its neighbours in this leaf; tells whether it does.
     pub(super) fn try_set_score(&mut self, index: usize, score: f64) -> bool {
         // The first number of a leaf stands in its parents, too, and nobody here knows what is behind the last.

@@ -14,7 +14,8 @@
 //!
 //! A leaf holds up to 63 members, an inner node up to 63 children. A node that is full splits: in halves, or where the
 //! new one comes last (or first), so that members added in order leave full nodes behind them. A node of which a
-//! quarter is left joins a neighbour if both fit into three quarters of one.
+//! quarter is left joins a neighbour if both fit into three quarters of one. A range of ranks is cut out with the nodes
+//! that lie in it whole.
 
 mod inner;
 mod leaf;

@@ -8,6 +8,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, Range};
 
+/// So many members or more go in one stroke, and are looked for in the table so many at a time.
+const MANY: usize = 16;
+
 /// How members are hashed.
 pub trait MemberHash {
     /// The hash of a member: 64 bits, all of them good.
@@ -179,6 +182,51 @@ impl<H: MemberHash> ScoredSet<H> {
         result
     }
 
+    /// Takes out the members of a range of ranks and hands them to `visit` in this direction. Gives what they were kept
+    /// in, for whoever would rather free it elsewhere.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    pub fn remove_ranks(
+        &mut self,
+        ranks: Range<usize>,
+        direction: Direction,
+        mut visit: impl FnMut(f64, &[u8]),
+    ) -> Vec<ScoredBlob> {
+        assert!(ranks.start <= ranks.end && ranks.end <= self.len(), "the ranks are those of members");
+        let mut removed = Vec::new();
+        if ranks.len() < MANY {
+            for step in 0..ranks.len() {
+                let rank = match direction {
+                    Direction::Ascending => ranks.start,
+                    Direction::Descending => ranks.end - 1 - step,
+                };
+                self.remove_at(rank, &mut visit);
+            }
+            return removed;
+        }
+        let mut leaving = Vec::with_capacity(ranks.len());
+        let mut memory = 0;
+        let _ = self.tree.visit(ranks.clone(), direction, |score, blob| {
+            visit(score, blob.bytes());
+            leaving.push((H::hash(blob.bytes()), blob.address()));
+            memory += blob.memory();
+            ControlFlow::Continue(())
+        });
+        self.tree.remove_range(ranks);
+        // From here on no member is looked at: where it lies is enough to know its slot.
+        self.bytes -= memory;
+        removed.reserve_exact(leaving.len());
+        for some in leaving.chunks(MANY) {
+            some.iter().for_each(|(hash, _)| self.table.prefetch(*hash, Ahead::Slots));
+            removed.extend(some.iter().map(|(hash, address)| {
+                let at = self.table.find(*hash, |blob| blob.address() == *address);
+                self.table.remove(at.expect("what is in the tree is in the table"))
+            }));
+        }
+        removed
+    }
+
     /// Frees a member that is out of the tree.
     fn free(&mut self, at: Location) {
         let blob = self.table.remove(at);
@@ -313,6 +361,21 @@ mod tests {
                     assert_eq!(model.order.iter().nth(rank), Some(&(Score(score), member.clone())));
                     model.remove(&member);
                 }
+                (6, false) if number % 7 == 0 => {
+                    // Few, many, and nearly all of them.
+                    let from = choice % (set.len() + 1);
+                    let to = (from + (choice >> 20) % [20, 300, usize::MAX][number % 3]).min(set.len());
+                    let direction = [Direction::Ascending, Direction::Descending][number % 2];
+                    let expected = walk(&set, from..to, direction);
+                    let mut seen = Vec::new();
+                    let freed = set.remove_ranks(from..to, direction, |score, member| {
+                        seen.push((Score(score), member.to_vec()));
+                    });
+                    assert_eq!(seen, expected);
+                    assert!(freed.is_empty() || freed.len() == seen.len());
+                    seen.iter().for_each(|(_, member)| _ = model.remove(member));
+                    set.tree.check();
+                }
                 _ => assert_eq!(set.remove(&member), model.remove(&member)),
             }
             if number % 512 == 0 {
@@ -370,6 +433,34 @@ mod tests {
                 (bits as usize >> 16, bits as u8, (bits >> 8) as i8)
             });
             play(steps.collect(), members, scores);
+        }
+    }
+
+    #[test]
+    fn any_range_of_a_tree_of_three_levels_goes_in_one_stroke() {
+        let count = if cfg!(miri) { 200 } else { 6_000 };
+        for (from, to) in
+            [(0, 16), (0, count), (1, count), (0, count - 1), (70, count - 70), (count / 2, count), (63, 126)]
+        {
+            let (mut set, mut model) = (Set::new(), Model::default());
+            for number in 0..count {
+                let score = (number / 10) as f64;
+                set.update(&member(number), |_| Some(score));
+                model.set(&member(number), score);
+            }
+            let gone: Vec<_> = model.order.iter().skip(from).take(to - from).cloned().collect();
+            let freed = set.remove_ranks(from..to, Direction::Ascending, |_, _| ());
+            assert_eq!(freed.len(), gone.len());
+            drop(freed);
+            gone.iter().for_each(|(_, member)| _ = model.remove(member));
+            check(&set, &model);
+            assert_eq!(set.bytes, set.table.iter().map(|blob| blob.memory()).sum::<usize>());
+            // What is left takes members again.
+            for (_, member) in gone {
+                set.update(&member, |_| Some(1.0));
+                model.set(&member, 1.0);
+            }
+            check(&set, &model);
         }
     }
 

@@ -111,13 +111,29 @@ impl Tree {
     /// Takes out the entry of a rank, which is below the number of members.
     pub(super) fn remove(&mut self, rank: usize) -> Entry {
         let entry = self.root.remove(rank);
+        self.lower();
+        entry
+    }
+
+    /// Takes out the entries of a range of ranks.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    pub(super) fn remove_range(&mut self, range: Range<usize>) {
+        if !range.is_empty() {
+            self.root.remove_range(range);
+            self.lower();
+        }
+    }
+
+    /// Gives up levels that have one node, or none.
+    fn lower(&mut self) {
         while let Some(only) = self.root.take_only_child() {
             self.root = only;
         }
         if self.root.is_childless() {
             self.root = Node::new();
         }
-        entry
     }
 
     /// Gives the entry of a rank another number where that is sure to leave its rank; tells whether it has. The caller

@@ -126,10 +126,13 @@ pub(super) fn take_off(
             Direction::Ascending => 0..count,
             Direction::Descending => len - count..len,
         };
-        zset.remove_ranks(ranks, direction, &mut visit);
-        Ok(Change::when(count > 0, event, ()).times(count))
+        let kept_in = zset.remove_ranks(ranks, direction, &mut visit);
+        Ok(Change::when(count > 0, event, kept_in).times(count))
     })?;
-    Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
+    let Some((kept_in, effect)) = outcome else { return Ok(Effect::Unchanged) };
+    let allocations = kept_in.len();
+    cx.worker().discard_part(kept_in, allocations);
+    Ok(effect)
 }
 
 /// Puts down that so many members, or one, were taken off the sorted set.

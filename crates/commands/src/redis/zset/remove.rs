@@ -114,8 +114,11 @@ fn remove_range(
     }
     let outcome = cx.update_existing(|zset: &mut Zset| {
         let removed = ranks.len();
-        zset.remove_ranks(ranks, Direction::Ascending, |_, _| ());
-        Ok(Change::when(removed > 0, event, ()).times(removed))
+        let kept_in = zset.remove_ranks(ranks, Direction::Ascending, |_, _| ());
+        Ok(Change::when(removed > 0, event, kept_in).times(removed))
     })?;
-    Ok(outcome.map_or(Effect::Unchanged, |((), effect)| effect))
+    let Some((kept_in, effect)) = outcome else { return Ok(Effect::Unchanged) };
+    let allocations = kept_in.len();
+    cx.worker().discard_part(kept_in, allocations);
+    Ok(effect)
 }

@@ -6,6 +6,7 @@ use super::packed::{self, find, members};
 use crate::hash::element_hash;
 use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
 use std::ops::Range;
+use tenon_ds::blob::ScoredBlob;
 use tenon_ds::packed::{COUNT_MAX, IntText, Item, Packed, PackedBuf};
 use tenon_ds::scored_set::{Direction, MemberHash, ScoredSet};
 
@@ -175,7 +176,8 @@ impl ZsetForm {
         }
     }
 
-    /// Takes out the members of a range of ranks and hands them to `visit` in this direction.
+    /// Takes out the members of a range of ranks and hands them to `visit` in this direction. Gives what many were kept in,
+    /// for whoever would rather free it elsewhere.
     ///
     /// # Panics
     /// When there are not so many.
@@ -184,9 +186,9 @@ impl ZsetForm {
         ranks: Range<usize>,
         direction: Direction,
         mut visit: impl FnMut(Item<'_>, f64),
-    ) {
+    ) -> Vec<ScoredBlob> {
         if ranks.is_empty() {
-            return;
+            return Vec::new();
         }
         match self {
             ZsetForm::Packed(packed) => {
@@ -195,15 +197,10 @@ impl ZsetForm {
                 let first = bytes.next().expect("there are so many members");
                 let end = bytes.last().unwrap_or(first).end;
                 packed.remove(first.at..end, 2 * ranks.len());
+                Vec::new()
             }
             ZsetForm::Tree(members) => {
-                for step in 0..ranks.len() {
-                    let rank = match direction {
-                        Direction::Ascending => ranks.start,
-                        Direction::Descending => ranks.end - 1 - step,
-                    };
-                    members.remove_at(rank, |score, member| visit(Item::Bytes(member), score));
-                }
+                members.remove_ranks(ranks, direction, |score, member| visit(Item::Bytes(member), score))
             }
         }
     }
@@ -227,16 +224,22 @@ impl Zset {
         self.form.remove(member)
     }
 
-    /// Takes out the members of a range of ranks and hands them to `visit` in this direction.
+    /// Takes out the members of a range of ranks and hands them to `visit` in this direction. Gives what many were kept in,
+    /// for whoever would rather free it elsewhere.
     ///
     /// # Panics
     /// When there are not so many.
-    pub fn remove_ranks(&mut self, ranks: Range<usize>, direction: Direction, mut visit: impl FnMut(Item<'_>, f64)) {
+    pub fn remove_ranks(
+        &mut self,
+        ranks: Range<usize>,
+        direction: Direction,
+        mut visit: impl FnMut(Item<'_>, f64),
+    ) -> Vec<ScoredBlob> {
         self.removing(|form, removed| {
             form.remove_ranks(ranks, direction, |member, score| {
                 visit(member, score);
                 removed(member);
-            });
-        });
+            })
+        })
     }
 }
