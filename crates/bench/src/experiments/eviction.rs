@@ -28,7 +28,8 @@ pub static EVICTION: Experiment = Experiment {
     name: "eviction",
     title: "What a cache keeps",
     summary: "Recorded requests are replayed, a get each, and after a miss a set, against servers whose memory is limited to \
-              a share of what the trace names (in whole MiB, and the same for all). Beside them, Belady's rule, which knows \
+              a share of what the trace names (in whole MiB, and the same for all; memcached's protocols are served with a limit \
+              for items alone, as memcached's is). Beside them, Belady's rule, which knows \
               the future and needs no memory but the objects' own.",
     study: "what the studies wished for",
     databases: false,
@@ -52,11 +53,12 @@ fn policies(family: Family) -> &'static [&'static str] {
     match family {
         Family::Memcached => &["lru"],
         Family::Postgres => &[],
-        Family::Redis | Family::Tenon => &["allkeys-lru", "allkeys-lfu"],
+        Family::Redis => &["allkeys-lru", "allkeys-lfu"],
+        Family::Tenon => &["allkeys-lru", "allkeys-lfu", "allkeys-tenon"],
     }
 }
 
-/// Requests in flight together: one after another would measure latency, many would miss the same object often.
+/// Requests in flight together: one after another would measure latency, many would lose the trace's order.
 const CONNECTIONS: usize = 8;
 
 /// So many requests of each trace are replayed in a quick run.
@@ -85,7 +87,7 @@ fn run(session: &mut Session) -> Result<()> {
             let limit = limit(&trace, *share);
             bounds.insert(limit, best(&trace, limit));
             for protocol in session.all_protocols() {
-                for policy in ["allkeys-lru", "allkeys-lfu", "lru"] {
+                for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-tenon", "lru"] {
                     let case = Case::new().word(PROTOCOL, protocol.name()).word(TRACE, &name).number(LIMIT, *share);
                     cases.push(case.word(POLICY, policy));
                 }
@@ -95,8 +97,13 @@ fn run(session: &mut Session) -> Result<()> {
             let limit = limit(&trace, case.quantity(LIMIT).context("the case has its limit")?);
             let policy = case.at(POLICY).map(ToString::to_string).unwrap_or_default();
             let eviction = (policy != "lru").then_some(policy.as_str());
-            let settings =
-                Settings { memory_bytes: Some(limit), eviction, value_len_max: largest, ..session.settings() };
+            let settings = Settings {
+                memory_bytes: Some(limit),
+                memory_for_items: is_memcached(protocol(case)?),
+                eviction,
+                value_len_max: largest,
+                ..session.settings()
+            };
             let server = session.start(contender, &settings)?;
             let reading = replay(session, &server, protocol(case)?, &trace, &values, limit)?;
             let bound = bounds.get(&limit).copied().unwrap_or_default();
@@ -104,6 +111,11 @@ fn run(session: &mut Session) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Whether the peers that speak it limit items alone: beside them Tenon does so, too, as `tenon memcached` does.
+fn is_memcached(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::Text | Protocol::Meta | Protocol::Binary)
 }
 
 fn applies(session: &Session, contender: &Contender, case: &Case) -> bool {

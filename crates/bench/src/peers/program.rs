@@ -55,6 +55,8 @@ pub struct Settings<'a> {
     pub cores: &'a [usize],
     /// Bytes it may keep; `None` for as many as it likes.
     pub memory_bytes: Option<u64>,
+    /// Whether the limit is for items alone, as memcached's is, where that can be chosen.
+    pub memory_for_items: bool,
     /// What it evicts, by the name it knows; memcached has one policy only.
     pub eviction: Option<&'a str>,
     /// What it keeps on disk.
@@ -76,6 +78,7 @@ impl<'a> Settings<'a> {
             threads,
             cores,
             memory_bytes: None,
+            memory_for_items: false,
             eviction: None,
             persistence: Persistence::Off,
             tls: false,
@@ -136,6 +139,10 @@ impl Program {
                 // It must be given a limit; without one asked for, one that nothing here reaches.
                 let limit = settings.memory_bytes.unwrap_or(64 << 30).div_ceil(1 << 20).max(1);
                 add(&["-m", &limit.to_string()]);
+                // Without being told so it does not start where an item could be more than half of its memory.
+                if limit == 1 {
+                    add(&["-I", "512k"]);
+                }
                 // Room for the key beside the value, in the steps that memcached's chunks have.
                 if settings.value_len_max > 1000 * 1024 {
                     add(&["-I", &format!("{}k", (settings.value_len_max / (512 * 1024) + 1) * 512)]);
@@ -151,6 +158,9 @@ impl Program {
             let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
             if let Some(limit) = settings.memory_bytes {
                 add(&["--maxmemory", &limit.to_string()]);
+                if settings.memory_for_items && self.family == Family::Tenon {
+                    add(&["--maxmemory-counts-startup", "no"]);
+                }
             }
             if let Some(policy) = settings.eviction {
                 add(&["--maxmemory-policy", policy]);
@@ -206,6 +216,14 @@ mod tests {
         assert!(!line("memcached", |settings| settings.tls = true).contains("tls"));
         let roomy = line("memcached", |settings| settings.value_len_max = 4 << 20);
         assert!(roomy.ends_with(" -I 4608k"), "{roomy}");
+        let tiny = line("memcached", |settings| settings.memory_bytes = Some(1 << 20));
+        assert!(tiny.ends_with(" -m 1 -I 512k"), "{tiny}");
+        let items = |settings: &mut Settings<'_>| {
+            limited(settings);
+            settings.memory_for_items = true;
+        };
+        assert!(line("tenon", items).contains(" --maxmemory 67108864 --maxmemory-counts-startup no "));
+        assert!(!line("redis-server", items).contains("startup"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A trace replayed as an application with a cache does it: a get, and after a miss a set. Knows no socket.
+//! A trace replayed as an application with a cache does it: a get, and after a miss a set, and nobody asks for what is
+//! being fetched already. Knows no socket.
 
 use crate::dialects::Dialect;
 use crate::key::Key;
@@ -6,7 +7,11 @@ use crate::load::{Reply, Statement, Workload};
 use crate::traces::{Hits, Trace};
 use crate::values::Values;
 use anyhow::{Result, bail};
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// Requests that wait at most; beyond, the first goes ahead, so that the trace keeps its order but for so many.
+const WAITING_MAX: usize = 64;
 
 /// The requests of a trace.
 #[derive(Debug)]
@@ -15,6 +20,10 @@ pub struct Replay<D> {
     trace: Arc<Trace>,
     values: Values,
     next: usize,
+    /// The objects of the requests in flight.
+    in_flight: Vec<u32>,
+    /// Requests that wait for another one of the same object, in their order.
+    waiting: VecDeque<u32>,
     hits: u64,
     hit_bytes: u64,
     all_bytes: u64,
@@ -25,14 +34,24 @@ pub struct Replay<D> {
 pub enum Pending {
     /// A get of this object.
     Get(u32),
-    /// A set of what was missed.
-    Fill,
+    /// A set of this one, which was missed.
+    Fill(u32),
 }
 
 impl<D: Dialect> Replay<D> {
     /// From the first request on. `values` must be as long as the largest object.
     pub fn new(dialect: D, trace: Arc<Trace>, values: Values) -> Replay<D> {
-        Replay { dialect, trace, values, next: 0, hits: 0, hit_bytes: 0, all_bytes: 0 }
+        Replay {
+            dialect,
+            trace,
+            values,
+            next: 0,
+            in_flight: Vec::new(),
+            waiting: VecDeque::new(),
+            hits: 0,
+            hit_bytes: 0,
+            all_bytes: 0,
+        }
     }
 
     /// How often requests found their object.
@@ -40,6 +59,28 @@ impl<D: Dialect> Replay<D> {
         Hits {
             requests: self.hits as f64 / self.next.max(1) as f64,
             bytes: self.hit_bytes as f64 / self.all_bytes.max(1) as f64,
+        }
+    }
+
+    /// The next request: the first that waits for none in flight. Of those that do, whoever ends it goes on.
+    fn next_object(&mut self) -> Option<u32> {
+        let free = self.waiting.iter().position(|object| !self.in_flight.contains(object));
+        if let Some(place) = free.or((self.waiting.len() >= WAITING_MAX).then_some(0)) {
+            return self.waiting.remove(place);
+        }
+        loop {
+            let object = *self.trace.requests.get(self.next)?;
+            self.next += 1;
+            if !self.in_flight.contains(&object) {
+                return Some(object);
+            }
+            self.waiting.push_back(object);
+        }
+    }
+
+    fn ended(&mut self, object: u32) {
+        if let Some(place) = self.in_flight.iter().position(|other| *other == object) {
+            self.in_flight.swap_remove(place);
         }
     }
 
@@ -58,8 +99,8 @@ impl<D: Dialect> Workload for Replay<D> {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) -> Option<Pending> {
-        let object = *self.trace.requests.get(self.next)?;
-        self.next += 1;
+        let object = self.next_object()?;
+        self.in_flight.push(object);
         self.all_bytes += u64::from(self.trace.sizes[object as usize]);
         self.dialect.write_get(&Key::plain(u64::from(object)), out);
         Some(Pending::Get(object))
@@ -72,6 +113,7 @@ impl<D: Dialect> Workload for Replay<D> {
                 let Some((value, len)) = self.dialect.read_get(input, &key)? else { return Ok(Reply::Incomplete) };
                 match value {
                     Some(value) if value == self.value(object) => {
+                        self.ended(object);
                         self.hits += 1;
                         self.hit_bytes += value.len() as u64;
                         Ok(Reply::Finished { len, kind: 0, operations: 1 })
@@ -79,13 +121,16 @@ impl<D: Dialect> Workload for Replay<D> {
                     Some(_) => bail!("the server has another value for '{}'", key.escape_ascii()),
                     None => {
                         self.dialect.write_set(&key, self.value(object), 0, out);
-                        *pending = Pending::Fill;
+                        *pending = Pending::Fill(object);
                         Ok(Reply::Continued { len })
                     }
                 }
             }
-            Pending::Fill => {
+            Pending::Fill(object) => {
                 let read = self.dialect.read_set(input)?;
+                if read.is_some() {
+                    self.ended(object);
+                }
                 Ok(read.map_or(Reply::Incomplete, |((), len)| Reply::Finished { len, kind: 1, operations: 1 }))
             }
         }
@@ -116,5 +161,29 @@ mod tests {
         assert!(matches!(replay.reply(&mut hit, &reply, &mut out), Ok(Reply::Finished { kind: 0, .. })));
         assert!(replay.begin(&mut out).is_none());
         assert_eq!(replay.hits(), Hits { requests: 1.0 / 3.0, bytes: 4.0 / 20.0 });
+    }
+
+    #[test]
+    fn what_is_being_fetched_is_waited_for() {
+        let trace = Arc::new(Trace { requests: vec![0, 0, 1, 0], sizes: vec![4, 4] });
+        let mut replay = Replay::new(Text, Arc::clone(&trace), Values::new(4));
+        let mut out = Vec::new();
+        let mut first = replay.begin(&mut out).expect("a request");
+        let mut other = replay.begin(&mut out).expect("a request");
+        assert!(matches!((first, other), (Pending::Get(0), Pending::Get(1))));
+        // The rest waits for the first.
+        assert!(replay.begin(&mut out).is_none());
+        assert!(matches!(replay.reply(&mut other, b"END\r\n", &mut out), Ok(Reply::Continued { .. })));
+        assert!(matches!(replay.reply(&mut other, b"STORED\r\n", &mut out), Ok(Reply::Finished { .. })));
+        assert!(replay.begin(&mut out).is_none());
+        let reply = [b"VALUE key:000000000000 0 4\r\n", replay.value(0), b"\r\nEND\r\n"].concat();
+        for _ in 0..2 {
+            assert!(matches!(replay.reply(&mut first, &reply, &mut out), Ok(Reply::Finished { .. })));
+            first = replay.begin(&mut out).expect("a request");
+            assert!(matches!(first, Pending::Get(0)));
+        }
+        assert!(matches!(replay.reply(&mut first, &reply, &mut out), Ok(Reply::Finished { .. })));
+        assert!(replay.begin(&mut out).is_none());
+        assert_eq!(replay.hits().requests, 3.0 / 4.0);
     }
 }
