@@ -24,6 +24,7 @@ use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
 use crate::refusals::Refusals;
+use crate::remembered::Remembered;
 use crate::saving::Saving;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
@@ -106,6 +107,8 @@ pub struct Engine {
     pub blocking: Apart<Blocking>,
     /// What commands have done outside of this process.
     pub(crate) errands: Errands,
+    /// The keys that were evicted of late, and how fast others come.
+    pub(crate) remembered: Remembered,
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
@@ -171,6 +174,19 @@ pub struct Engine {
     shared: OnceLock<Weak<Engine>>,
 }
 
+/// How many shards there are, of so many that there may be: each takes some hundred bytes with its table, so where there
+/// is little memory there are fewer.
+fn shards_at(most: usize, maxmemory: u64) -> usize {
+    /// What a shard should hold at least, in bytes.
+    const SHARD_BYTES: u64 = 16 * 1024;
+    /// As many as workers need not to meet.
+    const ENOUGH: usize = 256;
+    match maxmemory {
+        0 => most,
+        limit => ((limit / SHARD_BYTES) as usize).next_power_of_two().clamp(ENOUGH.min(most), most),
+    }
+}
+
 impl Engine {
     /// A server without data that runs these commands. `seed` is where its hash and its randomness start from: the
     /// system's randomness, except in tests.
@@ -183,7 +199,7 @@ impl Engine {
         let own = RandomState::new();
         let mut run_id: String = (0..3).map(|part| format!("{:016x}", own.hash_one(part))).collect();
         run_id.truncate(40);
-        let shards = Shards::new(config.shards(), seed, workers);
+        let shards = Shards::new(shards_at(config.shards(), config.maxmemory()), seed, workers);
         Engine {
             startup_memory: tenon_ds::memory::used() as u64,
             rates: Rates::default(),
@@ -214,6 +230,7 @@ impl Engine {
             unsent: Apart::default(),
             clients_sized_ms: AtomicU64::new(0),
             errands: Errands::default(),
+            remembered: Remembered::default(),
             reaper: Arc::default(),
             slowlog: SlowLog::default(),
             latency: LatencyMonitor::default(),
@@ -274,7 +291,10 @@ impl Engine {
 
     /// How accesses are noted under the policy in force.
     fn noting(&self) -> Noting {
-        if self.policy().notes_frequency() {
+        let policy = self.policy();
+        if policy.remembers() {
+            Noting::Turnover(self.remembered.turnover())
+        } else if policy.notes_frequency() {
             Noting::Frequency { log_factor: self.config.lfu_log_factor(), decay_minutes: self.config.lfu_decay_time() }
         } else {
             Noting::Clock
@@ -374,6 +394,7 @@ impl Engine {
             self.weed_large_keys(worker);
             self.forget_surplus();
             self.evict_clients(worker);
+            self.fit_remembered(worker);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
             self.rewrite_aof_if_due(worker.clock.now_ms / 1_000);

@@ -53,6 +53,7 @@ pub mod rates;
 pub mod reaper;
 mod record;
 pub mod refusals;
+mod remembered;
 pub mod replay;
 mod run_one;
 pub mod saving;

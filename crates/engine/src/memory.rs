@@ -9,8 +9,9 @@ use crate::worker::Worker;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 use tenon_ds::memory;
+use tenon_store::Slot;
 use tenon_store::entry::{EntryRef, Marks};
-use tenon_store::evict::{Policy, Sampling, victim};
+use tenon_store::evict::{Policy, Sampling, victim, worth};
 
 /// Keys evicted for one command without a look at the clock.
 const EVICTIONS_UNTIMED: usize = 64;
@@ -19,6 +20,14 @@ const EVICTIONS_UNTIMED: usize = 64;
 const EVICTING_MAX: Duration = Duration::from_micros(500);
 /// How long a command that nothing can be evicted for waits for memory that is being freed in the background.
 const REAPER_WAIT: Duration = Duration::from_millis(50);
+/// What the server takes beside its start before there is a key, in bytes, as measured with one to four workers.
+const STARTUP_LATER: usize = 48 * 1024;
+/// And for each worker: above all the buffer that it receives into.
+const STARTUP_OF_WORKER: usize = 80 * 1024;
+/// `allkeys-tenon` looks at so many times `maxmemory-samples` keys: neighbours in a table, so each costs little.
+const SAMPLES_FACTOR: usize = 3;
+/// Shards that are looked at for one key to evict once there is one that could go.
+const SHARDS_LOOKED_AT: usize = 64;
 /// What a worker may allocate at most between two looks at how much memory is in use, in bytes.
 const ROOM_MAX: usize = 64 * 1024;
 
@@ -57,8 +66,21 @@ impl Engine {
     pub fn memory_left(&self) -> usize {
         match self.config.maxmemory() as usize {
             0 => usize::MAX,
-            limit => limit.saturating_sub(memory::used()),
+            limit => self.reach(limit).saturating_sub(memory::used()),
         }
+    }
+
+    /// Bytes in use that are not held against `maxmemory`.
+    pub fn uncounted_memory(&self) -> usize {
+        if self.config.maxmemory_counts_startup() {
+            return 0;
+        }
+        self.startup_memory as usize + STARTUP_LATER + self.workers() * STARTUP_OF_WORKER
+    }
+
+    /// How many bytes may be in use at this limit.
+    fn reach(&self, limit: usize) -> usize {
+        limit.saturating_add(self.uncounted_memory())
     }
 
     /// Takes a share of the room there is, or makes some.
@@ -69,7 +91,7 @@ impl Engine {
 
     /// Takes a share of the room there is, if there is any.
     fn take_share(&self, worker: &mut Worker, limit: usize) -> bool {
-        let Some(left) = limit.checked_sub(memory::used()) else { return false };
+        let Some(left) = self.reach(limit).checked_sub(memory::used()) else { return false };
         // One more for whatever is no worker.
         let share = (left / 2 / (self.workers() + 1)).min(ROOM_MAX);
         worker.room = Room { limit, until: memory::counted_here() + share as isize, stuck_at: None };
@@ -79,7 +101,7 @@ impl Engine {
     #[cold]
     fn evict_or_wait(&self, worker: &mut Worker, limit: usize) -> bool {
         // With some room made the command may run: as in Redis the limit is then approached over several commands.
-        self.evict(worker, limit) > 0 || self.reaper.wait_until(|| memory::used() <= limit, REAPER_WAIT)
+        self.evict(worker, limit) > 0 || self.reaper.wait_until(|| memory::used() <= self.reach(limit), REAPER_WAIT)
     }
 
     /// What comes behind a batch: takes off what its commands have left over the limit, so that it is not there until
@@ -117,7 +139,7 @@ impl Engine {
     pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
         worker.room = Room::default();
         let limit = self.config.maxmemory() as usize;
-        let is_over = || limit > 0 && memory::used() > limit;
+        let is_over = || limit > 0 && memory::used() > self.reach(limit);
         worker.index == 0 && is_over() && self.evict(worker, limit) > 0 && is_over()
     }
 
@@ -131,12 +153,20 @@ impl Engine {
         if how.policy == Policy::NoEviction {
             return 0;
         }
+        if how.policy.remembers() {
+            self.begin_to_remember(worker);
+        }
         let started = Instant::now();
+        let reach = self.reach(limit);
         let mut evicted = 0;
         // What waits to be written to disk is freed without that.
-        while memory::used() > limit.saturating_add(self.snapshots.queued())
+        while memory::used() > reach.saturating_add(self.snapshots.queued())
             && (evicted % EVICTIONS_UNTIMED != 0 || evicted == 0 || started.elapsed() < EVICTING_MAX)
-            && self.evict_one(worker, &how)
+            && (if how.policy.remembers() {
+                self.evict_least_worth(worker, &how)
+            } else {
+                self.evict_one(worker, &how)
+            })
         {
             evicted += 1;
         }
@@ -167,6 +197,45 @@ impl Engine {
             }
         }
         false
+    }
+
+    /// Evicts the key that is worth least of some from a shard chosen at random and, where that has too few, from those
+    /// behind it.
+    fn evict_least_worth(&self, worker: &mut Worker, how: &Sampling) -> bool {
+        let shards = self.shards.count();
+        let start = worker.random() as usize;
+        let samples = how.samples.saturating_mul(SAMPLES_FACTOR);
+        let mut looked_at = 0;
+        let mut worst = None;
+        for step in 0..shards {
+            if looked_at >= samples || worst.is_some() && step >= SHARDS_LOOKED_AT {
+                break;
+            }
+            // Nobody is waited for, so holding two shards in any order is no danger.
+            let Some(state) = self.shards.try_lock((start + step) & (shards - 1)) else { continue };
+            let (keys, wanted) = (state.shard.keys(), samples.saturating_sub(looked_at));
+            let mut worst_here = None;
+            for (database, keyspace) in state.shard.used_databases() {
+                // Each by its part of the keys, so that no database is looked at more than its keys are worth.
+                let part = (wanted * keyspace.len()).div_ceil(keys.max(1));
+                if let Some((slot, badness, count)) = worth::worst(keyspace, part, how.clock.tick(), worker.random()) {
+                    looked_at += count;
+                    if worst_here.is_none_or(|(_, _, most)| badness > most) {
+                        worst_here = Some((database, slot, badness));
+                    }
+                }
+            }
+            if let Some((database, slot, badness)) = worst_here
+                && worst.as_ref().is_none_or(|(_, _, _, most)| badness > *most)
+            {
+                worst = Some((state, database, slot, badness));
+            }
+        }
+        let Some((mut state, database, slot, _)) = worst else { return false };
+        self.evict_slot(&mut state, worker, database, slot);
+        drop(state);
+        worker.sweep();
+        true
     }
 
     /// Tells who watches of a key that is evicted, in memcached's form.
@@ -200,8 +269,15 @@ impl Engine {
             }
         }
         let Some((database, slot, _)) = worst else { return false };
+        self.evict_slot(state, worker, database, slot);
+        true
+    }
+
+    /// Takes a key out of its shard and tells whoever is concerned.
+    fn evict_slot(&self, state: &mut ShardState, worker: &mut Worker, database: usize, slot: Slot) {
         let entry = state.shard.database_mut(database).remove(slot);
         worker.stats.all.evicted_unfetched.add(u64::from(!entry.view().marks().has(Marks::FETCHED)));
+        self.remember(worker, entry.view());
         if self.watchers.want(Watched::EVICTIONS) {
             self.tell_evicted(entry.view(), worker);
         }
@@ -219,6 +295,5 @@ impl Engine {
             self.key_changed(worker, self.shards.hash(key), key);
         }
         self.discard_removed(worker, database, entry);
-        true
     }
 }

@@ -11,6 +11,7 @@ use crate::memory::Room;
 use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
 use crate::record::Record;
+use crate::remembered::KnownRemembered;
 use crate::scripting::Interpreters;
 use crate::snapshot::KnownSnapshot;
 use crate::stats::WorkerStats;
@@ -63,6 +64,8 @@ pub struct Worker {
     pub(crate) has_appended: bool,
     /// Whether a log is read back: what it says is done whatever the time is, and nothing expires by itself.
     pub(crate) is_replaying: bool,
+    /// The keys that were evicted of late, as far as it knows, and how many have come through it since the last tick.
+    pub(crate) remembered: KnownRemembered,
     /// The snapshot that it has handed something over to.
     pub(crate) snapshot: KnownSnapshot,
     /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
@@ -109,6 +112,7 @@ impl Worker {
             journaled: 0,
             has_appended: false,
             is_replaying: false,
+            remembered: KnownRemembered::default(),
             snapshot: KnownSnapshot::default(),
             has_handed_over: false,
             waits_for_another_turn: false,

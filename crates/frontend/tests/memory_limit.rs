@@ -95,3 +95,66 @@ fn what_a_command_takes_beyond_the_limit_is_evicted_at_once() {
     }
     assert_eq!(host.worker.stats.all.evicted.get(), evicted);
 }
+
+#[test]
+fn a_scan_leaves_what_is_asked_for_again_under_allkeys_tenon() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    host.set("maxmemory-policy", "allkeys-tenon");
+    store(&mut host, &mut client, 0..10_000);
+    let read: String = (0..2_000).map(|key| format!("GET key:{key:09}\r\n")).collect();
+    for _ in 0..2 {
+        host.engine.read_clock(&mut host.worker);
+        assert_eq!(host.says(&mut client, &read).matches("$32").count(), 2_000);
+    }
+    let limit = memory::used();
+    host.set("maxmemory", &limit.to_string());
+    // Three times what there is room for, and nobody asks for any of it.
+    for step in 0..30 {
+        host.engine.read_clock(&mut host.worker);
+        store(&mut host, &mut client, 10_000 + step * 1_000..11_000 + step * 1_000);
+        assert!(memory::used() <= limit + (64 << 10), "{} bytes over", memory::used() - limit);
+    }
+    let left = host.says(&mut client, &read).matches("$32").count();
+    assert!(left > 1_800, "{left} of 2,000 are left");
+
+    // Idle times are told, frequencies are not.
+    let idle = host.says(&mut client, "OBJECT IDLETIME key:000000001\r\nOBJECT FREQ key:000000001\r\n");
+    assert!(idle.starts_with(':') && idle.contains("\r\n-ERR An LFU maxmemory policy is not selected"), "{idle}");
+    assert_eq!(
+        host.says(&mut client, "CONFIG GET maxmemory-policy\r\n"),
+        "*2\r\n$16\r\nmaxmemory-policy\r\n$13\r\nallkeys-tenon\r\n"
+    );
+}
+
+#[test]
+fn one_key_of_few_can_be_evicted_wherever_it_is() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    host.set("maxmemory-policy", "allkeys-tenon");
+    assert_eq!(host.says(&mut client, "SELECT 3\r\nSET only 1\r\nDBSIZE\r\n"), "+OK\r\n+OK\r\n:1\r\n");
+    host.set("maxmemory", "1");
+    assert_eq!(host.says(&mut client, "EXISTS nosuch\r\n"), ":0\r\n");
+    assert_eq!(host.says(&mut client, "DBSIZE\r\n"), ":0\r\n");
+    assert_eq!(host.worker.stats.all.evicted.get(), 1);
+}
+
+#[test]
+fn what_the_server_took_at_its_start_may_be_left_out() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host =
+        Host::with(&[("maxmemory", "1mb"), ("maxmemory-policy", "noeviction"), ("maxmemory-counts-startup", "no")]);
+    let mut client = host.connect(Dialect::Resp);
+    let left_out = host.engine.uncounted_memory();
+    assert!(left_out as u64 > host.engine.startup_memory);
+    let info = host.says(&mut client, "INFO memory\r\n");
+    assert!(info.contains(&format!("mem_not_counted_for_evict:{left_out}\r\n")), "{info}");
+    let stored = store(&mut host, &mut client, 0..20_000).matches("+OK").count();
+    assert!(stored > 4_000, "{stored}");
+    assert!(memory::used() <= (1 << 20) + left_out + (64 << 10));
+    host.set("maxmemory-counts-startup", "yes");
+    assert_eq!(host.engine.uncounted_memory(), 0);
+    assert_eq!(host.engine.memory_left(), 0);
+}

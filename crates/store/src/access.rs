@@ -1,5 +1,7 @@
 //! The 24 bits an entry keeps of how it was used: a clock for LRU, a decaying counter for LFU, as Redis keeps them
-//! (<https://redis.io/docs/latest/develop/reference/eviction/>). Knows no entry.
+//! (<https://redis.io/docs/latest/develop/reference/eviction/>), or a tick and a count of hits. Knows no entry.
+
+use crate::evict::turnover::{self, Turnover};
 
 /// Bits of the clock.
 const CLOCK_MASK: u32 = 0xff_ffff;
@@ -18,6 +20,8 @@ pub enum Noting {
         /// `lfu-decay-time`: minutes for the counter to fall by one; 0: never.
         decay_minutes: u32,
     },
+    /// The tick of the last access, by these, and how many hits there were.
+    Turnover(&'static Turnover),
 }
 
 /// The present for noting accesses, read once a batch.
@@ -26,24 +30,54 @@ pub struct AccessClock {
     noting: Noting,
     seconds: u32,
     minutes: u16,
+    tick: u32,
 }
 
 impl AccessClock {
     /// The clock at `now_ms`, milliseconds since the UNIX epoch.
     pub fn new(noting: Noting, now_ms: u64) -> AccessClock {
         let seconds = now_ms / 1_000;
-        AccessClock { noting, seconds: seconds as u32 & CLOCK_MASK, minutes: (seconds / 60) as u16 }
+        let tick = match noting {
+            Noting::Turnover(turnover) => {
+                turnover.note_second(seconds as u32);
+                turnover.tick()
+            }
+            Noting::Clock | Noting::Frequency { .. } => 0,
+        };
+        AccessClock { noting, seconds: seconds as u32 & CLOCK_MASK, minutes: (seconds / 60) as u16, tick }
     }
 
-    /// Whether accesses are noted this way.
+    /// Whether accesses are noted this way, and it is still the same tick.
     #[inline]
     pub fn notes(&self, noting: Noting) -> bool {
         self.noting == noting
+            && match noting {
+                Noting::Turnover(turnover) => turnover.tick() == self.tick,
+                Noting::Clock | Noting::Frequency { .. } => true,
+            }
+    }
+
+    /// Whether what is noted of an access depends on what is noted already, so that a write leaves it as it is.
+    #[inline]
+    pub fn counts(&self) -> bool {
+        self.noting != Noting::Clock
+    }
+
+    /// Whether hits are counted beside a tick.
+    #[inline]
+    pub fn notes_turnover(&self) -> bool {
+        matches!(self.noting, Noting::Turnover(_))
+    }
+
+    /// The tick it is.
+    #[inline]
+    pub fn tick(&self) -> u32 {
+        self.tick
     }
 
     /// Whether frequencies are kept.
     pub fn notes_frequency(&self) -> bool {
-        self.noting != Noting::Clock
+        matches!(self.noting, Noting::Frequency { .. })
     }
 
     /// The bits of a key that is made now.
@@ -51,6 +85,7 @@ impl AccessClock {
     pub fn created(&self) -> u32 {
         match self.noting {
             Noting::Clock => self.seconds,
+            Noting::Turnover(_) => turnover::bits(self.tick, 0),
             Noting::Frequency { .. } => u32::from(self.minutes) << 8 | u32::from(LFU_INITIAL),
         }
     }
@@ -60,6 +95,7 @@ impl AccessClock {
     pub fn touched(&self, access: u32, random: u32) -> u32 {
         match self.noting {
             Noting::Clock => self.seconds,
+            Noting::Turnover(_) => turnover::used_again(self.tick, access),
             Noting::Frequency { log_factor, .. } => {
                 let counter = self.frequency(access);
                 let above = u64::from(counter.saturating_sub(LFU_INITIAL));
@@ -84,20 +120,26 @@ impl AccessClock {
 
     /// Seconds since the last access; the clock wraps after 194 days.
     pub fn idle_seconds(&self, access: u32) -> u32 {
-        self.seconds.wrapping_sub(access) & CLOCK_MASK
+        match self.noting {
+            Noting::Turnover(turnover) => turnover.seconds_since(self.tick, access),
+            Noting::Clock | Noting::Frequency { .. } => self.seconds.wrapping_sub(access) & CLOCK_MASK,
+        }
     }
 
     /// Seconds since the last access as far as is known: where frequencies are kept, in steps of a minute.
     pub fn seconds_since(&self, access: u32) -> u32 {
         match self.noting {
-            Noting::Clock => self.idle_seconds(access),
+            Noting::Clock | Noting::Turnover(_) => self.idle_seconds(access),
             Noting::Frequency { .. } => u32::from(self.minutes.wrapping_sub((access >> 8) as u16)) * 60,
         }
     }
 
     /// The bits of a key that was last accessed `seconds` ago (RESTORE's IDLETIME).
     pub fn idle_since(&self, seconds: u32) -> u32 {
-        self.seconds.wrapping_sub(seconds) & CLOCK_MASK
+        match self.noting {
+            Noting::Turnover(turnover) => turnover.used_before(self.tick, seconds),
+            Noting::Clock | Noting::Frequency { .. } => self.seconds.wrapping_sub(seconds) & CLOCK_MASK,
+        }
     }
 
     /// The bits of a key with this frequency now (RESTORE's FREQ).

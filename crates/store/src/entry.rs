@@ -406,6 +406,18 @@ impl<'a> EntryRef<'a> {
         }
     }
 
+    /// About how many bytes the entry and its object take, in a bounded number of steps.
+    pub fn rough_memory(self) -> usize {
+        /// Steps beyond which allocations are counted and not looked at.
+        const STEPS_MAX: usize = 16;
+        /// Bytes that an element of a large collection takes at least.
+        const ELEMENT: usize = 32;
+        match self.value() {
+            ValueRef::Object(object) if object.memory_steps() > STEPS_MAX => object.allocations() * ELEMENT,
+            _ => self.memory(),
+        }
+    }
+
     /// The number of the slab's class that the entry is in (`slab::class_number`).
     pub fn size_class(self) -> usize {
         slab::class_number(self.size())

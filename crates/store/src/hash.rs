@@ -33,6 +33,12 @@ impl KeyHash {
         self.0 as usize & (shards - 1)
     }
 
+    /// All bits of it.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
     /// The tag of the key in its shard's table: bits that choose no shard.
     #[inline]
     pub fn tag(self) -> u16 {

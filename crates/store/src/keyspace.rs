@@ -449,6 +449,17 @@ impl Keyspace {
         self.table.sample(random)
     }
 
+    /// The slots of keys from a random one on, each once.
+    pub fn samples(&self, random: u32) -> impl Iterator<Item = Slot> + '_ {
+        self.table.samples(random)
+    }
+
+    /// Starts loading the entry in a slot.
+    #[inline]
+    pub fn prefetch_slot(&self, slot: Slot) {
+        self.table.prefetch_slot(slot);
+    }
+
     /// The slots of all keys with a deadline, found by looking at every key.
     pub fn volatile_slots(&self) -> Vec<Slot> {
         let mut slots = Vec::new();

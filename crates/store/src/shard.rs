@@ -18,6 +18,17 @@ impl Shard {
         if index == 0 { Some(&self.first) } else { self.others.as_ref()?.get(index - 1) }
     }
 
+    /// The databases that have keys, with their numbers.
+    pub fn used_databases(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
+        let others = self.others.iter().flat_map(|others| others.iter());
+        std::iter::once(&self.first).chain(others).enumerate().filter(|(_, keyspace)| !keyspace.is_empty())
+    }
+
+    /// Keys in all databases.
+    pub fn keys(&self) -> usize {
+        self.used_databases().map(|(_, keyspace)| keyspace.len()).sum()
+    }
+
     /// The keys of a database, to be changed; it may never have been used.
     #[inline]
     pub fn used_database_mut(&mut self, index: usize) -> Option<&mut Keyspace> {

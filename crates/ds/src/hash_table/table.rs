@@ -325,11 +325,20 @@ impl<P: Pointer> TagTable<P> {
 
     /// The first occupied slot at or behind a random position, wrapping at the end; `None` when empty.
     pub fn sample(&self, random: u32) -> Option<Slot> {
-        if self.is_empty() {
-            return None;
-        }
+        if self.is_empty() { None } else { self.samples(random).next() }
+    }
+
+    /// The occupied slots from a random position on, each once. Elements lie in the order of their hashes, so neighbours
+    /// are as good a sample as any others, and are found with fewer cache misses.
+    pub fn samples(&self, random: u32) -> impl Iterator<Item = Slot> + '_ {
         let start = ((u64::from(random) * u64::from(self.capacity)) >> 32) as u32;
-        (start..self.capacity).chain(0..start).find(|&index| !self.read(index).is_null()).map(Slot)
+        (start..self.capacity).chain(0..start).filter(|&index| !self.read(index).is_null()).map(Slot)
+    }
+
+    /// Starts loading the element in a slot.
+    #[inline]
+    pub fn prefetch_slot(&self, slot: Slot) {
+        prefetch(self.read(slot.0).map_addr(|address| address & ADDRESS_MASK));
     }
 
     /// Moves the elements into a table of `capacity` slots, or of more if they do not fit.

@@ -68,8 +68,8 @@ FILE is in the form of redis.conf. Flags have the names of the settings and over
 Examples:
   tenon                                          RESP on 6379, memcached on 11211, loopback only
   tenon --port 7000 --memcached-port 0           RESP alone, on another port
-  tenon --maxmemory 2gb --maxmemory-policy allkeys-lru
-                                                 a cache: at 2 GiB, what is not used for long goes
+  tenon --maxmemory 2gb --maxmemory-policy allkeys-tenon
+                                                 a cache: at 2 GiB, what is of least use goes
   tenon --bind 0.0.0.0 --requirepass SECRET      reachable from other machines
   tenon /etc/redis/redis.conf --daemonize no     with the configuration of a Redis
 

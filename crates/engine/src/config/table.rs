@@ -107,6 +107,11 @@ settings! {
             of: |machine| machine.percent_of_memory(80).unwrap_or(0).to_string(),
         }
     }
+    /// Whether maxmemory counts what the server itself took at its start, about a megabyte, as Redis does; memcached's
+    /// `-m` is about items alone. What each key takes beside its value is always counted.
+    maxmemory_counts_startup: bool {
+        name: "maxmemory-counts-startup", kind: Kind::Bool, initial: Is("yes"), group: Group::Memory
+    }
     /// What goes when maxmemory is reached.
     maxmemory_policy: Policy {
         name: "maxmemory-policy", kind: Kind::Choice(&Policy::NAMES), initial: Is("noeviction"),
@@ -166,7 +171,8 @@ settings! {
         name: "workers", kind: Kind::Int { min: 1, max: 1024 }, at: At::Start, group: Group::Server,
         initial: OfMachine { text: "the cores the process may use", of: |machine| machine.cores.min(1024).to_string() }
     }
-    /// Parts the keyspace is split into, each with its own lock; a power of two.
+    /// Parts the keyspace is split into, each with its own lock; a power of two. At a start with a maxmemory below 64 MB
+    /// there are fewer, down to 256, for each takes memory.
     shards: usize {
         name: "shards", kind: Kind::PowerOfTwo { max: 65536 }, initial: Is("4096"), at: At::Start,
         group: Group::Server

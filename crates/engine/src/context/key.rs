@@ -244,7 +244,7 @@ impl<'a> KeyCx<'a> {
         if self.touches {
             let clock = self.worker.clock.access;
             let mut access = clock.created();
-            if clock.notes_frequency() {
+            if clock.counts() {
                 access = clock.touched(self.entry(slot).access(), self.worker.random());
             }
             self.entry_mut(slot).fetched(access);
@@ -263,7 +263,7 @@ impl<'a> KeyCx<'a> {
         if self.touches {
             let clock = self.worker.clock.access;
             let mut access = clock.created();
-            if clock.notes_frequency() {
+            if clock.counts() {
                 access = clock.touched(entry.view().access(), self.worker.random());
             }
             match kind {
@@ -375,7 +375,7 @@ impl<'a> KeyCx<'a> {
     #[inline(always)]
     fn writing(&self) -> Option<u32> {
         let clock = self.worker.clock.access;
-        (self.touches && !clock.notes_frequency()).then(|| clock.created())
+        (self.touches && !clock.counts()).then(|| clock.created())
     }
 
     /// Stores a value in the key's slot, which `find` or its kin gave just before, or as a new key where there is none.
@@ -416,7 +416,7 @@ impl<'a> KeyCx<'a> {
                 slot
             }
             None => {
-                let access = self.worker.clock.access.created();
+                let access = self.engine.access_of_new(self.worker, hash);
                 let meta = Meta { deadline_ms, cas, flags, access, marks: Marks::NONE };
                 let slot = self.keyspace_mut().insert(hash, key, value, &meta, now_ms);
                 self.notify(EventClass::NEW, "new");

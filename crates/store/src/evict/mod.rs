@@ -1,7 +1,11 @@
-//! Which key goes when memory is full: the policies of Redis by name.
+//! Which key goes when memory is full: the policies of Redis by name, and Tenon's own.
 
+mod ghosts;
 mod policy;
 mod sampled;
+pub mod turnover;
+pub mod worth;
 
+pub use ghosts::Ghosts;
 pub use policy::Policy;
 pub use sampled::{Sampling, victim};

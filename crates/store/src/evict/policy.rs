@@ -1,6 +1,6 @@
 //! The names of the eviction policies (<https://redis.io/docs/latest/develop/reference/eviction/>).
 
-/// What is evicted when `maxmemory` is reached; in the order in which Redis lists them.
+/// What is evicted when `maxmemory` is reached; in the order in which Redis lists them, and Tenon's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// Of the keys with a deadline, the one not accessed for longest.
@@ -20,11 +20,13 @@ pub enum Policy {
     /// Nothing: commands that need memory are refused.
     #[default]
     NoEviction,
+    /// Tenon's own: the key that has been least useful for its size, those remembered that have gone ([`super::worth`]).
+    AllKeysTenon,
 }
 
 impl Policy {
     /// Every policy.
-    pub const ALL: [Policy; 8] = [
+    pub const ALL: [Policy; 9] = [
         Policy::VolatileLru,
         Policy::VolatileLfu,
         Policy::VolatileRandom,
@@ -33,10 +35,11 @@ impl Policy {
         Policy::AllKeysLfu,
         Policy::AllKeysRandom,
         Policy::NoEviction,
+        Policy::AllKeysTenon,
     ];
 
     /// The names that `maxmemory-policy` knows them by.
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 9] = [
         "volatile-lru",
         "volatile-lfu",
         "volatile-random",
@@ -45,6 +48,7 @@ impl Policy {
         "allkeys-lfu",
         "allkeys-random",
         "noeviction",
+        "allkeys-tenon",
     ];
 
     /// The name.
@@ -65,7 +69,13 @@ impl Policy {
 
     /// Whether the choice depends on when or how often a key was accessed.
     pub fn notes_accesses(self) -> bool {
-        self.notes_frequency() || matches!(self, Policy::AllKeysLru | Policy::VolatileLru)
+        self.notes_frequency() || matches!(self, Policy::AllKeysLru | Policy::VolatileLru | Policy::AllKeysTenon)
+    }
+
+    /// Whether entries keep a tick and a count of hits, and keys that have gone are remembered.
+    #[inline]
+    pub fn remembers(self) -> bool {
+        self == Policy::AllKeysTenon
     }
 
     /// Whether entries keep a frequency instead of a clock.

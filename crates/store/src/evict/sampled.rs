@@ -1,6 +1,6 @@
 //! Sampled eviction: the worst of a few keys chosen at random. Knows neither the limit nor who needs the room.
 
-use super::Policy;
+use super::{Policy, worth};
 use crate::access::AccessClock;
 use crate::entry::EntryRef;
 use crate::keyspace::Keyspace;
@@ -21,6 +21,7 @@ pub struct Sampling {
 fn badness(entry: EntryRef<'_>, how: &Sampling) -> u64 {
     match how.policy {
         Policy::NoEviction | Policy::AllKeysRandom | Policy::VolatileRandom => 0,
+        Policy::AllKeysTenon => worth::badness(entry, how.clock.tick()),
         Policy::AllKeysLru | Policy::VolatileLru => u64::from(how.clock.idle_seconds(entry.access())),
         Policy::AllKeysLfu | Policy::VolatileLfu => u64::from(u8::MAX - how.clock.frequency(entry.access())),
         Policy::VolatileTtl => u64::MAX - entry.deadline_ms().unwrap_or(u64::MAX),

@@ -97,7 +97,7 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("log_watcher_skipped", watchers.skipped);
     lines.stat("log_watcher_sent", watchers.sent);
     lines.stat("log_watchers", watchers.watchers);
-    lines.stat("bytes", memory::used());
+    lines.stat("bytes", memory::used().saturating_sub(engine.uncounted_memory()));
     lines.stat("curr_items", keys);
     lines.stat("total_items", sum(|all| &all.mc_stored));
     lines.stat("evictions", sum(|all| &all.evicted));

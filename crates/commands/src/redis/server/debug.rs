@@ -12,7 +12,6 @@ use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::config::{Access, parse_memory};
 use tenon_engine::context::{Deadline, ServerCx};
 use tenon_engine::ds::glob::{Case, glob};
-use tenon_engine::ds::memory;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::NewValue;
 use tenon_engine::store::keyspace::Keyspace;
@@ -377,8 +376,7 @@ fn populate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     }
     for index in 0..count {
         // This adds keys without being asked each time whether there is room for them.
-        let limit = cx.engine.config.maxmemory() as usize;
-        if limit > 0 && memory::used() > limit {
+        if cx.engine.memory_left() == 0 {
             return Err(CmdError::OutOfMemory);
         }
         let key = [prefix, format!(":{index}").as_bytes()].concat();

@@ -149,7 +149,7 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
     lines(
         text,
         &[
-            ("mem_not_counted_for_evict", 0),
+            ("mem_not_counted_for_evict", facts.engine.uncounted_memory() as u64),
             ("mem_replication_backlog", 0),
             ("mem_total_replication_buffers", 0),
             ("mem_clients_slaves", 0),

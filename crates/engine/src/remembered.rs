@@ -1,0 +1,148 @@
+//! What `allkeys-tenon` goes by beside the entries: the keys that were evicted of late, and how fast others come. Knows
+//! neither the limit's reach nor which key goes.
+
+use crate::engine::Engine;
+use crate::worker::Worker;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tenon_store::entry::EntryRef;
+use tenon_store::evict::turnover::{self, Turnover};
+use tenon_store::evict::{Ghosts, worth};
+use tenon_store::hash::KeyHash;
+
+/// Keys remembered for each that is there.
+const GHOSTS_A_KEY: usize = 2;
+/// What remembering may take at most, as a part of `maxmemory`: where keys are very small they are worth more themselves.
+const GHOSTS_OF_LIMIT: usize = 64;
+/// How often it is looked whether there is room for as many as there should be.
+const FIT_EVERY_MS: u64 = 1_000;
+/// There is much too much room when it is so many times what it should be, and too little when it is less than half.
+const SURPLUS_MAX: usize = 4;
+
+/// What is remembered. All of it is empty until something is evicted under `allkeys-tenon`.
+pub(crate) struct Remembered {
+    turnover: &'static Turnover,
+    ghosts: RwLock<Option<Arc<Ghosts>>>,
+    /// Changes with `ghosts`, so that workers need not look there.
+    number: AtomicU64,
+    /// When it was last looked how many there should be.
+    fitted_ms: AtomicU64,
+}
+
+impl Default for Remembered {
+    fn default() -> Remembered {
+        Remembered {
+            // Every clock names it, and a clock is copied for every command; a server has one, for as long as it runs.
+            turnover: Box::leak(Box::default()),
+            ghosts: RwLock::default(),
+            number: AtomicU64::new(0),
+            fitted_ms: AtomicU64::new(0),
+        }
+    }
+}
+
+/// What a worker knows of it.
+#[derive(Default)]
+pub(crate) struct KnownRemembered {
+    number: u64,
+    ghosts: Option<Arc<Ghosts>>,
+    /// Keys that have come through this worker since it last turned the tick.
+    came: u64,
+}
+
+impl Remembered {
+    pub(crate) fn turnover(&self) -> &'static Turnover {
+        self.turnover
+    }
+
+    #[inline]
+    fn known_to<'k>(&self, known: &'k mut KnownRemembered) -> Option<&'k Ghosts> {
+        let number = self.number.load(Ordering::Acquire);
+        if known.number != number {
+            known.ghosts = self.ghosts.read().clone();
+            known.number = number;
+        }
+        known.ghosts.as_deref()
+    }
+
+    fn replace(&self, ghosts: Option<Ghosts>) {
+        let mut place = self.ghosts.write();
+        *place = ghosts.map(Arc::new);
+        self.number.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Engine {
+    /// The access bits of a key that is made now, which may be one that was evicted of late.
+    #[inline]
+    pub(crate) fn access_of_new(&self, worker: &mut Worker, hash: KeyHash) -> u32 {
+        if worker.clock.access.notes_turnover() {
+            self.access_of_coming(worker, hash)
+        } else {
+            worker.clock.access.created()
+        }
+    }
+
+    #[inline(never)]
+    fn access_of_coming(&self, worker: &mut Worker, hash: KeyHash) -> u32 {
+        worker.remembered.came += 1;
+        if worker.remembered.came >= turnover::keys_to_tick(self.config.maxmemory()) {
+            worker.remembered.came = 0;
+            self.remembered.turnover.advance();
+        }
+        let ghosts = self.remembered.known_to(&mut worker.remembered);
+        let hits = ghosts.and_then(|ghosts| ghosts.take(hash)).map_or(0, worth::hits_again);
+        turnover::bits(worker.clock.access.tick(), hits)
+    }
+
+    /// Remembers a key that is evicted.
+    #[inline]
+    pub(crate) fn remember(&self, worker: &mut Worker, entry: EntryRef<'_>) {
+        if worker.clock.access.notes_turnover()
+            && let Some(ghosts) = self.remembered.known_to(&mut worker.remembered)
+        {
+            ghosts.note(self.shards.hash(entry.key()), turnover::hits(entry.access()));
+        }
+    }
+
+    /// Makes room for as many keys as should be remembered, if there is much too much or too little, once a second.
+    /// No shard is locked.
+    pub(crate) fn fit_remembered(&self, worker: &Worker) {
+        let remembered = &self.remembered;
+        let now_ms = worker.clock.now_ms;
+        let is_due = now_ms.abs_diff(remembered.fitted_ms.load(Ordering::Relaxed)) >= FIT_EVERY_MS;
+        if is_due && remembered.number.load(Ordering::Relaxed) != 0 {
+            self.fit(now_ms);
+        }
+    }
+
+    /// Begins to remember, as this is the first key that is evicted. No shard is locked.
+    #[inline]
+    pub(crate) fn begin_to_remember(&self, worker: &Worker) {
+        if self.remembered.number.load(Ordering::Relaxed) == 0 {
+            self.fit(worker.clock.now_ms);
+        }
+    }
+
+    #[cold]
+    fn fit(&self, now_ms: u64) {
+        self.remembered.fitted_ms.store(now_ms, Ordering::Relaxed);
+        let room = self.remembered.ghosts.read().as_ref().map_or(0, |ghosts| ghosts.room());
+        let limit = self.config.maxmemory() as usize;
+        if !self.policy().remembers() || limit == 0 {
+            if room > 0 {
+                self.remembered.replace(None);
+            }
+            return;
+        }
+        // Shards that somebody holds are left out: a script may hold them for long.
+        let lengths = (0..self.shards.count()).filter_map(|index| Some(self.shards.try_lock(index)?.shard.keys()));
+        let wanted = (lengths.sum::<usize>() * GHOSTS_A_KEY).min(limit / GHOSTS_OF_LIMIT / Ghosts::BYTES);
+        // What was remembered is lost, so it must be worth it. The first time says that somebody has looked.
+        let is_first = self.remembered.number.load(Ordering::Relaxed) == 0;
+        if is_first || wanted > 2 * room || wanted * SURPLUS_MAX < room {
+            self.remembered.replace(Some(Ghosts::new(wanted)));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Time as a cache has it: how many keys have come since. Knows no key, and of seconds what it is told.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Bits of a tick in an entry: sixteen times as many as a cache of the smallest keys sees while one of them stays.
+const TICK_BITS: u32 = 20;
+const TICK_MASK: u32 = (1 << TICK_BITS) - 1;
+/// Bits of the count of hits in an entry.
+const HITS_BITS: u32 = 4;
+/// What the count of hits stops at.
+pub const HITS_MAX: u8 = (1 << HITS_BITS) - 1;
+/// Ticks from one hit to the next that counts: a hundredth of the time that keys stay where they are of usual sizes.
+const TICKS_BETWEEN_HITS: u32 = 16;
+/// Seconds of which it is known at which tick they began.
+const SECONDS_KNOWN: usize = 1_024;
+/// A tick for each such part of `maxmemory`: with keys as small as they get, 65,536 of them fill it.
+const TICKS_OF_LIMIT_LOG2: u32 = 22;
+/// Keys to a tick where there is no limit.
+const KEYS_UNLIMITED: u64 = 4_096;
+
+/// The ticks of a cache, one for so many keys that come, and one for each second, and when they were.
+///
+/// What is evicted should not depend on how fast the cache is filled: at a hundred thousand keys a second, those of the
+/// last second are all there is, and once a day, all are of long ago. So age is counted in keys that have come since.
+/// For clients, who ask how many seconds ago a key was used, the ticks of the last 1,024 seconds are kept; what is older
+/// is told as if there had been one a second.
+///
+/// In cache lines of its own: every batch reads the tick.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Turnover {
+    tick: AtomicU32,
+    /// The second that began last.
+    second: AtomicU32,
+    /// For each of the last seconds, by its number's low bits: the number, and below it the tick when it began.
+    began: Box<[AtomicU64]>,
+}
+
+/// Keys to a tick at this `maxmemory`: few enough that a key's age is known to a small part of its stay, and so many that
+/// workers seldom meet here.
+#[inline]
+pub fn keys_to_tick(limit: u64) -> u64 {
+    if limit == 0 { KEYS_UNLIMITED } else { (limit >> TICKS_OF_LIMIT_LOG2).max(1) }
+}
+
+/// It is the same only as itself.
+impl PartialEq for Turnover {
+    fn eq(&self, other: &Turnover) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Turnover {}
+
+impl Default for Turnover {
+    fn default() -> Turnover {
+        Turnover {
+            tick: AtomicU32::new(0),
+            second: AtomicU32::new(0),
+            began: (0..SECONDS_KNOWN).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+}
+
+impl Turnover {
+    /// The tick now.
+    #[inline]
+    pub fn tick(&self) -> u32 {
+        self.tick.load(Ordering::Relaxed) & TICK_MASK
+    }
+
+    /// So many keys have come as make a tick.
+    pub fn advance(&self) {
+        self.tick.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Says which second it is.
+    #[inline]
+    pub fn note_second(&self, second: u32) {
+        let known = self.second.load(Ordering::Relaxed);
+        if known != second {
+            self.turn(known, second);
+        }
+    }
+
+    #[cold]
+    fn turn(&self, known: u32, second: u32) {
+        // One of those who see the new second turns it.
+        if self.second.compare_exchange(known, second, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return;
+        }
+        // Those that nobody has seen go by as well, as far as they are kept. A clock that was set back is no time.
+        let passed = second.wrapping_sub(known);
+        let passed = if known == 0 || passed > u32::MAX / 2 { 1 } else { passed };
+        let kept = passed.min(SECONDS_KNOWN as u32);
+        let first = self.tick.fetch_add(passed, Ordering::Relaxed).wrapping_add(passed - kept);
+        for step in 1..=kept {
+            let number = second.wrapping_sub(kept - step);
+            let word = u64::from(number) << 32 | u64::from(first.wrapping_add(step) & TICK_MASK);
+            self.began[number as usize % SECONDS_KNOWN].store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// The tick with which second `number` began, if that is known.
+    fn began(&self, number: u32) -> Option<u32> {
+        let word = self.began[number as usize % SECONDS_KNOWN].load(Ordering::Relaxed);
+        ((word >> 32) as u32 == number && word != 0).then_some(word as u32)
+    }
+
+    /// Seconds since an entry with these bits was used, when it is `now`, a tick; and exactly so within what is known.
+    pub fn seconds_since(&self, now: u32, access: u32) -> u32 {
+        let second = self.second.load(Ordering::Relaxed);
+        let (used, mut oldest) = (access >> HITS_BITS, now);
+        for ago in 0..SECONDS_KNOWN as u32 {
+            let Some(began) = self.began(second.wrapping_sub(ago)) else {
+                return ago.saturating_sub(1) + ticks_between(oldest, used);
+            };
+            if ticks_between(now, began) >= ticks_between(now, used) {
+                return ago;
+            }
+            oldest = began;
+        }
+        SECONDS_KNOWN as u32 - 1 + ticks_between(oldest, used)
+    }
+
+    /// The bits of an entry that was used `seconds` before `now`, a tick.
+    pub fn used_before(&self, now: u32, seconds: u32) -> u32 {
+        let second = self.second.load(Ordering::Relaxed);
+        let known = (0..SECONDS_KNOWN as u32).take_while(|ago| self.began(second.wrapping_sub(*ago)).is_some());
+        let (ago, tick) = match known.take_while(|ago| *ago <= seconds).last() {
+            Some(ago) => (ago, self.began(second.wrapping_sub(ago)).unwrap_or(now)),
+            None => (0, now),
+        };
+        // An age beyond half of the bits would be taken for one to come.
+        let further = (seconds - ago).min((TICK_MASK / 2).saturating_sub(ticks_between(now, tick)));
+        bits(tick.wrapping_sub(further), 0)
+    }
+}
+
+/// The bits of an entry that is used at this tick, with so many hits.
+#[inline]
+pub fn bits(tick: u32, hits: u8) -> u32 {
+    (tick & TICK_MASK) << HITS_BITS | u32::from(hits.min(HITS_MAX))
+}
+
+/// The bits of an entry with these that is used now, at this tick. Hits that follow one another at once count as one, for
+/// they tell little about the next ones; so a busy key's bits mostly stay as they are.
+#[inline]
+pub fn used_again(now: u32, access: u32) -> u32 {
+    let hits = hits(access);
+    bits(now, hits + u8::from(hits == 0 || age(now, access) >= TICKS_BETWEEN_HITS))
+}
+
+/// How often an entry with these bits was used since it came, as far as that is counted.
+#[inline]
+pub fn hits(access: u32) -> u8 {
+    access as u8 & HITS_MAX
+}
+
+/// Ticks from when an entry with these bits was used to `now`; none where it was used after that, by another worker.
+#[inline]
+pub fn age(now: u32, access: u32) -> u32 {
+    ticks_between(now, access >> HITS_BITS)
+}
+
+#[inline]
+fn ticks_between(now: u32, then: u32) -> u32 {
+    let ticks = now.wrapping_sub(then) & TICK_MASK;
+    if ticks > TICK_MASK / 2 { 0 } else { ticks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_hold_tick_and_hits() {
+        for (tick, count) in [(0, 0), (1, 3), (TICK_MASK, HITS_MAX)] {
+            let access = bits(tick, count);
+            assert!(access < 1 << 24);
+            assert_eq!((age(tick.wrapping_add(5), access), hits(access)), (5, count));
+        }
+        assert_eq!(hits(bits(0, 200)), HITS_MAX);
+        // The first hit counts, others when some time has passed.
+        let mut access = bits(7, 0);
+        for (tick, count) in [(7, 1), (8, 1), (8 + TICKS_BETWEEN_HITS, 2), (9 + TICKS_BETWEEN_HITS, 2), (1_000, 3)] {
+            access = used_again(tick, access);
+            assert_eq!((age(tick, access), hits(access)), (0, count), "at {tick}");
+        }
+        assert_eq!(hits(used_again(500, bits(0, HITS_MAX))), HITS_MAX);
+        // Used later than this worker's clock knows.
+        assert_eq!(age(10, bits(12, 0)), 0);
+        assert_eq!(age(3, bits(TICK_MASK - 1, 0)), 5);
+    }
+
+    #[test]
+    fn seconds_are_told_of_ticks() {
+        let turnover = Turnover::default();
+        let mut used = Vec::new();
+        for second in 1_000..1_100 {
+            turnover.note_second(second);
+            turnover.note_second(second);
+            used.push(bits(turnover.tick(), 2));
+            (0..second % 7 * 10).for_each(|_| turnover.advance());
+        }
+        let now = turnover.tick();
+        for (ago, access) in used.iter().rev().enumerate() {
+            assert_eq!(turnover.seconds_since(now, *access), ago as u32);
+            let before = turnover.used_before(now, ago as u32);
+            assert_eq!(turnover.seconds_since(now, before), ago as u32);
+        }
+        // Before it began there was a tick each second.
+        assert_eq!(turnover.seconds_since(now, turnover.used_before(now, 5_000)), 5_000);
+        // A minute in which nothing happened.
+        turnover.note_second(1_159);
+        let now = turnover.tick();
+        assert_eq!(turnover.seconds_since(now, used[99]), 60);
+        assert_eq!(turnover.seconds_since(now, used[0]), 159);
+        // A clock that goes back turns no seconds back.
+        turnover.note_second(1_150);
+        assert!(turnover.seconds_since(turnover.tick(), used[99]) <= 60);
+    }
+
+    #[test]
+    fn what_is_older_than_can_be_told_is_old() {
+        let turnover = Turnover::default();
+        turnover.note_second(77);
+        let now = turnover.tick();
+        assert_eq!(age(now, turnover.used_before(now, u32::MAX)), TICK_MASK / 2);
+        (0..TICK_MASK / 4).for_each(|_| turnover.advance());
+        assert!(age(turnover.tick(), turnover.used_before(turnover.tick(), u32::MAX)) <= TICK_MASK / 2);
+    }
+
+    #[test]
+    fn ticks_come_with_a_part_of_the_limit() {
+        assert_eq!([0, 1 << 20, 64 << 20, 1 << 30].map(keys_to_tick), [4_096, 1, 16, 256]);
+    }
+}
