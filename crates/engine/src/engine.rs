@@ -145,6 +145,8 @@ pub struct Engine {
     pub rates: Rates,
     /// The name of the process's allocator, said by whoever chose it.
     pub allocator: OnceLock<&'static str>,
+    /// How the clients' bytes are moved, said by whoever does it.
+    pub multiplexer: OnceLock<&'static str>,
     /// Changes of keys that RESETSTAT made the workers forget.
     forgotten_changes: AtomicU64,
     config_hook: OnceLock<ConfigHook>,
@@ -204,6 +206,7 @@ impl Engine {
             startup_memory: tenon_ds::memory::used() as u64,
             rates: Rates::default(),
             allocator: OnceLock::new(),
+            multiplexer: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
             acl: Acl::new(&config, &commands),

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tenon_engine::Engine;
-use tenon_engine::config::{self, Config, EndWords, Invocation, LogFormat, Machine};
+use tenon_engine::config::{self, Config, EndWords, Invocation, IoChoice, LogFormat, Machine};
 use tenon_engine::saving::{Ending, OnFailure};
 
 /// Does what the command line says; the exit code is 0 when that was done and another when the server could not
@@ -124,6 +124,11 @@ fn serve(config: Config) -> Result<bool, String> {
         listens: listens(&engine.config),
         datagrams: datagrams(&engine.config)?,
         backlog: i32::try_from(engine.config.tcp_backlog()).unwrap_or(i32::MAX),
+        io: match engine.config.io() {
+            IoChoice::Auto => net::Wanted::Auto,
+            IoChoice::Epoll => net::Wanted::Epoll,
+            IoChoice::IoUring => net::Wanted::IoUring,
+        },
     };
     if options.listens.is_empty() && options.datagrams.is_none() {
         let nothing = "nothing to listen on: both ports are 0 and no UNIX socket is set";
@@ -137,6 +142,7 @@ fn serve(config: Config) -> Result<bool, String> {
     // Before the first client can ask for data that is not there yet.
     let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|e| e.to_string())?;
+    engine.multiplexer.get_or_init(|| running.way().name());
     outside.listens_through(running.listening().clone());
     let _pid_file = write_pid_file(&engine.config.pidfile());
     write_port_file(&engine.config.memcached_port_file(), running.bound());

@@ -1,5 +1,5 @@
 //! The parts of the `tenon` binary that boot it and move its bytes. Knows no command and no data type.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod banner;
 pub mod boot;

@@ -66,6 +66,10 @@ impl Server {
             let mut command = Command::new(&program);
             command.args(["--bind", "127.0.0.1"]).arg("--port").arg(ports[0].to_string());
             command.arg("--memcached-port").arg(ports[1].to_string()).arg("--unixsocket").arg(&socket);
+            // Said first, so that a test's own word holds.
+            if let Some(io) = std::env::var_os("TENON_IO") {
+                command.arg("--io").arg(io);
+            }
             push_settings(&mut command, settings);
             let addresses = [Some(Address::loopback(ports[0])), Some(Address::loopback(ports[1]))];
             (command, addresses, Some(Address::Unix(socket)))

@@ -407,18 +407,29 @@ impl Starter for Oracles {
 }
 
 /// Starts the `tenon` binary, and speaks to it over TCP.
-pub struct TenonOverTcp;
+pub struct TenonOverTcp {
+    /// The setting `io`, where it is not left to Tenon.
+    io: Option<&'static str>,
+}
 
 impl TenonOverTcp {
     /// A target that starts Tenon when the first file needs it.
     pub fn target() -> Started<TenonOverTcp> {
-        Started::new(TenonOverTcp)
+        Started::new(TenonOverTcp { io: None })
+    }
+
+    /// Likewise, with this way to move bytes.
+    pub fn with_io(io: &'static str) -> Started<TenonOverTcp> {
+        Started::new(TenonOverTcp { io: Some(io) })
     }
 }
 
 impl Starter for TenonOverTcp {
     fn name(&self) -> String {
-        "tenon over TCP".to_owned()
+        match self.io {
+            None => "tenon over TCP".to_owned(),
+            Some(io) => format!("tenon over TCP with {io}"),
+        }
     }
 
     fn side(&self) -> Side {
@@ -430,7 +441,8 @@ impl Starter for TenonOverTcp {
     }
 
     fn start(&self, _dialect: Dialect, settings: &[(&str, &str)]) -> Result<Server, StartError> {
-        Server::tenon(settings)
+        let io = self.io.map(|io| ("io", io));
+        Server::tenon(&settings.iter().copied().chain(io).collect::<Vec<_>>())
     }
 
     fn slot(&self, _dialect: Dialect) -> usize {

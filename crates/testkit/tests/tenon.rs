@@ -19,3 +19,9 @@ fn tenon_in_process_agrees_with_the_transcripts() {
 fn tenon_over_tcp_agrees_with_the_transcripts() {
     check(&mut TenonOverTcp::target(), &folder(), None);
 }
+
+/// The test above has io_uring, wherever the system does.
+#[test]
+fn tenon_over_tcp_with_epoll_agrees_with_the_transcripts() {
+    check(&mut TenonOverTcp::with_io("epoll"), &folder(), None);
+}

@@ -145,6 +145,21 @@ impl OutBuf {
         self.segments.is_empty().then(|| &self.tail[self.tail_sent..])
     }
 
+    /// Takes everything, as one buffer, where it is one contiguous piece; `spare`, which is empty, is appended to from now on.
+    ///
+    /// # Panics
+    /// When there are several pieces.
+    #[inline]
+    pub fn take_contiguous(&mut self, spare: Vec<u8>) -> Vec<u8> {
+        assert!(self.segments.is_empty() && spare.is_empty(), "several pieces are no contiguous one");
+        let mut bytes = std::mem::replace(&mut self.tail, spare);
+        if self.tail_sent > 0 {
+            bytes.drain(..self.tail_sent);
+            self.tail_sent = 0;
+        }
+        bytes
+    }
+
     /// Forgets the first `sent` bytes, which the kernel has taken.
     ///
     /// # Panics
@@ -255,6 +270,17 @@ mod tests {
         out.push_shared(Bytes::from_static(b"D"));
         assert_eq!(out.contiguous(), None);
         assert_eq!(drain(&mut out, 9), b"cD");
+    }
+
+    #[test]
+    fn a_contiguous_piece_is_taken_without_what_is_sent() {
+        let mut out = OutBuf::new();
+        out.tail().extend_from_slice(b"abc");
+        out.advance(1);
+        assert_eq!(out.take_contiguous(Vec::with_capacity(8)), b"bc");
+        assert!(out.is_empty());
+        out.tail().extend_from_slice(b"d");
+        assert_eq!((out.tail().capacity(), out.take_contiguous(Vec::new())), (8, b"d".to_vec()));
     }
 
     #[test]

@@ -35,6 +35,22 @@ impl Choice for LogLevel {
     const ALL: &'static [Self] = &[Self::Debug, Self::Verbose, Self::Notice, Self::Warning, Self::Nothing];
 }
 
+/// Which way moves the clients' bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoChoice {
+    /// io_uring, where the system has it.
+    Auto,
+    /// epoll.
+    Epoll,
+    /// io_uring.
+    IoUring,
+}
+
+impl Choice for IoChoice {
+    const NAMES: &'static [&'static str] = &["auto", "epoll", "io-uring"];
+    const ALL: &'static [Self] = &[Self::Auto, Self::Epoll, Self::IoUring];
+}
+
 /// When what was logged is synced to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fsync {

@@ -21,7 +21,7 @@ mod unsupported;
 mod value;
 
 pub use choices::{
-    Access, ChannelDefault, Choice, Fsync, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
+    Access, ChannelDefault, Choice, Fsync, IoChoice, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
 };
 pub use cli::{Invocation, parse};
 pub use end_words::EndWords;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::choices::{
-    Access, ChannelDefault, Choice, Fsync, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
+    Access, ChannelDefault, Choice, Fsync, IoChoice, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
 };
 use super::end_words::EndWords;
 use super::live::{Config, Read};
@@ -170,6 +170,12 @@ settings! {
     workers: usize {
         name: "workers", kind: Kind::Int { min: 1, max: 1024 }, at: At::Start, group: Group::Server,
         initial: OfMachine { text: "the cores the process may use", of: |machine| machine.cores.min(1024).to_string() }
+    }
+    /// How clients' bytes are moved: `io-uring` takes one system call for all clients of a moment, `epoll` one for each receive
+    /// and each send. `auto` is `io-uring` where the system has it (Linux 6.1 and later, unless forbidden, as in many
+    /// containers), else `epoll`.
+    io: IoChoice {
+        name: "io", kind: Kind::Choice(IoChoice::NAMES), initial: Is("auto"), at: At::Start, group: Group::Server
     }
     /// Parts the keyspace is split into, each with its own lock; a power of two. At a start with a maxmemory below 64 MB
     /// there are fewer, down to 256, for each takes memory.

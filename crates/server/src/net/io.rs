@@ -52,12 +52,16 @@ pub(super) trait Io: Sized {
     /// wait returns at once and has an event for it.
     fn receive_later(&mut self, socket: &mut Self::Socket);
 
-    /// Sends `out`, or takes over what cannot leave yet: `out` is empty afterwards. When some of it leaves later, an
-    /// event with [`Event::sent`] follows.
+    /// Sends `out`, now or with the next [`Io::wait`], or takes over what cannot leave yet: `out` is empty afterwards. When
+    /// the kernel has not taken all of it and may take more, an event with [`Event::sent`] follows.
     fn send(&mut self, socket: &mut Self::Socket, out: &mut OutBuf) -> Result<(), Errno>;
 
-    /// Ends a socket in good order, as far as that needs no waiting.
-    fn end(&mut self, socket: &mut Self::Socket);
+    /// Offers the kernel now what [`Io::send`] has left for the next [`Io::wait`], so that [`Socket::unsent`] tells of it.
+    fn flush(&mut self, socket: &mut Self::Socket) -> Result<(), Errno>;
+
+    /// Closes a socket: what waits for the next [`Io::wait`] leaves before, and TLS is ended in good order, as far as that
+    /// needs no waiting.
+    fn close(&mut self, socket: Self::Socket);
 
     /// Goes on sending after an event with [`Event::sent`]; tells whether anything left.
     fn continue_send(&mut self, socket: &mut Self::Socket) -> Result<bool, Errno>;
@@ -65,7 +69,8 @@ pub(super) trait Io: Sized {
 
 /// What every way's sockets can tell.
 pub(super) trait Socket {
-    /// Bytes that have not left yet.
+    /// Bytes that have been offered to the kernel and not been taken. What is offered with the next [`Io::wait`] is not
+    /// among them.
     fn unsent(&self) -> usize;
 
     /// Whether the client has ended its side; input from before may still be waiting.

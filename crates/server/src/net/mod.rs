@@ -9,10 +9,13 @@ mod inbox;
 mod io;
 mod listener;
 mod relisten;
+mod sending;
 mod serve;
 mod service;
 mod slab;
 mod tls;
+mod uring;
+mod way;
 mod worker;
 
 pub use inbox::Mailboxes;
@@ -21,3 +24,4 @@ pub use listener::{Bind, Endpoint, Listen, ListenError};
 pub use relisten::Listening;
 pub use serve::{Bound, Options, Running, ServeError, Takes, serve};
 pub use service::{Address, CloseReason, ConnectionId, FrontEnd, OutputLimits, Peer, Service};
+pub use way::{Wanted, Way};

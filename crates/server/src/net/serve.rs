@@ -4,9 +4,12 @@ use super::acceptor::Acceptor;
 use super::datagrams::Datagrams;
 use super::epoll::Epoll;
 use super::inbox::{Mailboxes, Waker};
+use super::io::Io;
 use super::listener::{Bind, Listen, ListenError, Listener};
 use super::relisten::Listening;
 use super::service::{Address, FrontEnd, Service};
+use super::uring::Uring;
+use super::way::{self, Wanted, Way};
 use super::worker::Worker;
 use crate::shutdown::Shutdown;
 use std::fmt;
@@ -31,6 +34,8 @@ pub struct Options {
     pub datagrams: Option<(u16, Vec<Bind>)>,
     /// How many new connections the kernel may queue for each listener.
     pub backlog: i32,
+    /// Which way moves the bytes.
+    pub io: Wanted,
 }
 
 /// An address that is listened on.
@@ -101,6 +106,7 @@ impl From<std::io::Error> for ServeError {
 
 /// A server that runs until its [`Shutdown`] is requested.
 pub struct Running<M> {
+    way: Way,
     bound: Vec<Bound>,
     mail: Mailboxes<M>,
     listening: Listening,
@@ -118,6 +124,11 @@ impl<M> Running<M> {
     /// behind it the addresses for datagrams.
     pub fn bound(&self) -> &[Bound] {
         &self.bound
+    }
+
+    /// Which way moves the bytes.
+    pub fn way(&self) -> Way {
+        self.way
     }
 
     /// Reaches every worker.
@@ -147,8 +158,9 @@ pub fn serve<S: Service>(
     let datagrams = open_datagrams(options)?;
     let bound = listeners.iter().map(Listener::bound).chain(datagrams.iter().map(|socket| socket.bound())).collect();
     let mail = Mailboxes::new(workers)?;
-    match start_threads(workers, (listeners, datagrams), options.backlog, service, &mail, shutdown) {
-        Ok((threads, listening)) => Ok(Running { bound, mail, listening, threads }),
+    let way = way::choose(options.io);
+    match start_threads((workers, way), (listeners, datagrams), options.backlog, service, &mail, shutdown) {
+        Ok((threads, listening)) => Ok(Running { way, bound, mail, listening, threads }),
         Err(error) => {
             // Those that did start have nothing to serve.
             mail.shut_down_workers(Instant::now());
@@ -177,7 +189,7 @@ fn open_datagrams(options: &Options) -> Result<Vec<Arc<Datagrams>>, ServeError> 
 }
 
 fn start_threads<S: Service>(
-    workers: usize,
+    (workers, way): (usize, Way),
     (listeners, datagrams): (Vec<Listener>, Vec<Arc<Datagrams>>),
     backlog: i32,
     service: Arc<S>,
@@ -189,7 +201,13 @@ fn start_threads<S: Service>(
     for index in 0..workers {
         let (service, mail, shutdown) = (Arc::clone(&service), mail.clone(), shutdown.clone());
         let (started, datagrams) = (started.clone(), datagrams.clone());
-        let body = move || run_worker(index, service, mail, datagrams, shutdown, started);
+        let body = move || match own_ring(way, index, &mail) {
+            Some(ring) => run_worker(Ok(ring), index, service, mail, datagrams, shutdown, started),
+            None => {
+                let epoll = Epoll::new(mail.mailbox(index).waker());
+                run_worker(epoll, index, service, mail, datagrams, shutdown, started)
+            }
+        };
         threads
             .push(thread::Builder::new().name(format!("tenon-w{index}")).stack_size(WORKER_STACK_BYTES).spawn(body)?);
     }
@@ -208,7 +226,18 @@ fn start_threads<S: Service>(
     Ok((threads, listening))
 }
 
-fn run_worker<S: Service>(
+/// The ring of a worker that is to have one. Where the system gave the first ones and has no more, the others have epoll.
+fn own_ring<M>(way: Way, index: usize, mail: &Mailboxes<M>) -> Option<Uring> {
+    if way != Way::IoUring {
+        return None;
+    }
+    let ring = Uring::new(mail.mailbox(index).waker());
+    ring.inspect_err(|error| tracing::warn!(worker = index, "a worker has epoll, as it can have no io_uring: {error}"))
+        .ok()
+}
+
+fn run_worker<S: Service, I: Io>(
+    io: std::io::Result<I>,
     index: usize,
     service: Arc<S>,
     mail: Mailboxes<S::Message>,
@@ -216,7 +245,7 @@ fn run_worker<S: Service>(
     shutdown: Shutdown,
     started: mpsc::Sender<std::io::Result<()>>,
 ) {
-    let worker = match Worker::<S, Epoll>::new(&service, index, mail, datagrams) {
+    let worker = match io.and_then(|io| Worker::new(&*service, index, mail, datagrams, io)) {
         Ok(worker) => worker,
         Err(error) => {
             // If the receiver is gone, the start has failed already.

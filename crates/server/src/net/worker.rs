@@ -65,8 +65,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         index: usize,
         mail: Mailboxes<S::Message>,
         datagrams: Vec<Arc<Datagrams>>,
+        mut io: I,
     ) -> std::io::Result<Worker<'s, S, I>> {
-        let mut io = I::new(mail.mailbox(index).waker())?;
         for (number, socket) in datagrams.iter().enumerate() {
             io.watch(&**socket, datagram_token(number))?;
         }
@@ -322,9 +322,12 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             connection.over_soft_since = None;
         }
         note_unsent(self.service, connection, unsent);
-        match connection.phase {
+        let phase = connection.phase;
+        match phase {
             Phase::Draining if has_room(self.service, connection) => self.resume(worker, key),
-            Phase::Flushing(reason) if unsent == 0 => self.close(worker, key, reason),
+            Phase::Flushing(reason) if unsent == 0 && flushed(&mut self.io, connection) == 0 => {
+                self.close(worker, key, reason)
+            }
             _ if unsent > 0 => self.check_output_limits(worker, key),
             _ => {}
         }
@@ -358,7 +361,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     #[inline(never)]
     fn end_of_input(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        if connection.unsent() == 0 {
+        if flushed(&mut self.io, connection) == 0 {
             self.close(worker, key, CloseReason::PeerClosed);
         } else {
             connection.phase = Phase::Flushing(CloseReason::PeerClosed);
@@ -433,8 +436,10 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let Some(connection) = self.connections.get_mut(key) else { return };
         match (connection.phase, flow) {
             (Phase::Flushing(_), _) | (_, Flow::Stay) => {}
-            (_, Flow::CloseAfterFlush) if unsent == 0 => return self.close(worker, key, CloseReason::Service),
-            (_, Flow::CloseAfterFlush) => connection.phase = Phase::Flushing(CloseReason::Service),
+            (_, Flow::CloseAfterFlush) => match flushed(&mut self.io, connection) {
+                0 => return self.close(worker, key, CloseReason::Service),
+                _ => connection.phase = Phase::Flushing(CloseReason::Service),
+            },
             (Phase::Open, Flow::Continue) => self.io.receive_later(&mut connection.socket),
             (Phase::Open, Flow::Fill) => {
                 connection.fills = connection.socket.is_clear();
@@ -496,14 +501,13 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     fn close(&mut self, worker: &mut S::Worker, key: Key, reason: CloseReason) {
         let Some(connection) = self.connections.remove(key) else { return };
-        let Connection { mut socket, state, unsent_noted, .. } = connection;
+        let Connection { socket, state, unsent_noted, .. } = connection;
         let state = state.expect("a connection is not closed while a call with it runs");
         if unsent_noted > 0 {
             self.service.note_unsent(&state, 0);
         }
         self.guarded(worker, |service, worker| service.closed(worker, state, reason));
-        self.io.end(&mut socket);
-        drop(socket);
+        self.io.close(socket);
         self.mail.mailbox(self.index).connection_gone();
     }
 
@@ -604,6 +608,16 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 /// The token of a UDP socket; its index part is one that no connection reaches.
 fn datagram_token(number: usize) -> u64 {
     Key { index: u32::MAX, generation: number as u32 }.to_u64()
+}
+
+/// Bytes of output that have not left, when all has been offered to the kernel: where there are none it may be closed.
+#[cold]
+fn flushed<C, I: Io>(io: &mut I, connection: &mut Connection<C, I::Socket>) -> usize {
+    match io.flush(&mut connection.socket) {
+        Ok(()) => connection.unsent(),
+        // Nothing will leave any more.
+        Err(_) => 0,
+    }
 }
 
 /// Tells the service that so much is unsent, if that has changed: with nothing unsent before and after, which is usual,

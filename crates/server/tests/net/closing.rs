@@ -124,6 +124,59 @@ fn a_parked_client_that_leaves_is_dropped() {
 }
 
 #[test]
+fn a_parked_client_that_asks_on_and_leaves_is_dropped() {
+    let server = Server::start();
+    for (round, bytes) in [1, 5_000, 40_000].into_iter().enumerate() {
+        let client = server.connect_known();
+        client.send("park\n");
+        eventually("it to park", || (server.echo.parked.load(Ordering::Relaxed) == round + 1).then_some(()));
+        // In two steps: what comes first is put aside, what comes then waits in the socket.
+        client.send(vec![b'x'; bytes]);
+        server.connect_known();
+        client.send(vec![b'y'; bytes]);
+        drop(client);
+        eventually("it to be gone", || (server.running().mail().connections() == 0).then_some(()));
+    }
+}
+
+#[test]
+fn what_a_parked_client_asks_meanwhile_is_answered_in_order() {
+    let server = Server::start();
+    let client = server.connect_known();
+    for round in 1..=5 {
+        client.send("park\n");
+        eventually("it to park", || (server.echo.parked.load(Ordering::Relaxed) == round).then_some(()));
+        // Far more than one receive brings, and than the ring's buffers hold together.
+        let lines: String = (0..60_000).map(|line| format!("{line}\n")).collect();
+        let (front, back) = lines.split_at(1_000 * round);
+        client.send(front);
+        server.connect_known();
+        let expected = format!("unparked\n{lines}");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                server.post(&client, Message::Unpark);
+                client.send(back);
+            });
+            let mut got = vec![0; expected.len()];
+            std::io::Read::read_exact(&mut client.stream(), &mut got).unwrap();
+            assert!(got == expected.as_bytes(), "round {round}");
+        });
+    }
+}
+
+#[test]
+fn a_thousand_clients_that_leave_at_once_leave_nothing() {
+    let server = Server::start();
+    for _ in 0..3 {
+        let clients: Vec<_> = (0..1_000).map(|_| server.connect()).collect();
+        clients.iter().for_each(|client| client.send("hello\n"));
+        drop(clients);
+        eventually("all to be gone", || (server.running().mail().connections() == 0).then_some(()));
+    }
+    server.connect_known();
+}
+
+#[test]
 fn a_held_reply_still_reaches_a_client_that_has_ended_its_side() {
     let server = Server::start();
     server.echo.keeps_parked.store(true, Ordering::Relaxed);

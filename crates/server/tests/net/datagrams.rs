@@ -10,7 +10,7 @@ fn start() -> (Server, u16) {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let listens = vec![tcp(FrontEnd::Memcached, "127.0.0.1")];
     let datagrams = Some((port, vec![Bind::parse("127.0.0.1")]));
-    (Server::start_as(&Options { workers: 2, listens, datagrams, backlog: 5 }), port)
+    (Server::start_as(&Options { workers: 2, listens, datagrams, backlog: 5, io: crate::IO }), port)
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_port_that_is_taken_stops_the_start() {
     let (_server, port) = start();
     let echo = std::sync::Arc::<crate::echo::Echo>::default();
     let datagrams = Some((port, vec![Bind::parse("127.0.0.1")]));
-    let options = Options { workers: 1, listens: vec![], datagrams, backlog: 5 };
+    let options = Options { workers: 1, listens: vec![], datagrams, backlog: 5, io: crate::IO };
     let shutdown = tenon_server::shutdown::Shutdown::new();
     let error = tenon_server::net::serve(&options, echo, &shutdown).unwrap_err().to_string();
     assert!(error.starts_with("cannot listen to datagrams on 127.0.0.1:"), "{error}");

@@ -27,7 +27,7 @@ impl Server {
     }
 
     pub fn start_with(workers: usize, listens: Vec<Listen>) -> Server {
-        Server::start_as(&Options { workers, listens, datagrams: None, backlog: 511 })
+        Server::start_as(&Options { workers, listens, datagrams: None, backlog: 511, io: crate::IO })
     }
 
     pub fn start_as(options: &Options) -> Server {

@@ -10,3 +10,6 @@ mod moving;
 mod signals;
 mod stopping;
 mod tls;
+
+/// The way that moves the bytes; `tests/net_uring` has the other.
+const IO: tenon_server::net::Wanted = tenon_server::net::Wanted::Epoll;

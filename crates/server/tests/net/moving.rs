@@ -278,7 +278,7 @@ fn a_unix_socket_serves_has_its_permissions_and_replaces_only_a_dead_one() {
     assert!(reply[1..=size] == pattern(size));
     assert_eq!(server.echo.peers.lock().unwrap()[0].remote.to_string(), format!("{}:0", path.display()));
 
-    let options = Options { workers: 1, listens, datagrams: None, backlog: 5 };
+    let options = Options { workers: 1, listens, datagrams: None, backlog: 5, io: crate::IO };
     let error = serve(&options, server.echo.clone(), &Shutdown::new()).unwrap_err().to_string();
     assert!(error.contains("bind: Address already in use"), "{error}");
     drop(client);

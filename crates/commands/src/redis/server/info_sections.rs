@@ -72,7 +72,7 @@ pub fn server(facts: &Facts<'_>, text: &mut String) {
     line(text, "os", operating_system());
     line(text, "arch_bits", usize::BITS);
     line(text, "monotonic_clock", "POSIX clock_gettime");
-    line(text, "multiplexing_api", "epoll");
+    line(text, "multiplexing_api", engine.multiplexer.get().copied().unwrap_or("none"));
     line(text, "process_id", std::process::id());
     line(text, "process_supervised", "no");
     line(text, "run_id", &engine.run_id);

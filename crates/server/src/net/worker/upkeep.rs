@@ -1,7 +1,7 @@
 //! What a worker does now and then: ticks, looking for connections that time is up for, and the end of all of them. Knows
 //! no protocol, and no system call.
 
-use super::{SWEEP_PERIOD, SWEEP_PORTIONS, Worker};
+use super::{SWEEP_PERIOD, SWEEP_PORTIONS, Worker, flushed};
 use crate::net::connection::Phase;
 use crate::net::io::{Event, Io, Socket};
 use crate::net::service::{CloseReason, Service};
@@ -73,8 +73,8 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             let Some(key) = self.connections.key_at(index) else { continue };
             let Some(connection) = self.connections.get_mut(key) else { continue };
             let done = match connection.phase {
-                Phase::Open => connection.unsent() == 0 && !connection.socket.may_receive(),
-                Phase::Parked => connection.unsent() == 0,
+                Phase::Open => !connection.socket.may_receive() && flushed(&mut self.io, connection) == 0,
+                Phase::Parked => flushed(&mut self.io, connection) == 0,
                 Phase::Draining | Phase::Flushing(_) => false,
             };
             if done || too_late {
