@@ -172,10 +172,10 @@ settings! {
         initial: OfMachine { text: "the cores the process may use", of: |machine| machine.cores.min(1024).to_string() }
     }
     /// How clients' bytes are moved: `io-uring` takes one system call for all clients of a moment, `epoll` one for each receive
-    /// and each send. `auto` is `io-uring` where the system has it (Linux 6.1 and later, unless forbidden, as in many
-    /// containers), else `epoll`.
+    /// and each send. io_uring needs Linux 6.1, and is forbidden in many containers: a line in the log then says that it is
+    /// epoll. `auto` is `io-uring` where the system has it.
     io: IoChoice {
-        name: "io", kind: Kind::Choice(IoChoice::NAMES), initial: Is("auto"), at: At::Start, group: Group::Server
+        name: "io", kind: Kind::Choice(IoChoice::NAMES), initial: Is("epoll"), at: At::Start, group: Group::Server
     }
     /// Parts the keyspace is split into, each with its own lock; a power of two. At a start with a maxmemory below 64 MB
     /// there are fewer, down to 256, for each takes memory.

@@ -6,9 +6,9 @@ use super::uring::Uring;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// io_uring, where the kernel has it; else epoll.
-    #[default]
     Auto,
     /// epoll.
+    #[default]
     Epoll,
     /// io_uring; else epoll, with a warning.
     IoUring,
