@@ -27,6 +27,7 @@ pub static YCSB: Experiment = Experiment {
         Figure { name: "read_mean_us", heading: "read mean µs" },
         Figure { name: "update_mean_us", heading: "update mean µs" },
         Figure { name: "insert_mean_us", heading: "insert mean µs" },
+        Figure { name: "delete_mean_us", heading: "delete mean µs" },
         Figure { name: "scan_mean_us", heading: "scan mean µs" },
         Figure { name: "read_modify_write_mean_us", heading: "read-modify-write mean µs" },
         P99,

@@ -80,7 +80,7 @@ pub struct Options {
     #[arg(long, value_name = "KIND", default_value = "poisson")]
     pub arrivals: Arrivals,
 
-    /// Workloads for `ycsb`: A to F, and the Waterloo study's WA to WF [default: A,B,C,D,E,F]
+    /// Workloads for `ycsb`: A to F, the Waterloo study's WA to WF, and WG, half of whose writes delete [default: A,B,C,D,E,F]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = workload)]
     pub workloads: Vec<&'static Mix>,
 
@@ -138,7 +138,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn workload(text: &str) -> Result<&'static Mix, String> {
-    Mix::of(text).ok_or_else(|| format!("'{text}' is no workload: A to F or WA to WF"))
+    Mix::of(text).ok_or_else(|| format!("'{text}' is no workload: A to F or WA to WG"))
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

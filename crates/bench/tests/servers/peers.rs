@@ -192,6 +192,14 @@ fn several_processes_load_a_server_together() {
     assert!(inserted > 0 && inserted < outcome.operations);
     assert_eq!(size(), 1_000 + inserted, "no two processes insert the same record");
 
+    let mix = YcsbMix::of("WG").expect("known");
+    let run = job(Work::Run { mix, records: 1_000, seed: 1 }, Until::Elapsed(Duration::from_millis(300)));
+    let (before, outcome) =
+        (size(), processes::run(bench, &run.orders(2).expect("shared"), &mut (), &stop).expect("it runs"));
+    let count = |name| outcome.kinds.iter().find(|(kind, _)| *kind == name).map_or(0, |(_, latency)| latency.count());
+    assert!(count("delete") > 0 && count("insert") > 0);
+    assert!(size() <= before + count("insert") - count("delete"), "some of what is inserted was there already");
+
     // Reads of records that are not there are wrong answers, and one process's failure is all's.
     let beyond = job(Work::Run { mix, records: 1 << 40, seed: 1 }, Until::Elapsed(Duration::from_secs(600)));
     let error = processes::run(bench, &beyond.orders(2).expect("shared"), &mut (), &stop).expect_err("no such records");

@@ -4,16 +4,18 @@ use super::layout::Layout;
 use super::mix::Mix;
 use super::work::Part;
 use crate::generators::{Choice, Inserted, KeyChooser, Random};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The kinds of operations, by the index of each in results.
-pub const KINDS: &[&str] = &["read", "update", "insert", "scan", "read_modify_write"];
+pub const KINDS: &[&str] = &["read", "update", "insert", "scan", "read_modify_write", "delete"];
 pub(super) const READ: usize = 0;
 pub(super) const UPDATE: usize = 1;
 pub(super) const INSERT: usize = 2;
 pub(super) const SCAN: usize = 3;
 pub(super) const READ_MODIFY_WRITE: usize = 4;
+pub(super) const DELETE: usize = 5;
 
 /// What one thread does.
 #[derive(Clone, Debug)]
@@ -47,6 +49,7 @@ pub(super) enum Operation {
     Insert(u64),
     Scan(u64, u64),
     ReadModifyWrite(u64, usize),
+    Delete(u64),
 }
 
 /// Draws operations.
@@ -56,16 +59,20 @@ pub(super) struct Core {
     spec: Spec,
     choice: Choice<usize>,
     random: Random,
+    /// Records that this thread has inserted and is to delete, the oldest first.
+    to_delete: VecDeque<u64>,
 }
 
 impl Core {
     pub fn new(layout: Layout, spec: Spec) -> Core {
         let (weights, seed) = match &spec {
-            Spec::Load(_) => ([0.0, 0.0, 1.0, 0.0, 0.0], 0),
-            Spec::Run { mix, seed, .. } => ([mix.read, mix.update, mix.insert, mix.scan, mix.read_modify_write], *seed),
+            Spec::Load(_) => ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], 0),
+            Spec::Run { mix, seed, .. } => {
+                ([mix.read, mix.update, mix.insert, mix.scan, mix.read_modify_write, mix.delete], *seed)
+            }
         };
         let choice = Choice::new(weights.into_iter().zip(0..));
-        Core { layout, spec, choice, random: Random::new(seed) }
+        Core { layout, spec, choice, random: Random::new(seed), to_delete: VecDeque::new() }
     }
 
     #[inline]
@@ -80,6 +87,11 @@ impl Core {
                     UPDATE => Operation::Update(known(random), random.below(fields) as usize),
                     INSERT => Operation::Insert(part.number(inserted.begin(), *shared)),
                     SCAN => Operation::Scan(known(random), 1 + random.below(*scan_max)),
+                    // As long as there is none, one more is inserted.
+                    DELETE => match self.to_delete.pop_front() {
+                        Some(number) => Operation::Delete(number),
+                        None => Operation::Insert(part.number(inserted.begin(), *shared)),
+                    },
                     _ => Operation::ReadModifyWrite(known(random), random.below(fields) as usize),
                 })
             }
@@ -87,9 +99,12 @@ impl Core {
     }
 
     /// The record of this number is stored.
-    pub fn inserted(&self, number: u64) {
-        if let Spec::Run { inserted, part, shared, .. } = &self.spec {
+    pub fn inserted(&mut self, number: u64) {
+        if let Spec::Run { mix, inserted, part, shared, .. } = &self.spec {
             inserted.finish(part.index(number, *shared));
+            if mix.delete > 0.0 {
+                self.to_delete.push_back(number);
+            }
         }
     }
 }
@@ -135,6 +150,35 @@ mod tests {
     }
 
     #[test]
+    fn what_was_inserted_is_deleted_once_and_nothing_else() {
+        let mix = Mix::of("WG").unwrap();
+        let inserted = Arc::new(Inserted::new(100));
+        let keys = KeyChooser::new(mix.distribution, &Arc::new(Inserted::new(100)), 0);
+        let part = Part { process: 1, processes: 2 };
+        let mut core = Core::new(
+            Layout::new(10, 100),
+            Spec::Run { mix, keys, inserted, part, shared: 100, scan_max: 100, seed: 1 },
+        );
+        let (mut there, mut deleted) = (std::collections::BTreeSet::new(), 0);
+        for _ in 0..20_000 {
+            match core.next().expect("it never ends") {
+                Operation::Read(number) => assert!(number < 100, "what may go is not read"),
+                Operation::Insert(number) => {
+                    assert!(number >= 100 && there.insert(number));
+                    core.inserted(number);
+                }
+                Operation::Delete(number) => {
+                    assert!(there.remove(&number), "{number} is not there");
+                    deleted += 1;
+                }
+                other => panic!("{other:?} is not in the mix"),
+            }
+        }
+        // Ten standard deviations.
+        assert!((4_380..5_620).contains(&deleted), "{deleted}");
+    }
+
+    #[test]
     fn every_other_mix_names_only_records_that_exist() {
         for name in ["A", "B", "C", "E", "F", "WC"] {
             let inserted = Arc::new(Inserted::new(100));
@@ -151,6 +195,7 @@ mod tests {
                     }
                     Operation::Scan(number, len) => assert!(number < 100 && (1..=100).contains(&len)),
                     Operation::Insert(number) => assert!(number >= 100 && number % 3 == 101 % 3),
+                    Operation::Delete(_) => panic!("none of these mixes deletes"),
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Records as one value each that holds all fields as JSON, as YCSB's memcached binding keeps them. Knows no socket.
 
-use super::core::{Core, INSERT, KINDS, Operation, READ, READ_MODIFY_WRITE, Spec, UPDATE};
+use super::core::{Core, DELETE, INSERT, KINDS, Operation, READ, READ_MODIFY_WRITE, Spec, UPDATE};
 use super::layout::{Layout, identity};
 use crate::dialects::Dialect;
 use crate::load::{Reply, Workload};
@@ -37,6 +37,8 @@ pub enum Pending {
     ReadModify(u64, usize),
     /// That write.
     Write,
+    /// The end of the record of this number.
+    Delete(u64),
 }
 
 /// The longest name of a record: `usertable-user` and 19 digits.
@@ -141,6 +143,11 @@ impl<D: Dialect> Workload for Memcache<D> {
                 self.write_get(number, out);
                 Pending::ReadModify(number, field)
             }
+            Operation::Delete(number) => {
+                let (name, len) = name(number);
+                self.dialect.write_delete(&name[..len], out);
+                Pending::Delete(number)
+            }
             // Who asks for scans is told before that memcached has none.
             Operation::Scan(..) => return None,
         })
@@ -159,6 +166,10 @@ impl<D: Dialect> Workload for Memcache<D> {
                 *pending = Pending::Write;
                 Ok(Reply::Continued { len })
             }
+            Pending::Delete(number) => match self.dialect.read_delete(input)? {
+                Some((false, _)) => bail!("the record of number {number} had gone before it was deleted"),
+                deleted => Ok(finished(deleted.map(|(_, len)| len), DELETE)),
+            },
             Pending::Update | Pending::Write | Pending::Insert(_) => {
                 let Some(((), len)) = self.dialect.read_set(input)? else { return Ok(Reply::Incomplete) };
                 let kind = match *pending {

@@ -1,6 +1,6 @@
 //! Records as rows of a table with a column for each field, as YCSB's JDBC binding keeps them. Knows no socket.
 
-use super::core::{Core, INSERT, KINDS, Operation, READ, READ_MODIFY_WRITE, SCAN, Spec, UPDATE};
+use super::core::{Core, DELETE, INSERT, KINDS, Operation, READ, READ_MODIFY_WRITE, SCAN, Spec, UPDATE};
 use super::layout::{Layout, identity, identity_in};
 use crate::dialects::postgres::{columns, read_execution, write_execution};
 use crate::key::Key;
@@ -28,6 +28,8 @@ pub enum Pending {
     ReadModify(u64, u64, usize),
     /// That write.
     Write,
+    /// The end of a record.
+    Delete,
 }
 
 /// What makes the table.
@@ -124,6 +126,7 @@ impl Workload for Postgres {
                 ),
             ),
         ];
+        statements.push(("delete".to_owned(), "DELETE FROM usertable WHERE ycsb_key = $1".to_owned()));
         statements.extend((0..layout.fields).map(|field| {
             let name = layout.name(field);
             (format!("update{field}"), format!("UPDATE usertable SET {name} = $2 WHERE ycsb_key = $1"))
@@ -154,6 +157,10 @@ impl Workload for Postgres {
                 read(number, out);
                 Pending::ReadModify(identity(number), number, field)
             }
+            Operation::Delete(number) => {
+                write_execution("delete", &[&Key::record(number)], out);
+                Pending::Delete
+            }
         })
     }
 
@@ -162,6 +169,7 @@ impl Workload for Postgres {
             Pending::Read(identity) => (self.read_record(input, identity)?, READ),
             Pending::Scan => (self.read_scan(input)?, SCAN),
             Pending::Update => (read_written(input)?, UPDATE),
+            Pending::Delete => (read_written(input)?, DELETE),
             Pending::Write => (read_written(input)?, READ_MODIFY_WRITE),
             Pending::Insert(number) => {
                 let len = read_written(input)?;
@@ -216,7 +224,7 @@ mod tests {
     fn every_statement_names_every_field() {
         let load = Postgres::new(Layout::new(3, 1), Spec::Load(0..1));
         let statements = load.statements();
-        assert_eq!(statements.len(), 6);
+        assert_eq!(statements.len(), 7);
         assert!(
             statements[2].1.contains("VALUES ($1, $2, $3, $4)")
                 && statements[2].1.ends_with("field2 = excluded.field2")

@@ -1,6 +1,6 @@
 //! Records as hashes with an index of their names beside them, as YCSB's Redis binding keeps them. Knows no socket.
 
-use super::core::{Core, INSERT, KINDS, Operation, READ, READ_MODIFY_WRITE, SCAN, Spec, UPDATE};
+use super::core::{Core, DELETE, INSERT, KINDS, Operation, READ, READ_MODIFY_WRITE, SCAN, Spec, UPDATE};
 use super::layout::{Layout, identity, identity_in, place};
 use crate::dialects::{Read, read_length, refused, write_bulk, write_head};
 use crate::key::Key;
@@ -38,6 +38,10 @@ pub enum Pending {
     ReadModify(u64, u64, usize),
     /// That write.
     Write,
+    /// The fields of the record of this number, which ends.
+    Delete(u64),
+    /// Its name, out of the index.
+    DeleteIndex(u64),
 }
 
 impl Resp {
@@ -135,6 +139,15 @@ fn read_ok(input: &[u8]) -> Result<Option<usize>> {
     }
 }
 
+/// The reply to a deletion of what is there.
+fn read_one(input: &[u8], number: u64) -> Result<Option<usize>> {
+    match read_length(input, b':')? {
+        Some((Some(1), len)) => Ok(Some(len)),
+        Some(_) => bail!("the record of number {number} had gone before it was deleted"),
+        None => Ok(None),
+    }
+}
+
 impl Workload for Resp {
     type Pending = Pending;
 
@@ -174,6 +187,12 @@ impl Workload for Resp {
                 read(number, out);
                 Pending::ReadModify(identity(number), number, field)
             }
+            Operation::Delete(number) => {
+                write_head(2, out);
+                write_bulk(b"DEL", out);
+                write_bulk(&Key::record(number), out);
+                Pending::Delete(number)
+            }
         })
     }
 
@@ -204,6 +223,16 @@ impl Workload for Resp {
                 }
                 Ok(finished(read.map(|(_, len)| len), INSERT))
             }
+            Pending::Delete(number) => {
+                let Some(len) = read_one(input, number)? else { return Ok(Reply::Incomplete) };
+                write_head(3, out);
+                write_bulk(b"ZREM", out);
+                write_bulk(INDEX, out);
+                write_bulk(&Key::record(number), out);
+                *pending = Pending::DeleteIndex(number);
+                Ok(Reply::Continued { len })
+            }
+            Pending::DeleteIndex(number) => Ok(finished(read_one(input, number)?, DELETE)),
             Pending::Scan => {
                 let Some((index, len)) = self.read_names(input, out)? else { return Ok(Reply::Incomplete) };
                 if self.scans[index].is_empty() {

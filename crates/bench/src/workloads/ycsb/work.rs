@@ -97,7 +97,9 @@ impl Work {
                 let inserted = Arc::new(Inserted::new(records));
                 // YCSB counts twice the insertions that it expects; how many come in a time is not known before.
                 let expected = if mix.insert > 0.0 { records } else { 0 };
-                let keys = KeyChooser::new(mix.distribution, &inserted, expected);
+                // Records that come and go again are not read.
+                let known = if mix.delete > 0.0 { Arc::new(Inserted::new(records)) } else { Arc::clone(&inserted) };
+                let keys = KeyChooser::new(mix.distribution, &known, expected);
                 let of_thread = |thread| Spec::Run {
                     mix,
                     keys: keys.clone(),
