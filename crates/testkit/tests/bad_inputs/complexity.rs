@@ -162,16 +162,22 @@ fn large_values_are_freed_beside_the_commands() {
         ("flushall", &[b"FLUSHALL", b"ASYNC"]),
     ];
     for (name, way) in ways {
-        fill(&mut client, count);
-        // A look at every member shows what a walk through all of them costs on this machine.
-        let all = client.call(&[b"SINTERCARD", b"2", b"set", b"set"]).expect("an answer");
-        assert_eq!(all, Value::Int(count as i64));
-        let answer = client.call(way).expect("an answer");
-        assert!(!matches!(answer, Value::Error(_)), "{name}: {answer:?}");
-        let (walk, gone) = (usec_per_call(&mut client, "sintercard"), usec_per_call(&mut client, name));
-        assert!(gone < walk / 4.0, "{name} took {gone} us, a walk {walk} us");
-        client.call(&[b"DEL", b"set"]).expect("an answer");
-        client.call(&[b"CONFIG", b"RESETSTAT"]).expect("an answer");
+        // A machine that is busy may stop the server in the middle of a command, but not of each.
+        let mut tries = Vec::new();
+        let was_quick = (0..5).any(|_| {
+            fill(&mut client, count);
+            // A look at every member shows what a walk through all of them costs on this machine.
+            let all = client.call(&[b"SINTERCARD", b"2", b"set", b"set"]).expect("an answer");
+            assert_eq!(all, Value::Int(count as i64));
+            let answer = client.call(way).expect("an answer");
+            assert!(!matches!(answer, Value::Error(_)), "{name}: {answer:?}");
+            let (walk, gone) = (usec_per_call(&mut client, "sintercard"), usec_per_call(&mut client, name));
+            client.call(&[b"DEL", b"set"]).expect("an answer");
+            client.call(&[b"CONFIG", b"RESETSTAT"]).expect("an answer");
+            tries.push((gone, walk));
+            gone < walk / 4.0
+        });
+        assert!(was_quick, "{name}: microseconds, and those of a walk: {tries:?}");
     }
     assert_alive(&server);
 }
