@@ -9,6 +9,7 @@ mod fragmentation;
 mod latency;
 mod load;
 mod memory;
+mod on_spark;
 mod page;
 mod pagerank;
 mod persistence;

@@ -1,13 +1,14 @@
 //! `pagerank`: the same ranking with the graph in a key-value store, inside it, and in Spark's memory.
 
 use super::experiment::{Experiment, Figure, Plot, Published};
+use super::on_spark::on_spark;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::graphs::{DAMPING, Graph, ranks, step};
 use crate::load::Until;
 use crate::machine::cpu::Used;
 use crate::peers::{Family, Spark};
 use crate::results::Case;
-use crate::session::{Contender, Measured, Named, Reading, Running, Session, Shape};
+use crate::session::{Contender, Measured, Reading, Running, Session, Shape};
 use crate::target::{Protocol, Target};
 use crate::workloads::{Ranking, Task};
 use anyhow::{Context, Result, bail};
@@ -89,7 +90,7 @@ fn run(session: &mut Session) -> Result<()> {
         let cases: Vec<Case> = clients.chain([LUA, IN_PLACE].map(case)).collect();
         session
             .grid(&started, &cases, applies, |session, contender, case, _| measure(session, contender, case, known))?;
-        on_spark(session, &case(RDD), known)?;
+        on_spark(session, &case(RDD), |session, spark| measured_on_spark(session, spark, known))?;
     }
     Ok(())
 }
@@ -254,50 +255,14 @@ fn check(ranks: &[f64], known: &Known) -> Result<()> {
     Ok(())
 }
 
-/// Spark among the servers.
-struct Rdd {
-    version: String,
-}
-
-impl Named for Rdd {
-    fn name(&self) -> String {
-        "spark".to_owned()
-    }
-
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn protocols(&self) -> Vec<Protocol> {
-        Vec::new()
-    }
-}
-
-fn on_spark(session: &mut Session, case: &Case, known: &Known) -> Result<()> {
-    if !session.wants(case) {
-        return Ok(());
-    }
-    let found = Spark::find();
-    let rdd = Rdd { version: found.as_ref().map_or_else(|_| "none".to_owned(), |spark| spark.version.clone()) };
-    // Where there is none, it need not be said more than once.
-    let rounds = if found.is_ok() { session.rounds() } else { 1 };
-    session.progress.add_steps(rounds as usize);
-    for round in 0..rounds {
-        session.one(&rdd, case, round, |session| {
-            let spark = match &found {
-                Ok(spark) => spark,
-                Err(why) => return Ok(Reading::default().note(format!("not measured: {why}"))),
-            };
-            let threads = session.server_threads() + session.client_threads();
-            let ranked =
-                spark.pagerank(&known.graph, known.iterations, threads, session.scratch(), &session.interrupt)?;
-            check(&ranked.ranks, known)?;
-            let iterations = ranked.iterations_s.len().max(1) as f64;
-            let iteration_s = ranked.iterations_s.iter().sum::<f64>() / iterations;
-            Ok(Reading::default().figure("iteration_s", iteration_s).figure("store_s", ranked.load_s))
-        })?;
-    }
-    Ok(())
+/// Spark's part.
+fn measured_on_spark(session: &Session, spark: &Spark, known: &Known) -> Result<Reading> {
+    let threads = session.server_threads() + session.client_threads();
+    let ranked = spark.pagerank(&known.graph, known.iterations, threads, session.scratch(), &session.interrupt)?;
+    check(&ranked.ranks, known)?;
+    let iterations = ranked.iterations_s.len().max(1) as f64;
+    let iteration_s = ranked.iterations_s.iter().sum::<f64>() / iterations;
+    Ok(Reading::default().figure("iteration_s", iteration_s).figure("store_s", ranked.load_s))
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
 //! `records`: how loading and using more and more records goes.
 
 use super::experiment::{Experiment, Figure, OPS, Plot, Published, Scale};
+use super::on_spark::on_spark;
 use super::plain::{PROTOCOL, protocol, speaks};
 use super::ycsb::{load, transact};
+use crate::peers::Spark;
 use crate::results::Case;
 use crate::session::{Contender, Reading, Session};
 use crate::workloads::ycsb::{Layout, Mix};
 use anyhow::{Context, Result};
 
 const RECORDS: &str = "records";
+const RDD: &str = "RDD";
+const RDD_BY_KEY: &str = "RDD, by key";
 const LOAD: Figure = Figure { name: "load_s", heading: "loaded in s" };
 const READ: Figure = Figure { name: "read_mean_us", heading: "read mean µs" };
 
@@ -16,8 +20,9 @@ const READ: Figure = Figure { name: "read_mean_us", heading: "read mean µs" };
 pub static RECORDS_EXPERIMENT: Experiment = Experiment {
     name: "records",
     title: "More and more records",
-    summary: "YCSB's records are loaded into a fresh server, then workload A runs on them.",
-    study: "ULB",
+    summary: "YCSB's records are loaded into a fresh server, then workload A runs on them. Beside it, where pyspark is installed, \
+              objects of that length in an RDD, one looked for at a time: among all, and where they lie by key.",
+    study: "ULB; in-memory data management (one object of an RDD)",
     databases: true,
     axes: &[PROTOCOL, RECORDS],
     figures: &[
@@ -55,7 +60,26 @@ fn run(session: &mut Session) -> Result<()> {
     // Somebody else's server is not fresh.
     let started: Vec<Contender> =
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
-    session.grid(&started, &cases, speaks, measured)
+    session.grid(&started, &cases, speaks, measured)?;
+    for by_key in [false, true] {
+        for records in counts {
+            let case = Case::new().word(PROTOCOL, if by_key { RDD_BY_KEY } else { RDD }).number(RECORDS, *records);
+            on_spark(session, &case, |session, spark| looked_up(session, spark, *records as u64, by_key))?;
+        }
+    }
+    Ok(())
+}
+
+/// One object at a time out of an RDD.
+fn looked_up(session: &Session, spark: &Spark, records: u64, by_key: bool) -> Result<Reading> {
+    let bytes = session.options.record_fields.unwrap_or(10) * session.options.field_bytes.unwrap_or(100);
+    let threads = session.server_threads() + session.client_threads();
+    let each = session.measured_for();
+    let looked = spark.lookups((records, bytes), each, threads, session.scratch(), &session.interrupt)?;
+    let took = if by_key { &looked.one_s } else { &looked.all_s };
+    let mean_s = took.iter().sum::<f64>() / took.len().max(1) as f64;
+    let reading = Reading::default().figure("load_s", looked.load_s).figure(READ.name, mean_s * 1e6);
+    Ok(reading.figure(OPS.name, 1.0 / mean_s.max(f64::MIN_POSITIVE)))
 }
 
 fn measured(session: &Session, contender: &Contender, case: &Case, round: u64) -> Result<Reading> {

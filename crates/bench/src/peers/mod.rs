@@ -17,4 +17,4 @@ pub use family::Family;
 pub use find::{Found, find};
 pub use program::{Persistence, Program, Settings};
 pub use server::Server;
-pub use spark::{Ranked, Spark};
+pub use spark::{Lookups, Ranked, Spark};

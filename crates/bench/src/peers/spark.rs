@@ -5,6 +5,8 @@ use crate::graphs::Graph;
 use crate::session::Interrupt;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,8 @@ use std::time::Duration;
 /// Names the Python that has the package; Spark knows the same variable.
 const PYTHON_VARIABLE: &str = "PYSPARK_PYTHON";
 
-const PROGRAM: &str = include_str!("spark_pagerank.py");
+const PAGERANK: &str = include_str!("spark_pagerank.py");
+const LOOKUP: &str = include_str!("spark_lookup.py");
 
 /// An installed Spark.
 #[derive(Clone, Debug)]
@@ -33,6 +36,17 @@ pub struct Ranked {
     pub iterations_s: Vec<f64>,
     /// The rank of each node.
     pub ranks: Vec<f64>,
+}
+
+/// How long objects of an RDD were looked for.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct Lookups {
+    /// Seconds until all were in memory.
+    pub load_s: f64,
+    /// Seconds of each look among all of them.
+    pub all_s: Vec<f64>,
+    /// The same where they lie by their keys' hashes.
+    pub one_s: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -67,14 +81,48 @@ impl Spark {
         scratch: &Path,
         interrupt: &Interrupt,
     ) -> Result<Ranked> {
-        let file = |name: &str| scratch.join(format!("spark-{name}"));
-        let (program, nodes, ranks, out, log) =
-            (file("program.py"), file("nodes"), file("ranks"), file("out"), file("log"));
-        std::fs::write(&program, PROGRAM).with_context(|| program.display().to_string())?;
+        let (nodes, ranks) = (scratch.join("spark-nodes"), scratch.join("spark-ranks"));
         std::fs::write(&nodes, lines(graph)).with_context(|| nodes.display().to_string())?;
+        let (iterations, threads) = (iterations.to_string(), threads.to_string());
+        let words: [&OsStr; 4] = [nodes.as_ref(), ranks.as_ref(), iterations.as_ref(), threads.as_ref()];
+        let said: Said = self.run(PAGERANK, &words, scratch, interrupt)?;
+        let ranks = read_ranks(&std::fs::read_to_string(&ranks)?, graph.nodes())?;
+        Ok(Ranked { load_s: said.load_s, iterations_s: said.iterations_s, ranks })
+    }
+
+    /// Looks for objects of an RDD one at a time, for so long with and without their lying by key, with so many threads.
+    ///
+    /// # Errors
+    /// When Spark fails, finds another object, or says what cannot be understood.
+    pub fn lookups(
+        &self,
+        (records, bytes): (u64, usize),
+        each: Duration,
+        threads: usize,
+        scratch: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Lookups> {
+        let words = [records.to_string(), bytes.to_string(), each.as_secs_f64().to_string(), threads.to_string()];
+        let words: Vec<&OsStr> = words.iter().map(AsRef::as_ref).collect();
+        self.run(LOOKUP, &words, scratch, interrupt)
+    }
+
+    /// Runs a program, and reads the last line that it says.
+    fn run<T: DeserializeOwned>(
+        &self,
+        text: &str,
+        words: &[&OsStr],
+        scratch: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<T> {
+        let file = |name: &str| scratch.join(format!("spark-{name}"));
+        let (program, out, log) = (file("program.py"), file("out"), file("log"));
+        std::fs::write(&program, text).with_context(|| program.display().to_string())?;
         let mut command = Command::new(&self.python);
-        command.arg(&program).arg(&nodes).arg(&ranks).args([iterations.to_string(), threads.to_string()]);
+        command.arg(&program).args(words);
         command.env(PYTHON_VARIABLE, &self.python).current_dir(scratch).stdin(Stdio::null());
+        // So that all processes of Python agree on where a text lies.
+        command.env("PYTHONHASHSEED", "0");
         command.stdout(File::create(&out)?).stderr(File::create(&log)?);
         let mut child = command.spawn().with_context(|| self.python.display().to_string())?;
         let mut guard = Guard::over(child.id())?;
@@ -98,9 +146,7 @@ impl Spark {
             bail!("Spark failed: {}", said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no word"));
         }
         let said = std::fs::read_to_string(&out)?;
-        let said: Said = serde_json::from_str(said.lines().last().unwrap_or_default()).context("what Spark said")?;
-        let ranks = read_ranks(&std::fs::read_to_string(&ranks)?, graph.nodes())?;
-        Ok(Ranked { load_s: said.load_s, iterations_s: said.iterations_s, ranks })
+        serde_json::from_str(said.lines().last().unwrap_or_default()).context("what Spark said")
     }
 }
 
@@ -154,7 +200,10 @@ mod tests {
         std::fs::create_dir_all(&scratch).expect("a directory");
         let graph = Graph::drawn(100);
         let ranked = spark.pagerank(&graph, 2, 1, &scratch, &Interrupt::default()).expect("it ranks");
+        let looked = spark.lookups((1_000, 50), Duration::from_millis(200), 1, &scratch, &Interrupt::default());
+        let looked = looked.expect("it finds them");
         std::fs::remove_dir_all(&scratch).expect("it can go");
+        assert!(looked.all_s.len() > 2 && looked.one_s.len() > 2, "{looked:?}");
         assert_eq!(ranked.iterations_s.len(), 2);
         let known = ranks(&graph, 2);
         assert!(ranked.ranks.iter().zip(&known).all(|(rank, known)| (rank - known).abs() < 1e-12));

@@ -1,0 +1,49 @@
+//! Spark among the servers. Knows not what it is asked for.
+
+use crate::peers::Spark;
+use crate::results::Case;
+use crate::session::{Named, Reading, Session};
+use crate::target::Protocol;
+use anyhow::Result;
+
+/// What results are kept under.
+struct Rdd {
+    version: String,
+}
+
+impl Named for Rdd {
+    fn name(&self) -> String {
+        "spark".to_owned()
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn protocols(&self) -> Vec<Protocol> {
+        Vec::new()
+    }
+}
+
+/// Measures a case on Spark as often as there are rounds; where there is none, the result says so.
+pub fn on_spark(
+    session: &mut Session,
+    case: &Case,
+    mut measure: impl FnMut(&Session, &Spark) -> Result<Reading>,
+) -> Result<()> {
+    if !session.wants(case) {
+        return Ok(());
+    }
+    let found = Spark::find();
+    let rdd = Rdd { version: found.as_ref().map_or_else(|_| "none".to_owned(), |spark| spark.version.clone()) };
+    // Where there is none, it need not be said more than once.
+    let rounds = if found.is_ok() { session.rounds() } else { 1 };
+    session.progress.add_steps(rounds as usize);
+    for round in 0..rounds {
+        session.one(&rdd, case, round, |session| match &found {
+            Ok(spark) => measure(session, spark),
+            Err(why) => Ok(Reading::default().note(format!("not measured: {why}"))),
+        })?;
+    }
+    Ok(())
+}
