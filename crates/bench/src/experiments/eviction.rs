@@ -99,7 +99,8 @@ fn run(session: &mut Session) -> Result<()> {
             let eviction = (policy != "lru").then_some(policy.as_str());
             let settings = Settings {
                 memory_bytes: Some(limit),
-                memory_for_items: is_memcached(protocol(case)?),
+                // As the peers that speak it do, and `tenon memcached`.
+                memory_for_items: protocol(case)?.is_memcache(),
                 eviction,
                 value_len_max: largest,
                 ..session.settings()
@@ -111,11 +112,6 @@ fn run(session: &mut Session) -> Result<()> {
         })?;
     }
     Ok(())
-}
-
-/// Whether the peers that speak it limit items alone: beside them Tenon does so, too, as `tenon memcached` does.
-fn is_memcached(protocol: Protocol) -> bool {
-    matches!(protocol, Protocol::Text | Protocol::Meta | Protocol::Binary)
 }
 
 fn applies(session: &Session, contender: &Contender, case: &Case) -> bool {

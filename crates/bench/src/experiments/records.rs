@@ -74,10 +74,9 @@ fn run(session: &mut Session) -> Result<()> {
 fn looked_up(session: &Session, spark: &Spark, records: u64, by_key: bool) -> Result<Reading> {
     let bytes = session.options.record_fields.unwrap_or(10) * session.options.field_bytes.unwrap_or(100);
     let threads = session.server_threads() + session.client_threads();
-    let each = session.measured_for();
-    let looked = spark.lookups((records, bytes), each, threads, session.scratch(), &session.interrupt)?;
-    let took = if by_key { &looked.one_s } else { &looked.all_s };
-    let mean_s = took.iter().sum::<f64>() / took.len().max(1) as f64;
+    let lasts = session.measured_for();
+    let looked = spark.lookups((records, bytes), by_key, lasts, threads, session.scratch(), &session.interrupt)?;
+    let mean_s = looked.took_s.iter().sum::<f64>() / looked.took_s.len().max(1) as f64;
     let reading = Reading::default().figure("load_s", looked.load_s).figure(READ.name, mean_s * 1e6);
     Ok(reading.figure(OPS.name, 1.0 / mean_s.max(f64::MIN_POSITIVE)))
 }

@@ -123,8 +123,8 @@ pub fn prepare<'a, W: Workload>(
     })
 }
 
-/// The part of `total` that falls to one of several threads.
-fn share(total: u64, threads: usize, thread: usize) -> Range<u64> {
+/// The part of `total` that falls to one of several threads, or processes.
+pub fn share(total: u64, threads: usize, thread: usize) -> Range<u64> {
     let (threads, thread) = (u128::from(threads as u64), u128::from(thread as u64));
     let begin = |thread: u128| (u128::from(total) * thread / threads) as u64;
     begin(thread)..begin(thread + 1)

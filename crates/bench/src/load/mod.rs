@@ -9,6 +9,7 @@ mod plan;
 mod run;
 mod workload;
 
+pub use drive::share;
 pub use opening::Statement;
 pub use outcome::{INTERVAL, Outcome};
 pub use pace::{Arrivals, Pace};

@@ -16,6 +16,8 @@ use std::time::Duration;
 /// Names the Python that has the package; Spark knows the same variable.
 const PYTHON_VARIABLE: &str = "PYSPARK_PYTHON";
 
+/// What each program begins with.
+const CONTEXT: &str = include_str!("spark_context.py");
 const PAGERANK: &str = include_str!("spark_pagerank.py");
 const LOOKUP: &str = include_str!("spark_lookup.py");
 
@@ -43,10 +45,8 @@ pub struct Ranked {
 pub struct Lookups {
     /// Seconds until all were in memory.
     pub load_s: f64,
-    /// Seconds of each look among all of them.
-    pub all_s: Vec<f64>,
-    /// The same where they lie by their keys' hashes.
-    pub one_s: Vec<f64>,
+    /// Seconds of each look.
+    pub took_s: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -90,20 +90,23 @@ impl Spark {
         Ok(Ranked { load_s: said.load_s, iterations_s: said.iterations_s, ranks })
     }
 
-    /// Looks for objects of an RDD one at a time, for so long with and without their lying by key, with so many threads.
+    /// Looks for objects of an RDD one at a time for so long, with so many threads: among all, or where they lie by their
+    /// keys' hashes.
     ///
     /// # Errors
     /// When Spark fails, finds another object, or says what cannot be understood.
     pub fn lookups(
         &self,
         (records, bytes): (u64, usize),
-        each: Duration,
+        by_key: bool,
+        lasts: Duration,
         threads: usize,
         scratch: &Path,
         interrupt: &Interrupt,
     ) -> Result<Lookups> {
-        let words = [records.to_string(), bytes.to_string(), each.as_secs_f64().to_string(), threads.to_string()];
-        let words: Vec<&OsStr> = words.iter().map(AsRef::as_ref).collect();
+        let (records, bytes, threads) = (records.to_string(), bytes.to_string(), threads.to_string());
+        let (way, seconds) = (if by_key { "by-key" } else { "all" }, lasts.as_secs_f64().to_string());
+        let words = [&records, &bytes, way, &seconds, &threads].map(AsRef::as_ref);
         self.run(LOOKUP, &words, scratch, interrupt)
     }
 
@@ -117,7 +120,7 @@ impl Spark {
     ) -> Result<T> {
         let file = |name: &str| scratch.join(format!("spark-{name}"));
         let (program, out, log) = (file("program.py"), file("out"), file("log"));
-        std::fs::write(&program, text).with_context(|| program.display().to_string())?;
+        std::fs::write(&program, [CONTEXT, text].concat()).with_context(|| program.display().to_string())?;
         let mut command = Command::new(&self.python);
         command.arg(&program).args(words);
         command.env(PYTHON_VARIABLE, &self.python).current_dir(scratch).stdin(Stdio::null());
@@ -200,10 +203,13 @@ mod tests {
         std::fs::create_dir_all(&scratch).expect("a directory");
         let graph = Graph::drawn(100);
         let ranked = spark.pagerank(&graph, 2, 1, &scratch, &Interrupt::default()).expect("it ranks");
-        let looked = spark.lookups((1_000, 50), Duration::from_millis(200), 1, &scratch, &Interrupt::default());
-        let looked = looked.expect("it finds them");
+        for by_key in [false, true] {
+            let lasts = Duration::from_millis(200);
+            let looked = spark.lookups((1_000, 50), by_key, lasts, 1, &scratch, &Interrupt::default());
+            let looked = looked.expect("it finds them");
+            assert!(looked.took_s.len() > 2, "{looked:?}");
+        }
         std::fs::remove_dir_all(&scratch).expect("it can go");
-        assert!(looked.all_s.len() > 2 && looked.one_s.len() > 2, "{looked:?}");
         assert_eq!(ranked.iterations_s.len(), 2);
         let known = ranks(&graph, 2);
         assert!(ranked.ranks.iter().zip(&known).all(|(rank, known)| (rank - known).abs() < 1e-12));

@@ -1,4 +1,4 @@
-"""How long one object of an RDD is looked for: among all, and, where objects lie by their keys' hashes, in one partition.
+"""How long one object of an RDD is looked for: among all, or, where objects lie by their keys' hashes, in one partition.
 
 Makes so many objects of so many bytes, looks for some of them, checks what is found, and says on its last line how long it took.
 """
@@ -7,8 +7,6 @@ import json
 import random
 import sys
 import time
-
-import pyspark
 
 
 def record(number, length):
@@ -30,26 +28,18 @@ def look(objects, records, length, seconds):
     return took[1:]
 
 
-def main(records, length, seconds, threads):
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "2g",
-    }
-    conf = pyspark.SparkConf().setMaster(f"local[{threads}]").setAppName("lookup").setAll(settings.items())
-    context = pyspark.SparkContext(conf=conf)
-    context.setLogLevel("ERROR")
+def main(records, length, by_key, seconds, threads):
+    spark = context("lookup", threads)
     begin = time.monotonic()
-    objects = context.range(records, numSlices=threads).map(lambda number: record(number, length)).cache()
+    objects = spark.range(records, numSlices=threads).map(lambda number: record(number, length)).cache()
     objects.count()
     load_s = time.monotonic() - begin
-    all_s = look(objects, records, length, seconds)
-    by_key = objects.partitionBy(threads).cache()
-    by_key.count()
-    one_s = look(by_key, records, length, seconds)
-    context.stop()
-    print(json.dumps({"load_s": load_s, "all_s": all_s, "one_s": one_s}), flush=True)
+    if by_key:
+        objects = objects.partitionBy(threads).cache()
+        objects.count()
+    took_s = look(objects, records, length, seconds)
+    spark.stop()
+    print(json.dumps({"load_s": load_s, "took_s": took_s}), flush=True)
 
 
-main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))
+main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "by-key", float(sys.argv[4]), int(sys.argv[5]))

@@ -8,8 +8,6 @@ import sys
 import time
 from operator import add
 
-import pyspark
-
 DAMPING = 0.85
 
 
@@ -27,17 +25,9 @@ def shares(entry):
 
 
 def main(nodes_path, ranks_path, iterations, threads):
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "2g",
-    }
-    conf = pyspark.SparkConf().setMaster(f"local[{threads}]").setAppName("pagerank").setAll(settings.items())
-    context = pyspark.SparkContext(conf=conf)
-    context.setLogLevel("ERROR")
+    spark = context("pagerank", threads)
     begin = time.monotonic()
-    links = context.textFile(nodes_path, threads).map(node_of).partitionBy(threads).cache()
+    links = spark.textFile(nodes_path, threads).map(node_of).partitionBy(threads).cache()
     nodes = links.count()
     ranks = links.mapValues(lambda _: 1.0 / nodes).cache()
     ranks.count()
@@ -55,7 +45,7 @@ def main(nodes_path, ranks_path, iterations, threads):
         iterations_s.append(time.monotonic() - begin)
     with open(ranks_path, "w") as file:
         file.writelines(f"{node} {rank!r}\n" for node, rank in ranks.collect())
-    context.stop()
+    spark.stop()
     print(json.dumps({"load_s": load_s, "iterations_s": iterations_s}), flush=True)
 
 

@@ -4,9 +4,10 @@ use super::slots::Node;
 use crate::dialects::Dialect;
 use crate::generators::{Choice, KeyChooser, Random};
 use crate::key::Key;
-use crate::load::{Reply, Statement, Workload};
+use crate::load::{Reply, Statement, Workload, share};
 use crate::values::{Lengths, Values};
 use anyhow::{Result, bail};
+use std::ops::Range;
 
 /// How often each operation is drawn. The figures are weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,8 +51,8 @@ pub enum Keys {
 impl Keys {
     /// The part of the first `keys` keys that one of several threads names.
     pub fn part(keys: u64, threads: usize, thread: usize) -> Keys {
-        let (threads, thread) = (threads as u64, thread as u64);
-        Keys::Each { next: keys * thread / threads, end: keys * (thread + 1) / threads }
+        let Range { start, end } = share(keys, threads, thread);
+        Keys::Each { next: start, end }
     }
 
     /// Those that one node of a cluster has.

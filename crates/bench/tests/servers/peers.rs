@@ -1,6 +1,6 @@
 //! Real servers, where they are installed: started, spoken to in every language, ended.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -15,6 +15,7 @@ use tenon_bench::target::{Protocol, Target};
 use tenon_bench::values::{Lengths, Values};
 use tenon_bench::workloads::ycsb::{Layout, Mix as YcsbMix, Updates, Work};
 use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Spec};
+use tenon_client::Value;
 
 /// The installed server of this name, or a line on why the test is left out.
 fn installed(name: &str) -> Option<Program> {
@@ -140,12 +141,15 @@ impl Observer for Counted {
     }
 }
 
+fn ask(target: &Target, words: &[&[u8]]) -> Value {
+    let mut client =
+        tenon_client::Resp::connect_to(&target.address, Some(Duration::from_secs(30))).expect("it listens");
+    client.call(words).expect("an answer")
+}
+
 fn connected(target: &Target) -> u64 {
-    let mut stream = target.connect(Some(Duration::from_secs(30))).expect("it listens");
-    stream.write_all(b"INFO clients\r\n").expect("it is sent");
-    let mut answer = vec![0; 4_096];
-    let len = stream.read(&mut answer).expect("an answer");
-    let text = String::from_utf8_lossy(&answer[..len]);
+    let Value::Bulk(info) = ask(target, &[b"INFO", b"clients"]) else { panic!("INFO is text") };
+    let text = String::from_utf8_lossy(&info);
     let line = text.lines().find_map(|line| line.strip_prefix("connected_clients:")).expect("they are counted");
     line.trim().parse::<u64>().expect("a number") - 1
 }
@@ -171,13 +175,9 @@ fn several_processes_load_a_server_together() {
         until,
         cores: Vec::new(),
     };
-    let size = || {
-        let mut stream = target.connect(Some(Duration::from_secs(30))).expect("it listens");
-        stream.write_all(b"ZCARD _indices\r\n").expect("it is sent");
-        let mut answer = [0; 100];
-        let len = stream.read(&mut answer).expect("an answer");
-        let text = String::from_utf8_lossy(&answer[..len]);
-        text.trim_start_matches(':').trim().parse::<u64>().expect("a number")
+    let size = || match ask(&target, &[b"ZCARD", b"_indices"]) {
+        Value::Int(size) => u64::try_from(size).expect("a count"),
+        other => panic!("{other:?}"),
     };
     let mut seen = Counted(target.clone(), Vec::new());
     let load = job(Work::Load { records: 1_000 }, Until::Exhausted).orders(3).expect("it can be shared out");

@@ -8,9 +8,10 @@ use super::postgres::Postgres;
 use super::resp::Resp;
 use crate::dialects::{Binary, Meta, Text};
 use crate::generators::{Inserted, KeyChooser};
-use crate::load::Workload;
+use crate::load::{Workload, share};
 use crate::target::Protocol;
 use anyhow::Result;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The longest scan.
@@ -49,9 +50,8 @@ impl Part {
     pub const WHOLE: Part = Part { process: 0, processes: 1 };
 
     /// What this part has of so many things that are counted out, from where on.
-    pub fn share(self, total: u64) -> std::ops::Range<u64> {
-        let until = |process: u64| (u128::from(total) * u128::from(process) / u128::from(self.processes)) as u64;
-        until(self.process)..until(self.process + 1)
+    pub fn share(self, total: u64) -> Range<u64> {
+        share(total, self.processes as usize, self.process as usize)
     }
 
     /// The number of a record that this process knows as its `index`th: those below `shared` are everybody's, the later
@@ -83,12 +83,11 @@ pub trait Driver {
 impl Work {
     /// Each thread's share of a part.
     fn specs(self, part: Part, threads: usize) -> Vec<Spec> {
-        let threads = threads as u64;
         match self {
             Work::Load { records } => {
                 let mine = part.share(records);
                 let of_thread = |thread| {
-                    let share = Part { process: thread, processes: threads }.share(mine.end - mine.start);
+                    let share = share(mine.end - mine.start, threads, thread);
                     Spec::Load(mine.start + share.start..mine.start + share.end)
                 };
                 (0..threads).map(of_thread).collect()
@@ -100,14 +99,14 @@ impl Work {
                 // Records that come and go again are not read.
                 let known = if mix.delete > 0.0 { Arc::new(Inserted::new(records)) } else { Arc::clone(&inserted) };
                 let keys = KeyChooser::new(mix.distribution, &known, expected);
-                let of_thread = |thread| Spec::Run {
+                let of_thread = |thread: usize| Spec::Run {
                     mix,
                     keys: keys.clone(),
                     inserted: Arc::clone(&inserted),
                     part,
                     shared: records,
                     scan_max: SCAN_MAX,
-                    seed: seed << 32 | part.process << 16 | thread,
+                    seed: seed << 32 | part.process << 16 | thread as u64,
                 };
                 (0..threads).map(of_thread).collect()
             }
