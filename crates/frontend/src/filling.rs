@@ -6,7 +6,8 @@ use tenon_engine::store::types::{CHUNK_FRONT, CHUNK_LEN, Rope};
 /// Room that an announcement alone is worth, in bytes: anyone can announce anything.
 const ROOM_UNPROVEN: usize = 64 * 1024;
 
-/// Once so many bytes have come, room is made for whole chunks.
+/// Once so many bytes have come, room is made for whole chunks. For who has sent a long argument before it is at once: room
+/// that grows is copied.
 const PROVEN_FROM: usize = 16 * 1024;
 
 /// A long argument that is being received.
@@ -23,12 +24,14 @@ pub(crate) struct Filling {
     block: Vec<u8>,
     /// How much of the argument the rope does not have.
     behind_rope: usize,
+    /// Whether the client is trusted to send what it announces.
+    is_proven: bool,
 }
 
 impl Filling {
-    /// An argument of `len` bytes that begins with these.
-    pub(crate) fn new(len: usize, begun: &[u8]) -> Filling {
-        let mut filling = Filling { rope: Rope::new(), block: Vec::new(), behind_rope: len };
+    /// An argument of `len` bytes that begins with these, from a client that has or has not sent such a one before.
+    pub(crate) fn new(len: usize, begun: &[u8], is_proven: bool) -> Filling {
+        let mut filling = Filling { rope: Rope::new(), block: Vec::new(), behind_rope: len, is_proven };
         let rest = filling.add(begun);
         debug_assert!(rest.is_empty(), "what is announced as long is not wholly there");
         filling
@@ -94,8 +97,8 @@ impl Filling {
 
     /// Makes room in the chunk, for `ready` bytes at least.
     fn make_room(&mut self, ready: usize) {
-        let is_proven = !self.rope.is_empty() || self.come() + ready >= PROVEN_FROM;
-        let wanted = if is_proven { self.chunk_len() } else { self.chunk_len().min(ROOM_UNPROVEN) };
+        self.is_proven |= self.come() + ready >= PROVEN_FROM;
+        let wanted = if self.is_proven { self.chunk_len() } else { self.chunk_len().min(ROOM_UNPROVEN) };
         if self.block.capacity() < CHUNK_FRONT + wanted {
             self.block.reserve_exact(CHUNK_FRONT + wanted - self.block.len());
         }
@@ -118,7 +121,7 @@ mod tests {
     fn received(bytes: &[u8], behind: &[u8], pieces: &[(usize, bool)]) -> (Rope, Vec<u8>) {
         let stream = [bytes, behind].concat();
         let begun = pieces[0].0.min(bytes.len() - 1);
-        let mut filling = Filling::new(bytes.len(), &stream[..begun]);
+        let mut filling = Filling::new(bytes.len(), &stream[..begun], false);
         let mut rest = &stream[begun..];
         for &(len, into_room) in pieces.iter().cycle() {
             assert_eq!(filling.len(), stream.len() - rest.len());
@@ -159,18 +162,20 @@ mod tests {
 
     #[test]
     fn an_announcement_alone_takes_little_memory() {
-        let mut filling = Filling::new(512 << 20, b"");
+        let mut filling = Filling::new(512 << 20, b"", false);
         assert!(filling.room().expect("room").capacity() <= CHUNK_FRONT + ROOM_UNPROVEN);
         filling.add(&vec![1; PROVEN_FROM - 1]);
         assert!(filling.room().expect("room").capacity() <= CHUNK_FRONT + ROOM_UNPROVEN);
         filling.add(b"1");
         assert_eq!(filling.room().expect("room").capacity(), CHUNK_FRONT + CHUNK_LEN);
+        // Who has sent a long one has room for a chunk of the next, and no more.
+        assert_eq!(Filling::new(512 << 20, b"1", true).room().expect("room").capacity(), CHUNK_FRONT + CHUNK_LEN);
     }
 
     #[test]
     fn what_is_received_is_what_is_stored() {
         let len = 2 * CHUNK_LEN + 1_000;
-        let mut filling = Filling::new(len, &pattern(CHUNK_LEN));
+        let mut filling = Filling::new(len, &pattern(CHUNK_LEN), false);
         let mut addresses = Vec::new();
         while !filling.is_whole() {
             let room = filling.room().expect("room");

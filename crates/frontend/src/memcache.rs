@@ -53,6 +53,8 @@ pub struct MemcacheConnection {
     pending: Vec<u8>,
     /// The data block that is being read.
     filling: Option<Filling>,
+    /// Whether one has been read this way to its end.
+    has_filled: bool,
     /// The data block of the request at the start of `pending`, when it was taken out of the stream.
     big: Option<BigArg>,
     /// The list of items that is being written.
@@ -95,6 +97,7 @@ impl MemcacheConnection {
             login: engine.config.memcached_auth().then(Box::default),
             pending: Vec::new(),
             filling: None,
+            has_filled: false,
             big: None,
             dump: None,
             is_watching: false,
@@ -164,6 +167,7 @@ impl MemcacheConnection {
                 return Flow::Fill;
             }
             let filling = self.filling.take().expect("it was just there");
+            self.has_filled = true;
             self.big = Some(BigArg::new(filling.finish()));
             match &mut self.binary {
                 Some(decoder) => decoder.big_taken(),
@@ -209,7 +213,7 @@ impl MemcacheConnection {
             Progress::Stopped { from, flow } => (from..buf.len(), flow),
             Progress::Ended(flow) => (0..0, flow),
             Progress::Big { from, at, len } => {
-                self.filling = Some(Filling::new(len, &buf[at..]));
+                self.filling = Some(Filling::new(len, &buf[at..], self.has_filled));
                 (from..at, Flow::Fill)
             }
         }

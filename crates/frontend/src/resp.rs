@@ -30,6 +30,8 @@ pub struct RespConnection {
     pending: Vec<u8>,
     /// The long argument that is being read.
     filling: Option<Filling>,
+    /// Whether one has been read this way to its end.
+    has_filled: bool,
     /// The long arguments of the command at the start of `pending`.
     bigs: Vec<BigArg>,
     /// A command with long arguments that waits for the end of a pause.
@@ -56,6 +58,7 @@ impl RespConnection {
             decoder: CommandDecoder::new(),
             pending: Vec::new(),
             filling: None,
+            has_filled: false,
             bigs: Vec::new(),
             waiting: None,
         }
@@ -119,6 +122,7 @@ impl RespConnection {
                 return Flow::Fill;
             }
             let filling = self.filling.take().expect("it was just there");
+            self.has_filled = true;
             self.bigs.push(BigArg::new(filling.finish()));
             self.decoder.big_taken();
         }
@@ -161,7 +165,7 @@ impl RespConnection {
                 if self.holds_too_much(engine, worker, at - from + len) {
                     return (0..0, Flow::Close);
                 }
-                self.filling = Some(Filling::new(len, &buf[at..]));
+                self.filling = Some(Filling::new(len, &buf[at..], self.has_filled));
                 (from..at, Flow::Fill)
             }
         }

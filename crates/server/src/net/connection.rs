@@ -14,8 +14,7 @@ pub(super) struct Connection<C, S> {
     pub(super) held: Held,
     pub(super) id: ConnectionId,
     pub(super) phase: Phase,
-    /// Whether input goes to where the service has room for it.
-    pub(super) fills: bool,
+    pub(super) intake: Intake,
     /// When bytes last came or went.
     pub(super) active_at: Instant,
     /// How much unsent output the service knows of, in bytes.
@@ -41,6 +40,24 @@ impl<C, S: Socket> Connection<C, S> {
     pub(super) fn unsent(&self) -> usize {
         self.socket.unsent() + self.held.bytes()
     }
+}
+
+/// Where a connection's input goes.
+///
+/// ```text
+///   Buffer -- Fill --> Room -- the value is whole --> Head -- Fill --> Room
+///     ^                                                 |
+///     +------- more than a head came and no value ------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Intake {
+    /// Into the worker's buffer.
+    Buffer,
+    /// To where the service has room for it: it is part of a long value.
+    Room,
+    /// Only its head into a small buffer: a long value has just come, and if this is another one, most of it should go where
+    /// it will stay, not through a buffer.
+    Head,
 }
 
 /// What a connection is waiting for.

@@ -169,9 +169,6 @@ impl Io for Epoll {
         if socket.tls.is_some() {
             return self.receive_sealed(socket, input);
         }
-        if input.capacity() < RECEIVE_BYTES {
-            input.reserve_exact(RECEIVE_BYTES);
-        }
         receive_clear(socket, input)
     }
 

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::time::Duration;
 use tenon_wire::OutBuf;
 
-/// How many bytes one receive may deliver. A worker has one such buffer for all its connections, and another one while it
+/// How many bytes one receive usually may deliver. A worker has one such buffer for all its connections, and another one while it
 /// serves some in the middle of a call.
 pub(super) const RECEIVE_BYTES: usize = 64 * 1024;
 
@@ -37,7 +37,8 @@ pub(super) trait Io: Sized {
     /// One of the events of the last wait.
     fn event(&mut self, index: usize) -> Event;
 
-    /// Puts the next bytes that came in, if any, into `input`, in the place of what is there.
+    /// Puts the next bytes that came in, if any, into `input`, in the place of what is there: as many as it has capacity for,
+    /// but for a socket with TLS, whose bytes in clear may be more.
     fn receive(&mut self, socket: &mut Self::Socket, input: &mut Vec<u8>) -> Received;
 
     /// Puts the next bytes that came in, if any, behind what is in `room`, as many as it has capacity for: all of which

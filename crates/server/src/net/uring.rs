@@ -165,9 +165,6 @@ impl Io for Uring {
         if port.tls.is_some() {
             return self.receive_sealed(port, input);
         }
-        if input.capacity() < RECEIVE_BYTES {
-            input.reserve_exact(RECEIVE_BYTES);
-        }
         self.receive_raw(port, input)
     }
 

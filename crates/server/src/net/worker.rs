@@ -1,13 +1,13 @@
 //! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
 
-mod into_room;
+mod long_values;
 mod upkeep;
 
-use super::connection::{Connection, Phase};
+use super::connection::{Connection, Intake, Phase};
 use super::datagrams::Datagrams;
 use super::held::Held;
 use super::inbox::{Accepted, Letter, Mailboxes};
-use super::io::{Event, Io, Received, Socket};
+use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
 use super::service::{CloseReason, ConnectionId, Peer, Service};
 use super::slab::{Key, Slab};
 use super::tls::TlsSession;
@@ -37,6 +37,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     reply: Option<Box<OutBuf>>,
     /// Where input is received; taken out for a call.
     input: Vec<u8>,
+    /// Where heads of long values are; taken out for a call.
+    head: Vec<u8>,
     /// The events of this turn, and how many of them are dealt with.
     events: usize,
     events_done: usize,
@@ -83,6 +85,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             datagrams,
             reply: None,
             input: Vec::new(),
+            head: Vec::new(),
             events: 0,
             events_done: 0,
             in_call: false,
@@ -247,8 +250,11 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         {
             return;
         }
-        if connection.fills {
-            return self.receive_into_room(worker, key);
+        if connection.intake != Intake::Buffer {
+            return self.receive_long(worker, key);
+        }
+        if self.input.capacity() < RECEIVE_BYTES {
+            self.input.reserve_exact(RECEIVE_BYTES - self.input.len());
         }
         match self.io.receive(&mut connection.socket, &mut self.input) {
             Received::Bytes => {
@@ -442,7 +448,9 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             },
             (Phase::Open, Flow::Continue) => self.io.receive_later(&mut connection.socket),
             (Phase::Open, Flow::Fill) => {
-                connection.fills = connection.socket.is_clear();
+                if connection.socket.is_clear() {
+                    connection.intake = Intake::Room;
+                }
                 self.io.receive_later(&mut connection.socket);
             }
             (Phase::Draining, Flow::Continue) => {}
@@ -586,7 +594,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             held: Held::default(),
             id,
             phase,
-            fills: false,
+            intake: Intake::Buffer,
             active_at: self.now,
             unsent_noted: 0,
             over_soft_since: None,

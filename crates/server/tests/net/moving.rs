@@ -75,6 +75,45 @@ fn long_values_are_received_where_they_stay() {
 }
 
 #[test]
+fn short_requests_and_long_values_may_follow_in_any_order() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let short: String = (0..3_000).map(|number| format!("question {number}\n")).collect();
+    for long_values in [1, 2, 0, 3, 0, 0, 1] {
+        let values = [b"fill 200000\n".as_slice(), &pattern(200_000)].concat().repeat(long_values);
+        let stream = [values.as_slice(), short.as_bytes()].concat();
+        let mut writing = client.stream().try_clone().unwrap();
+        let writer = std::thread::spawn(move || writing.write_all(&stream).unwrap());
+        for _ in 0..long_values {
+            assert_eq!(client.line(), "filled\n");
+        }
+        assert!(client.exactly(short.len()) == short.as_bytes());
+        writer.join().unwrap();
+    }
+}
+
+#[test]
+fn of_the_next_long_value_little_goes_through_the_buffer() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let fill = |client: &mut Connection| {
+        let before = server.echo.filled.load(Ordering::Relaxed);
+        client.send([b"fill 60000\n".as_slice(), &pattern(60_000)].concat());
+        assert_eq!(client.line(), "filled\n");
+        server.echo.filled.load(Ordering::Relaxed) - before
+    };
+    // Of the first nothing is known before it is there: all of it may lie in the buffer.
+    fill(&mut client);
+    client.send("fill 300000\n");
+    client.send(pattern(300_000));
+    assert_eq!(client.line(), "filled\n");
+    for _ in 0..5 {
+        let filled = fill(&mut client);
+        assert!(filled > 50_000, "{filled} bytes only of 60,000 were received where they stay");
+    }
+}
+
+#[test]
 fn a_long_value_may_trickle_in_and_others_are_served_meanwhile() {
     let server = Server::start();
     let mut client = server.connect();
