@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tenon_ds::memory;
 use tenon_store::Slot;
 use tenon_store::entry::{EntryRef, Marks};
-use tenon_store::evict::{Policy, Sampling, victim, worth};
+use tenon_store::evict::{Policy, Sampling, hand, victim};
 
 /// Keys evicted for one command without a look at the clock.
 const EVICTIONS_UNTIMED: usize = 64;
@@ -24,8 +24,10 @@ const REAPER_WAIT: Duration = Duration::from_millis(50);
 const STARTUP_LATER: usize = 48 * 1024;
 /// And for each worker: above all the buffer that it receives into.
 const STARTUP_OF_WORKER: usize = 80 * 1024;
-/// `allkeys-tenon` looks at so many times `maxmemory-samples` keys: neighbours in a table, so each costs little.
-const SAMPLES_FACTOR: usize = 3;
+/// Of so many keys at most `allkeys-tenon` lets one go, whatever `maxmemory-samples` says.
+const SAMPLES_MAX: usize = 64;
+/// It looks at so many times as many for one key at most, where its bar is too high.
+const LOOKED_AT_FACTOR: usize = 6;
 /// Shards that are looked at for one key to evict once there is one that could go.
 const SHARDS_LOOKED_AT: usize = 64;
 /// What a worker may allocate at most between two looks at how much memory is in use, in bytes.
@@ -199,39 +201,57 @@ impl Engine {
         false
     }
 
-    /// Evicts the key that is worth least of some from a shard chosen at random and, where that has too few, from those
-    /// behind it.
+    /// Evicts the first key that is as bad as the bar, or the worst of many, from where this worker's hand is on.
     fn evict_least_worth(&self, worker: &mut Worker, how: &Sampling) -> bool {
         let shards = self.shards.count();
-        let start = worker.random() as usize;
-        let samples = how.samples.saturating_mul(SAMPLES_FACTOR);
+        let samples = how.samples.clamp(1, SAMPLES_MAX);
+        let most = samples * LOOKED_AT_FACTOR;
+        let bar = self.remembered.bar();
+        let wanted = bar.badness();
+        let mut at = worker.remembered.hand.unwrap_or_else(|| self.remembered.next_shard(shards));
         let mut looked_at = 0;
         let mut worst = None;
-        for step in 0..shards {
-            if looked_at >= samples || worst.is_some() && step >= SHARDS_LOOKED_AT {
+        // Once around, and where the hand began from the shard's beginning.
+        for step in 0..=shards + SHARDS_LOOKED_AT {
+            if worst.is_some() && step >= SHARDS_LOOKED_AT {
                 break;
             }
             // Nobody is waited for, so holding two shards in any order is no danger.
-            let Some(state) = self.shards.try_lock((start + step) & (shards - 1)) else { continue };
-            let (keys, wanted) = (state.shard.keys(), samples.saturating_sub(looked_at));
-            let mut worst_here = None;
-            for (database, keyspace) in state.shard.used_databases() {
-                // Each by its part of the keys, so that no database is looked at more than its keys are worth.
-                let part = (wanted * keyspace.len()).div_ceil(keys.max(1));
-                if let Some((slot, badness, count)) = worth::worst(keyspace, part, how.clock.tick(), worker.random()) {
-                    looked_at += count;
-                    if worst_here.is_none_or(|(_, _, most)| badness > most) {
+            if let Some(state) = self.shards.try_lock(at.shard) {
+                let (mut worst_here, mut is_done) = (None, false);
+                for (database, keyspace) in state.shard.used_databases().skip_while(|(number, _)| *number < at.database)
+                {
+                    let from = if database == at.database { at.tag } else { 0 };
+                    let walked = hand::walk(keyspace, from, wanted, most - looked_at, how.clock.tick());
+                    looked_at += walked.looked_at;
+                    if let Some((slot, badness)) = walked.worst
+                        && worst_here.is_none_or(|(_, _, most)| badness > most)
+                    {
                         worst_here = Some((database, slot, badness));
+                        is_done = badness >= wanted;
+                    }
+                    is_done |= looked_at >= most;
+                    if is_done {
+                        let next = walked.next.map(|tag| (database, tag)).unwrap_or((database + 1, 0));
+                        (at.database, at.tag) = next;
+                        break;
                     }
                 }
+                if let Some((database, slot, badness)) = worst_here
+                    && worst.as_ref().is_none_or(|(_, _, _, most)| badness > *most)
+                {
+                    worst = Some((state, database, slot, badness));
+                }
+                if is_done {
+                    break;
+                }
             }
-            if let Some((database, slot, badness)) = worst_here
-                && worst.as_ref().is_none_or(|(_, _, _, most)| badness > *most)
-            {
-                worst = Some((state, database, slot, badness));
-            }
+            // Hands share the shards, unless there is hardly a key.
+            at = if step < SHARDS_LOOKED_AT { self.remembered.next_shard(shards) } else { at.behind(shards) };
         }
-        let Some((mut state, database, slot, _)) = worst else { return false };
+        worker.remembered.hand = Some(at);
+        let Some((mut state, database, slot, badness)) = worst else { return false };
+        bar.note(badness, looked_at, samples);
         self.evict_slot(&mut state, worker, database, slot);
         drop(state);
         worker.sweep();

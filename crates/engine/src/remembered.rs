@@ -1,12 +1,13 @@
-//! What `allkeys-tenon` goes by beside the entries: the keys that were evicted of late, and how fast others come. Knows
-//! neither the limit's reach nor which key goes.
+//! What `allkeys-tenon` goes by beside the entries: the keys that were evicted of late, how fast others come, where the
+//! hands are and how bad a key must be. Knows neither the limit's reach nor which key goes.
 
 use crate::engine::Engine;
 use crate::worker::Worker;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tenon_store::entry::EntryRef;
+use tenon_store::evict::hand::Bar;
 use tenon_store::evict::turnover::{self, Turnover};
 use tenon_store::evict::{Ghosts, worth};
 use tenon_store::hash::KeyHash;
@@ -28,6 +29,19 @@ pub(crate) struct Remembered {
     number: AtomicU64,
     /// When it was last looked how many there should be.
     fitted_ms: AtomicU64,
+    bar: Bar,
+    /// Shards that hands have gone to.
+    shards_begun: AtomicUsize,
+}
+
+/// Where a worker looks for the next key to evict: each walks through a shard, and then goes on to the next one where
+/// none has been for longest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hand {
+    pub(crate) shard: usize,
+    pub(crate) database: usize,
+    /// Of keys before this tag it has seen all.
+    pub(crate) tag: u16,
 }
 
 impl Default for Remembered {
@@ -38,6 +52,8 @@ impl Default for Remembered {
             ghosts: RwLock::default(),
             number: AtomicU64::new(0),
             fitted_ms: AtomicU64::new(0),
+            bar: Bar::default(),
+            shards_begun: AtomicUsize::new(0),
         }
     }
 }
@@ -49,11 +65,33 @@ pub(crate) struct KnownRemembered {
     ghosts: Option<Arc<Ghosts>>,
     /// Keys that have come through this worker since it last turned the tick.
     came: u64,
+    pub(crate) hand: Option<Hand>,
+}
+
+impl Hand {
+    fn before(shard: usize) -> Hand {
+        Hand { shard, database: 0, tag: 0 }
+    }
+
+    /// The beginning of the shard behind this one, of so many.
+    pub(crate) fn behind(self, shards: usize) -> Hand {
+        Hand::before((self.shard + 1) & (shards - 1))
+    }
 }
 
 impl Remembered {
     pub(crate) fn turnover(&self) -> &'static Turnover {
         self.turnover
+    }
+
+    /// How bad a key must be to go.
+    pub(crate) fn bar(&self) -> &Bar {
+        &self.bar
+    }
+
+    /// The beginning of the shard that a hand goes to, of so many.
+    pub(crate) fn next_shard(&self, shards: usize) -> Hand {
+        Hand::before(self.shards_begun.fetch_add(1, Ordering::Relaxed) & (shards - 1))
     }
 
     #[inline]

@@ -129,6 +129,33 @@ fn a_scan_leaves_what_is_asked_for_again_under_allkeys_tenon() {
 }
 
 #[test]
+fn databases_lose_by_what_they_have() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    host.set("maxmemory-policy", "allkeys-tenon");
+    let begin = memory::used();
+    // By turns, so that those of one are no older than those of the other.
+    for turn in 0..40 {
+        for (database, keys) in [(0, 200), (5, 100)] {
+            assert_eq!(host.says(&mut client, &format!("SELECT {database}\r\n")), "+OK\r\n");
+            store(&mut host, &mut client, turn * keys..(turn + 1) * keys);
+        }
+    }
+    let limit = begin + (memory::used() - begin) * 3 / 4;
+    host.set("maxmemory", &limit.to_string());
+    // Each of these commands evicts for a bounded time.
+    while memory::used() > limit {
+        assert_eq!(host.says(&mut client, "EXISTS nosuch\r\n"), ":0\r\n");
+    }
+    let left = [0, 5].map(|database| {
+        let said = host.says(&mut client, &format!("SELECT {database}\r\nDBSIZE\r\n"));
+        said.trim_end().rsplit(':').next().and_then(|number| number.parse::<u32>().ok()).expect("a number")
+    });
+    assert!((5_000..7_500).contains(&left[0]) && (2_400..3_700).contains(&left[1]), "{left:?}");
+}
+
+#[test]
 fn one_key_of_few_can_be_evicted_wherever_it_is() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut host = Host::new();

@@ -449,9 +449,14 @@ impl Keyspace {
         self.table.sample(random)
     }
 
-    /// The slots of keys from a random one on, each once.
-    pub fn samples(&self, random: u32) -> impl Iterator<Item = Slot> + '_ {
-        self.table.samples(random)
+    /// The slots of keys in the order of their tags, from a tag on.
+    pub fn slots_from(&self, tag: u16) -> impl Iterator<Item = Slot> + '_ {
+        self.table.slots_from(tag)
+    }
+
+    /// The tag of the key in a slot.
+    pub fn tag(&self, slot: Slot) -> u16 {
+        self.table.tag(slot)
     }
 
     /// Starts loading the entry in a slot.

@@ -1,6 +1,7 @@
 //! Which key goes when memory is full: the policies of Redis by name, and Tenon's own.
 
 mod ghosts;
+pub mod hand;
 mod policy;
 mod sampled;
 pub mod turnover;
