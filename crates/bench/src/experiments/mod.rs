@@ -19,6 +19,7 @@ mod recovery;
 mod scalability;
 mod sizes;
 mod skew;
+mod tails;
 mod throughput;
 mod weblog;
 mod ycsb;
@@ -27,7 +28,7 @@ pub use experiment::{Experiment, Figure, Plot, Published, Scale};
 pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 18] = [
+pub static ALL: [&Experiment; 19] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -44,6 +45,7 @@ pub static ALL: [&Experiment; 18] = [
     &eviction::EVICTION,
     &fragmentation::FRAGMENTATION,
     &expiry::EXPIRY,
+    &tails::TAILS,
     &persistence::PERSISTENCE,
     &recovery::RECOVERY,
 ];

@@ -1,5 +1,6 @@
 //! What loads send. Know no socket and no server's name.
 
+mod disturbance;
 mod key_value;
 mod rank;
 mod replay;
@@ -7,6 +8,7 @@ mod slots;
 mod weblog;
 pub mod ycsb;
 
+pub use disturbance::{Disturbance, Scale};
 pub use key_value::{KeyValue, Keys, Misses, Mix, Spec, Tally};
 pub use rank::{Ranking, Task, rank_key, targets_key};
 pub use replay::Replay;
