@@ -1,5 +1,6 @@
 //! A thread that frees what is too much for a worker to free between two commands. Knows no command.
 
+use crate::snapshot::yield_to_workers;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -35,6 +36,8 @@ impl Reaper {
             let (sender, receiver) = channel::<Vec<Garbage>>();
             let pending = Arc::clone(&self.pending);
             let run = move || {
+                // Nobody waits for it but who has no memory left, and then workers rest.
+                yield_to_workers();
                 for garbage in receiver {
                     for thing in garbage {
                         drop(thing);

@@ -56,9 +56,18 @@ pub unsafe fn free(block: NonNull<u8>, size: usize) {
 /// Takes back what other threads have freed of this thread's blocks and of ended threads', so that empty spans can be
 /// reused or released.
 pub fn collect() {
+    while collect_some(usize::MAX) {}
+}
+
+/// Takes back a part of that: at most so many blocks of each thread's. Tells whether something is left.
+pub fn collect_some(blocks_max: usize) -> bool {
+    let heap = own_heap();
     // SAFETY: this thread owns its heap.
-    unsafe { own_heap().drain_remote() }
-    collect_idle();
+    let is_left = unsafe {
+        heap.drain_remote(blocks_max);
+        heap.has_remote()
+    };
+    collect_idle(blocks_max) || is_left
 }
 
 fn layout_of(size: usize) -> Layout {

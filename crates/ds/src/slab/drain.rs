@@ -81,7 +81,6 @@ impl Heap {
         // SAFETY: the caller owns the heap, and the spans in its lists are live. A span that gave out no blocks since
         // some of its were freed has room.
         unsafe {
-            self.drain_remote();
             while !(*self.draining.get()).is_null() {
                 let span = *self.draining.get();
                 unlink(self.draining.get(), span);
@@ -103,12 +102,12 @@ pub fn waste() -> usize {
 }
 
 /// Marks this thread's spans of which little is used, so that they give out no more blocks; tells whether there are
-/// any. Their blocks should then be moved by whoever owns them.
+/// any. Their blocks should then be moved by whoever owns them. Blocks that other threads have freed and that were not
+/// collected count as used.
 pub fn start_draining() -> bool {
     let heap = own_heap();
     // SAFETY: this thread owns its heap.
     unsafe {
-        heap.drain_remote();
         let mut heaps = draining_heaps();
         if !heap.drains.replace(true) {
             *heaps += 1;

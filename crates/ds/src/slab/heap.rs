@@ -9,6 +9,11 @@ use std::cell::{Cell, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+/// Blocks that are taken back in one go: each may be a miss of the caches or two, so it is some ten microseconds.
+const DRAIN_STEP: usize = 64;
+/// How many are taken back in search of one of a class.
+const DRAIN_MAX: usize = 512;
+
 pub(super) struct Heap {
     /// Spans with room, by class. Touched by the owning thread only.
     pub(super) bins: UnsafeCell<[*mut Span; CLASSES]>,
@@ -20,11 +25,13 @@ pub(super) struct Heap {
     pub(super) waste: Cell<usize>,
     /// Blocks that other threads have freed: apart from what the owner writes for each block.
     remote: Apart<AtomicPtr<u8>>,
+    /// What was taken of `remote` and has not been put back yet. Touched by the owning thread only.
+    taken: Cell<*mut u8>,
     /// Whether a thread has the heap.
     owned: AtomicBool,
 }
 
-// SAFETY: `bins`, `draining`, `drains` and `waste` are touched only by the thread that has set `owned`; `remote` is atomic.
+// SAFETY: `bins`, `draining`, `drains`, `waste` and `taken` are touched only by the thread that has set `owned`; `remote` is atomic.
 unsafe impl Sync for Heap {}
 // SAFETY: a heap has no tie to the thread that made it; ownership is handed on through `owned`.
 unsafe impl Send for Heap {}
@@ -38,13 +45,15 @@ impl Heap {
             drains: Cell::new(false),
             waste: Cell::new(0),
             remote: Apart(AtomicPtr::new(ptr::null_mut())),
+            taken: Cell::new(ptr::null_mut()),
             owned: AtomicBool::new(true),
         }
     }
 
     /// Makes the caller the heap's owner if it has none; tells whether it did.
     pub(super) fn try_own(&self) -> bool {
-        self.owned.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        !self.owned.load(Ordering::Relaxed)
+            && self.owned.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Ends the caller's ownership; what it did to the heap is seen by the next owner.
@@ -119,20 +128,31 @@ impl Heap {
     }
 
     /// Whether other threads have freed blocks that the heap has not taken back yet.
-    pub(super) fn has_remote(&self) -> bool {
-        !self.remote.load(Ordering::Relaxed).is_null()
-    }
-
-    /// Takes back what other threads have freed.
     ///
     /// # Safety
     /// The caller owns the heap.
-    pub(super) unsafe fn drain_remote(&self) {
-        if !self.has_remote() {
-            return;
-        }
-        let mut block = self.remote.swap(ptr::null_mut(), Ordering::Acquire);
-        while !block.is_null() {
+    pub(super) unsafe fn has_remote(&self) -> bool {
+        !self.taken.get().is_null() || self.is_given_blocks()
+    }
+
+    /// Whether other threads have freed blocks since the owner has last looked; whoever owns the heap.
+    pub(super) fn is_given_blocks(&self) -> bool {
+        !self.remote.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Takes back what other threads have freed, at most so many blocks.
+    ///
+    /// # Safety
+    /// The caller owns the heap.
+    pub(super) unsafe fn drain_remote(&self, blocks_max: usize) {
+        let mut block = self.taken.get();
+        for _ in 0..blocks_max {
+            if block.is_null() {
+                if !self.is_given_blocks() {
+                    break;
+                }
+                block = self.remote.swap(ptr::null_mut(), Ordering::Acquire);
+            }
             // SAFETY: the blocks on the stack are free and of this heap's spans; `next` is read before the block is
             // put back. The block's own pointer reaches its span: it kept the provenance that `alloc` gave it.
             unsafe {
@@ -142,6 +162,7 @@ impl Heap {
                 block = next;
             }
         }
+        self.taken.set(block);
     }
 
     /// # Safety
@@ -150,10 +171,16 @@ impl Heap {
     pub(super) unsafe fn span_with_room(&self, class: usize) -> *mut Span {
         // SAFETY: the caller owns the heap, and a fresh span is ours alone.
         unsafe {
-            self.drain_remote();
-            let span = (*self.bins.get())[class];
-            if !span.is_null() {
-                return span;
+            // As few as it takes: whoever allocates waits for it. What is not of this class is left for `collect`.
+            for _ in 0..DRAIN_MAX / DRAIN_STEP {
+                self.drain_remote(DRAIN_STEP);
+                let span = (*self.bins.get())[class];
+                if !span.is_null() {
+                    return span;
+                }
+                if !self.has_remote() {
+                    break;
+                }
             }
             let span = fresh_span(class).as_ptr();
             span.write(Span {

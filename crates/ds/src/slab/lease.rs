@@ -51,16 +51,21 @@ fn lease_heap() -> &'static Heap {
     heap
 }
 
-/// Takes back what was freed of the blocks of threads that have ended; no thread may come for a long time that would
-/// do so for its own heap.
-pub(super) fn collect_idle() {
+/// Takes back what was freed of the blocks of threads that have ended, at most so many of each; no thread may come for a
+/// long time that would do so for its own heap. Tells whether something is left.
+pub(super) fn collect_idle(blocks_max: usize) -> bool {
     // Whoever holds the lock leases a heap, or collects already.
-    let Ok(heaps) = HEAPS.try_lock() else { return };
-    for heap in heaps.iter().filter(|heap| heap.has_remote()) {
+    let Ok(heaps) = HEAPS.try_lock() else { return false };
+    let mut is_left = false;
+    for heap in heaps.iter() {
         if heap.try_own() {
             // SAFETY: this thread owns the heap for the moment.
-            unsafe { heap.drain_remote() };
+            unsafe {
+                heap.drain_remote(blocks_max);
+                is_left |= heap.has_remote();
+            }
             heap.disown();
         }
     }
+    is_left
 }

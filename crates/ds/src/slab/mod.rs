@@ -19,8 +19,8 @@
 //! be drained: they give out no more blocks, and whoever owns the blocks moves those that `is_draining` names.
 //!
 //! Every thread has a heap. A block that another thread frees goes onto its owner's `remote` stack (push one, take
-//! all: no ABA), which the owner empties when it needs memory or calls `collect`. The heap of a thread that ended is
-//! given to the next thread that starts.
+//! all: no ABA), which the owner takes over and puts back, a part at a time, when it needs memory or calls
+//! `collect_some`. The heap of a thread that ended is given to the next thread that starts.
 
 mod block;
 mod classes;
@@ -30,7 +30,7 @@ mod lease;
 mod span;
 mod spare;
 
-pub use block::{alloc, collect, free};
+pub use block::{alloc, collect, collect_some, free};
 pub use classes::{SLAB_MAX, class_bytes, class_number, rounded};
 pub use drain::{is_draining, may_be_draining, start_draining, stop_draining, waste};
 pub use span::SPAN_BYTES;
