@@ -14,8 +14,8 @@ use tenon_store::types::ValueType;
 
 /// How often a worker looks for keys that are due.
 const PERIOD: Duration = Duration::from_millis(10);
-/// How long one tick may take; what is left then waits for the next, which comes at once.
-const BUDGET: Duration = Duration::from_millis(3);
+/// How long one tick may take; what is left then waits for the next, which comes when the clients of a turn are served.
+const BUDGET: Duration = Duration::from_micros(250);
 /// Keys and members expired in one go while a shard is locked.
 const BATCH: usize = 64;
 
