@@ -60,6 +60,7 @@ pub mod saving;
 pub mod scripting;
 pub mod session;
 pub mod shards;
+pub mod slices;
 pub mod slowlog;
 pub mod snapshot;
 pub mod stats;

@@ -218,6 +218,11 @@ impl Session {
         self.parked.is_some()
     }
 
+    /// Whether it is parked only until its command's next slice: it will be answered, whatever others do.
+    pub fn is_in_slices(&self) -> bool {
+        matches!(self.parked, Some(Parked::InSlices(_)))
+    }
+
     /// What the client does beside asking and being answered.
     pub fn roles(&self) -> Roles {
         self.roles

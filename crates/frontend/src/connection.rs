@@ -131,6 +131,14 @@ impl Connection {
         }
     }
 
+    /// Whether the client, if it sends no more, wants no answer to what it waits for: as with Redis it waits for others then.
+    pub fn waits_for_others(&self) -> bool {
+        match self {
+            Connection::Resp(connection) => connection.session().is_parked() && !connection.session().is_in_slices(),
+            Connection::Memcache(_) => false,
+        }
+    }
+
     /// How much of its output the client may leave unread and still be answered, in bytes.
     pub fn unsent_max(&self, engine: &Engine) -> usize {
         match self {

@@ -245,9 +245,9 @@ impl Service for Tenon {
     }
 
     fn drops_parked(&self, connection: &Connection) -> bool {
-        // Whoever waits for a key wants nothing any more. What those have sent who wait for the end of a CLIENT PAUSE
-        // still counts.
-        connection.is_blocked()
+        // Whoever waits for a key wants nothing any more. What those have sent who wait for the end of a CLIENT PAUSE, or
+        // for the rest of their own command, still counts.
+        connection.waits_for_others()
     }
 
     fn wakes_in(&self, worker: &Worker) -> Option<Duration> {

@@ -14,6 +14,7 @@ use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
 use crate::session::Session;
 use crate::shards::{Held, Locked, ShardState};
+use crate::slices::Unfinished;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use parking_lot::{Mutex, MutexGuard};
@@ -49,6 +50,8 @@ pub(crate) enum Parked {
     ForKey { waiter: Arc<Waiter>, is_silent: bool },
     /// The end of an errand.
     Away { errand: Arc<Errand>, is_silent: bool },
+    /// Nothing but its turn: its command goes on, a slice at a time.
+    InSlices(Box<Unfinished>),
 }
 
 impl Engine {
@@ -448,7 +451,8 @@ impl Engine {
 
     /// Ends a session's wait, as the client is gone.
     pub(crate) fn leave_wait(&self, session: &mut Session) {
-        if let Some(Parked::ForKey { waiter, .. }) = session.parked.take() {
+        let parked = session.parked.take();
+        if let Some(Parked::ForKey { waiter, .. }) = parked {
             self.end_wait(&waiter, Ending::Gone);
             *session.client.waiter.lock() = None;
         }
@@ -457,6 +461,11 @@ impl Engine {
     /// Writes the reply of a session's command that has waited, for a key or an errand, if its wait is over; tells
     /// whether it is.
     pub fn finish_wait(&self, worker: &mut Worker, session: &mut Session, out: &mut OutBuf) -> bool {
+        if let Some(Parked::InSlices(_)) = &session.parked
+            && let Some(Parked::InSlices(unfinished)) = session.parked.take()
+        {
+            return self.go_on_in_slices(worker, session, unfinished, out);
+        }
         let Some(Parked::ForKey { waiter, is_silent }) = &session.parked else {
             return self.finish_errand(worker, session, out);
         };
