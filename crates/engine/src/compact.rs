@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tenon_ds::{memory, slab};
 
 /// Waste that is not worth packing, in bytes.
-const WASTE_MIN: usize = 1 << 20;
+const WASTE_MIN: usize = 64 << 10;
 /// Nor is less than this part of all memory.
 const WASTE_PART_MIN: usize = 512;
 /// How long one step may take.
@@ -19,87 +19,175 @@ const REST: Duration = Duration::from_millis(20);
 /// How long it rests at most. What the elements of large collections waste is not packed, so passes may win nothing
 /// again and again: each of them doubles the rest.
 const REST_MAX: Duration = Duration::from_secs(10);
-/// A pass has won something when it has left less than this part of the waste that it found.
+/// A pass has won something when it has left less than this part of the spans that it was to empty.
 const LEFT_MAX: (usize, usize) = (7, 8);
+/// Where `maxmemory` and this part of it are exceeded by what is used and wasted together, packing is urgent: resident memory
+/// is to stay within a tenth of the limit.
+const OVER_MAX_PART: usize = 64;
+/// How long it waits between two steps then, and at other times: a third of the CPU, and a twentieth.
+const URGENT: Duration = Duration::from_millis(1);
+const AT_LEISURE: Duration = Duration::from_millis(10);
+
+/// What is moved. Tables first: growing leaves little-used spans of their sizes, and where these are empty then, no entry has
+/// to be looked at, of which there are some hundred times as many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moves {
+    Tables,
+    Entries,
+}
 
 /// How far a worker's packing has come.
 #[derive(Debug)]
 pub struct Compaction {
-    /// The next shard to look at; `None`: no pass is under way.
-    next_shard: Option<usize>,
+    /// What the pass moves now, and the next shard to look at; `None`: no pass is under way.
+    next: Option<(Moves, usize)>,
     /// Not before this.
     rest_until: Instant,
     /// How long it rests after this pass if that wins nothing.
     rest: Duration,
-    /// What was wasted when the pass began.
-    waste: usize,
+    /// How many spans the pass is to empty.
+    spans: usize,
 }
 
 impl Compaction {
     /// Nothing to do yet.
     pub fn new(now: Instant) -> Compaction {
-        Compaction { next_shard: None, rest_until: now, rest: REST, waste: 0 }
+        Compaction { next: None, rest_until: now, rest: REST, spans: 0 }
     }
 
-    /// A pass is done and has left this waste.
-    fn rest(&mut self, now: Instant, waste_left: usize) {
+    /// A pass is done and has left so many of its spans. What is wasted at its end says nothing: changes go on meanwhile.
+    fn rest(&mut self, now: Instant, left: usize) {
         let (part, whole) = LEFT_MAX;
-        let has_won = waste_left / part < self.waste / whole;
+        let has_won = left * whole < self.spans * part;
         self.rest = if has_won { REST } else { (self.rest * 2).min(REST_MAX) };
         self.rest_until = now + self.rest;
-        self.next_shard = None;
+        self.next = None;
     }
 }
 
 impl Engine {
-    /// Does a step of packing if there is something to win.
-    pub fn compact_tick(&self, worker: &mut Worker) {
+    /// Does a step of packing if there is something to win; tells how soon it wants to go on.
+    pub fn compact_tick(&self, worker: &mut Worker) -> Duration {
         let started = Instant::now();
-        let from = match worker.compaction.next_shard {
-            Some(shard) => shard,
+        let (mut moves, mut from) = match worker.compaction.next {
+            Some(next) => next,
             None => {
+                slab::release_ready();
                 if started < worker.compaction.rest_until
                     || slab::waste() < WASTE_MIN.max(memory::used() / WASTE_PART_MIN)
                     || !slab::start_draining()
                 {
-                    return;
+                    return AT_LEISURE;
                 }
-                worker.compaction.waste = slab::waste();
-                0
+                worker.compaction.spans = slab::draining_spans();
+                (Moves::Tables, 0)
             }
         };
-        for index in from..self.shards.count() {
-            if started.elapsed() > BUDGET {
-                worker.compaction.next_shard = Some(index);
-                return;
+        loop {
+            for index in from..self.shards.count() {
+                if started.elapsed() > BUDGET {
+                    worker.compaction.next = Some((moves, index));
+                    return self.pace();
+                }
+                self.relocate(index, moves);
             }
-            // What somebody holds is left as it is: a script may hold it, and for long.
-            let Some(mut state) = self.shards.try_lock(index) else { continue };
-            for database in 0..state.shard.databases() {
-                state.shard.database_mut(database).relocate();
+            if moves == Moves::Entries || slab::draining_spans() == 0 {
+                break;
+            }
+            (moves, from) = (Moves::Entries, 0);
+        }
+        let left = slab::draining_spans();
+        slab::stop_draining();
+        worker.compaction.rest(Instant::now(), left);
+        let pace = self.pace();
+        if pace == URGENT && worker.compaction.rest == REST {
+            worker.compaction.rest_until = started;
+        }
+        pace
+    }
+
+    /// How soon the next step should follow.
+    fn pace(&self) -> Duration {
+        let limit = self.config.maxmemory() as usize;
+        let taken = (memory::used() + slab::waste()).saturating_sub(self.uncounted_memory());
+        if limit > 0 && taken > limit.saturating_add(limit / OVER_MAX_PART) { URGENT } else { AT_LEISURE }
+    }
+
+    fn relocate(&self, shard: usize, moves: Moves) {
+        // What somebody holds is left as it is: a script may hold it, and for long.
+        let Some(mut state) = self.shards.try_lock(shard) else { return };
+        for database in 0..state.shard.databases() {
+            let keyspace = state.shard.database_mut(database);
+            match moves {
+                Moves::Tables => keyspace.relocate_table(),
+                Moves::Entries => keyspace.relocate_entries(),
             }
         }
-        slab::stop_draining();
-        worker.compaction.rest(Instant::now(), slab::waste());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, Machine};
+    use crate::context::Deadline;
+    use tenon_store::entry::{NewValue, ValueRef};
+
+    #[test]
+    fn what_growing_tables_and_changing_values_have_left_is_packed() {
+        const KEYS: u32 = 40_000;
+        // A heap of its own, whose waste is this test's alone.
+        let check = || {
+            let engine =
+                Engine::new(Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() }), &[], 1);
+            let mut worker = engine.worker(0);
+            let set = |worker: &mut Worker, number: u32, len: usize| {
+                let key = number.to_le_bytes();
+                engine.with_key(worker, 0, engine.shards.hash(&key), &key, |cx| {
+                    cx.set(NewValue::Bytes(&vec![number as u8; len]), Deadline::Clear);
+                });
+            };
+            let pack = |worker: &mut Worker| {
+                let before = slab::waste();
+                for _ in 0..1_000 {
+                    worker.compaction.rest_until = Instant::now();
+                    engine.compact_tick(worker);
+                    if worker.compaction.next.is_none() && slab::waste() < 2 * WASTE_MIN {
+                        break;
+                    }
+                }
+                (before, slab::waste())
+            };
+            (0..KEYS).for_each(|number| set(&mut worker, number, 50));
+            let (before, after) = pack(&mut worker);
+            assert!(after < before / 2 && after < 3 * WASTE_MIN, "{before} bytes are now {after}");
+            // Two of three are longer now and lie elsewhere.
+            (0..KEYS).filter(|number| number % 3 > 0).for_each(|number| set(&mut worker, number, 90));
+            let (before, after) = pack(&mut worker);
+            assert!(before > 20 * WASTE_MIN && after < 3 * WASTE_MIN, "{before} bytes are now {after}");
+            for number in 0..KEYS {
+                let (key, len) = (number.to_le_bytes(), if number % 3 > 0 { 90 } else { 50 });
+                engine.with_key(&mut worker, 0, engine.shards.hash(&key), &key, |cx| {
+                    let value = cx.read_string().expect("it is a string").expect("it is there");
+                    assert!(matches!(value, ValueRef::Bytes(bytes) if *bytes == vec![number as u8; len]));
+                });
+            }
+        };
+        std::thread::spawn(check).join().expect("it is packed");
+    }
 
     #[test]
     fn rests_longer_after_each_pass_in_vain_and_no_more_once_one_wins() {
         let now = Instant::now();
         let mut compaction = Compaction::new(now);
-        compaction.waste = 80 << 20;
+        compaction.spans = 80;
         let mut rests = Vec::new();
         for _ in 0..12 {
-            compaction.rest(now, 79 << 20);
+            compaction.rest(now, 79);
             rests.push(compaction.rest_until - now);
         }
         assert!(rests.is_sorted() && rests[0] == 2 * REST && rests[11] == REST_MAX, "{rests:?}");
-        compaction.rest(now, 40 << 20);
+        compaction.rest(now, 40);
         assert_eq!(compaction.rest_until - now, REST);
     }
 }

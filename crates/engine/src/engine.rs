@@ -392,9 +392,7 @@ impl Engine {
         worker.sweep();
         // What the reaper has freed of this worker's comes back a part at a time: ten million blocks take seconds.
         let is_left = tenon_ds::slab::collect_some(COLLECTED_AT_ONCE);
-        if !is_left {
-            self.compact_tick(worker);
-        }
+        let next = if is_left { next } else { next.min(self.compact_tick(worker)) };
         if worker.index == 0 {
             self.flush_if_due(worker);
             self.save_if_due(worker);

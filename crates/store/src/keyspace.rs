@@ -431,9 +431,14 @@ impl Keyspace {
         self.table.scan(from, count, |_, entry| visit(entry))
     }
 
-    /// Moves table, index and entries out of memory that is to be given back (`slab::start_draining`).
-    pub fn relocate(&mut self) {
-        self.table.relocate(|entry| entry.is_draining(), Entry::moved);
+    /// Moves the entries out of memory that is to be given back (`slab::start_draining`): a look at every one's place.
+    pub fn relocate_entries(&mut self) {
+        self.table.relocate_elements(|entry| entry.is_draining(), Entry::moved);
+    }
+
+    /// Moves table and index out of memory that is to be given back.
+    pub fn relocate_table(&mut self) {
+        self.table.relocate_slots();
         if let Some(wheel) = &mut self.wheel {
             wheel.relocate();
         }

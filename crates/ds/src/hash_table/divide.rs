@@ -1,7 +1,7 @@
 //! Dividing a table into two, joining two into one, copying one: by tags and whole words. Knows not why.
 
 use super::pointer::{ADDRESS_MASK, Pointer, TAG_SHIFT, address_of, prefetch, tag_of};
-use super::size::{CAPACITY_MIN, CHANCE_EVEN, grown, load_max, slack};
+use super::size::{CAPACITY_MIN, CHANCE_EVEN, grown, load_max};
 use super::table::{Slot, TagTable};
 use std::mem::ManuallyDrop;
 
@@ -24,7 +24,7 @@ impl<P: Pointer> TagTable<P> {
             return TagTable::new();
         }
         let mut capacity = CAPACITY_MIN;
-        while (load_max(capacity - slack(capacity)) as usize) < len {
+        while (load_max(capacity) as usize) < len {
             capacity = grown(capacity, CHANCE_EVEN);
         }
         TagTable::with_capacity(capacity)

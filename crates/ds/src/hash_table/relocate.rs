@@ -5,13 +5,21 @@ use super::table::TagTable;
 use crate::slab;
 
 impl<P: Pointer> TagTable<P> {
-    /// Moves the slots, and the elements that `should_move` names, out of memory that is to be given back.
-    pub fn relocate(&mut self, mut should_move: impl FnMut(P::Ref<'_>) -> bool, mut moved: impl FnMut(P) -> P) {
+    /// Moves the slots out of memory that is to be given back.
+    pub fn relocate_slots(&mut self) {
         let bytes = self.capacity as usize * size_of::<*mut u8>();
         // SAFETY: the slots are a block of this size when there are any.
         if self.capacity > 0 && unsafe { slab::is_draining(self.slots.cast(), bytes) } {
             self.resize(self.capacity);
         }
+    }
+
+    /// Moves the elements that `should_move` names out of memory that is to be given back.
+    pub fn relocate_elements(
+        &mut self,
+        mut should_move: impl FnMut(P::Ref<'_>) -> bool,
+        mut moved: impl FnMut(P) -> P,
+    ) {
         for index in 0..self.capacity {
             let word = self.read(index);
             // SAFETY: a non-null slot holds a live element of this table, borrowed through `self`.
@@ -129,7 +137,8 @@ mod tests {
             let (mut table, keys) = sparse_table();
             let before = slab::waste();
             let mut moves = 0;
-            table.relocate(
+            table.relocate_slots();
+            table.relocate_elements(
                 |_| true,
                 |old| {
                     moves += 1;
@@ -152,7 +161,7 @@ mod tests {
             let mut moves = 0;
             let mut lost = None;
             let relocation = std::panic::AssertUnwindSafe(|| {
-                table.relocate(
+                table.relocate_elements(
                     |_| true,
                     |old| {
                         moves += 1;

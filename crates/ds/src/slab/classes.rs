@@ -35,15 +35,15 @@ pub(super) const fn class_of(size: usize) -> usize {
     }
 }
 
-pub(super) fn class_size(class: usize) -> usize {
+pub(super) const fn class_size(class: usize) -> usize {
     if class < FINE_CLASSES { (class + 1) * FINE_STEP } else { coarse_size(COARSE_BLOCKS_MAX - (class - FINE_CLASSES)) }
 }
 
 /// Bytes that a block asked for with `size` really has.
 #[inline]
-pub fn rounded(size: usize) -> usize {
+pub const fn rounded(size: usize) -> usize {
     if size <= FINE_MAX {
-        size.max(BLOCK_MIN).next_multiple_of(FINE_STEP)
+        (if size < BLOCK_MIN { BLOCK_MIN } else { size }).next_multiple_of(FINE_STEP)
     } else if size <= SLAB_MAX {
         class_size(class_of(size))
     } else {

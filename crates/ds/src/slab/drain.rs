@@ -1,9 +1,9 @@
 //! Emptying spans of which little is used. Knows not who owns the blocks, which moves them.
 
-use super::classes::{CLASSES, SLAB_MAX, class_size};
-use super::heap::Heap;
+use super::classes::{CLASSES, SLAB_MAX};
+use super::heap::{DRAIN_MAX, Heap};
 use super::lease::own_heap;
-use super::span::{HEADERS_BYTES, SPAN_BYTES, Span, first_block, link, span_of, start_of, unlink};
+use super::span::{SPAN_BYTES, Span, first_block, link, span_of, start_of, unlink};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -13,6 +13,10 @@ use std::sync::{Mutex, MutexGuard};
 static MAY_DRAIN: [AtomicU64; FILTER_WORDS] = [const { AtomicU64::new(0) }; FILTER_WORDS];
 /// Heaps that have draining spans. Held while bits are set and while all are cleared, so that none is lost.
 static DRAINING_HEAPS: Mutex<usize> = Mutex::new(0);
+/// Less memory than this is not worth emptying a class's spans for: a fresh one has pages that are not full either.
+const WON_MIN: usize = 4 * 4096;
+/// Eighths that a span is used to when it may still be emptied: with more it is left alone.
+const EIGHTHS: usize = 7;
 /// As many bits as there are spans in 4 GiB: two spans share a bit only when they lie so far apart.
 const FILTER_WORDS: usize = 256;
 
@@ -23,41 +27,97 @@ fn filter_bit(address: usize) -> (usize, u64) {
     (span / 64 % FILTER_WORDS, 1 << (span % 64))
 }
 
+/// How full a span is.
+struct Fill {
+    /// Bytes that were given out once.
+    touched: usize,
+    /// Bytes that are.
+    used: usize,
+}
+
+impl Fill {
+    /// # Safety
+    /// The span is live and the caller's.
+    unsafe fn of(span: *mut Span) -> Fill {
+        // SAFETY: as the function's contract says.
+        unsafe {
+            let used = (*span).used as usize * (*span).block_bytes as usize;
+            Fill { touched: (*span).bump as usize - first_block(span), used }
+        }
+    }
+
+    fn wasted(&self) -> usize {
+        self.touched - self.used
+    }
+
+    /// Eighths begun of what was touched, less one: `EIGHTHS` is as good as full.
+    fn eighths(&self) -> usize {
+        (self.used * 8).div_ceil(self.touched.max(1)).saturating_sub(1).min(EIGHTHS)
+    }
+}
+
 fn draining_heaps() -> MutexGuard<'static, usize> {
     DRAINING_HEAPS.lock().expect("no code panics while it holds the count")
 }
 
 impl Heap {
-    /// Marks the little-used spans of a class.
+    /// Calls `visit` for each span of the class with room, which it may take out of its list.
     ///
     /// # Safety
-    /// The caller owns the heap and holds `DRAINING_HEAPS`.
-    unsafe fn drain_class(&self, class: usize) {
-        let is_sparse = |span: *mut Span| {
-            // SAFETY: only live spans of this heap are passed.
-            let (used, bump, block) =
-                unsafe { ((*span).used as usize, (*span).bump as usize, (*span).block_bytes as usize) };
-            used * block * 8 <= (bump - first_block(span)) * 7 && bump + block > SPAN_BYTES
-        };
-        // SAFETY: the caller owns the heap; spans in its lists are live.
+    /// The caller owns the heap.
+    unsafe fn each_with_room(&self, class: usize, mut visit: impl FnMut(*mut Span)) {
+        // SAFETY: the caller owns the heap; spans in its lists are live, and the next one is read before `visit`.
         unsafe {
-            let (mut spans, mut blocks) = (0, 0);
-            let mut span = (*self.bins.get())[class];
-            while !span.is_null() {
-                if is_sparse(span) {
-                    spans += 1;
-                    blocks += (*span).used as usize;
-                }
-                span = (*span).next;
-            }
-            // At least a span must be won when the blocks are packed anew.
-            let needed = blocks.div_ceil((SPAN_BYTES - HEADERS_BYTES) / class_size(class));
-            if spans <= needed {
-                return;
-            }
             let mut span = (*self.bins.get())[class];
             while !span.is_null() {
                 let next = (*span).next;
+                visit(span);
+                span = next;
+            }
+        }
+    }
+
+    /// Up to how many eighths a span may be used that is to be emptied: no more than needed for half of the waste, as the
+    /// emptiest cost least to move.
+    ///
+    /// # Safety
+    /// The caller owns the heap.
+    unsafe fn fill_max(&self) -> usize {
+        let mut wasted = [0; EIGHTHS];
+        for class in 0..CLASSES {
+            // SAFETY: the caller owns the heap; only its live spans are passed.
+            unsafe {
+                self.each_with_room(class, |span| {
+                    if let Some(wasted) = wasted.get_mut(Fill::of(span).eighths()) {
+                        *wasted += Fill::of(span).wasted();
+                    }
+                })
+            };
+        }
+        let most: usize = wasted.iter().sum();
+        let mut sum = 0;
+        let enough = |wasted: &usize| {
+            sum += wasted;
+            sum * 2 >= most
+        };
+        wasted.iter().position(enough).unwrap_or(EIGHTHS - 1)
+    }
+
+    /// Marks the spans of a class that are used up to so many eighths. One alone is enough: what is left in it takes the
+    /// first pages of a fresh one, of which the others are not touched.
+    ///
+    /// # Safety
+    /// The caller owns the heap and holds `DRAINING_HEAPS`.
+    unsafe fn drain_class(&self, class: usize, fill_max: usize) {
+        // SAFETY: the caller owns the heap; only its live spans are passed.
+        unsafe {
+            let is_sparse = |span: *mut Span| Fill::of(span).eighths() <= fill_max;
+            let mut won = 0;
+            self.each_with_room(class, |span| won += if is_sparse(span) { Fill::of(span).wasted() } else { 0 });
+            if won < WON_MIN {
+                return;
+            }
+            self.each_with_room(class, |span| {
                 if is_sparse(span) {
                     self.unlist(span);
                     link(self.draining.get(), span);
@@ -65,8 +125,7 @@ impl Heap {
                     let (word, bit) = filter_bit(start_of(span).addr());
                     MAY_DRAIN[word].fetch_or(bit, Ordering::Relaxed);
                 }
-                span = next;
-            }
+            });
         }
     }
 
@@ -112,13 +171,24 @@ pub fn start_draining() -> bool {
         if !heap.drains.replace(true) {
             *heaps += 1;
         }
-        (0..CLASSES).for_each(|class| heap.drain_class(class));
+        let fill_max = heap.fill_max();
+        (0..CLASSES).for_each(|class| heap.drain_class(class, fill_max));
         drop(heaps);
         let any = !(*heap.draining.get()).is_null();
         if !any {
             heap.stop_draining();
         }
         any
+    }
+}
+
+/// How many of this thread's spans that are to be emptied are not yet.
+pub fn draining_spans() -> usize {
+    let heap = own_heap();
+    // SAFETY: this thread owns its heap, and the spans in its lists are live.
+    unsafe {
+        heap.drain_remote(DRAIN_MAX);
+        std::iter::successors(NonNull::new(*heap.draining.get()), |span| NonNull::new((*span.as_ptr()).next)).count()
     }
 }
 
@@ -194,6 +264,37 @@ mod tests {
                 unsafe { free(block, size) };
             }
             assert_eq!(waste(), 0);
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
+
+    #[test]
+    fn a_single_sparse_span_is_emptied_too() {
+        let check = || {
+            let size = 4_000;
+            let all: Vec<NonNull<u8>> = (0..SPAN_BYTES / size).map(|_| alloc(size)).collect();
+            let (mut stay, go): (Vec<_>, Vec<_>) = all.into_iter().enumerate().partition(|(index, _)| index % 10 == 0);
+            for (_, block) in go {
+                // SAFETY: the block is live and freed once.
+                unsafe { free(block, size) };
+            }
+            assert!(start_draining());
+            for (_, block) in &mut stay {
+                // SAFETY: the block is live; the old one is freed once and not used after.
+                unsafe {
+                    assert!(is_draining(*block, size));
+                    let moved = alloc(size);
+                    free(*block, size);
+                    *block = moved;
+                }
+            }
+            assert_eq!(draining_spans(), 0, "the span is empty and gone");
+            stop_draining();
+            assert_eq!(waste(), 0, "the rest of the fresh span was never touched");
+            for (_, block) in stay {
+                // SAFETY: as above.
+                unsafe { free(block, size) };
+            }
         };
         std::thread::spawn(check).join().unwrap();
     }

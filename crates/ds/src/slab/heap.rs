@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// Blocks that are taken back in one go: each may be a miss of the caches or two, so it is some ten microseconds.
 const DRAIN_STEP: usize = 64;
-/// How many are taken back in search of one of a class.
-const DRAIN_MAX: usize = 512;
+/// How many are taken back in search of one of a class, or of spans that have got empty.
+pub(super) const DRAIN_MAX: usize = 512;
 
 pub(super) struct Heap {
     /// Spans with room, by class. Touched by the owning thread only.

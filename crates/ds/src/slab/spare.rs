@@ -59,11 +59,23 @@ pub(super) fn fresh_span(class: usize) -> NonNull<Span> {
 /// Gives an empty span of this class back for reuse by any heap and class.
 pub(super) fn retire_span(span: NonNull<Span>, class: usize) {
     SPANS[class].fetch_sub(1, Ordering::Relaxed);
-    // Of two empty spans the pages of one go, outside the lock, as the system takes a while over it.
+    // Of two empty spans the pages of one go.
     let further = spare_spans().ready.replace(span);
-    if let Some(further) = further {
-        release_pages(further.as_ptr());
-        spare_spans().without_pages.push(further);
+    release(further);
+}
+
+/// Gives back the pages of the empty span that still has them: to be called now and then, so that a span whose blocks are
+/// freed and allocated in turn keeps its pages meanwhile, and one that nobody needs does not.
+pub fn release_ready() {
+    let ready = spare_spans().ready.take();
+    release(ready);
+}
+
+/// Outside the lock, as the system takes a while over it.
+fn release(span: Option<NonNull<Span>>) {
+    if let Some(span) = span {
+        release_pages(span.as_ptr());
+        spare_spans().without_pages.push(span);
     }
 }
 
@@ -85,25 +97,42 @@ fn release_pages(span: *mut Span) {
 mod tests {
     use super::super::block::{alloc, free};
     use super::super::span::span_of;
+    #[cfg(all(target_os = "linux", not(miri)))]
+    use super::release_ready;
+
+    const MARK: u64 = 0x7e40_0000_1234_5678;
+
+    /// Whether a span that was freed is the next one that is taken, and then whether what was written there still is.
+    fn taken_again(between: impl Fn()) -> Option<bool> {
+        let block = alloc(26_000);
+        // SAFETY: the block is live until it is freed, once; a block has room for both words.
+        unsafe { block.cast::<u64>().add(1_000).write(MARK) };
+        let span = span_of(block.as_ptr());
+        // SAFETY: as above.
+        unsafe { free(block, 26_000) };
+        between();
+        let again = alloc(26_000);
+        let is_same = span_of(again.as_ptr()) == span;
+        // SAFETY: as above; the memory was written before and is the same, if the span is.
+        let kept = is_same.then(|| unsafe { again.cast::<u64>().add(1_000).read() } == MARK);
+        // SAFETY: as above.
+        unsafe { free(again, 26_000) };
+        kept
+    }
+
+    /// Other tests' threads take and give spans meanwhile, so not every round shows it.
+    fn shows(between: fn(), wanted: bool) -> bool {
+        std::thread::spawn(move || (0..1_000).any(|_| taken_again(between) == Some(wanted))).join().unwrap()
+    }
 
     #[test]
     fn the_last_empty_span_keeps_its_pages() {
-        const MARK: u64 = 0x7e40_0000_1234_5678;
-        // Other tests' threads take and give spans meanwhile, so not every round shows it.
-        let kept = || {
-            let block = alloc(26_000);
-            // SAFETY: the block is live until it is freed, once; a block has room for both words.
-            unsafe { block.cast::<u64>().add(1_000).write(MARK) };
-            let span = span_of(block.as_ptr());
-            // SAFETY: as above.
-            unsafe { free(block, 26_000) };
-            let again = alloc(26_000);
-            // SAFETY: as above; the memory was written before and is the same, if the span is.
-            let kept = span_of(again.as_ptr()) == span && unsafe { again.cast::<u64>().add(1_000).read() } == MARK;
-            // SAFETY: as above.
-            unsafe { free(again, 26_000) };
-            kept
-        };
-        assert!(std::thread::spawn(move || (0..1_000).any(|_| kept())).join().unwrap());
+        assert!(shows(|| (), true));
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn its_pages_go_when_nobody_has_needed_them() {
+        assert!(shows(release_ready, false));
     }
 }
