@@ -21,12 +21,12 @@ const REST: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_secs(10);
 /// A pass has won something when it has left less than this part of the spans that it was to empty.
 const LEFT_MAX: (usize, usize) = (7, 8);
-/// Where `maxmemory` and this part of it are exceeded by what is used and wasted together, packing is urgent: resident memory
-/// is to stay within a tenth of the limit.
-const OVER_MAX_PART: usize = 64;
-/// How long it waits between two steps then, and at other times: a third of the CPU, and a twentieth.
-const URGENT: Duration = Duration::from_millis(1);
+/// How long it waits between two steps: a twentieth of the CPU.
 const AT_LEISURE: Duration = Duration::from_millis(10);
+/// And where what is used and wasted together exceeds `maxmemory` by more than this part of it, a ninth and a third:
+/// resident memory is to stay within a tenth of the limit. The least urgent first.
+const PACES: [(usize, Duration); 2] = [(32, Duration::from_millis(4)), (16, URGENT)];
+const URGENT: Duration = Duration::from_millis(1);
 
 /// What is moved. Tables first: growing leaves little-used spans of their sizes, and where these are empty then, no entry has
 /// to be looked at, of which there are some hundred times as many.
@@ -108,9 +108,11 @@ impl Engine {
 
     /// How soon the next step should follow.
     fn pace(&self) -> Duration {
-        let limit = self.config.maxmemory() as usize;
-        let taken = (memory::used() + slab::waste()).saturating_sub(self.uncounted_memory());
-        if limit > 0 && taken > limit.saturating_add(limit / OVER_MAX_PART) { URGENT } else { AT_LEISURE }
+        pace(
+            memory::used() + slab::waste(),
+            self.reach(self.config.maxmemory() as usize),
+            self.config.maxmemory() as usize,
+        )
     }
 
     fn relocate(&self, shard: usize, moves: Moves) {
@@ -124,6 +126,12 @@ impl Engine {
             }
         }
     }
+}
+
+/// How soon the next step should follow when so much is taken of what may be taken at a limit, of which 0 is none.
+fn pace(taken: usize, reach: usize, limit: usize) -> Duration {
+    let exceeds = |part: usize| limit > 0 && taken > reach.saturating_add(limit / part);
+    PACES.iter().rev().find(|(part, _)| exceeds(*part)).map_or(AT_LEISURE, |(_, pace)| *pace)
 }
 
 #[cfg(test)]
@@ -174,6 +182,16 @@ mod tests {
             }
         };
         std::thread::spawn(check).join().expect("it is packed");
+    }
+
+    #[test]
+    fn packs_the_faster_the_more_is_taken_beyond_the_limit() {
+        let paces = [1_000, 1_031, 1_032, 1_062, 1_063, 9_000].map(|taken| pace(taken, 1_000, 1_000));
+        assert_eq!(paces[..2], [AT_LEISURE; 2]);
+        assert_eq!(paces[2..4], [PACES[0].1; 2]);
+        assert_eq!(paces[4..], [URGENT; 2]);
+        assert_eq!(pace(9_000, 0, 0), AT_LEISURE, "there is no limit");
+        assert_eq!(pace(9_000, 8_990, 400), AT_LEISURE, "what the start took does not count");
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// How many bytes may be in use at this limit.
-    fn reach(&self, limit: usize) -> usize {
+    pub(crate) fn reach(&self, limit: usize) -> usize {
         limit.saturating_add(self.uncounted_memory())
     }
 
