@@ -14,7 +14,7 @@
 //!
 //! - a search for what is not there ends at the first larger tag, so a high load stays cheap;
 //! - growing to any size needs only the tags, not the elements: a pass over words that lie in order, so the table
-//!   grows in steps of a sixteenth or so and wastes little;
+//!   grows in steps of an eighth or so and wastes little;
 //! - a scan in the order of tags meets every element that stays in the table exactly once, however often the table
 //!   grows or shrinks between its steps.
 //!

@@ -6,6 +6,8 @@ use crate::slab;
 pub(super) const CAPACITY_MIN: u32 = 4;
 /// The least that a table grows by.
 const STEP_MIN: u32 = 2;
+/// The least part of itself that a small table grows by, as a divisor; on average it is twice as much.
+const STEP_PART: u32 = 16;
 /// Tables of so few slots stay as they are until they are empty.
 const SHRUNK_MIN: u32 = 8;
 /// Slots behind the last home, in tables that are not small.
@@ -49,17 +51,16 @@ pub(super) const fn capacity_for(len: u32) -> u32 {
 
 /// The capacity that follows `capacity` when it is full.
 ///
-/// Small tables are blocks of the slab, which has classes for any step: they grow by a sixteenth on average, between a
-/// 32nd and three as `chance` (any evenly spread bits) has it; the smallest, which are copied in no time, by an eighth, between
-/// a sixteenth and three. Many tables of equal size are filled at the same rate; with steps of one length all would be full,
-/// slow to insert into, and grow at the same time, again and again. Sizes are multiples of a grain: each size that is in use
-/// has pages of its own. Larger tables take the sizes that general allocators have, four to a doubling.
+/// Small tables are blocks of the slab, which has classes for any step: they grow by an eighth on average, between a
+/// sixteenth and three as `chance` (any evenly spread bits) has it. Many tables of equal size are filled at the same rate;
+/// with steps of one length all would be full, slow to insert into, and grow at the same time, again and again. Sizes are
+/// multiples of a grain: each size that is in use has pages of its own. Larger tables take the sizes that general
+/// allocators have, four to a doubling.
 pub(super) const fn grown(capacity: u32, chance: u8) -> u32 {
     if capacity < (slab::SLAB_MAX / 8) as u32 {
-        let part = if capacity < 2 * SMALL_MAX { 16 } else { 32 };
-        let step = capacity / part + capacity * chance as u32 / (part / 2 * 256);
-        // 16 or 32 sizes to a doubling, or fewer.
-        let grain = (capacity / part + 1).next_power_of_two() / 2;
+        let step = capacity / STEP_PART + capacity * chance as u32 / (STEP_PART / 2 * 256);
+        // 16 sizes to a doubling, or fewer.
+        let grain = (capacity / STEP_PART + 1).next_power_of_two() / 2;
         let grain = if grain < 1 { 1 } else { grain };
         let step = if step < STEP_MIN { STEP_MIN } else { step };
         return filled((capacity + step).next_multiple_of(grain));
