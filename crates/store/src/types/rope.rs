@@ -1,10 +1,10 @@
 //! A long string in chunks: nothing that is there moves when it grows or is written into. Knows nothing of keys.
 
 use bytes::{Buf, Bytes, BytesMut};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 /// Bytes of memory a chunk: a size that the allocator has blocks of.
-const BLOCK_LEN: usize = 256 * 1024;
+const BLOCK_LEN: usize = 512 * 1024;
 
 /// Bytes of a block that are left unused before the chunk.
 ///
@@ -24,14 +24,81 @@ static ZEROS: [u8; CHUNK_LEN] = [0; CHUNK_LEN];
 
 /// A string of chunks.
 ///
-/// Full chunks are reference-counted, so that a reader leaves the lock with references; the last one, still growing,
+/// Chunks are reference-counted, so that a reader leaves the lock with references; only a last one that is still growing
 /// is copied for a reader.
 #[derive(Debug, Default)]
 pub struct Rope {
     /// All of `CHUNK_LEN` bytes.
     full: Vec<Bytes>,
     /// Shorter than `CHUNK_LEN`.
-    last: BytesMut,
+    last: Last,
+}
+
+/// The last chunk of a string, with or without bytes.
+#[derive(Debug)]
+enum Last {
+    /// As it came with the string; readers refer to it.
+    Whole(Bytes),
+    /// Something has been added to it or written into it.
+    Growing(BytesMut),
+}
+
+impl Last {
+    /// The chunk, to write into: a copy if a reader refers to it.
+    fn to_mut(&mut self) -> &mut BytesMut {
+        if let Last::Whole(bytes) = self {
+            *self = Last::Growing(writable(std::mem::take(bytes)));
+        }
+        match self {
+            Last::Growing(own) => own,
+            Last::Whole(_) => unreachable!("it has just been replaced"),
+        }
+    }
+
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Last::Whole(bytes) => bytes,
+            Last::Growing(own) => own.freeze(),
+        }
+    }
+
+    /// Bytes that it has room for; of a whole one, whose room is not known, the bytes that are there.
+    fn capacity(&self) -> usize {
+        match self {
+            Last::Whole(bytes) => bytes.len(),
+            Last::Growing(own) => own.capacity(),
+        }
+    }
+
+    /// A part of it, by reference where that can be.
+    fn slice(&self, range: Range<usize>) -> Bytes {
+        match self {
+            Last::Whole(bytes) => bytes.slice(range),
+            Last::Growing(own) => Bytes::copy_from_slice(&own[range]),
+        }
+    }
+}
+
+impl Default for Last {
+    fn default() -> Last {
+        Last::Whole(Bytes::new())
+    }
+}
+
+impl Deref for Last {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Last::Whole(bytes) => bytes,
+            Last::Growing(own) => own,
+        }
+    }
+}
+
+/// The same bytes to write into: those themselves, or a copy if somebody else refers to them.
+fn writable(bytes: Bytes) -> BytesMut {
+    bytes.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]))
 }
 
 impl Rope {
@@ -61,9 +128,7 @@ impl Rope {
     pub fn append(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (now, rest) = bytes.split_at(bytes.len().min(CHUNK_LEN - self.last.len()));
-            self.reserve_last(now.len());
-            self.last.extend_from_slice(now);
-            self.seal_last();
+            self.grow_last(now);
             bytes = rest;
         }
     }
@@ -82,23 +147,23 @@ impl Rope {
         }
     }
 
-    fn reserve_last(&mut self, more: usize) {
-        let len = self.last.len();
-        if self.last.capacity() - len < more {
+    /// Adds bytes to the last chunk, which they fit.
+    fn grow_last(&mut self, bytes: &[u8]) {
+        let last = self.last.to_mut();
+        let len = last.len();
+        if last.capacity() - len < bytes.len() {
             // Doubling up to the chunk keeps short tails small, and never allocates more than a chunk.
-            let wanted = (len + more).max(len * 2).min(CHUNK_LEN);
+            let wanted = (len + bytes.len()).max(len * 2).min(CHUNK_LEN);
             // `BytesMut::reserve` may double past the chunk.
             let mut grown = BytesMut::with_capacity(CHUNK_FRONT + wanted);
             grown.resize(CHUNK_FRONT, 0);
             grown.advance(CHUNK_FRONT);
-            grown.extend_from_slice(&self.last);
-            self.last = grown;
+            grown.extend_from_slice(last);
+            *last = grown;
         }
-    }
-
-    fn seal_last(&mut self) {
-        if self.last.len() == CHUNK_LEN {
-            self.full.push(std::mem::take(&mut self.last).freeze());
+        last.extend_from_slice(bytes);
+        if last.len() == CHUNK_LEN {
+            self.full.push(std::mem::take(&mut self.last).into_bytes());
         }
     }
 
@@ -127,14 +192,11 @@ impl Rope {
             match self.full.get_mut(at / CHUNK_LEN) {
                 Some(chunk) => {
                     // A chunk that is being sent is copied, any other is written where it is.
-                    let mut own = match std::mem::take(chunk).try_into_mut() {
-                        Ok(own) => own,
-                        Err(shared) => BytesMut::from(&shared[..]),
-                    };
+                    let mut own = writable(std::mem::take(chunk));
                     own[within..within + now.len()].copy_from_slice(now);
                     *chunk = own.freeze();
                 }
-                None => self.last[within..within + now.len()].copy_from_slice(now),
+                None => self.last.to_mut()[within..within + now.len()].copy_from_slice(now),
             }
             at += now.len();
             rest = later;
@@ -142,7 +204,7 @@ impl Rope {
         self.append(append);
     }
 
-    /// The pieces of the bytes `start..end`, by reference where they are in full chunks.
+    /// The pieces of the bytes `start..end`, by reference unless they are in a last chunk that is growing.
     ///
     /// # Panics
     /// When the range does not lie inside the string.
@@ -156,7 +218,7 @@ impl Rope {
             let to = end.min(base + CHUNK_LEN) - base;
             match self.full.get(index) {
                 Some(chunk) => chunk.slice(from..to),
-                None => Bytes::copy_from_slice(&self.last[from..to]),
+                None => self.last.slice(from..to),
             }
         })
     }
@@ -188,16 +250,16 @@ impl Rope {
         self.full.iter().map(|chunk| &chunk[..]).chain([&self.last[..]])
     }
 
-    /// The same string once more: full chunks are shared by reference until one of the two writes into them, the last
-    /// one is copied.
+    /// The same string once more: chunks are shared by reference until one of the two writes into them; a last one that
+    /// is growing is copied.
     pub fn share(&self) -> Rope {
-        Rope { full: self.full.clone(), last: self.last.clone() }
+        Rope { full: self.full.clone(), last: Last::Whole(self.last.slice(0..self.last.len())) }
     }
 
     /// The only chunk, when there is no more than one; the rope is empty then.
     pub fn take_single(&mut self) -> Option<Bytes> {
         match (self.full.len(), self.last.is_empty()) {
-            (0, _) => Some(std::mem::take(&mut self.last).freeze()),
+            (0, _) => Some(std::mem::take(&mut self.last).into_bytes()),
             (1, true) => self.full.pop(),
             _ => None,
         }
@@ -213,7 +275,7 @@ impl From<&[u8]> for Rope {
 }
 
 impl From<Bytes> for Rope {
-    /// Takes the bytes over without a copy when nobody else refers to them and they fit a chunk.
+    /// Takes the bytes over without a copy when they fit a chunk.
     fn from(bytes: Bytes) -> Rope {
         let mut rope = Rope::new();
         if bytes.len() == CHUNK_LEN {
@@ -221,10 +283,7 @@ impl From<Bytes> for Rope {
             return rope;
         }
         if bytes.len() < CHUNK_LEN {
-            match bytes.try_into_mut() {
-                Ok(own) => rope.last = own,
-                Err(shared) => rope.append(&shared),
-            }
+            rope.last = Last::Whole(bytes);
             return rope;
         }
         rope.append(&bytes);
@@ -351,6 +410,25 @@ mod tests {
             assert_eq!(rope.to_vec(), expected);
             assert_eq!(held, vec![1; len], "what a reader holds does not change");
         }
+    }
+
+    #[test]
+    fn readers_refer_to_a_last_chunk_until_it_changes() {
+        let mut block = vec![b'a'; CHUNK_FRONT + CHUNK_LEN];
+        let mut rope = Rope::new();
+        rope.append_block(block.clone());
+        block.truncate(CHUNK_FRONT + 100);
+        rope.append_block(block);
+        let end = CHUNK_LEN + 100;
+        let address = |rope: &Rope| rope.slices().nth(1).map(<[u8]>::as_ptr);
+        let read = |rope: &Rope| rope.range(CHUNK_LEN, end).next().expect("it is not empty");
+        let held = read(&rope);
+        assert_eq!(Some(held.as_ptr()), address(&rope));
+        assert_eq!(address(&rope.share()), address(&rope));
+        rope.write_at(CHUNK_LEN, b"b");
+        assert_eq!(held, vec![b'a'; 100], "what a reader holds does not change");
+        assert_eq!(&read(&rope)[..2], b"ba");
+        assert_ne!(Some(read(&rope).as_ptr()), address(&rope), "what may yet change is copied");
     }
 
     #[test]
