@@ -376,3 +376,61 @@ impl Handed {
 pub(super) fn shared(entry: EntryRef<'_>, object: &Object) -> Entry {
     Entry::new(entry.key(), NewValue::Object(Box::new(object.share())), &entry.meta())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenon_persist::rdb::file::Form;
+    use tenon_store::access::Noting;
+    use tenon_store::entry::Meta;
+    use tenon_wire::rdb::Compression;
+
+    fn snapshot(memory: usize) -> Snapshot {
+        let file = FileOptions { form: Form::Rdb, compression: Compression::Off, has_checksum: false };
+        Snapshot::new(file, Policy::NoEviction, AccessClock::new(Noting::Clock, 0), 1, memory)
+    }
+
+    #[test]
+    fn the_queue_is_full_at_a_part_of_the_data() {
+        for (memory, full_at) in [(0, 2 << 20), (320 << 20, 10 << 20), (64 << 30, 32 << 20)] {
+            let snapshot = snapshot(memory);
+            snapshot.add(full_at - 1);
+            assert!(snapshot.has_room(), "{memory}");
+            snapshot.add(1);
+            assert!(!snapshot.has_room(), "{memory}");
+            snapshot.is_written(1);
+            assert!(snapshot.has_room(), "{memory}");
+        }
+    }
+
+    #[test]
+    fn memory_of_copies_goes_back_and_forth() {
+        let snapshot = snapshot(0);
+        let value = [b'v'; 1000];
+        let entry = |number: u32| Entry::new(&number.to_be_bytes(), NewValue::Bytes(&value), &Meta::default());
+        for round in 0..3 {
+            for number in 0..1000 {
+                snapshot.take_over(0, 0, entry(number).view());
+            }
+            let mut keys = Vec::new();
+            for handed in snapshot.take_queue() {
+                let bytes = handed.bytes();
+                let Handed::Copies(0, copies) = handed else { panic!("short strings are copied") };
+                assert_eq!(copies.room(), COPIES_ROOM, "nothing grew");
+                keys.extend(copies.iter().map(|entry| entry.key().to_vec()));
+                snapshot.is_written(bytes);
+                snapshot.give_back(copies);
+            }
+            assert!(
+                keys.iter().eq((0..1000u32).map(|number| number.to_be_bytes().to_vec()).collect::<Vec<_>>().iter())
+            );
+            assert_eq!((snapshot.queued(), snapshot.queue.lock().spare.len()), (0, SPARE_MAX), "round {round}");
+        }
+        // A value that has made its memory grow is not kept.
+        let mut long = EntryCopies::with_room_for(2 * COPIES_ROOM);
+        assert!(long.push(entry(1).view()));
+        snapshot.queue.lock().spare.clear();
+        snapshot.give_back(long);
+        assert!(snapshot.queue.lock().spare.is_empty());
+    }
+}
