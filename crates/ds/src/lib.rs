@@ -14,3 +14,4 @@ pub mod ring;
 pub mod scored_set;
 pub mod slab;
 pub mod timer_wheel;
+pub mod turn_length;

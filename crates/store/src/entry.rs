@@ -168,6 +168,16 @@ unsafe impl Pointer for Entry {
 pub struct EntryCopies(Vec<u8>);
 
 impl EntryCopies {
+    /// No copies, with room for so many bytes.
+    pub fn with_room_for(bytes: usize) -> EntryCopies {
+        EntryCopies(Vec::with_capacity(bytes))
+    }
+
+    /// Bytes that there is room for.
+    pub fn room(&self) -> usize {
+        self.0.capacity()
+    }
+
     /// Adds a copy of the entry, unless its value is an object; tells whether it did.
     pub fn push(&mut self, entry: EntryRef<'_>) -> bool {
         entry.copy_to(&mut self.0)

@@ -56,11 +56,17 @@ fn used_ticks(stat: &str) -> Option<(u64, u64)> {
 
 /// Resident memory of a process in bytes.
 pub fn resident_bytes(pid: u32) -> Result<u64> {
-    // The rollup adds up the pages; the status file's counter lags by up to a batch of pages for each thread.
+    // The rollup adds up the pages; the status file's counter lags.
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
     if let Some(bytes) = rollup.ok().and_then(|text| kilobytes(&text, "Rss:")) {
         return Ok(bytes);
     }
+    counted_resident_bytes(pid)
+}
+
+/// Resident memory of a process in bytes, as the kernel's counter has it: it is read at once, and lags by up to a batch
+/// of pages for each core.
+pub fn counted_resident_bytes(pid: u32) -> Result<u64> {
     let path = format!("/proc/{pid}/status");
     let text = fs::read_to_string(&path).with_context(|| path.clone())?;
     kilobytes(&text, "VmRSS:").with_context(|| format!("{path} has no VmRSS"))

@@ -298,9 +298,16 @@ struct MemoryWatch {
 impl MemoryWatch {
     fn run(&self, pid: u32) {
         while !self.done.load(Ordering::Relaxed) {
-            // A child shares its parent's pages: proportional sizes count each page once.
-            let family = std::iter::once(pid).chain(measure::children(pid));
-            let bytes = family.filter_map(|pid| measure::proportional_bytes(pid).ok()).sum();
+            // A child shares its parent's pages: proportional sizes count each page once. They are added up from all pages,
+            // which takes a core for milliseconds; who is alone is asked for the kernel's own count, so that the watch
+            // does not become part of what is watched.
+            let children = measure::children(pid);
+            let bytes = if children.is_empty() {
+                measure::counted_resident_bytes(pid).unwrap_or(0)
+            } else {
+                let family = std::iter::once(pid).chain(children);
+                family.filter_map(|pid| measure::proportional_bytes(pid).ok()).sum()
+            };
             self.most.fetch_max(bytes, Ordering::Relaxed);
             std::thread::sleep(MEMORY_PERIOD);
         }

@@ -102,10 +102,11 @@ impl Engine {
         if self.snapshots.is_active.swap(true, Ordering::AcqRel) {
             return None;
         }
+        let memory = tenon_ds::memory::used();
         let mut held = self.lock_everything(worker);
         let started = Instant::now();
         let databases = self.config.databases() as usize;
-        let snapshot = Snapshot::new(options.file, self.policy(), worker.clock.access, databases);
+        let snapshot = Snapshot::new(options.file, self.policy(), worker.clock.access, databases, memory);
         let mut sizes = vec![(0, 0); 1];
         held.each(&mut |_, state| {
             for database in 0..state.shard.databases() {
@@ -130,7 +131,6 @@ impl Engine {
         at_moment(&mut held);
         drop((order, held));
         let moment = started.elapsed();
-        let memory = tenon_ds::memory::used();
         let sizes = sizes.into_iter().enumerate().map(|(database, (keys, expiring))| (database, keys, expiring));
         let sizes = sizes.filter(|(_, keys, _)| *keys > 0).collect();
         Some(Begun { snapshot, options, libraries, sizes, memory, moment, changes })

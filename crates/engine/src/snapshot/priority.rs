@@ -1,11 +1,40 @@
-//! How much of a core whoever writes a snapshot may take from the workers. Knows no snapshot.
+//! How much of a core whoever writes a snapshot may take from the workers, and for how long at a time. Knows no snapshot.
+
+use std::time::{Duration, Instant};
 
 /// With this niceness a thread gets about a tenth of a core that a busy worker wants too (a weight of 110 beside 1,024,
 /// sched(7)), and all of one that nobody wants.
 const NICENESS: i32 = 10;
+/// How long it may work before who else wants the core is let in. The kernel looks whether a thread has had its turn when
+/// its clock ticks, which is every 4 ms where it ticks 250 times a second: so long clients waited for a thread that had
+/// nothing to do with them, and that was their 99th percentile. It is the least that Linux takes for a turn.
+const TURN: Duration = Duration::from_micros(100);
 
 /// Has the calling thread leave the cores to the workers, for as long as it lives: clients are served first.
 pub(crate) fn yield_to_workers() {
     // On Linux niceness is a thread's own. Where it cannot be set, the snapshot is there sooner and clients wait longer.
-    let _ = rustix::process::setpriority_process(None, NICENESS);
+    if tenon_ds::turn_length::set(NICENESS, TURN).is_err() {
+        let _ = rustix::process::setpriority_process(None, NICENESS);
+    }
+}
+
+/// The turns of a thread that works for long.
+#[derive(Debug)]
+pub(super) struct Turns {
+    began: Instant,
+}
+
+impl Turns {
+    pub(super) fn begin() -> Turns {
+        Turns { began: Instant::now() }
+    }
+
+    /// Lets in whoever else wants the core, if the thread has worked for its turn. It holds no lock.
+    #[inline]
+    pub(super) fn end_if_over(&mut self) {
+        if self.began.elapsed() >= TURN {
+            std::thread::yield_now();
+            self.began = Instant::now();
+        }
+    }
 }

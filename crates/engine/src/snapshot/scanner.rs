@@ -2,6 +2,7 @@
 //! file, and no client but those that wait for it.
 
 use super::begin::Begun;
+use super::priority::Turns;
 use super::shared::{Handed, Large, Snapshot, Status, shared};
 use crate::clients::Message;
 use crate::engine::Engine;
@@ -90,13 +91,14 @@ pub(super) struct Scanner<'e, W> {
     /// Why nothing is written any more.
     failed: Option<io::Error>,
     slice: Slice,
+    turns: Turns,
 }
 
 impl<'e, W: Write> Scanner<'e, W> {
     pub(super) fn new(engine: &'e Engine, begun: Begun, out: W) -> Scanner<'e, W> {
         let snapshot = Arc::clone(&begun.snapshot);
         let file = FileWriter::new(out, begun.options.file);
-        Scanner { engine, begun, snapshot, file, failed: None, slice: Slice::default() }
+        Scanner { engine, begun, snapshot, file, failed: None, slice: Slice::default(), turns: Turns::begin() }
     }
 
     pub(super) fn run(mut self) -> io::Result<(W, Report)> {
@@ -197,6 +199,7 @@ impl<'e, W: Write> Scanner<'e, W> {
             slice.clear();
             self.slice = slice;
             self.drain();
+            self.turns.end_if_over();
         }
     }
 
@@ -213,7 +216,12 @@ impl<'e, W: Write> Scanner<'e, W> {
     }
 
     fn write_copies(&mut self, database: usize, copies: &EntryCopies) {
-        copies.iter().for_each(|entry| self.write_entry(database, entry));
+        for (number, entry) in copies.iter().enumerate() {
+            self.write_entry(database, entry);
+            if number % SLICE_KEYS == SLICE_KEYS - 1 {
+                self.turns.end_if_over();
+            }
+        }
     }
 
     fn write_entry(&mut self, database: usize, entry: EntryRef<'_>) {
@@ -232,7 +240,10 @@ impl<'e, W: Write> Scanner<'e, W> {
             for handed in queue {
                 let bytes = handed.bytes();
                 match handed {
-                    Handed::Copies(database, copies) => self.write_copies(database, &copies),
+                    Handed::Copies(database, copies) => {
+                        self.write_copies(database, &copies);
+                        self.snapshot.give_back(copies);
+                    }
                     Handed::Entry(database, entry) => {
                         self.write_owned(database, entry.view(), Cursor::START);
                         self.free(Garbage::Entry(entry));

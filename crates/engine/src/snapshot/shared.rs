@@ -13,12 +13,19 @@ use tenon_store::evict::Policy;
 use tenon_store::keyspace::Keyspace;
 use tenon_store::types::Object;
 
-/// Bytes in the queue from which on whoever adds to it waits before its next commands.
+/// Bytes in the queue from which on whoever adds to it waits before its next commands: a part of the data, so that little
+/// data does not become twice as much for being saved, within limits that let a burst by.
+const QUEUED_PART: usize = 32;
+const QUEUED_MIN: usize = 2 << 20;
 const QUEUED_MAX: usize = 32 << 20;
 /// How long it waits at most: writers are slowed, not stopped, even when the disk is.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Bytes of copies that lie together.
-const COPIES_MAX: usize = 64 * 1024;
+/// Bytes of memory for copies that lie together.
+const COPIES_ROOM: usize = 64 * 1024;
+/// With so many bytes they are enough: what comes next mostly has room all the same, and nothing is moved.
+const COPIES_MAX: usize = COPIES_ROOM - 2048;
+/// How many of these that are empty are kept for the next ones.
+const SPARE_MAX: usize = 8;
 
 /// What was handed over to the scanner, with the database that it was in when the snapshot began.
 pub(super) enum Handed {
@@ -30,6 +37,14 @@ pub(super) enum Handed {
     Encoded(usize, Vec<u8>),
     /// All keys of a database in one shard.
     Keyspace(usize, Keyspace),
+}
+
+/// What waits for the scanner.
+#[derive(Default)]
+struct Queue {
+    handed: VecDeque<Handed>,
+    /// Memory for copies, which the scanner gives back: it stays in the caches of who fills it, and nobody asks for new.
+    spare: Vec<EntryCopies>,
 }
 
 /// A large value of which some slices are written. Changed only while its shard is locked.
@@ -94,9 +109,11 @@ pub struct Snapshot {
     databases: Mutex<Vec<usize>>,
     /// How often databases were exchanged.
     pub(super) swaps: AtomicU64,
-    queue: Mutex<VecDeque<Handed>>,
+    queue: Mutex<Queue>,
     /// Bytes in the queue.
     queued: AtomicUsize,
+    /// Bytes from which on the queue is full.
+    queued_max: usize,
     has_room: Condvar,
     pub(super) large: Mutex<Option<Large>>,
     pub(super) wanted: Mutex<Vec<Wanted>>,
@@ -109,7 +126,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn new(file: FileOptions, policy: Policy, clock: AccessClock, databases: usize) -> Snapshot {
+    /// `memory` is how many bytes there are to save.
+    pub(super) fn new(
+        file: FileOptions,
+        policy: Policy,
+        clock: AccessClock,
+        databases: usize,
+        memory: usize,
+    ) -> Snapshot {
         Snapshot {
             file,
             policy,
@@ -118,6 +142,7 @@ impl Snapshot {
             swaps: AtomicU64::new(0),
             queue: Mutex::default(),
             queued: AtomicUsize::new(0),
+            queued_max: (memory / QUEUED_PART).clamp(QUEUED_MIN, QUEUED_MAX),
             has_room: Condvar::new(),
             large: Mutex::default(),
             wanted: Mutex::default(),
@@ -253,10 +278,13 @@ impl Snapshot {
 
     fn copy(&self, database: usize, entry: EntryRef<'_>) {
         let mut queue = self.queue.lock();
-        if !matches!(queue.back(), Some(Handed::Copies(of, copies)) if *of == database && copies.bytes() < COPIES_MAX) {
-            queue.push_back(Handed::Copies(database, EntryCopies::default()));
+        let Queue { handed, spare } = &mut *queue;
+        if !matches!(handed.back(), Some(Handed::Copies(of, copies)) if *of == database && copies.bytes() < COPIES_MAX)
+        {
+            let copies = spare.pop().unwrap_or_else(|| EntryCopies::with_room_for(COPIES_ROOM));
+            handed.push_back(Handed::Copies(database, copies));
         }
-        let Some(Handed::Copies(_, copies)) = queue.back_mut() else { unreachable!("it was just looked at") };
+        let Some(Handed::Copies(_, copies)) = handed.back_mut() else { unreachable!("it was just looked at") };
         let before = copies.bytes();
         let is_copied = copies.push(entry);
         debug_assert!(is_copied, "what is no object is bytes");
@@ -267,7 +295,7 @@ impl Snapshot {
 
     fn push(&self, handed: Handed) {
         let bytes = handed.bytes();
-        self.queue.lock().push_back(handed);
+        self.queue.lock().handed.push_back(handed);
         self.add(bytes);
     }
 
@@ -281,18 +309,28 @@ impl Snapshot {
     /// Whether there is room in the queue.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        self.queued() < QUEUED_MAX
+        self.queued() < self.queued_max
     }
 
     /// Takes everything out of the queue. Its bytes count until `is_written` is told of them.
     pub(super) fn take_queue(&self) -> VecDeque<Handed> {
-        std::mem::take(&mut *self.queue.lock())
+        std::mem::take(&mut self.queue.lock().handed)
+    }
+
+    /// Gives back the memory of copies that are written.
+    pub(super) fn give_back(&self, mut copies: EntryCopies) {
+        copies.clear();
+        let mut queue = self.queue.lock();
+        // One that had to grow for a long value is not worth keeping.
+        if queue.spare.len() < SPARE_MAX && copies.room() <= COPIES_ROOM {
+            queue.spare.push(copies);
+        }
     }
 
     /// Notes that something of the queue is written.
     pub(super) fn is_written(&self, bytes: usize) {
         let before = self.queued.fetch_sub(bytes, Ordering::Relaxed);
-        if before >= QUEUED_MAX && before - bytes < QUEUED_MAX {
+        if before >= self.queued_max && before - bytes < self.queued_max {
             // Whoever looks whether there is room does so with the queue locked.
             drop(self.queue.lock());
             self.has_room.notify_all();
@@ -337,4 +375,62 @@ impl Handed {
 /// The same key with the same value once more.
 pub(super) fn shared(entry: EntryRef<'_>, object: &Object) -> Entry {
     Entry::new(entry.key(), NewValue::Object(Box::new(object.share())), &entry.meta())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenon_persist::rdb::file::Form;
+    use tenon_store::access::Noting;
+    use tenon_store::entry::Meta;
+    use tenon_wire::rdb::Compression;
+
+    fn snapshot(memory: usize) -> Snapshot {
+        let file = FileOptions { form: Form::Rdb, compression: Compression::Off, has_checksum: false };
+        Snapshot::new(file, Policy::NoEviction, AccessClock::new(Noting::Clock, 0), 1, memory)
+    }
+
+    #[test]
+    fn the_queue_is_full_at_a_part_of_the_data() {
+        for (memory, full_at) in [(0, 2 << 20), (320 << 20, 10 << 20), (64 << 30, 32 << 20)] {
+            let snapshot = snapshot(memory);
+            snapshot.add(full_at - 1);
+            assert!(snapshot.has_room(), "{memory}");
+            snapshot.add(1);
+            assert!(!snapshot.has_room(), "{memory}");
+            snapshot.is_written(1);
+            assert!(snapshot.has_room(), "{memory}");
+        }
+    }
+
+    #[test]
+    fn memory_of_copies_goes_back_and_forth() {
+        let snapshot = snapshot(0);
+        let value = [b'v'; 1000];
+        let entry = |number: u32| Entry::new(&number.to_be_bytes(), NewValue::Bytes(&value), &Meta::default());
+        for round in 0..3 {
+            for number in 0..1000 {
+                snapshot.take_over(0, 0, entry(number).view());
+            }
+            let mut keys = Vec::new();
+            for handed in snapshot.take_queue() {
+                let bytes = handed.bytes();
+                let Handed::Copies(0, copies) = handed else { panic!("short strings are copied") };
+                assert_eq!(copies.room(), COPIES_ROOM, "nothing grew");
+                keys.extend(copies.iter().map(|entry| entry.key().to_vec()));
+                snapshot.is_written(bytes);
+                snapshot.give_back(copies);
+            }
+            assert!(
+                keys.iter().eq((0..1000u32).map(|number| number.to_be_bytes().to_vec()).collect::<Vec<_>>().iter())
+            );
+            assert_eq!((snapshot.queued(), snapshot.queue.lock().spare.len()), (0, SPARE_MAX), "round {round}");
+        }
+        // A value that has made its memory grow is not kept.
+        let mut long = EntryCopies::with_room_for(2 * COPIES_ROOM);
+        assert!(long.push(entry(1).view()));
+        snapshot.queue.lock().spare.clear();
+        snapshot.give_back(long);
+        assert!(snapshot.queue.lock().spare.is_empty());
+    }
 }
