@@ -8,6 +8,7 @@ mod held;
 mod inbox;
 mod io;
 mod listener;
+mod low_water;
 mod relisten;
 mod sending;
 mod serve;
