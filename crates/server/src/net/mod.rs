@@ -15,6 +15,7 @@ mod serve;
 mod service;
 mod slab;
 mod tls;
+mod trial;
 mod uring;
 mod way;
 mod worker;

@@ -275,9 +275,9 @@ impl Io for Uring {
 }
 
 impl Uring {
-    /// Whether this machine lets us, and why not.
-    pub(super) fn try_out() -> std::io::Result<()> {
-        Uring::new(&Waker::new()?).map(drop)
+    /// One that nobody wakes, or why this machine lets us have none.
+    pub(super) fn try_out() -> std::io::Result<Uring> {
+        Uring::new(&Waker::new()?)
     }
 
     /// Puts aside what came with the last wait and was not taken, so that all buffers are there for the next.
