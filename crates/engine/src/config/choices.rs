@@ -38,7 +38,7 @@ impl Choice for LogLevel {
 /// Which way moves the clients' bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoChoice {
-    /// io_uring, where the system has it.
+    /// The one that costs less in a trial at the start.
     Auto,
     /// epoll.
     Epoll,

@@ -9,6 +9,7 @@
 
 use super::inbox::Waker;
 use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
+use super::low_water::LowWater;
 use super::sending::{self, REPLY_BUFFER_KEPT, StoppedBy, keep_rest, send_some};
 use super::tls::TlsSession;
 use rustix::buffer::spare_capacity;
@@ -18,17 +19,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::Timespec;
 use std::time::Duration;
-use tenon_ds::low_water;
 use tenon_wire::OutBuf;
 
 /// How many events one wait may bring; what is left over comes with the next.
 const EVENTS_PER_WAIT: usize = 256;
-
-/// A receive of so much speaks for a client that sends on without a pause.
-const STEADY_FROM: usize = 16 * 1024;
-
-/// How many bytes of a long value are waited for at most: the slower a client, the longer it seems to do nothing.
-const LOW_WATER_MAX: usize = 128 * 1024;
 
 /// The waker's token; its index part is one that no connection reaches.
 const WAKER_TOKEN: u64 = u64::MAX;
@@ -55,8 +49,7 @@ pub(super) struct EpollSocket {
     may_receive: bool,
     /// The end of the stream is among what is waiting: read on until it comes, no further edge will tell.
     end_is_near: bool,
-    /// How many bytes must have come before an event tells of them.
-    low_water: usize,
+    low_water: LowWater,
     write_interest: bool,
     /// The token is in `again` because of input.
     queued: bool,
@@ -114,7 +107,7 @@ impl Io for Epoll {
             tls: tls.map(Box::new),
             may_receive: false,
             end_is_near: false,
-            low_water: 1,
+            low_water: LowWater::default(),
             write_interest: false,
             queued: false,
         })
@@ -178,18 +171,13 @@ impl Io for Epoll {
         let before = room.len();
         let received = receive_clear(socket, room);
         if !socket.may_receive {
-            let low_water = match room.len() - before {
-                0 => socket.low_water,
-                STEADY_FROM.. => LOW_WATER_MAX,
-                _ => 1,
-            };
-            set_low_water(socket, low_water.min(room.capacity() - room.len()));
+            socket.low_water.after(&socket.fd, room.len() - before, room.capacity() - room.len());
         }
         received
     }
 
     fn has_no_room(&mut self, socket: &mut EpollSocket) {
-        set_low_water(socket, 1);
+        socket.low_water.reset(&socket.fd);
     }
 
     #[inline]
@@ -197,6 +185,13 @@ impl Io for Epoll {
         if socket.may_receive && !socket.queued {
             socket.queued = true;
             self.again.push(socket.token);
+        }
+    }
+
+    fn not_later(&mut self, socket: &mut EpollSocket) {
+        if socket.queued && !socket.may_receive && self.again.last() == Some(&socket.token) {
+            self.again.pop();
+            socket.queued = false;
         }
     }
 
@@ -360,13 +355,5 @@ fn receive_clear(socket: &mut EpollSocket, room: &mut Vec<u8>) -> Received {
             Received::Nothing
         }
         Err(error) => Received::Failed(error),
-    }
-}
-
-/// Has an event tell of input when so many bytes are there, or the end. What has come meanwhile is told of, too.
-fn set_low_water(socket: &mut EpollSocket, bytes: usize) {
-    // A kind of socket that knows no such mark is told of from the first byte on.
-    if socket.low_water != bytes && low_water::set(socket.fd.as_fd(), bytes).is_ok() {
-        socket.low_water = bytes;
     }
 }

@@ -53,6 +53,9 @@ pub(super) trait Io: Sized {
     /// wait returns at once and has an event for it.
     fn receive_later(&mut self, socket: &mut Self::Socket);
 
+    /// Takes back an [`Io::receive_later`] of this turn, as the socket was read since until nothing was waiting.
+    fn not_later(&mut self, socket: &mut Self::Socket);
+
     /// Sends `out`, now or with the next [`Io::wait`], or takes over what cannot leave yet: `out` is empty afterwards. When
     /// the kernel has not taken all of it and may take more, an event with [`Event::sent`] follows.
     fn send(&mut self, socket: &mut Self::Socket, out: &mut OutBuf) -> Result<(), Errno>;

@@ -31,7 +31,7 @@ use tenon_wire::OutBuf;
 
 /// Outputs of a turn up to this many bytes leave with the next wait. Longer ones, of many commands, are sent at once, from
 /// the one buffer that is warm in the cache: a system call is little against them.
-const STAGED_MAX: usize = 1024;
+const STAGED_MAX: usize = 2048;
 
 /// The waker's tag, which no socket reaches.
 const WAKER_TAG: u32 = u32::MAX;
@@ -171,11 +171,18 @@ impl Io for Uring {
     fn receive_into(&mut self, socket: &mut UringSocket, room: &mut Vec<u8>) -> Received {
         let port = &mut *socket.0.borrow_mut();
         debug_assert!(port.tls.is_none() && room.len() < room.capacity());
-        self.receive_raw(port, room)
+        let before = room.len();
+        let received = self.receive_raw(port, room);
+        if !port.may_receive() && port.brings_much() {
+            // The wait for more begins with the next system call.
+            port.low_water.after(&port.fd, room.len() - before, room.capacity() - room.len());
+        }
+        received
     }
 
-    fn has_no_room(&mut self, _: &mut UringSocket) {
-        // Every byte is told of as it comes.
+    fn has_no_room(&mut self, socket: &mut UringSocket) {
+        let port = &mut *socket.0.borrow_mut();
+        port.low_water.reset(&port.fd);
     }
 
     #[inline]
@@ -188,6 +195,14 @@ impl Io for Uring {
             }
         } else {
             self.receive_on(port);
+        }
+    }
+
+    fn not_later(&mut self, socket: &mut UringSocket) {
+        let port = &mut *socket.0.borrow_mut();
+        if port.queued && !port.may_receive() && self.coming.last().is_some_and(|event| event.token == port.token) {
+            self.coming.pop();
+            port.queued = false;
         }
     }
 
@@ -260,9 +275,9 @@ impl Io for Uring {
 }
 
 impl Uring {
-    /// Whether this machine lets us, and why not.
-    pub(super) fn try_out() -> std::io::Result<()> {
-        Uring::new(&Waker::new()?).map(drop)
+    /// One that nobody wakes, or why this machine lets us have none.
+    pub(super) fn try_out() -> std::io::Result<Uring> {
+        Uring::new(&Waker::new()?)
     }
 
     /// Puts aside what came with the last wait and was not taken, so that all buffers are there for the next.
@@ -317,7 +332,7 @@ impl Uring {
                     self.ring.poll(&self.waker, Kind::Wake, poll_bits(PollFlags::IN), WAKER_TAG);
                 }
             }
-            Completion::Polled { tag, kind, result, .. } => self.on_polled(tag, kind, result),
+            Completion::Polled { tag, kind, result, goes_on } => self.on_polled(tag, kind, result, goes_on),
         }
     }
 
@@ -362,17 +377,24 @@ impl Uring {
         self.report(port, event);
     }
 
-    fn on_polled(&mut self, tag: u32, kind: Kind, result: Result<u32, Errno>) {
+    fn on_polled(&mut self, tag: u32, kind: Kind, result: Result<u32, Errno>, goes_on: bool) {
         let port = self.ports[tag as usize].clone().expect("a port stays while operations are in flight");
         let port = &mut *port.borrow_mut();
         let mut event = Event::default();
         match kind {
-            Kind::Readable => port.in_flight.readable = false,
+            Kind::Readable if goes_on => {}
+            Kind::Readable => {
+                port.in_flight.readable = false;
+                port.in_flight.readable_ends = false;
+            }
             Kind::Writable => port.in_flight.writable = false,
             _ => port.in_flight.ended = false,
         }
         if port.is_closed {
             return self.forget_if_done(port);
+        }
+        if kind == Kind::Readable && !goes_on {
+            self.behind.push(tag);
         }
         let seen = match result {
             Ok(bits) => PollFlags::from_bits_retain(bits as u16),
@@ -451,8 +473,14 @@ impl Uring {
     fn receive_on(&mut self, port: &mut Port) {
         if port.brings_much() {
             self.receive_plainly_on(port);
-        } else if !port.in_flight.receive && !port.in_flight.readable {
-            begin_receive(&mut self.ring, port);
+        } else if !port.in_flight.receive {
+            if !port.in_flight.readable {
+                begin_receive(&mut self.ring, port);
+            } else if !port.in_flight.readable_ends {
+                // When it has ended, the socket is looked at.
+                port.in_flight.readable_ends = true;
+                self.ring.cancel(Kind::Readable, port.tag);
+            }
         }
     }
 

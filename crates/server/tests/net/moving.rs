@@ -35,6 +35,23 @@ fn a_command_may_trickle_in() {
 }
 
 #[test]
+fn a_client_may_send_much_at_a_time_then_little_then_much() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let much: String = (0..400).map(|number| format!("question {number}\n")).collect();
+    for times in [20, 1, 40, 9] {
+        for _ in 0..times {
+            client.send(&much);
+            assert!(client.exactly(much.len()) == much.as_bytes());
+        }
+        for number in 0..times {
+            let little = format!("little {number}\n");
+            client.ask(&little, &little);
+        }
+    }
+}
+
+#[test]
 fn big_values_leave_by_reference_and_in_order() {
     let server = Server::start();
     let mut client = server.connect();

@@ -3,6 +3,7 @@
 
 use super::ring::{Filled, Kind, Ring};
 use crate::net::io::Event;
+use crate::net::low_water::LowWater;
 use crate::net::sending::{StoppedBy, keep_rest, send_some};
 use crate::net::tls::TlsSession;
 use rustix::fd::OwnedFd;
@@ -12,7 +13,7 @@ use std::collections::VecDeque;
 use tenon_wire::OutBuf;
 
 /// Input of this many bytes at a time is much.
-const MUCH: usize = 2048;
+const MUCH: usize = 1024;
 /// So often more than not much has to come before it is received otherwise.
 const MUCH_OFTEN: u8 = 4;
 
@@ -43,6 +44,7 @@ pub(super) struct Port {
     pub(super) end: Option<End>,
     /// There may be something in the socket of which no operation will tell.
     pub(super) may_hold: bool,
+    pub(super) low_water: LowWater,
     /// How often much has come at a time, less how often little has, within bounds.
     much_often: u8,
     /// The end of the stream is among what is waiting.
@@ -63,6 +65,8 @@ pub(super) struct InFlight {
     /// The receive is to end.
     pub(super) receive_ends: bool,
     pub(super) readable: bool,
+    /// The wait for input is to end.
+    pub(super) readable_ends: bool,
     pub(super) writable: bool,
     pub(super) ended: bool,
 }
@@ -108,6 +112,7 @@ impl Port {
             arrived: VecDeque::new(),
             end: None,
             may_hold: false,
+            low_water: LowWater::default(),
             much_often: 0,
             end_is_near: false,
             staged: Vec::new(),

@@ -56,7 +56,7 @@ const SUBMIT_TRIES_MAX: u32 = 10_000;
 pub(super) enum Kind {
     /// Receives into the ring's buffers, again and again.
     Receive,
-    /// Waits until there is something to receive.
+    /// Waits for each time that there is something to receive.
     Readable,
     /// Waits until something can be sent.
     Writable,
@@ -190,9 +190,10 @@ impl Ring {
         unsafe { self.push(entry.user_data(Kind::Receive.user_data(tag))) }
     }
 
-    /// Waits for any of the events of poll(2), and for trouble. The descriptor stays open until the completion.
+    /// Waits for any of the events of poll(2), and for trouble. The descriptor stays open until the completion that says
+    /// that it does not go on.
     pub(super) fn poll(&mut self, fd: &impl AsFd, kind: Kind, events: u32, tag: u32) {
-        let goes_on = kind == Kind::Wake;
+        let goes_on = matches!(kind, Kind::Wake | Kind::Readable);
         self.unended += 1;
         let entry = opcode::PollAdd::new(Fd(fd.as_fd().as_raw_fd()), events).multi(goes_on).build();
         // SAFETY: the operation names no memory.

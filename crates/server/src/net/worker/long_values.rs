@@ -26,7 +26,11 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 Intake::Buffer => return,
             }
             let Some(connection) = self.connections.get_mut(key) else { return };
-            if connection.phase != Phase::Open || !connection.socket.may_receive() || connection.unsent() > 0 {
+            if !connection.socket.may_receive() {
+                // The receives before may have wanted another turn.
+                return self.io.not_later(&mut connection.socket);
+            }
+            if connection.phase != Phase::Open || connection.unsent() > 0 {
                 return;
             }
         }
