@@ -1,6 +1,7 @@
 //! The parts of the `tenon` binary that boot it and move its bytes. Knows no command and no data type.
 #![deny(unsafe_code)]
 
+pub mod allocator;
 pub mod banner;
 pub mod boot;
 mod check;

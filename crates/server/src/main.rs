@@ -9,5 +9,6 @@ use tenon_ds::memory::Counting;
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
+    tenon_server::allocator::keep_free_memory();
     tenon_server::boot::run(std::env::args_os().skip(1))
 }

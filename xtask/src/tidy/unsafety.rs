@@ -4,10 +4,15 @@ use super::code;
 use super::finding::Finding;
 use super::tree::Tree;
 
-/// The crate of data structures, the entry's memory layout, the ways of scripts on Lua's own stack, and the memory that the
-/// kernel reads and writes behind an io_uring.
-static MAY_USE_UNSAFE: [&str; 4] =
-    ["crates/ds/", "crates/store/src/entry.rs", "crates/script/src/raw/", "crates/server/src/net/uring/ring.rs"];
+/// The crate of data structures, the entry's memory layout, the ways of scripts on Lua's own stack, the memory that the
+/// kernel reads and writes behind an io_uring, and the allocator's options.
+static MAY_USE_UNSAFE: [&str; 5] = [
+    "crates/ds/",
+    "crates/store/src/entry.rs",
+    "crates/script/src/raw/",
+    "crates/server/src/net/uring/ring.rs",
+    "crates/server/src/allocator.rs",
+];
 
 /// Crates that hold some of it, and so cannot forbid it.
 static CRATES_WITH_UNSAFE: [&str; 4] = ["crates/ds/", "crates/store/", "crates/script/", "crates/server/src/lib.rs"];
@@ -18,8 +23,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     for (path, text) in tree.rust() {
         if !MAY_USE_UNSAFE.iter().any(|allowed| path.starts_with(allowed)) {
             findings.extend(code::lines_with_word(&code::blank(text), "unsafe").map(|line| {
-                let message = "`unsafe` outside crates/ds, crates/store/src/entry.rs, crates/script/src/raw/ and crates/server/src/net/uring/ring.rs; \
-                               use a safe crate, or put a data \
+                let message = "`unsafe` outside crates/ds, crates/store/src/entry.rs, crates/script/src/raw/, \
+                               crates/server/src/net/uring/ring.rs and crates/server/src/allocator.rs; use a safe crate, or put a data \
                                structure with a safe interface into crates/ds, where Miri and fuzzing watch it";
                 Finding::line(path, line, message)
             }));
