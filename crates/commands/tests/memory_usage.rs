@@ -6,6 +6,8 @@ mod one_worker;
 use one_worker::{Random, Server};
 use std::alloc::System;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tenon_engine::allocator::Allocator;
 use tenon_engine::ds::memory::{Counting, used};
 use tenon_engine::wire::resp::Value;
 
@@ -175,4 +177,16 @@ fn the_largest_keys_are_those_that_a_look_at_all_keys_finds() {
     assert_eq!(largest(&mut server, 20), found);
     server.run(&words(["FLUSHALL"]));
     assert_eq!(largest(&mut server, 20), []);
+}
+
+#[test]
+fn memory_purge_has_the_allocator_give_back_what_is_free() {
+    static RELEASED: AtomicU32 = AtomicU32::new(0);
+    fn release() {
+        RELEASED.fetch_add(1, Ordering::Relaxed);
+    }
+    let mut server = Server::new(1, &[]);
+    server.engine.allocator.get_or_init(|| Allocator { name: "one for tests", release });
+    assert_eq!(server.run(&words(["MEMORY", "PURGE"])), Value::Simple(b"OK".to_vec()));
+    assert_eq!(RELEASED.load(Ordering::Relaxed), 1);
 }

@@ -1,6 +1,7 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
 use crate::acl::{Acl, PasswordFile};
+use crate::allocator::Allocator;
 use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
@@ -145,8 +146,8 @@ pub struct Engine {
     pub startup_memory: u64,
     /// Commands and bytes a second, of late.
     pub rates: Rates,
-    /// The name of the process's allocator, said by whoever chose it.
-    pub allocator: OnceLock<&'static str>,
+    /// The process's allocator, told of by whoever chose it.
+    pub allocator: OnceLock<Allocator>,
     /// How the clients' bytes are moved, said by whoever does it.
     pub multiplexer: OnceLock<&'static str>,
     /// Changes of keys that RESETSTAT made the workers forget.

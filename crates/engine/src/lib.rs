@@ -3,6 +3,7 @@
 
 pub mod acl;
 mod ahead;
+pub mod allocator;
 pub mod aof;
 pub mod args;
 mod atomic_file;

@@ -1,8 +1,7 @@
-//! How long the general allocator keeps memory that is free before it gives it back to the kernel. Knows nothing of what is
-//! allocated.
+//! When the general allocator gives memory that is free back to the kernel. Knows nothing of what is allocated.
 #![allow(unsafe_code)]
 
-use libmimalloc_sys::{mi_option_set, mi_option_t};
+use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_t};
 
 /// `mi_option_purge_delay` of mimalloc.h, for which the crate has no name. Options keep their numbers in that file.
 const PURGE_DELAY: mi_option_t = 15;
@@ -17,6 +16,12 @@ pub fn keep_free_memory() {
         // SAFETY: mimalloc takes any option at any time, from any thread, and passes over a number that it does not know.
         unsafe { mi_option_set(PURGE_DELAY, MILLISECONDS) }
     }
+}
+
+/// Gives back now what is free: what this thread keeps for itself, and what any thread has given up.
+pub fn release() {
+    // SAFETY: it frees what nobody uses, and may be called at any time, from any thread.
+    unsafe { mi_collect(true) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! From the command line to a server that runs, and to its end. Knows no protocol.
 
+use crate::allocator;
 use crate::banner::{Facts, banner};
 use crate::check;
 use crate::logging::{Format, Logging, Options as LogOptions};
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tenon_engine::Engine;
+use tenon_engine::allocator::Allocator;
 use tenon_engine::config::{self, Config, EndWords, Invocation, IoChoice, LogFormat, Machine};
 use tenon_engine::saving::{Ending, OnFailure};
 
@@ -101,7 +103,7 @@ fn serve(config: Config) -> Result<bool, String> {
         hook.0.request(grace);
     }));
     // `main` chose it.
-    engine.allocator.get_or_init(|| "mimalloc");
+    engine.allocator.get_or_init(|| Allocator { name: "mimalloc", release: allocator::release });
     let tls = Tls::default();
     tls.configure(&engine.config)?;
     let outside = Outside::new(&engine, logging.clone(), tls.clone());

@@ -161,7 +161,7 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
         ],
     );
     if let Some(allocator) = facts.engine.allocator.get() {
-        line(text, "mem_allocator", allocator);
+        line(text, "mem_allocator", allocator.name);
     }
     lines(text, &[("active_defrag_running", 0), ("lazyfree_pending_objects", 0), ("lazyfreed_objects", 0)]);
 }

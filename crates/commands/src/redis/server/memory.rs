@@ -81,9 +81,12 @@ pub static PURGE: Command = Command {
     run: Run::Session(purge),
 };
 
-fn purge(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn purge(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     // This worker's empty slabs; the other workers do the same with theirs at each tick.
     ds::slab::collect();
+    if let Some(allocator) = cx.engine.allocator.get() {
+        (allocator.release)();
+    }
     reply.simple("OK");
     Ok(())
 }
