@@ -10,7 +10,7 @@ const PURGE_DELAY: mi_option_t = 15;
 /// pages once a second.
 const MILLISECONDS: i64 = 5000;
 
-/// Has the allocator keep free memory for [`MILLISECONDS`], unless `MIMALLOC_PURGE_DELAY` says otherwise.
+/// Has the allocator keep free memory for five seconds, unless `MIMALLOC_PURGE_DELAY` says otherwise.
 pub fn keep_free_memory() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         // SAFETY: mimalloc takes any option at any time, from any thread, and passes over a number that it does not know.
