@@ -583,7 +583,9 @@ mod tests {
             }
         }
         let mean = loads.iter().sum::<f64>() / loads.len() as f64;
-        assert!(mean > 0.82, "the mean load is {mean}");
+        // Eight steps are no average.
+        let wanted = if cfg!(miri) { 0.8 } else { 0.82 };
+        assert!(mean > wanted, "the mean load is {mean}");
         assert!(loads.iter().all(|&load| load > 0.7));
     }
 
