@@ -447,7 +447,8 @@ impl Uring {
                 return Received::End;
             }
             Ok(_) => {
-                port.may_hold = room.len() == room.capacity();
+                // Of an end that it has told of, the wait that goes on by itself does not tell again.
+                port.may_hold = room.len() == room.capacity() || port.end_is_near;
                 port.note_amount(room.len() - before);
                 Received::Bytes
             }
