@@ -4,7 +4,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use std::ops::{Deref, Range};
 
 /// Bytes of memory a chunk: a size that the allocator has blocks of. Miri takes minutes for each MiB.
-const BLOCK_LEN: usize = if cfg!(miri) { 16 * 1024 } else { 512 * 1024 };
+const BLOCK_LEN: usize = if cfg!(miri) { 128 * 1024 } else { 512 * 1024 };
 
 /// Bytes of a block that are left unused before the chunk.
 ///
