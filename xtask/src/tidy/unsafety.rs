@@ -23,9 +23,11 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     for (path, text) in tree.rust() {
         if !MAY_USE_UNSAFE.iter().any(|allowed| path.starts_with(allowed)) {
             findings.extend(code::lines_with_word(&code::blank(text), "unsafe").map(|line| {
-                let message = "`unsafe` outside crates/ds, crates/store/src/entry.rs, crates/script/src/raw/, \
-                               crates/server/src/net/uring/ring.rs and crates/server/src/allocator.rs; use a safe crate, or put a data \
-                               structure with a safe interface into crates/ds, where Miri and fuzzing watch it";
+                let message = format!(
+                    "`unsafe` outside {}; use a safe crate, or put a data structure with a safe interface into crates/ds, \
+                     where Miri and fuzzing watch it",
+                    MAY_USE_UNSAFE.join(", ")
+                );
                 Finding::line(path, line, message)
             }));
         }
