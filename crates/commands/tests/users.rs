@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use tenon_engine::Engine;
 use tenon_engine::acl::{CATEGORIES, user_line};
 use tenon_engine::args::OwnedArgs;
@@ -426,23 +426,35 @@ proptest! {
 
     #[test]
     fn what_is_said_of_a_user_makes_the_same_user(rules in prop::collection::vec(rule(), 0..12)) {
-        static ENGINE: std::sync::OnceLock<Arc<Engine>> = std::sync::OnceLock::new();
-        let engine = ENGINE.get_or_init(engine);
-        engine.set_user(b"u", &[b"reset"]).unwrap();
-        let before = engine.acl.find(b"u").unwrap().rights();
-        for rule in &rules {
-            // One by one, so that a wrong rule does not keep the others from being tried.
-            let known = engine.acl.find(b"u").unwrap().rights();
-            if engine.set_user(b"u", &[rule]).is_err() {
-                prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *known, "a wrong rule changes nothing");
-            }
-        }
-        let rights = engine.acl.find(b"u").unwrap().rights();
-        let words = rights.words();
-        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        engine.set_user(b"u", &[b"reset"]).unwrap();
-        prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *before);
-        engine.set_user(b"u", &words).unwrap();
-        prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *rights, "{:?}", user_line(b"u", &rights));
+        makes_the_same_user(&rules)?;
     }
+}
+
+#[test]
+fn first_arguments_that_were_said_in_another_order_make_the_same_user() {
+    let rules = ["+select|0", "+select|1", "+select|0"].map(|rule| rule.as_bytes().to_vec());
+    makes_the_same_user(&rules).expect("the same rights");
+}
+
+/// Makes a user by the rules, those that are right, and another by what is said of it.
+fn makes_the_same_user(rules: &[Vec<u8>]) -> Result<(), TestCaseError> {
+    static ENGINE: std::sync::OnceLock<Mutex<Arc<Engine>>> = std::sync::OnceLock::new();
+    let engine = ENGINE.get_or_init(|| Mutex::new(engine())).lock().unwrap_or_else(PoisonError::into_inner);
+    engine.set_user(b"u", &[b"reset"]).unwrap();
+    let before = engine.acl.find(b"u").unwrap().rights();
+    for rule in rules {
+        // One by one, so that a wrong rule does not keep the others from being tried.
+        let known = engine.acl.find(b"u").unwrap().rights();
+        if engine.set_user(b"u", &[rule]).is_err() {
+            prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *known, "a wrong rule changes nothing");
+        }
+    }
+    let rights = engine.acl.find(b"u").unwrap().rights();
+    let words = rights.words();
+    let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+    engine.set_user(b"u", &[b"reset"]).unwrap();
+    prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *before);
+    engine.set_user(b"u", &words).unwrap();
+    prop_assert!(*engine.acl.find(b"u").unwrap().rights() == *rights, "{:?}", user_line(b"u", &rights));
+    Ok(())
 }

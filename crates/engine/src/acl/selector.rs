@@ -8,7 +8,7 @@ use crate::command::{ChannelKind, Command, Flags, KeyFlags};
 use crate::config::ChannelDefault;
 use crate::config::args::quote_if_needed;
 use crate::table::{CommandTable, Resolved};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tenon_ds::glob::{Case, glob};
 
 /// What may be done to keys: read, written, or both.
@@ -66,7 +66,7 @@ pub struct Selector {
     /// What the rules come to: a bit for each command of the table.
     allowed: Box<[u64]>,
     /// For a command that is refused: first arguments with which it is allowed all the same.
-    first_arguments: BTreeMap<u16, Vec<String>>,
+    first_arguments: BTreeMap<u16, BTreeSet<String>>,
     keys: Reach<KeyPattern>,
     channels: Reach<Vec<u8>>,
 }
@@ -190,11 +190,8 @@ impl Selector {
         }
         if container.command.subcommands().is_empty() {
             let argument = std::str::from_utf8(argument).map_err(|_| RuleError::Syntax)?.to_ascii_lowercase();
-            let known = self.first_arguments.entry(container.number).or_default();
-            if !known.contains(&argument) {
-                known.push(argument.clone());
-            }
             self.note(format!("{}|{argument}", container.command.full_name()), Verdict::Allow);
+            self.first_arguments.entry(container.number).or_default().insert(argument);
         } else {
             let found = find(table, name).ok_or(RuleError::Unknown)?;
             self.set_command(found.command, found.number, Verdict::Allow, table);
