@@ -1,7 +1,9 @@
-//! memcached's binary protocol where clients must say who they are. The answers are those of memcached 1.6.18 and 1.6.45
-//! with a database of Cyrus SASL, which is not set up where the tests run.
+//! memcached's binary protocol where clients must say who they are. The answers to PLAIN are those of memcached 1.6.18 and
+//! 1.6.45 with a database of Cyrus SASL, which is not set up where the tests run.
 #![allow(missing_docs)]
 
+use hmac::{Hmac, KeyInit, Mac};
+use md5::Md5;
 use std::io::{Read, Write};
 use std::time::Duration;
 use tenon_client::Stream;
@@ -88,6 +90,56 @@ fn who_says_rightly_who_it_is_comes_in() {
     other.is_asked(&request(AUTH, b"", b"PLAIN", b"\0default\0no"), FAILED, "Auth failure.");
     other.is_asked(&request(GET, b"", b"k", b""), FAILED, "Auth failure.");
     assert_eq!(other.ask(b""), None);
+}
+
+/// A name and the digest of a challenge, as RFC 2195 has them.
+fn signed(name: &str, password: &str, challenge: &str) -> Vec<u8> {
+    let mac = Hmac::<Md5>::new_from_slice(password.as_bytes()).expect("a key of any length");
+    let digest = mac.chain_update(challenge).finalize().into_bytes();
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{name} {digits}").into_bytes()
+}
+
+#[test]
+fn who_stands_in_the_file_may_sign_a_challenge() {
+    let path = std::env::temp_dir().join(format!("tenon-sasl-{}", std::process::id()));
+    std::fs::write(&path, "user@realm:pass\nother:word:realm\n").expect("a file of passwords");
+    let file = path.to_str().expect("a path of text");
+    let settings = [("memcached-auth", "yes"), ("memcached-auth-file", file), ("requirepass", "secret")];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    std::fs::remove_file(&path).expect("it was written here");
+    let mut client = Client::new(&server);
+    client.is_asked(&request(LIST, b"", b"", b""), DONE, "CRAM-MD5 PLAIN");
+    let challenge = |client: &mut Client| {
+        let (status, challenge) = client.ask(&request(AUTH, b"", b"CRAM-MD5", b"")).expect("an answer");
+        assert_eq!(status, CONTINUE);
+        challenge
+    };
+    let step = |data: &[u8]| request(STEP, b"", b"CRAM-MD5", data);
+    let first = challenge(&mut client);
+    client.is_asked(&step(&signed("user@realm", "wrong", &first)), FAILED, "Auth failure.");
+    // A challenge is good for one answer.
+    client.is_asked(&step(&signed("user@realm", "pass", &first)), FAILED, "Auth failure.");
+    let second = challenge(&mut client);
+    assert_ne!(second, first);
+    client.is_asked(&step(&signed("user@realm", "pass", &first)), FAILED, "Auth failure.");
+    let third = challenge(&mut client);
+    client.is_asked(&step(&signed("user@realm", "pass", &third)), DONE, "Authenticated");
+    client.is_asked(&request(SET, &[0; 8], b"k", b"value"), DONE, "");
+    // What stands behind a second colon is no part of the password.
+    let mut other = Client::new(&server);
+    let asked = challenge(&mut other);
+    other.is_asked(&step(&signed("other", "word", &asked)), DONE, "Authenticated");
+    // Of a user's password only a hash is known; PLAIN is there beside.
+    let mut user = Client::new(&server);
+    let asked = challenge(&mut user);
+    user.is_asked(&step(&signed("default", "secret", &asked)), FAILED, "Auth failure.");
+    user.is_asked(&request(AUTH, b"", b"CRAM-MD5", &signed("user@realm", "pass", "")), FAILED, "Auth failure.");
+    for odd in [&b""[..], b"user@realm", b"user@realm 00", &[b'x'; 5_000], b"\0default\0secret"] {
+        challenge(&mut user);
+        user.is_asked(&step(odd), FAILED, "Auth failure.");
+    }
+    user.is_asked(&request(AUTH, b"", b"PLAIN", b"\0default\0secret"), DONE, "Authenticated");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod category;
 mod check;
+mod cram_md5;
 mod denial;
 mod error;
 mod file;
@@ -16,6 +17,7 @@ mod selector;
 mod user;
 
 pub use category::{CATEGORIES, category};
+pub use cram_md5::DIGEST_BYTES as CRAM_MD5_BYTES;
 pub use denial::{Context, Denial, Reason};
 pub use error::RuleError;
 pub use file::{FileError, user_line};

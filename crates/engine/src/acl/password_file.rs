@@ -1,6 +1,7 @@
 //! Who a client of memcached's protocols is: names and passwords out of a file, a line each, or users to whom nothing is
 //! refused, as those protocols have no rights. Knows no protocol.
 
+use super::cram_md5::{CramKey, DIGEST_BYTES};
 use super::password::PasswordHash;
 use super::user::User;
 use crate::engine::Engine;
@@ -67,9 +68,22 @@ impl Stamp {
 #[derive(Debug)]
 struct Line {
     name: Box<[u8]>,
-    password: PasswordHash,
+    password: Password,
     /// The same up to each of its colons.
-    tokens: Vec<PasswordHash>,
+    tokens: Vec<Password>,
+}
+
+/// A password, as it is held against what a client says or signs.
+#[derive(Debug)]
+struct Password {
+    hash: PasswordHash,
+    cram: CramKey,
+}
+
+impl Password {
+    fn of(password: &[u8]) -> Password {
+        Password { hash: PasswordHash::of(password), cram: CramKey::of(password) }
+    }
 }
 
 impl Line {
@@ -78,14 +92,20 @@ impl Line {
         let colon = text.iter().position(|&byte| byte == b':')?;
         let (name, password) = (&text[..colon], &text[colon + 1..]);
         let ends = password.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at);
-        let tokens = ends.map(|end| PasswordHash::of(&password[..end])).collect();
-        Some(Line { name: name.into(), password: PasswordHash::of(password), tokens })
+        let tokens = ends.map(|end| Password::of(&password[..end])).collect();
+        Some(Line { name: name.into(), password: Password::of(password), tokens })
     }
 
     /// Looks at all that the line has, so that the time does not tell what is right.
     fn admits(&self, given: &PasswordHash, form: PasswordForm) -> bool {
-        let by_token = self.tokens.iter().fold(false, |known, token| known | (token == given));
-        (self.password == *given) | (by_token && form == PasswordForm::Token)
+        let by_token = self.tokens.iter().fold(false, |known, token| known | (token.hash == *given));
+        (self.password.hash == *given) | (by_token && form == PasswordForm::Token)
+    }
+
+    /// Whether this is the digest of a challenge with the password, in either of its forms.
+    fn signs(&self, challenge: &[u8], digest: &[u8; DIGEST_BYTES]) -> bool {
+        let signs = |password: &Password| password.cram.signs(challenge, digest);
+        self.tokens.iter().fold(signs(&self.password), |known, token| known | signs(token))
     }
 }
 
@@ -153,6 +173,23 @@ impl Engine {
         })
     }
 
+    /// Whether somebody can show by CRAM-MD5 that it knows its password: for who stands in the file. Of users only a hash is
+    /// known, with which nothing can be signed.
+    pub fn has_passwords_to_sign_with(&self) -> bool {
+        !self.config.memcached_auth_file().is_empty()
+    }
+
+    /// Whom of the file this name and a digest of a challenge are of, if anybody.
+    pub fn identify_by_digest(&self, name: &[u8], challenge: &[u8], digest: &[u8; DIGEST_BYTES]) -> Option<Identity> {
+        self.follow_password_file();
+        let known = self.password_file.0.read();
+        let of_file = known
+            .lines
+            .iter()
+            .fold(false, |found, line| found | (&*line.name == name && line.signs(challenge, digest)));
+        of_file.then(|| Identity { name: name.into(), user: None, epoch: self.acl.epoch() })
+    }
+
     /// Whether somebody still may be here: a user can be deleted, or lose rights.
     #[inline]
     pub fn still_holds(&self, identity: &mut Identity) -> bool {
@@ -199,6 +236,16 @@ mod tests {
             assert_eq!((admits(name, password, Whole), admits(name, password, Token)), (by_line, by_token), "{name}");
         }
         assert_eq!(read_lines(b"a:b\nnone\n").unwrap_err(), "line 2 has no ':'");
+    }
+
+    #[test]
+    fn a_line_signs_with_its_password_and_with_what_stands_before_a_colon() {
+        let line = Line::read(b"foo:bar:plain").unwrap();
+        let digest = |text| u128::from_str_radix(text, 16).unwrap().to_be_bytes();
+        // HMAC-MD5 of "<1.2@tenon>", by openssl.
+        assert!(line.signs(b"<1.2@tenon>", &digest("c3e02489b4892c7bcb8dd64feca14121")));
+        assert!(line.signs(b"<1.2@tenon>", &digest("d2d4e41e786b0d91c8f6521dbac5e5c5")));
+        assert!(!line.signs(b"<1.2@tenon>", &digest("2a1eed84d4c067a3d68b1ec695b12583")));
     }
 
     fn engine(settings: &[(&str, &str)]) -> Engine {

@@ -294,7 +294,8 @@ settings! {
     }
     /// Whether memcached clients must say who they are before anything else: in the text protocol by a set of any key
     /// whose data is a name, a blank and a password, in the binary one by SASL PLAIN. Names and passwords are those of
-    /// memcached-auth-file and of users that have a password and to whom nothing is refused.
+    /// memcached-auth-file and of users that have a password and to whom nothing is refused. Those of the file may come by
+    /// SASL CRAM-MD5, too.
     memcached_auth: bool { name: "memcached-auth", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached }
     /// File of names and passwords for memcached clients, name:password in each line; empty for none. It is read anew
     /// when it has changed and somebody comes.

@@ -312,7 +312,7 @@ impl MemcacheConnection {
                 }
             }
             BinaryCommand::SaslMechanisms => {
-                self.list_mechanisms(head, out);
+                self.list_mechanisms(engine, head, out);
                 Ok(())
             }
             BinaryCommand::Sasl { is_step, mechanism, data } => {

@@ -1,12 +1,13 @@
 //! Who a memcached client is, where it has to say so before anything else: in the text protocol by a `set` of any key
-//! whose data is a name, a blank and a password (`protocol.txt`, "Authentication"), in the binary one by SASL PLAIN.
-//! Knows no verb beyond.
+//! whose data is a name, a blank and a password (`protocol.txt`, "Authentication"), in the binary one by SASL
+//! PLAIN or CRAM-MD5. Knows no verb beyond.
 
 use super::{MemcacheConnection, OUTPUT_PAUSE, Progress};
 use crate::Flow;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tenon_commands::memcache::binary::Refused;
 use tenon_engine::Engine;
-use tenon_engine::acl::{Identity, PasswordForm};
+use tenon_engine::acl::{CRAM_MD5_BYTES, Identity, PasswordForm};
 use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::memcache::binary::{BinaryHead, Status, write_status};
 use tenon_engine::wire::memcache::number::parse_u32;
@@ -16,15 +17,42 @@ use tenon_engine::worker::Worker;
 const LINE_MAX: usize = 2048;
 /// Bytes of a name and a password; memcached's `MAX_AUTH_REQ_LEN`.
 const TOKEN_MAX: usize = 16384;
-/// The one way to say who one is in the binary protocol.
-const MECHANISM: &str = "PLAIN";
+
+/// A way to say who one is in the binary protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mechanism {
+    /// A name and a password (RFC 4616).
+    Plain,
+    /// A name and the digest of a challenge (RFC 2195): for who stands in the file of passwords.
+    CramMd5,
+}
+
+impl Mechanism {
+    /// The one with a name, in letters of either case.
+    fn find(name: &[u8], engine: &Engine) -> Option<Mechanism> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        if is("PLAIN") {
+            Some(Mechanism::Plain)
+        } else if is("CRAM-MD5") && engine.has_passwords_to_sign_with() {
+            Some(Mechanism::CramMd5)
+        } else {
+            None
+        }
+    }
+}
+
+/// A conversation in which a client is still to say who it is.
+#[derive(Debug)]
+enum Begun {
+    Plain,
+    CramMd5 { challenge: String },
+}
 
 /// What is known of who a client is.
 #[derive(Debug, Default)]
 pub(super) struct Login {
     identity: Option<Identity>,
-    /// Whether a conversation has begun in which the client is still to say who it is.
-    is_begun: bool,
+    begun: Option<Begun>,
 }
 
 impl Login {
@@ -129,11 +157,12 @@ impl MemcacheConnection {
 
     /// Writes in which ways a client of the binary protocol can say who it is. As in memcached, it is to say so then, even
     /// if it has before.
-    pub(super) fn list_mechanisms(&mut self, head: &BinaryHead, out: &mut OutBuf) {
+    pub(super) fn list_mechanisms(&mut self, engine: &Engine, head: &BinaryHead, out: &mut OutBuf) {
         if let Some(login) = &mut self.login {
             login.identity = None;
         }
-        write_status(out.tail(), head, Status::Done, 0, MECHANISM);
+        let names = if engine.has_passwords_to_sign_with() { "CRAM-MD5 PLAIN" } else { "PLAIN" };
+        write_status(out.tail(), head, Status::Done, 0, names);
     }
 
     /// What a client of the binary protocol says about who it is.
@@ -151,15 +180,34 @@ impl MemcacheConnection {
     ) -> Result<(), Refused> {
         let login = self.login.get_or_insert_default();
         login.identity = None;
-        // The way is chosen once; what a step calls it does not matter.
-        let is_expected = if is_step { login.is_begun } else { mechanism.eq_ignore_ascii_case(MECHANISM.as_bytes()) };
-        login.is_begun = is_expected && !is_step && data.is_empty();
-        if login.is_begun {
-            write_status(out.tail(), head, Status::AuthContinue, 0, "");
-            return Ok(());
-        }
-        let identity = if is_expected { plain(data) } else { None };
-        let identity = identity.and_then(|(name, word)| engine.identify(name, word, PasswordForm::Token));
+        let begun = login.begun.take();
+        let identity = if is_step {
+            // The way is chosen once; what a step calls it does not matter.
+            match begun {
+                Some(Begun::Plain) => by_plain(engine, data),
+                Some(Begun::CramMd5 { challenge }) => by_digest(engine, &challenge, data),
+                None => None,
+            }
+        } else {
+            match Mechanism::find(mechanism, engine) {
+                Some(Mechanism::Plain) if data.is_empty() => {
+                    login.begun = Some(Begun::Plain);
+                    write_status(out.tail(), head, Status::AuthContinue, 0, "");
+                    return Ok(());
+                }
+                Some(Mechanism::Plain) => by_plain(engine, data),
+                // Here the server speaks first.
+                Some(Mechanism::CramMd5) if data.is_empty() => match challenge() {
+                    Some(challenge) => {
+                        write_status(out.tail(), head, Status::AuthContinue, 0, &challenge);
+                        login.begun = Some(Begun::CramMd5 { challenge });
+                        return Ok(());
+                    }
+                    None => None,
+                },
+                Some(Mechanism::CramMd5) | None => None,
+            }
+        };
         if !self.note_attempt(worker, identity) {
             return Err(Status::AuthError.into());
         }
@@ -177,6 +225,39 @@ fn token_len(line: &[u8]) -> Option<usize> {
         return None;
     }
     words.nth(3).and_then(parse_u32).map(|len| len as usize)
+}
+
+fn by_plain(engine: &Engine, data: &[u8]) -> Option<Identity> {
+    let (name, password) = plain(data)?;
+    engine.identify(name, password, PasswordForm::Token)
+}
+
+fn by_digest(engine: &Engine, challenge: &str, data: &[u8]) -> Option<Identity> {
+    let (name, digest) = signed(data)?;
+    engine.identify_by_digest(name, challenge.as_bytes(), &digest)
+}
+
+/// What nobody has been asked before, in the form that RFC 2195 wants; nothing where there is no randomness to be had.
+fn challenge() -> Option<String> {
+    let mut random = [0; 8];
+    if let Err(error) = getrandom::fill(&mut random) {
+        tracing::warn!(%error, "no randomness for a challenge: a memcached client is refused");
+        return None;
+    }
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    Some(format!("<{}.{seconds}@tenon>", u64::from_be_bytes(random)))
+}
+
+/// The name and the digest of a CRAM-MD5 message: `name digits`, of which the digits are hexadecimal ones, in small letters.
+fn signed(data: &[u8]) -> Option<(&[u8], [u8; CRAM_MD5_BYTES])> {
+    let blank = data.iter().rposition(|&byte| byte == b' ')?;
+    let (name, digits) = (&data[..blank], &data[blank + 1..]);
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if name.is_empty() || digits.len() != 2 * CRAM_MD5_BYTES || !digits.iter().all(is_digit) {
+        return None;
+    }
+    let digest = u128::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    Some((name, digest.to_be_bytes()))
 }
 
 /// The name and the password of a PLAIN message (RFC 4616): `[authzid] NUL authcid NUL passwd`. Nobody acts for others.
@@ -206,6 +287,25 @@ mod tests {
         ] {
             assert_eq!(token_len(line.as_bytes()), len, "{line}");
         }
+    }
+
+    #[test]
+    fn a_signature_is_a_name_and_digits() {
+        let digits = "b913a602c7eda7a495b4e6e7334d3890";
+        let digest = u128::from_str_radix(digits, 16).unwrap().to_be_bytes();
+        assert_eq!(signed(format!("tim {digits}").as_bytes()), Some((&b"tim"[..], digest)));
+        assert_eq!(signed(format!("t i m {digits}").as_bytes()), Some((&b"t i m"[..], digest)));
+        for wrong in ["", "tim", digits, " ", "tim b913", &format!(" {digits}"), &format!("tim {digits} ")] {
+            assert_eq!(signed(wrong.as_bytes()), None, "{wrong:?}");
+        }
+        assert_eq!(signed(format!("tim {}", digits.to_uppercase()).as_bytes()), None);
+        assert_eq!(signed(format!("tim +{}", &digits[1..]).as_bytes()), None);
+    }
+
+    #[test]
+    fn no_two_challenges_are_the_same() {
+        let (one, two) = (challenge().unwrap(), challenge().unwrap());
+        assert!(one != two && one.starts_with('<') && one.ends_with("@tenon>"), "{one} {two}");
     }
 
     #[test]
