@@ -23,6 +23,7 @@ pub use error::RuleError;
 pub use file::{FileError, user_line};
 pub use log::{AclLog, LogEntry};
 pub use manage::{Deletion, SetUserError};
+pub use password::from_hex;
 pub(crate) use password_file::PasswordFile;
 pub use password_file::{Identity, PasswordForm};
 pub use rights::{Rights, SanitizePayload};

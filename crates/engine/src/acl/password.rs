@@ -17,16 +17,21 @@ impl PasswordHash {
 
     /// A hash written as 64 hexadecimal digits, the letters small.
     pub fn parse(digits: &[u8]) -> Option<PasswordHash> {
-        let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        if digits.len() != 2 * BYTES || !digits.iter().all(is_digit) {
-            return None;
-        }
-        let mut hash = [0; BYTES];
-        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(PasswordHash(hash))
+        from_hex(digits).map(PasswordHash)
     }
+}
+
+/// Bytes that are written as two hexadecimal digits each, the letters small.
+pub fn from_hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if digits.len() != 2 * N || !digits.iter().all(is_digit) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 impl PartialEq for PasswordHash {

@@ -7,7 +7,7 @@ use crate::Flow;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tenon_commands::memcache::binary::Refused;
 use tenon_engine::Engine;
-use tenon_engine::acl::{CRAM_MD5_BYTES, Identity, PasswordForm};
+use tenon_engine::acl::{CRAM_MD5_BYTES, Identity, PasswordForm, from_hex};
 use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::memcache::binary::{BinaryHead, Status, write_status};
 use tenon_engine::wire::memcache::number::parse_u32;
@@ -252,12 +252,7 @@ fn challenge() -> Option<String> {
 fn signed(data: &[u8]) -> Option<(&[u8], [u8; CRAM_MD5_BYTES])> {
     let blank = data.iter().rposition(|&byte| byte == b' ')?;
     let (name, digits) = (&data[..blank], &data[blank + 1..]);
-    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if name.is_empty() || digits.len() != 2 * CRAM_MD5_BYTES || !digits.iter().all(is_digit) {
-        return None;
-    }
-    let digest = u128::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    Some((name, digest.to_be_bytes()))
+    from_hex(digits).filter(|_| !name.is_empty()).map(|digest| (name, digest))
 }
 
 /// The name and the password of a PLAIN message (RFC 4616): `[authzid] NUL authcid NUL passwd`. Nobody acts for others.
