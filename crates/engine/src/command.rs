@@ -243,6 +243,8 @@ impl Flags {
     pub const OF_COLLECTIONS: Flags = Flags(1 << 26);
     /// May change the libraries of functions.
     pub const CHANGES_LIBRARIES: Flags = Flags(1 << 27);
+    /// May have the log begin or end: a transaction with it is put down whole for the log that there is at its end.
+    pub const SWITCHES_LOG: Flags = Flags(1 << 28);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {

@@ -46,6 +46,26 @@ struct Attached {
     /// How many there have been.
     count: u64,
     journal: Option<Arc<dyn Journal>>,
+    /// How many transactions are under way that may have one begin.
+    expecting: u32,
+}
+
+/// The number while nobody takes records and somebody may soon: they are put down, and thrown away if nobody does.
+const EXPECTED: u64 = u64::MAX;
+
+/// A transaction is under way that may have a journal begin and end; until this is dropped.
+pub(crate) struct ExpectedJournal<'e> {
+    engine: &'e Engine,
+}
+
+impl Drop for ExpectedJournal<'_> {
+    fn drop(&mut self) {
+        let mut current = self.engine.journal.current.lock();
+        current.expecting -= 1;
+        if current.expecting == 0 && current.journal.is_none() {
+            self.engine.journal.number.store(0, Ordering::Release);
+        }
+    }
 }
 
 /// What a worker knows of the attachment: so the way to the journal is no lock that all workers share.
@@ -71,7 +91,18 @@ impl Engine {
     pub fn detach_journal(&self) {
         let mut current = self.journal.current.lock();
         current.journal = None;
-        self.journal.number.store(0, Ordering::Release);
+        self.journal.number.store(if current.expecting > 0 { EXPECTED } else { 0 }, Ordering::Release);
+    }
+
+    /// Has records be put down from now on although nobody takes them: a journal may be attached in the middle of what is
+    /// to be in it whole.
+    fn expect_journal(&self) -> ExpectedJournal<'_> {
+        let mut current = self.journal.current.lock();
+        current.expecting += 1;
+        if current.journal.is_none() {
+            self.journal.number.store(EXPECTED, Ordering::Release);
+        }
+        ExpectedJournal { engine: self }
     }
 
     /// Who takes the records, if anybody does.
@@ -79,7 +110,7 @@ impl Engine {
         self.journal.current.lock().journal.clone()
     }
 
-    /// Whether anybody takes records.
+    /// Whether anybody takes records, or may before a transaction that is under way is over.
     #[inline]
     pub fn is_journaling(&self) -> bool {
         self.journal_number() != 0
@@ -174,7 +205,7 @@ impl Engine {
     fn append_record(&self, worker: &mut Worker) {
         self.follow_journal(worker);
         // What was begun for another journal is not this one's.
-        let is_current = worker.record.number() == worker.journal.number;
+        let is_current = worker.record.number() == worker.journal.number || worker.record.follows_switches();
         if let Some(journal) = worker.journal.journal.as_ref().filter(|_| is_current) {
             worker.journaled = journal.append(worker.record.finish());
             self.note_appended(worker);
@@ -206,7 +237,23 @@ impl Engine {
     ///
     /// The caller holds the shards until after `end_unit`.
     pub(crate) fn begin_unit(&self, worker: &mut Worker) {
-        worker.record.hold();
+        worker.record.hold(self.journal_number());
+    }
+
+    /// Begins a unit in which the log may begin and end: all of it is one record of the log that there is at its end. For
+    /// `end_switching_unit`.
+    pub(crate) fn begin_switching_unit(&self, worker: &mut Worker) -> ExpectedJournal<'_> {
+        let expected = self.expect_journal();
+        self.begin_unit(worker);
+        worker.record.follow_switches(true);
+        expected
+    }
+
+    /// Ends what `begin_switching_unit` has begun.
+    pub(crate) fn end_switching_unit(&self, worker: &mut Worker, expected: ExpectedJournal<'_>) {
+        self.end_unit(worker);
+        worker.record.follow_switches(false);
+        drop(expected);
     }
 
     /// Ends what `begin_unit` has begun, and appends its record. All of its shards are still held.
@@ -282,5 +329,101 @@ mod tests {
         engine.begin_call(&mut worker);
         engine.detach_journal();
         assert_eq!((engine.durable(), engine.holds_replies(&worker)), (u64::MAX, None));
+    }
+
+    /// A log that keeps what it is given.
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<String>>);
+
+    impl Journal for Kept {
+        fn append(&self, record: &[u8]) -> u64 {
+            self.0.lock().push(String::from_utf8_lossy(record).replace("\r\n", " "));
+            1
+        }
+    }
+
+    const ONE: &str = "*2 $6 APPEND $3 one ";
+    const TWO: &str = "*2 $6 APPEND $3 two ";
+
+    fn appended(log: &Kept) -> Vec<String> {
+        std::mem::take(&mut *log.0.lock())
+    }
+
+    fn append(engine: &Engine, worker: &mut Worker, word: &str) {
+        engine.log(worker, 0, &["APPEND".into(), word.into()]);
+        engine.commit(worker);
+    }
+
+    #[test]
+    fn of_a_transaction_a_log_that_another_has_begin_gets_nothing() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let mut worker = engine.worker(0);
+        let log = Arc::new(Kept::default());
+        engine.begin_unit(&mut worker);
+        append(&engine, &mut worker, "one");
+        engine.attach_journal(Arc::<Kept>::clone(&log));
+        append(&engine, &mut worker, "two");
+        engine.end_unit(&mut worker);
+        assert_eq!(appended(&log), [""; 0]);
+        engine.begin_unit(&mut worker);
+        append(&engine, &mut worker, "one");
+        engine.detach_journal();
+        engine.attach_journal(Arc::<Kept>::clone(&log));
+        append(&engine, &mut worker, "two");
+        engine.end_unit(&mut worker);
+        assert_eq!(appended(&log), [""; 0]);
+        append(&engine, &mut worker, "one");
+        assert_eq!(appended(&log), [ONE]);
+    }
+
+    #[test]
+    fn a_transaction_that_has_the_log_begin_or_end_is_whole_or_absent() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let mut worker = engine.worker(0);
+        let log = Arc::new(Kept::default());
+        let attach = || engine.attach_journal(Arc::<Kept>::clone(&log));
+        let both = format!("*1 $5 MULTI {ONE}{TWO}*1 $4 EXEC ");
+        // Where the log begins: before both, between them, behind them; and where it ends and begins between them.
+        for place in 0..3 {
+            for ends_before in [false, true] {
+                let step = |at: usize| {
+                    if at == place {
+                        if ends_before {
+                            engine.detach_journal();
+                        }
+                        attach();
+                    }
+                };
+                if ends_before {
+                    attach();
+                }
+                let expected = engine.begin_switching_unit(&mut worker);
+                step(0);
+                append(&engine, &mut worker, "one");
+                step(1);
+                append(&engine, &mut worker, "two");
+                step(2);
+                engine.end_switching_unit(&mut worker, expected);
+                assert_eq!(appended(&log), [both.as_str()], "{place} {ends_before}");
+                append(&engine, &mut worker, "one");
+                assert_eq!(appended(&log), [ONE]);
+                engine.detach_journal();
+                assert!(!engine.is_journaling());
+            }
+        }
+        attach();
+        let expected = engine.begin_switching_unit(&mut worker);
+        append(&engine, &mut worker, "one");
+        engine.detach_journal();
+        append(&engine, &mut worker, "two");
+        engine.end_switching_unit(&mut worker, expected);
+        assert!(appended(&log).is_empty() && !engine.is_journaling(), "the log ended before the transaction did");
+        // Nobody had it begin.
+        let expected = engine.begin_switching_unit(&mut worker);
+        append(&engine, &mut worker, "one");
+        engine.end_switching_unit(&mut worker, expected);
+        attach();
+        append(&engine, &mut worker, "two");
+        assert_eq!(appended(&log), [TWO]);
     }
 }

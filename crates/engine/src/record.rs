@@ -135,6 +135,10 @@ pub(crate) struct Record {
     number: u64,
     /// How many transactions and scripts, one in another, are under way that make one record.
     holds: u32,
+    /// The attachment in force when the outermost of them began; 0: none.
+    unit_number: u64,
+    /// Whether they may have the log begin and end: the record is then for whoever takes it at their end.
+    follows_switches: bool,
     /// Whether nothing is put down: a log is read back.
     muted: bool,
     /// A command whose long arguments are taken away when it runs, written down before.
@@ -174,8 +178,21 @@ impl Record {
         self.holds > 0
     }
 
-    pub(crate) fn hold(&mut self) {
+    /// Begins a transaction or a script; `number` is the attachment in force.
+    pub(crate) fn hold(&mut self, number: u64) {
+        if self.holds == 0 {
+            self.unit_number = number;
+        }
         self.holds += 1;
+    }
+
+    /// Whether the transaction that has just begun, or ended, may have the log begin and end in its middle.
+    pub(crate) fn follow_switches(&mut self, follows: bool) {
+        self.follows_switches = follows;
+    }
+
+    pub(crate) fn follows_switches(&self) -> bool {
+        self.follows_switches
     }
 
     pub(crate) fn release(&mut self) {
@@ -201,7 +218,12 @@ impl Record {
         if self.muted || number == 0 {
             return false;
         }
-        if self.number != number {
+        if self.follows_switches {
+            self.number = number;
+        } else if self.holds > 0 && self.unit_number != number {
+            // Somebody else has had the log begin meanwhile: of a transaction it has all or nothing.
+            return false;
+        } else if self.number != number {
             // What was put down for a journal that is gone meanwhile.
             self.clear();
             self.number = number;

@@ -134,7 +134,11 @@ impl Engine {
         // Libraries are of no shard: others change them in the log behind this, or before.
         let changes_libraries = transaction.queue.iter().any(|(it, _)| it.command.flags.any(Flags::CHANGES_LIBRARIES));
         let order = changes_libraries.then(|| self.scripts.libraries.keep_order());
-        self.begin_unit(worker);
+        let switches_log = transaction.queue.iter().any(|(it, _)| it.command.flags.any(Flags::SWITCHES_LOG));
+        let expected = switches_log.then(|| self.begin_switching_unit(worker));
+        if expected.is_none() {
+            self.begin_unit(worker);
+        }
         for (resolved, args) in &transaction.queue {
             let started = std::time::Instant::now();
             // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
@@ -181,7 +185,10 @@ impl Engine {
             }
         }
         session.in_exec = false;
-        self.end_unit(worker);
+        match expected {
+            Some(expected) => self.end_switching_unit(worker, expected),
+            None => self.end_unit(worker),
+        }
         drop(order);
         self.release(worker, held);
         Ok(())

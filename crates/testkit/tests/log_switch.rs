@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
-use tenon_testkit::server::{Server, find_on_path};
+use tenon_testkit::server::{Server, StartError, find_on_path};
 use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -289,4 +289,92 @@ fn begin_rewrite_or_not(client: &mut Resp, round: u32) {
     if round.is_multiple_of(2) {
         call(client, "BGREWRITEAOF");
     }
+}
+
+/// Starts a server of one kind with these settings.
+type Start = fn(&[(&str, &str)]) -> Result<Server, StartError>;
+
+/// Transactions in which the log begins or ends, with what of them is in it afterwards: everything or nothing.
+const SWITCHES: [(&str, &str, bool); 7] = [
+    ("no", "SET a 1, CONFIG SET appendonly yes, SET b 1", true),
+    ("no", "CONFIG SET appendonly yes, SET a 1, SET b 1", true),
+    ("no", "SET a 1, SET b 1, CONFIG SET appendonly yes", true),
+    ("yes", "SET a 1, CONFIG SET appendonly yes, SET b 1", true),
+    ("yes", "SET a 1, CONFIG SET appendonly no, CONFIG SET appendonly yes, SET b 1", true),
+    ("yes", "SET a 1, CONFIG SET appendonly no, SET b 1", false),
+    ("no", "SET a 1, CONFIG SET appendonly yes, SET b 1, CONFIG SET appendonly no", false),
+];
+
+/// Runs a transaction; gives what EXEC answers.
+fn transaction(client: &mut Resp, commands: &str) -> Value {
+    ok(client, "MULTI");
+    for command in commands.split(", ") {
+        assert_eq!(text(call(client, command)), "QUEUED", "{command}");
+    }
+    call(client, "EXEC")
+}
+
+#[test]
+fn a_transaction_in_which_the_log_begins_or_ends_is_whole_in_it_or_absent() {
+    for (before, commands, is_there) in SWITCHES {
+        let (server, mut client) = slow_server(before);
+        // The last one is of another database.
+        let commands = format!("{commands}, SELECT 3, SET c 1, SELECT 0");
+        let answers = transaction(&mut client, &commands);
+        assert_eq!(answers, Value::Array(vec![Value::Simple(b"OK".to_vec()); commands.split(", ").count()]));
+        let (_again, mut resp, _folder) = kill_and_restart(server);
+        let there = i64::from(is_there);
+        assert_eq!(call(&mut resp, "EXISTS a b"), Value::Int(2 * there), "{commands}");
+        ok(&mut resp, "SELECT 3");
+        assert_eq!(call(&mut resp, "EXISTS c"), Value::Int(there), "{commands}");
+    }
+}
+
+#[test]
+fn transactions_with_the_log_answer_and_keep_what_redis_does() {
+    if find_on_path("redis-server").is_none() {
+        assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "redis-server is not installed");
+        let _ = writeln!(std::io::stderr(), "skipped: redis-server is not installed");
+        return;
+    }
+    for (before, commands, _) in SWITCHES {
+        let of = |start: Start| {
+            let settings = [("appendonly", before), ("appendfsync", "always"), ("save", "")];
+            let mut server = start(&settings).expect("it starts");
+            let mut client = client(&server);
+            let in_script = call(&mut client, "EVAL return(redis.call('CONFIG','SET','appendonly','yes')) 0");
+            assert!(text(in_script).contains("This Redis command is not allowed from script"));
+            let answers = transaction(&mut client, commands);
+            let setting = text_list(call(&mut client, "CONFIG GET appendonly"));
+            // Of one moment: a rewrite that is scheduled begins between two answers.
+            wait_until("the end of the rewrite", || {
+                let figures = text(call(&mut client, "INFO persistence"));
+                ["aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0"].iter().all(|figure| figures.contains(figure))
+            });
+            kill(&mut server);
+            let folder = server.folder().to_str().expect("it is text").to_owned();
+            let again = start(&[("dir", &folder), ("appendonly", "yes")]).expect("it starts");
+            let found = call(&mut self::client(&again), "MGET a b");
+            (answers, setting, found)
+        };
+        assert_eq!(of(Server::tenon), of(Server::redis), "{commands}");
+    }
+}
+
+#[test]
+fn a_log_that_cannot_begin_is_an_error_in_the_transaction() {
+    let (server, mut client) = slow_server("no");
+    ok(&mut client, "DEBUG FAULTS open:enospc");
+    let Value::Array(answers) = transaction(&mut client, "SET a 1, CONFIG SET appendonly yes, SET b 1") else {
+        panic!("it was run");
+    };
+    let answers: Vec<String> = answers.into_iter().map(text).collect();
+    assert_eq!([&*answers[0], &*answers[2]], ["OK"; 2]);
+    assert!(answers[1].starts_with("ERR CONFIG SET failed (possibly related to argument 'appendonly')"), "{answers:?}");
+    assert_eq!(text_list(call(&mut client, "CONFIG GET appendonly")), ["appendonly", "no"]);
+    ok(&mut client, "DEBUG FAULTS");
+    ok(&mut client, "CONFIG SET appendonly yes");
+    ok(&mut client, "SET last 1");
+    let (_again, mut resp, _folder) = kill_and_restart(server);
+    assert_eq!(text(call(&mut resp, "GET last")), "1");
 }

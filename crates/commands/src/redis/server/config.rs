@@ -60,7 +60,7 @@ pub static SET: Command = Command {
     since: "2.0.0",
     arity: Arity::AtLeast(4),
     keys: Keys::None,
-    flags: FLAGS,
+    flags: FLAGS.or(Flags::SWITCHES_LOG),
     run: Run::Session(set),
 };
 
