@@ -15,7 +15,7 @@ use crate::worker::Worker;
 use scoped_tls_hkt::scoped_thread_local;
 
 /// How long a command may take before the worker's other clients are lent, in nanoseconds.
-pub(crate) const LENT_AFTER_NS: u64 = 300_000;
+pub(crate) const LENT_AFTER_NS: u64 = 500_000;
 
 /// Serves a worker's clients, all but the one whose command runs.
 pub trait Meanwhile {
