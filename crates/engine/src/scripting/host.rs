@@ -421,6 +421,10 @@ impl Host for ScriptHost<'_, '_> {
             return Err(Stop::Killed);
         }
         self.lend_if_long(monotonic_ns());
+        if self.lends_at_ns == u64::MAX {
+            // Who serves the others may share its core, and would wait for the kernel's clock to tick.
+            std::thread::yield_now();
+        }
         if self.busy.is_none() {
             let threshold_ms = self.engine.config.busy_reply_threshold();
             if threshold_ms == 0 || self.elapsed_ms() < threshold_ms {
