@@ -55,6 +55,11 @@ impl Compaction {
         Compaction { next: None, rest_until: now, rest: REST, spans: 0 }
     }
 
+    /// Whether a pass is under way.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.next.is_some()
+    }
+
     /// A pass is done and has left so many of its spans. What is wasted at its end says nothing: changes go on meanwhile.
     fn rest(&mut self, now: Instant, left: usize) {
         let (part, whole) = LEFT_MAX;

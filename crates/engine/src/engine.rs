@@ -31,6 +31,7 @@ use crate::scripting::Scripts;
 use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::snapshot::Snapshots;
+use crate::stand_ins::StandIns;
 use crate::stats::WorkerStats;
 use crate::table::CommandTable;
 use crate::tracking::Tracking;
@@ -157,8 +158,10 @@ pub struct Engine {
     config_applying: Mutex<()>,
     /// Errors by code, since the start or CONFIG RESETSTAT.
     pub errors: Apart<Mutex<BTreeMap<String, u64>>>,
-    /// Every worker's statistics.
-    pub worker_stats: Vec<Arc<WorkerStats>>,
+    /// Every worker's statistics, and those of whoever is none.
+    pub(crate) worker_stats: Vec<Arc<WorkerStats>>,
+    /// And those of the threads that stand in for workers.
+    pub(crate) stand_ins: StandIns,
     /// When everything is to be flushed.
     pub flush_schedule: FlushSchedule,
     /// The snapshot that is under way.
@@ -220,7 +223,7 @@ impl Engine {
             commands,
             clients: Apart::default(),
             listening: Listening::default(),
-            scripts: Scripts::new(workers + 1),
+            scripts: Scripts::default(),
             monitors: Monitors::default(),
             watchers: Watchers::default(),
             hotkeys: HotKeys::default(),
@@ -253,6 +256,7 @@ impl Engine {
             peak_memory: AtomicU64::new(0),
             errors: Apart::default(),
             worker_stats,
+            stand_ins: StandIns::default(),
             flush_schedule: FlushSchedule::default(),
             snapshots: Snapshots::default(),
             saving: Saving::new(now_us() / 1_000_000),
@@ -289,10 +293,15 @@ impl Engine {
 
     /// The state of worker `index`, made on its thread. The index `workers()` is for whoever is no worker.
     pub fn worker(&self, index: usize) -> Worker {
-        let seed = self.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut worker = Worker::new(index, seed, Arc::clone(&self.worker_stats[index]), Arc::clone(&self.reaper));
+        let mut worker =
+            Worker::new(index, self.seed_of(index), Arc::clone(&self.worker_stats[index]), Arc::clone(&self.reaper));
         self.read_clock(&mut worker);
         worker
+    }
+
+    /// Where the randomness of a thread starts from.
+    pub(crate) fn seed_of(&self, thread: usize) -> u64 {
+        self.seed ^ (thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
     /// How accesses are noted under the policy in force.
@@ -489,9 +498,11 @@ impl Engine {
         }
     }
 
-    /// The sum of one counter over all workers.
+    /// The sum of one counter over all threads.
     pub fn sum(&self, counter: impl Fn(&WorkerStats) -> u64) -> u64 {
-        self.worker_stats.iter().map(|stats| counter(stats)).sum()
+        let mut sum = 0;
+        self.each_stats(|stats| sum += counter(stats));
+        sum
     }
 
     /// Counts an error by its code.
@@ -502,7 +513,7 @@ impl Engine {
     /// All statistics back to 0 (CONFIG RESETSTAT).
     pub fn reset_stats(&self) {
         self.forgotten_changes.store(self.changes(), Ordering::Relaxed);
-        self.worker_stats.iter().for_each(|stats| stats.reset());
+        self.each_stats(WorkerStats::reset);
         self.errors.lock().clear();
         self.prefixes.reset();
         self.rates.reset();

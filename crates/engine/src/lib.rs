@@ -64,6 +64,7 @@ pub mod shards;
 pub mod slices;
 pub mod slowlog;
 pub mod snapshot;
+mod stand_ins;
 pub mod stats;
 pub mod stray;
 pub mod string;

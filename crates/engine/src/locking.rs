@@ -38,6 +38,7 @@ impl Engine {
                 return Ok(state);
             }
             self.refuse_if_busy()?;
+            meanwhile::lend();
         }
     }
 
@@ -63,8 +64,9 @@ impl Engine {
             if let Some(state) = self.shards.try_lock_for(index, SLICE) {
                 return state;
             }
-            if self.scripts.running.busy().is_some() {
-                meanwhile::serve(self, worker);
+            match self.scripts.running.busy() {
+                Some(_) => meanwhile::serve(self, worker),
+                None => _ = meanwhile::lend(),
             }
         }
     }
@@ -94,6 +96,8 @@ impl Engine {
                         guards.push(guard);
                         break;
                     }
+                    // Who holds it may do so for long.
+                    meanwhile::lend();
                     // What is held is let go before anything else: a script may wait for it.
                     if self.scripts.running.busy().is_some() {
                         guards.clear();

@@ -94,8 +94,7 @@ impl Engine {
     /// Takes a share of the room there is, if there is any.
     fn take_share(&self, worker: &mut Worker, limit: usize) -> bool {
         let Some(left) = self.reach(limit).checked_sub(memory::used()) else { return false };
-        // One more for whatever is no worker.
-        let share = (left / 2 / (self.workers() + 1)).min(ROOM_MAX);
+        let share = (left / 2 / self.threads()).min(ROOM_MAX);
         worker.room = Room { limit, until: memory::counted_here() + share as isize, stuck_at: None };
         true
     }

@@ -203,6 +203,8 @@ pub struct WorkerStats {
     pub expiry_lag: [Counter; LAG_BUCKETS],
     /// Counters of each command, by its number in the table.
     pub commands: Box<[CommandCounters]>,
+    /// Bytes of the Lua states of EVAL and of FUNCTION: what there is now, which no reset forgets.
+    pub lua_bytes: [AtomicU64; 2],
 }
 
 impl WorkerStats {
@@ -212,6 +214,7 @@ impl WorkerStats {
             all: Counters::default(),
             expiry_lag: Default::default(),
             commands: (0..commands).map(|_| CommandCounters::default()).collect(),
+            lua_bytes: Default::default(),
         }
     }
 
@@ -233,6 +236,12 @@ impl WorkerStats {
     pub fn sent(&self, bytes: u64) {
         self.all.output_bytes.add(bytes);
         self.all.writes.add(u64::from(bytes > 0));
+    }
+
+    /// Notes how much memory the thread's Lua states of EVAL and of FUNCTION take.
+    pub(crate) fn note_lua(&self, eval: usize, functions: usize) {
+        self.lua_bytes[0].store(eval as u64, Ordering::Relaxed);
+        self.lua_bytes[1].store(functions as u64, Ordering::Relaxed);
     }
 
     /// Counts a change of a key.

@@ -7,6 +7,7 @@ use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
+use crate::meanwhile;
 use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
 use crate::table::Resolved;
@@ -242,6 +243,7 @@ impl Engine {
                 if self.pause.is_busy() {
                     return Some(std::iter::once(watch).chain(left).collect());
                 }
+                meanwhile::lend();
             };
             if let Some(watchers) = &mut state.watched
                 && watchers.remove(watch.database, &watch.key, dirty)

@@ -1,6 +1,8 @@
 //! The bridge between the event loop and the front ends: what each asks of the other. Knows no protocol and no socket.
 
-use crate::net::{Address, Bound, CloseReason, ConnectionId, FrontEnd, Mailboxes, OutputLimits, Peer, Service, Takes};
+use crate::net::{
+    Address, Bound, CloseReason, ConnectionId, FrontEnd, Mailboxes, Meanwhile, OutputLimits, Peer, Service, Takes,
+};
 use crate::tls::Tls;
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -92,6 +94,19 @@ fn client_info(peer: &Peer) -> ClientInfo {
     }
 }
 
+/// A worker's other connections, as the engine asks for them.
+struct Others<'a>(&'a mut dyn Meanwhile<Worker>);
+
+impl tenon_engine::meanwhile::Meanwhile for Others<'_> {
+    fn lend(&mut self) -> bool {
+        self.0.lend()
+    }
+
+    fn serve(&mut self, worker: &mut Worker) {
+        self.0.serve(worker);
+    }
+}
+
 impl Service for Tenon {
     type Worker = Worker;
     type Connection = Connection;
@@ -101,6 +116,14 @@ impl Service for Tenon {
         // Every worker brings the same mailboxes; the first one's are kept.
         self.mail.get_or_init(|| mail.clone());
         self.engine.worker(index)
+    }
+
+    fn stand_in(&self, index: usize, _mail: &Mailboxes<Message>) -> Worker {
+        self.engine.stand_in(index)
+    }
+
+    fn rest(&self, worker: &mut Worker) -> Duration {
+        self.engine.rest(worker)
     }
 
     fn listens(&self, bound: &[Bound]) {
@@ -207,8 +230,8 @@ impl Service for Tenon {
     }
 
     #[inline(always)]
-    fn with_meanwhile<R>(&self, mut meanwhile: &mut dyn FnMut(&mut Worker), call: impl FnOnce() -> R) -> R {
-        tenon_engine::meanwhile::with(&mut meanwhile, call)
+    fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Worker>, call: impl FnOnce() -> R) -> R {
+        tenon_engine::meanwhile::with(&mut Others(meanwhile), call)
     }
 
     fn end_long_calls(&self) {

@@ -109,6 +109,8 @@ pub(crate) struct ScriptHost<'h, 'e> {
     pub(crate) is_stray: bool,
     /// Whether what it changes goes into a record that has not ended.
     pub(crate) is_recording: bool,
+    /// When the worker's other clients are to be lent to another thread, in nanoseconds of the monotonic clock.
+    pub(crate) lends_at_ns: u64,
 }
 
 impl Drop for ScriptHost<'_, '_> {
@@ -326,6 +328,15 @@ impl ScriptHost<'_, '_> {
         (monotonic_ns() - self.started_ns) / 1_000_000
     }
 
+    /// Has another thread serve the worker's other clients once the script has taken long.
+    #[inline]
+    fn lend_if_long(&mut self, now_ns: u64) {
+        if now_ns >= self.lends_at_ns {
+            // Where there is no such thread now, there may be one later.
+            self.lends_at_ns = if meanwhile::lend() { u64::MAX } else { now_ns + meanwhile::LENT_AFTER_NS };
+        }
+    }
+
     fn become_busy(&mut self) {
         let elapsed = Duration::from_nanos(monotonic_ns() - self.started_ns);
         let started = Instant::now().checked_sub(elapsed).unwrap_or_else(Instant::now);
@@ -371,6 +382,7 @@ impl Host for ScriptHost<'_, '_> {
             engine.tell_monitors(Origin::Script, self.session.database, resolved.command, &args, &[]);
         }
         let started_ns = monotonic_ns();
+        self.lend_if_long(started_ns);
         let held: &mut dyn Locked = match &mut self.reach {
             Reach::Own(held) => held,
             Reach::Given(held) => &mut **held,
@@ -407,6 +419,11 @@ impl Host for ScriptHost<'_, '_> {
     fn interrupt(&mut self) -> Result<(), Stop> {
         if self.engine.scripts.running.is_ending() && self.elapsed_ms() >= ENDING_GRACE_MS {
             return Err(Stop::Killed);
+        }
+        self.lend_if_long(monotonic_ns());
+        if self.lends_at_ns == u64::MAX {
+            // Who serves the others may share its core, and would wait for the kernel's clock to tick.
+            std::thread::yield_now();
         }
         if self.busy.is_none() {
             let threshold_ms = self.engine.config.busy_reply_threshold();

@@ -103,7 +103,7 @@ impl Engine {
         let shelf = self.scripts.libraries.shelf();
         let library = self.read_library(&mut interpreters, code, &shelf, on_existing);
         let (eval, functions) = interpreters.memory();
-        self.scripts.note_memory(worker.index, eval, functions);
+        worker.stats.note_lua(eval, functions);
         worker.interpreters = Some(interpreters);
         let (library, _) = library?;
         self.scripts.libraries.change(|shelf| shelf.add(library))

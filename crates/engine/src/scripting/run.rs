@@ -10,6 +10,7 @@ use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
+use crate::meanwhile;
 use crate::monitor;
 use crate::table::Resolved;
 use crate::worker::Worker;
@@ -173,7 +174,7 @@ impl Engine {
         let mut interpreters = cx.worker.interpreters.take().unwrap_or_default();
         let result = work(cx, &mut interpreters);
         let (eval, functions) = interpreters.memory();
-        self.scripts.note_memory(cx.worker.index, eval, functions);
+        cx.worker.stats.note_lua(eval, functions);
         cx.worker.interpreters = Some(interpreters);
         result
     }
@@ -292,6 +293,7 @@ impl Engine {
                 busy: None,
                 is_stray: false,
                 is_recording: true,
+                lends_at_ns: started_ns + meanwhile::LENT_AFTER_NS,
             };
             let (words, rest) = (args.from(3), args.from(3 + keys.len()));
             let keys_of = Taken { words, left: keys.len() };

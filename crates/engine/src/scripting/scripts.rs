@@ -7,11 +7,9 @@ use crate::session::WatchedKey;
 use crate::watch::DirtyFlag;
 use parking_lot::Mutex;
 use sha1::{Digest, Sha1};
-use std::sync::atomic::{AtomicU64, Ordering};
-use tenon_ds::apart::Apart;
 
 /// Scripts and libraries.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Scripts {
     /// Scripts of EVAL.
     pub known: KnownScripts,
@@ -21,38 +19,9 @@ pub struct Scripts {
     pub running: Running,
     /// Sessions' watched keys that could not be let go as a busy script may hold their shards.
     pub(crate) unwatched: Mutex<Vec<(Vec<WatchedKey>, DirtyFlag)>>,
-    /// For each worker the bytes of its states of EVAL and of FUNCTION.
-    memory: Box<[Apart<[AtomicU64; 2]>]>,
 }
 
 impl Scripts {
-    /// No script; `workers` states of each kind at most.
-    pub fn new(workers: usize) -> Scripts {
-        Scripts {
-            known: KnownScripts::default(),
-            libraries: Libraries::default(),
-            running: Running::default(),
-            unwatched: Mutex::default(),
-            memory: (0..workers).map(|_| Default::default()).collect(),
-        }
-    }
-
-    /// Notes how much memory a worker's states take.
-    pub(crate) fn note_memory(&self, worker: usize, eval: usize, functions: usize) {
-        self.memory[worker][0].store(eval as u64, Ordering::Relaxed);
-        self.memory[worker][1].store(functions as u64, Ordering::Relaxed);
-    }
-
-    /// Bytes that all Lua states of EVAL take.
-    pub fn eval_memory(&self) -> u64 {
-        self.memory.iter().map(|states| states[0].load(Ordering::Relaxed)).sum()
-    }
-
-    /// Bytes that all Lua states of FUNCTION take.
-    pub fn function_memory(&self) -> u64 {
-        self.memory.iter().map(|states| states[1].load(Ordering::Relaxed)).sum()
-    }
-
     /// Bytes of what is kept beside the states: texts and tables.
     pub fn overhead(&self) -> u64 {
         (self.known.memory() + self.libraries.memory()) as u64

@@ -18,6 +18,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::Timespec;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
 use std::time::Duration;
 use tenon_wire::OutBuf;
 
@@ -30,13 +32,14 @@ const WAKER_TOKEN: u64 = u64::MAX;
 const READ_INTEREST: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 
 pub(super) struct Epoll {
-    epoll: OwnedFd,
+    /// Shared with what stands in its place while another thread uses it.
+    epoll: Arc<OwnedFd>,
     /// Where bytes under TLS are received.
     sealed: Vec<u8>,
-    ready: Vec<epoll::Event>,
-    /// Tokens to report in the next wait without asking the kernel, and those reported in the last.
+    /// What the last wait has brought.
+    events: Vec<Event>,
+    /// Tokens to report in the next wait without asking the kernel.
     again: Vec<u64>,
-    reported_again: Vec<u64>,
 }
 
 pub(super) struct EpollSocket {
@@ -89,13 +92,11 @@ impl Io for Epoll {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         // Edge-triggered, so the counter never has to be read back.
         epoll::add(&epoll, waker, EventData::new_u64(WAKER_TOKEN), EventFlags::IN | EventFlags::ET)?;
-        Ok(Epoll {
-            epoll,
-            sealed: Vec::new(),
-            ready: Vec::with_capacity(EVENTS_PER_WAIT),
-            again: Vec::new(),
-            reported_again: Vec::new(),
-        })
+        Ok(Epoll { events: Vec::with_capacity(EVENTS_PER_WAIT), ..Epoll::of(Arc::new(epoll)) })
+    }
+
+    fn hollow(&self) -> Option<Epoll> {
+        Some(Epoll::of(Arc::clone(&self.epoll)))
     }
 
     fn open(&mut self, fd: OwnedFd, tls: Option<TlsSession>, token: u64) -> std::io::Result<EpollSocket> {
@@ -123,37 +124,24 @@ impl Io for Epoll {
     }
 
     fn wait(&mut self, timeout: Duration) -> std::io::Result<usize> {
-        self.reported_again.clear();
-        std::mem::swap(&mut self.again, &mut self.reported_again);
-        let timeout = if self.reported_again.is_empty() { timeout } else { Duration::ZERO };
+        let timeout = if self.again.is_empty() { timeout } else { Duration::ZERO };
         let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
-        self.ready.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(self.ready.len() + self.reported_again.len()),
-            Err(error) => Err(error.into()),
+        self.events.clear();
+        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        match epoll::wait(&self.epoll, &mut ready, Some(&timeout)) {
+            // The kernel's form of them may not leave the thread.
+            Ok((ready, _)) => self.events.extend(ready.iter().map(event_of)),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        // Asked for by `receive_later`.
+        self.events.extend(self.again.drain(..).map(|token| Event { token, received: true, ..Event::default() }));
+        Ok(self.events.len())
     }
 
     #[inline]
     fn event(&mut self, index: usize) -> Event {
-        let Some(ready) = self.ready.get(index) else {
-            // Asked for by `receive_later`.
-            let token = self.reported_again[index - self.ready.len()];
-            return Event { token, received: true, ..Event::default() };
-        };
-        let flags = ready.flags;
-        if flags == EventFlags::IN {
-            // Nearly always.
-            return Event { token: ready.data.u64(), received: true, ..Event::default() };
-        }
-        let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
-        Event {
-            token: ready.data.u64(),
-            received: broken || flags.intersects(EventFlags::IN | EventFlags::RDHUP),
-            sent: flags.contains(EventFlags::OUT),
-            peer_ended: flags.contains(EventFlags::RDHUP),
-            broken,
-        }
+        self.events[index]
     }
 
     #[inline]
@@ -248,6 +236,10 @@ impl Io for Epoll {
 }
 
 impl Epoll {
+    fn of(epoll: Arc<OwnedFd>) -> Epoll {
+        Epoll { epoll, sealed: Vec::new(), events: Vec::new(), again: Vec::new() }
+    }
+
     /// Receives what comes under TLS.
     #[inline(never)]
     fn receive_sealed(&mut self, socket: &mut EpollSocket, input: &mut Vec<u8>) -> Received {
@@ -339,6 +331,23 @@ impl Epoll {
 
     fn set_interest(&self, socket: &EpollSocket, interest: EventFlags) -> Result<(), Errno> {
         epoll::modify(&self.epoll, &socket.fd, EventData::new_u64(socket.token), interest)
+    }
+}
+
+#[inline(always)]
+fn event_of(ready: &epoll::Event) -> Event {
+    let (token, flags) = (ready.data.u64(), ready.flags);
+    if flags == EventFlags::IN {
+        // Nearly always.
+        return Event { token, received: true, ..Event::default() };
+    }
+    let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+    Event {
+        token,
+        received: broken || flags.intersects(EventFlags::IN | EventFlags::RDHUP),
+        sent: flags.contains(EventFlags::OUT),
+        peer_ended: flags.contains(EventFlags::RDHUP),
+        broken,
     }
 }
 

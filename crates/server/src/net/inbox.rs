@@ -69,7 +69,11 @@ pub(super) enum Letter<M> {
     Connection(ConnectionId, M),
     Worker(M),
     Accepted(Accepted),
-    Shutdown { deadline: Instant },
+    /// A call has ended on a thread that had lent the loop, or the thread itself is free now.
+    CallEnded,
+    Shutdown {
+        deadline: Instant,
+    },
 }
 
 /// A connection on its way to its worker.

@@ -21,6 +21,9 @@ pub(super) trait Io: Sized {
     /// `waker` makes a waiting thread return from [`Io::wait`]; it yields no event.
     fn new(waker: &Waker) -> std::io::Result<Self>;
 
+    /// One without any socket, for the place of this one while another thread uses it; `None`: no other thread can.
+    fn hollow(&self) -> Option<Self>;
+
     /// Takes over a connected, non-blocking socket and starts to report about it. With TLS the bytes that come out of it
     /// and go into it are those in clear.
     fn open(&mut self, fd: OwnedFd, tls: Option<TlsSession>, token: u64) -> std::io::Result<Self::Socket>;

@@ -25,5 +25,5 @@ pub(crate) use inbox::Waker;
 pub use listener::{Bind, Endpoint, Listen, ListenError};
 pub use relisten::Listening;
 pub use serve::{Bound, Options, Running, ServeError, Takes, serve};
-pub use service::{Address, CloseReason, ConnectionId, FrontEnd, OutputLimits, Peer, Service};
+pub use service::{Address, CloseReason, ConnectionId, FrontEnd, Meanwhile, OutputLimits, Peer, Service};
 pub use way::{Wanted, Way};

@@ -10,13 +10,13 @@ use super::relisten::Listening;
 use super::service::{Address, FrontEnd, Service};
 use super::uring::Uring;
 use super::way::{self, Wanted, Way};
-use super::worker::Worker;
+use super::worker::{Hire, Worker, run};
 use crate::shutdown::Shutdown;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, Scope};
 use std::time::{Duration, Instant};
 
 /// A worker's stack: scripts may nest calls, coroutines and values as deeply as Lua lets them. It is memory only as far
@@ -201,11 +201,14 @@ fn start_threads<S: Service>(
     for index in 0..workers {
         let (service, mail, shutdown) = (Arc::clone(&service), mail.clone(), shutdown.clone());
         let (started, datagrams) = (started.clone(), datagrams.clone());
-        let body = move || match own_ring(way, index, &mail) {
-            Some(ring) => run_worker(Ok(ring), index, service, mail, datagrams, shutdown, started),
-            None => {
-                let epoll = Epoll::new(mail.mailbox(index).waker());
-                run_worker(epoll, index, service, mail, datagrams, shutdown, started)
+        let body = move || {
+            let place = Place { service: &*service, index, mail: &mail, shutdown: &shutdown };
+            match own_ring(way, index, &mail) {
+                Some(ring) => run_worker(place, Ok(ring), datagrams, started, None),
+                None => thread::scope(|scope| {
+                    let epoll = Epoll::new(mail.mailbox(index).waker());
+                    run_worker(place, epoll, datagrams, started, Some(hire(place, scope)));
+                }),
             }
         };
         threads
@@ -236,27 +239,71 @@ fn own_ring<M>(way: Way, index: usize, mail: &Mailboxes<M>) -> Option<Uring> {
         .ok()
 }
 
-fn run_worker<S: Service, I: Io>(
-    io: std::io::Result<I>,
+/// What the threads of one worker have in common.
+struct Place<'s, S: Service> {
+    service: &'s S,
     index: usize,
-    service: Arc<S>,
-    mail: Mailboxes<S::Message>,
+    mail: &'s Mailboxes<S::Message>,
+    shutdown: &'s Shutdown,
+}
+
+impl<S: Service> Clone for Place<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Service> Copy for Place<'_, S> {}
+
+fn run_worker<'s, S: Service, I: Io>(
+    place: Place<'s, S>,
+    io: std::io::Result<I>,
     datagrams: Vec<Arc<Datagrams>>,
-    shutdown: Shutdown,
     started: mpsc::Sender<std::io::Result<()>>,
+    hire: Option<Hire<'s, S, I>>,
 ) {
-    let worker = match io.and_then(|io| Worker::new(&*service, index, mail, datagrams, io)) {
-        Ok(worker) => worker,
+    let Place { service, index, mail, .. } = place;
+    let mut own = match io.and_then(|io| Worker::new(service, index, mail.clone(), datagrams, io)) {
+        Ok(own) => Box::new(own),
         Err(error) => {
             // If the receiver is gone, the start has failed already.
             let _ = started.send(Err(error));
             return;
         }
     };
+    if let Some(hire) = hire {
+        own.may_be_lent(hire);
+    }
+    let mut state = service.worker(index, mail);
     let _ = started.send(Ok(()));
     drop(started);
-    // Without this worker its connections would hang: better to end in good order.
-    match catch_unwind(AssertUnwindSafe(|| worker.run())) {
+    in_good_order(place, || run(own, &mut state, true));
+}
+
+/// How one more thread is started that runs this worker's loop while its calls take long.
+fn hire<'s, S: Service>(place: Place<'s, S>, scope: &'s Scope<'s, '_>) -> Hire<'s, S, Epoll> {
+    Box::new(move |loops| {
+        let Place { service, index, mail, .. } = place;
+        let body = move || {
+            in_good_order(place, || {
+                let Ok(first) = loops.recv() else { return Ok(()) };
+                run(first, &mut service.stand_in(index, mail), false)
+            });
+        };
+        let builder = thread::Builder::new().name(format!("tenon-w{index}+")).stack_size(WORKER_STACK_BYTES);
+        builder.spawn_scoped(scope, body).map(|_| ())
+    })
+}
+
+/// Runs a worker's loop. Without it its connections would hang: if it fails, the server better ends in good order.
+fn in_good_order<S: Service>(place: Place<'_, S>, run: impl FnOnce() -> std::io::Result<()>) {
+    let Place { service, index, shutdown, .. } = place;
+    let result = catch_unwind(AssertUnwindSafe(run));
+    if !matches!(result, Ok(Ok(()))) {
+        // There is nobody any more whom calls of this worker could be told of that go on elsewhere.
+        service.end_long_calls();
+    }
+    match result {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::error!(worker = index, %error, "the event loop failed; shutting down");

@@ -17,15 +17,26 @@ use tenon_wire::OutBuf;
 /// A panic in a call closes the connection that it was for; the worker lives on. The worker's own state is then used
 /// again, so an implementation keeps it valid at every point where it may panic.
 pub trait Service: Send + Sync + 'static {
-    /// One worker's own state, such as statistics. Never leaves the worker's thread.
+    /// One thread's own state, such as statistics. Never leaves the thread.
     type Worker;
-    /// One connection's state. Never leaves the worker's thread.
-    type Connection;
+    /// One connection's state. It is used by the thread that runs its worker's loop: mostly the same one.
+    type Connection: Send;
     /// What other threads post to a connection or to a worker.
     type Message: Send + 'static;
 
     /// Makes a worker's state, on the worker's thread. The mailboxes reach every worker, and may be kept.
     fn worker(&self, index: usize, mail: &Mailboxes<Self::Message>) -> Self::Worker;
+
+    /// Makes the state of one more thread that runs calls of this worker, on that thread, while other calls take long.
+    fn stand_in(&self, index: usize, mail: &Mailboxes<Self::Message>) -> Self::Worker {
+        self.worker(index, mail)
+    }
+
+    /// Does what is to be done now and then by a thread that runs no worker's loop at the moment; says when to be called next.
+    fn rest(&self, worker: &mut Self::Worker) -> Duration {
+        let _ = worker;
+        Duration::from_secs(60)
+    }
 
     /// Says where the server listens: before the first connection is accepted, and when that has changed.
     fn listens(&self, bound: &[Bound]) {
@@ -158,8 +169,8 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// Makes a call for a connection. As long as it runs, `meanwhile` serves the worker's other connections, new ones
-    /// too, whenever the service calls it; it does not wait.
-    fn with_meanwhile<R>(&self, meanwhile: &mut dyn FnMut(&mut Self::Worker), call: impl FnOnce() -> R) -> R {
+    /// too, whenever the service asks for it.
+    fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Self::Worker>, call: impl FnOnce() -> R) -> R {
         let _ = meanwhile;
         call()
     }
@@ -193,6 +204,16 @@ pub trait Service: Send + Sync + 'static {
     /// How long a TCP connection may be silent before its peer is probed; `None` for no probes. Read for each new
     /// connection.
     fn tcp_keepalive(&self) -> Option<Duration>;
+}
+
+/// Serves a worker's other connections in the middle of a call.
+pub trait Meanwhile<W> {
+    /// Has another thread serve them from now on, with everything that is asked of a worker; `true` too if one does already.
+    /// `false`: none can now.
+    fn lend(&mut self) -> bool;
+
+    /// Serves those that [`Service::may_serve_meanwhile`] lets through, without waiting. Not while they are lent.
+    fn serve(&mut self, worker: &mut W);
 }
 
 /// Which protocol family a listener speaks.

@@ -114,6 +114,11 @@ impl Io for Uring {
         })
     }
 
+    fn hollow(&self) -> Option<Uring> {
+        // The ring takes calls of the thread alone that has made it.
+        None
+    }
+
     fn open(&mut self, fd: OwnedFd, tls: Option<TlsSession>, token: u64) -> std::io::Result<UringSocket> {
         let tag = self.free.pop().unwrap_or_else(|| {
             self.ports.push(None);

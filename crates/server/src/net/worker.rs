@@ -1,19 +1,23 @@
 //! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
 
+mod lending;
 mod long_values;
+mod mail;
+mod meanwhile;
 mod upkeep;
+
+pub(super) use lending::{Hire, run};
 
 use super::connection::{Connection, Intake, Phase};
 use super::datagrams::Datagrams;
-use super::held::Held;
-use super::inbox::{Accepted, Letter, Mailboxes};
+use super::inbox::{Letter, Mailbox, Mailboxes};
 use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
-use super::service::{CloseReason, ConnectionId, Peer, Service};
+use super::service::{CloseReason, Service};
 use super::slab::{Key, Slab};
-use super::tls::TlsSession;
-use rustix::fd::AsRawFd;
+use lending::{Crew, Returned};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
@@ -22,12 +26,12 @@ use tenon_wire::OutBuf;
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 const SWEEP_PORTIONS: u32 = 10;
 
+/// The loop. What is left to be done in its turn is all here: in the middle of a call another thread may go on with it.
 pub(super) struct Worker<'s, S: Service, I: Io> {
     service: &'s S,
-    /// The service's own state, before the loop runs; the loop then hands it down.
-    state: Option<S::Worker>,
     index: usize,
     mail: Mailboxes<S::Message>,
+    /// Those of this turn that are to be dealt with, the last one first.
     letters: Vec<Letter<S::Message>>,
     io: I,
     connections: Slab<Connection<S::Connection, I::Socket>>,
@@ -44,20 +48,40 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     events_done: usize,
     /// Whether what is done now is done in the middle of a call.
     in_call: bool,
-    /// Events and letters that came in the middle of a call and wait for its end.
+    /// Events and letters that came in the middle of a call, to be dealt with in the next turn.
     postponed_events: Vec<Event>,
     postponed_letters: Vec<Letter<S::Message>>,
+    /// Those of connections with which calls run on other threads, until one of these ends.
+    awaiting_events: Vec<Event>,
+    awaiting_letters: Vec<Letter<S::Message>>,
     /// Connections whose output left at once although they asked to be resumed after it: they go on in the next turn,
-    /// so that others have theirs.
+    /// so that others have theirs. And those that go on in this one.
     resume_next: Vec<Key>,
-    /// Connections with replies that wait for the log to be on disk.
+    resume_now: Vec<Key>,
+    /// Connections with replies that wait for the log to be on disk, and those that are to be looked at in this turn.
     holding: Vec<Key>,
+    to_release: Vec<Key>,
     now: Instant,
     next_tick: Instant,
     next_sweep: Instant,
     sweep_from: usize,
     /// Set when the server is shutting down: what is unsent by then is lost.
     deadline: Option<Instant>,
+    /// The threads that can go on with this loop, if it may be lent.
+    crew: Option<Box<Crew<'s, S, I>>>,
+    /// The loop is lent: all of it but this, the way to where it is, has been taken away.
+    away: Option<Sender<Returned<'s, S, I>>>,
+}
+
+/// Why a thread runs a loop no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// The server is shut down.
+    ShutDown,
+    /// It was lent in the middle of a call, which has ended since.
+    Lent,
+    /// The worker's own thread is free, and it is time for what that has to do.
+    GoesHome,
 }
 
 impl<'s, S: Service, I: Io> Worker<'s, S, I> {
@@ -72,17 +96,19 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         for (number, socket) in datagrams.iter().enumerate() {
             io.watch(&**socket, datagram_token(number))?;
         }
-        let state = service.worker(index, &mail);
+        Ok(Worker { datagrams, ..Worker::empty(service, index, mail, io) })
+    }
+
+    fn empty(service: &'s S, index: usize, mail: Mailboxes<S::Message>, io: I) -> Worker<'s, S, I> {
         let now = Instant::now();
-        Ok(Worker {
+        Worker {
             service,
-            state: Some(state),
             index,
             mail,
             letters: Vec::new(),
             io,
             connections: Slab::new(),
-            datagrams,
+            datagrams: Vec::new(),
             reply: None,
             input: Vec::new(),
             head: Vec::new(),
@@ -91,22 +117,26 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             in_call: false,
             postponed_events: Vec::new(),
             postponed_letters: Vec::new(),
+            awaiting_events: Vec::new(),
+            awaiting_letters: Vec::new(),
             resume_next: Vec::new(),
+            resume_now: Vec::new(),
             holding: Vec::new(),
+            to_release: Vec::new(),
             now,
             next_tick: now,
             next_sweep: now + SWEEP_PERIOD / SWEEP_PORTIONS,
             sweep_from: 0,
             deadline: None,
-        })
+            crew: None,
+            away: None,
+        }
     }
 
-    /// Serves until the server is shut down.
-    pub(super) fn run(mut self) -> std::io::Result<()> {
-        let worker = &mut self.state.take().expect("a worker is run once");
+    /// Serves until the server is shut down, or until the loop is to run on another thread. Begins with what is left of a
+    /// turn. `is_home`: on the worker's own thread.
+    fn turns(&mut self, worker: &mut S::Worker, is_home: bool) -> std::io::Result<Ended> {
         loop {
-            self.events = self.wait(worker)?;
-            self.events_done = 0;
             self.now = Instant::now();
             let now = self.now;
             self.guarded(worker, |service, worker| service.begin_turn(worker, now));
@@ -115,14 +145,33 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             }
             self.deal_with_events(worker);
             self.resume_waiting(worker);
+            // Where the loop was lent there is nothing left here that would be done.
+            if self.away.is_some() {
+                return Ok(Ended::Lent);
+            }
             self.read_mail(worker);
             self.release_held(worker);
-            self.keep_time(worker);
-            self.guarded(worker, |service, worker| service.end_turn(worker));
-            if self.deadline.is_some() && self.is_shut_down(worker) {
-                return Ok(());
+            if self.away.is_some() {
+                return Ok(Ended::Lent);
             }
+            let goes_home = !is_home && self.now >= self.next_tick && self.is_awaited_at_home();
+            if !goes_home {
+                self.keep_time(worker);
+            }
+            self.guarded(worker, |service, worker| service.end_turn(worker));
+            if goes_home {
+                return Ok(Ended::GoesHome);
+            }
+            if self.deadline.is_some() && self.postponed_events.is_empty() && self.is_shut_down(worker) {
+                return Ok(Ended::ShutDown);
+            }
+            self.events = self.wait(worker)?;
+            self.events_done = 0;
         }
+    }
+
+    fn mailbox(&self) -> &Mailbox<S::Message> {
+        self.mail.mailbox(self.index)
     }
 
     fn deal_with_events(&mut self, worker: &mut S::Worker) {
@@ -135,13 +184,15 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     #[cold]
     fn deal_with_postponed(&mut self, worker: &mut S::Worker) {
-        for event in std::mem::take(&mut self.postponed_events) {
+        // One of each connection, so their order means nothing.
+        while let Some(event) = self.postponed_events.pop() {
             self.on_event(worker, event);
         }
     }
 
     /// Makes a call for a connection, whose `state` was taken out for it, and does what it asks for. All that the call
-    /// needs is taken out of the loop, so that the loop can serve the other connections in its middle.
+    /// needs is taken out of the loop, so that others can be served in its middle, here or by another thread: in that
+    /// case the loop is gone when it ends, and with it all that is left to do.
     #[inline(always)]
     fn call(
         &mut self,
@@ -155,42 +206,9 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         if !self.in_call {
             service.begin_call(worker);
         }
-        let mut meanwhile = |worker: &mut S::Worker| self.serve_meanwhile(worker);
-        let flow = service.with_meanwhile(&mut meanwhile, || {
-            catch_unwind(AssertUnwindSafe(|| call(service, worker, &mut state, &mut reply)))
-        });
-        self.after_call(worker, key, state, flow, reply);
-    }
-
-    /// Serves connections in the middle of another one's call: takes new ones, and what the service lets through of the
-    /// others' input. Everything else waits for the call's end.
-    fn serve_meanwhile(&mut self, worker: &mut S::Worker) {
-        self.in_call = true;
-        // The turn's other events first: the next wait would lose them.
-        self.deal_with_events(worker);
-        let mut letters = Vec::new();
-        self.mail.mailbox(self.index).take(&mut letters);
-        for letter in letters {
-            match letter {
-                Letter::Accepted(accepted) => self.accept(worker, accepted),
-                other => {
-                    if let Letter::Shutdown { .. } = other {
-                        self.service.end_long_calls();
-                    }
-                    self.postponed_letters.push(other);
-                }
-            }
-        }
-        match self.io.wait(Duration::ZERO) {
-            Ok(events) => {
-                self.events = events;
-                self.events_done = 0;
-                self.deal_with_events(worker);
-            }
-            // The loop's own wait will fail in the same way and end it.
-            Err(error) => tracing::warn!(worker = self.index, %error, "cannot wait in the middle of a call"),
-        }
-        self.in_call = false;
+        let flow = service
+            .with_meanwhile(self, || catch_unwind(AssertUnwindSafe(|| call(service, worker, &mut state, &mut reply))));
+        self.after_call(worker, key, state, flow, reply, |service, worker| service.holds(worker));
     }
 
     fn wait(&mut self, worker: &S::Worker) -> std::io::Result<usize> {
@@ -234,7 +252,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             None => false,
         };
         if !may_go_on {
-            return self.postponed_events.push(event);
+            return self.put_off(event);
         }
         connection.socket.note(event);
         if event.broken || event.peer_ended || event.sent {
@@ -295,7 +313,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             _ => return,
         };
         if self.in_call {
-            return self.postponed_events.push(event);
+            return self.put_off(event);
         }
         let local = socket.local();
         let has_more = socket.receive(|from, datagram, send| {
@@ -342,12 +360,18 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     /// Sends what has waited for the log, as far as that is on disk now.
     fn release_held(&mut self, worker: &mut S::Worker) {
-        if self.holding.is_empty() {
+        if self.holding.is_empty() && self.to_release.is_empty() {
             return;
         }
         let durable = self.service.durable();
-        for key in std::mem::take(&mut self.holding) {
+        self.to_release.append(&mut self.holding);
+        while let Some(key) = self.to_release.pop() {
             let Some(connection) = self.connections.get_mut(key) else { continue };
+            if connection.state.is_none() {
+                // Until the call ends that runs with it.
+                self.holding.push(key);
+                continue;
+            }
             let mut out = connection.held.take(durable);
             if connection.held.bytes() > 0 {
                 self.holding.push(key);
@@ -384,12 +408,15 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     }
 
     fn resume_waiting(&mut self, worker: &mut S::Worker) {
-        if self.resume_next.is_empty() {
+        if self.resume_next.is_empty() && self.resume_now.is_empty() {
             return;
         }
-        for key in std::mem::take(&mut self.resume_next) {
+        self.resume_now.append(&mut self.resume_next);
+        self.resume_now.reverse();
+        while let Some(key) = self.resume_now.pop() {
             if let Some(connection) = self.connections.get_mut(key)
                 && connection.phase == Phase::Draining
+                && connection.state.is_some()
                 && has_room(self.service, connection)
             {
                 self.resume(worker, key);
@@ -397,7 +424,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
     }
 
-    /// Gives a connection its state back, sends what a call has written and does what it asked for.
+    /// Gives a connection its state back, sends what a call has written and does what it asked for. `holds` is
+    /// [`Service::holds`] for the call.
     #[inline(always)]
     fn after_call(
         &mut self,
@@ -406,8 +434,12 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         state: S::Connection,
         flow: std::thread::Result<Flow>,
         mut reply: Box<OutBuf>,
+        holds: impl FnOnce(&S, &S::Worker) -> Option<u64>,
     ) {
-        let connection = self.connections.get_mut(key).expect("a connection stays while a call with it runs");
+        let Some(connection) = self.connections.get_mut(key) else {
+            // It stays while a call with it runs: so it is the loop that has gone.
+            return self.return_call(worker, key, state, flow, reply);
+        };
         connection.state = Some(state);
         let flow = match flow {
             Ok(Flow::Close) => return self.close(worker, key, CloseReason::Service),
@@ -415,7 +447,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             Err(_) => return self.close_panicked(worker, key),
         };
         if !reply.is_empty() {
-            let hold_until = self.service.holds(worker);
+            let hold_until = holds(self.service, worker);
             if connection.held.bytes() > 0 || hold_until.is_some() {
                 if connection.held.bytes() == 0 {
                     self.holding.push(key);
@@ -516,100 +548,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
         self.guarded(worker, |service, worker| service.closed(worker, state, reason));
         self.io.close(socket);
-        self.mail.mailbox(self.index).connection_gone();
-    }
-
-    fn read_mail(&mut self, worker: &mut S::Worker) {
-        let mut letters = std::mem::take(&mut self.letters);
-        self.mail.mailbox(self.index).take(&mut letters);
-        if !self.postponed_letters.is_empty() {
-            letters.splice(0..0, std::mem::take(&mut self.postponed_letters));
-        }
-        for letter in letters.drain(..) {
-            match letter {
-                Letter::Connection(to, message) => self.deliver(worker, to, message),
-                Letter::Worker(message) => {
-                    self.guarded(worker, |service, worker| service.on_worker_message(worker, message));
-                }
-                Letter::Accepted(accepted) => self.accept(worker, accepted),
-                Letter::Shutdown { deadline } => self.begin_shutdown(worker, deadline),
-            }
-        }
-        self.letters = letters;
-    }
-
-    fn deliver(&mut self, worker: &mut S::Worker, to: ConnectionId, message: S::Message) {
-        let key = Key { index: to.index, generation: to.generation };
-        let Some(connection) = self.connections.get_mut(key) else {
-            self.guarded(worker, |service, worker| service.on_lost_message(worker, to, message));
-            return;
-        };
-        let state = connection.state.take().expect("mail waits while a call runs");
-        self.call(worker, key, state, |service, worker, state, reply| {
-            service.on_message(worker, state, message, reply)
-        });
-    }
-
-    fn accept(&mut self, worker: &mut S::Worker, accepted: Accepted) {
-        let Accepted { fd, front_end, tls, remote, local } = accepted;
-        let key = self.connections.next_key();
-        let id = ConnectionId { worker: self.index as u32, index: key.index, generation: key.generation };
-        let peer = Peer { id, front_end, remote, local, fd: fd.as_raw_fd() };
-        let service = self.service;
-        let tls = match self.begin_tls(tls) {
-            Ok(tls) => tls,
-            Err(error) => {
-                tracing::warn!(?id, "no TLS can be spoken with a new connection; it is closed: {error}");
-                return self.mail.mailbox(self.index).connection_gone();
-            }
-        };
-        let answer = catch_unwind(AssertUnwindSafe(|| service.accept(worker, peer)));
-        let state = match answer {
-            Ok(Ok(state)) => state,
-            Ok(Err(refusal)) => {
-                // Under TLS nobody would understand it.
-                super::acceptor::refuse(&fd, if tls.is_some() { b"" } else { &refusal });
-                return self.mail.mailbox(self.index).connection_gone();
-            }
-            Err(_) => {
-                tracing::error!(?id, "a bug made the greeting of a client panic; its connection is closed");
-                return self.mail.mailbox(self.index).connection_gone();
-            }
-        };
-        let socket = match self.io.open(fd, tls, key.to_u64()) {
-            Ok(socket) => socket,
-            Err(error) => {
-                tracing::warn!(?id, %error, "cannot watch a new connection; it is closed");
-                let reason =
-                    CloseReason::Failed(rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO));
-                self.guarded(worker, |service, worker| service.closed(worker, state, reason));
-                return self.mail.mailbox(self.index).connection_gone();
-            }
-        };
-        let phase = Phase::Open;
-        let state = Some(state);
-        let connection = Connection {
-            socket,
-            state,
-            held: Held::default(),
-            id,
-            phase,
-            intake: Intake::Buffer,
-            active_at: self.now,
-            unsent_noted: 0,
-            over_soft_since: None,
-        };
-        let inserted = self.connections.insert(connection);
-        debug_assert_eq!(inserted, key);
-    }
-
-    /// A new connection's TLS, if it is to have one.
-    fn begin_tls(&self, wanted: bool) -> Result<Option<TlsSession>, String> {
-        if !wanted {
-            return Ok(None);
-        }
-        let config = self.service.tls().ok_or("there is no certificate")?;
-        TlsSession::new(config).map(Some).map_err(|error| error.to_string())
+        self.mailbox().connection_gone();
     }
 }
 

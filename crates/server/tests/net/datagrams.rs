@@ -13,6 +13,21 @@ fn start() -> (Server, u16) {
     (Server::start_as(&Options { workers: 2, listens, datagrams, backlog: 5, io: crate::IO }), port)
 }
 
+fn received(client: &UdpSocket) -> Vec<u8> {
+    let mut got = vec![0; 65_536];
+    loop {
+        match client.recv(&mut got) {
+            Ok(len) => {
+                got.truncate(len);
+                return got;
+            }
+            // Seen where servers with rings come and go in the process.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 #[test]
 fn each_sender_gets_its_own_back() {
     let (server, port) = start();
@@ -22,11 +37,8 @@ fn each_sender_gets_its_own_back() {
             client.set_read_timeout(Some(PATIENCE)).unwrap();
             let sent = vec![number as u8; round * 40];
             client.send_to(&sent, ("127.0.0.1", port)).unwrap();
-            let mut got = vec![0; 65_536];
-            let len = client.recv(&mut got).unwrap();
-            assert!(got[..len] == sent);
-            let len = client.recv(&mut got).unwrap();
-            assert_eq!(&got[..len], b"and another");
+            assert!(received(client) == sent);
+            assert_eq!(received(client), b"and another");
         }
     }
     drop(server);

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use rustls::ServerConfig;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
-use tenon_server::net::{CloseReason, ConnectionId, FrontEnd, Mailboxes, OutputLimits, Peer, Service};
+use tenon_server::net::{CloseReason, ConnectionId, FrontEnd, Mailboxes, Meanwhile, OutputLimits, Peer, Service};
 use tenon_wire::OutBuf;
 
 /// More output than this waits before the next command runs.
@@ -24,6 +24,7 @@ pub const SOFT_FOR: Duration = Duration::from_secs(2);
 /// Answers lines:
 /// `big N` with N bytes by reference, `fill N` (behind its line N bytes, which it takes into its room) with `filled` if they
 /// are the pattern's, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
+/// `hold N` with `held N` once N is released, `hold-panic N` with a panic then, `thread` with the name of the thread,
 /// `log N` with itself once the log is on disk up to N, `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
 #[derive(Default)]
 pub struct Echo {
@@ -45,6 +46,15 @@ pub struct Echo {
     pub closed: Mutex<Vec<CloseReason>>,
     pub peers: Mutex<Vec<Peer>>,
     pub tls: Mutex<Option<Arc<ServerConfig>>>,
+    /// Whether each call lends the loop as soon as it begins.
+    pub lends: AtomicBool,
+    /// Calls in which the loop was lent, and those in which it could not be.
+    pub lent: AtomicUsize,
+    pub not_lent: AtomicUsize,
+    /// Calls that wait to be released, and what is.
+    pub holding: AtomicUsize,
+    pub released: Mutex<HashSet<Vec<u8>>>,
+    pub changed: Condvar,
 }
 
 #[derive(Default)]
@@ -79,6 +89,20 @@ impl Echo {
         self.connections.lock().unwrap().get(remote).copied()
     }
 
+    /// Has calls go on that wait for this.
+    pub fn release(&self, what: &str) {
+        self.released.lock().unwrap().insert(what.into());
+        self.changed.notify_all();
+    }
+
+    fn hold(&self, what: &[u8]) {
+        let released = self.released.lock().unwrap();
+        self.holding.fetch_add(1, Ordering::SeqCst);
+        let is_held = |released: &mut HashSet<Vec<u8>>| !released.contains(what) && !released.contains(&b"all"[..]);
+        drop(self.changed.wait_while(released, is_held).unwrap());
+        self.holding.fetch_sub(1, Ordering::SeqCst);
+    }
+
     fn run(&self, worker: &mut Worker, client: &mut Client, out: &mut OutBuf) -> Flow {
         if let Some((filled, len)) = &mut client.filling {
             filled.extend(client.input.drain(..client.input.len().min(*len - filled.len())));
@@ -110,6 +134,21 @@ impl Echo {
                 [b"park"] => {
                     self.parked.fetch_add(1, Ordering::Relaxed);
                     return Flow::Park;
+                }
+                [b"hold", what] => {
+                    self.hold(what);
+                    out.tail().extend_from_slice(b"held ");
+                    out.tail().extend_from_slice(what);
+                    out.tail().push(b'\n');
+                }
+                [b"hold-panic", what] => {
+                    self.hold(what);
+                    panic!("asked to when it was released")
+                }
+                [b"thread"] => {
+                    let thread = std::thread::current();
+                    out.tail().extend_from_slice(thread.name().unwrap().as_bytes());
+                    out.tail().push(b'\n');
                 }
                 [b"panic"] => panic!("asked to"),
                 [b"panic-later"] => client.panics_when_closed = true,
@@ -234,6 +273,20 @@ impl Service for Echo {
     fn tick(&self, _worker: &mut Self::Worker, _now: Instant) -> Duration {
         self.ticks.fetch_add(1, Ordering::Relaxed);
         Duration::from_millis(10)
+    }
+
+    fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Worker>, call: impl FnOnce() -> R) -> R {
+        if self.lends.load(Ordering::SeqCst) {
+            let count = if meanwhile.lend() { &self.lent } else { &self.not_lent };
+            count.fetch_add(1, Ordering::SeqCst);
+            // Whoever has lent it has lent it.
+            assert!(!meanwhile.lend() || meanwhile.lend());
+        }
+        call()
+    }
+
+    fn end_long_calls(&self) {
+        self.release("all");
     }
 
     fn closed(&self, _worker: &mut Self::Worker, client: Client, reason: CloseReason) {

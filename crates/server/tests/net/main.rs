@@ -5,6 +5,7 @@ mod datagrams;
 mod echo;
 mod harness;
 mod holding;
+mod lending;
 mod limits;
 mod moving;
 mod signals;

@@ -169,7 +169,7 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
 /// What of `# Memory` is about scripts: their Lua states, and what is kept of them beside.
 fn scripts_memory(facts: &Facts<'_>, text: &mut String) {
     let scripts = &facts.engine.scripts;
-    let (eval, functions) = (scripts.eval_memory(), scripts.function_memory());
+    let [eval, functions] = [0, 1].map(|kind| facts.engine.sum(|stats| stats.lua_bytes[kind].load(Ordering::Relaxed)));
     let shelf = scripts.libraries.shelf();
     line(text, "used_memory_vm_eval", eval);
     both(text, "used_memory_lua", eval);
@@ -445,7 +445,8 @@ pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     let expired = facts.sum(|all| &all.expired) + facts.sum(|all| &all.expired_members);
     let evicted = facts.sum(|all| &all.evicted);
     let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
-    let lag_ms_max = engine.worker_stats.iter().map(|stats| stats.all.expiry_lag_ms_max.get()).max().unwrap_or(0);
+    let mut lag_ms_max = 0;
+    engine.each_stats(|stats| lag_ms_max = lag_ms_max.max(stats.all.expiry_lag_ms_max.get()));
     line(text, "workers", engine.workers());
     line(text, "shards", engine.shards.count());
     line(text, "memcached_port", engine.config.memcached_port());
@@ -455,21 +456,23 @@ pub fn tenon(facts: &Facts<'_>, text: &mut String) {
     line(text, "expiry_lag_ms_max", lag_ms_max);
     put(text, format_args!("eviction_us_mean:{:.2}\r\n", mean(facts.sum(|all| &all.eviction_us), evicted)));
     line(text, "changes", engine.changes());
-    for (index, stats) in engine.worker_stats.iter().take(engine.workers()).enumerate() {
-        let all = &stats.all;
+    for index in 0..engine.workers() {
+        let threads = engine.stats_of(index);
+        let sum =
+            |counter: fn(&Counters) -> &Counter| threads.iter().map(|stats| counter(&stats.all).get()).sum::<u64>();
         put(
             text,
             format_args!(
                 "worker{index}:commands={},connections={},hits={},misses={},expired={},evicted={},input_bytes={},\
                  output_bytes={}\r\n",
-                all.commands.get(),
-                all.connections.get(),
-                all.hits.get(),
-                all.misses.get(),
-                all.expired.get(),
-                all.evicted.get(),
-                all.input_bytes.get(),
-                all.output_bytes.get()
+                sum(|all| &all.commands),
+                sum(|all| &all.connections),
+                sum(|all| &all.hits),
+                sum(|all| &all.misses),
+                sum(|all| &all.expired),
+                sum(|all| &all.evicted),
+                sum(|all| &all.input_bytes),
+                sum(|all| &all.output_bytes)
             ),
         );
     }

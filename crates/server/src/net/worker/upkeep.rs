@@ -35,6 +35,10 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             self.sweep_from = if self.sweep_from + 1 < places { self.sweep_from + 1 } else { 0 };
             let Some(key) = self.connections.key_at(self.sweep_from) else { continue };
             let Some(connection) = self.connections.get_mut(key) else { continue };
+            if connection.state.is_none() {
+                // A call with it runs.
+                continue;
+            }
             let silent_for = self.now.saturating_duration_since(connection.active_at);
             if connection.unsent() > 0 {
                 self.check_output_limits(worker, key);
@@ -56,14 +60,14 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
     }
 
     /// Lets every connection answer what it has already been sent.
-    pub(super) fn begin_shutdown(&mut self, worker: &mut S::Worker, deadline: Instant) {
+    pub(super) fn begin_shutdown(&mut self, deadline: Instant) {
         self.deadline = Some(deadline);
         self.service.end_long_calls();
-        for index in 0..self.connections.places() {
-            let Some(key) = self.connections.key_at(index) else { continue };
-            // What has arrived may not have been reported yet.
-            self.on_event(worker, Event { token: key.to_u64(), received: true, ..Event::default() });
-        }
+        // What has arrived may not have been reported yet. It is dealt with in the next turn, before any connection is
+        // closed.
+        let keys = (0..self.connections.places()).filter_map(|index| self.connections.key_at(index));
+        let events = keys.map(|key| Event { token: key.to_u64(), received: true, ..Event::default() });
+        self.postponed_events.extend(events);
     }
 
     /// Closes the connections that have nothing left to do; `true` once there are none.
@@ -72,6 +76,10 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         for index in 0..self.connections.places() {
             let Some(key) = self.connections.key_at(index) else { continue };
             let Some(connection) = self.connections.get_mut(key) else { continue };
+            if connection.state.is_none() {
+                // The call that runs with it is told to end.
+                continue;
+            }
             let done = match connection.phase {
                 Phase::Open => !connection.socket.may_receive() && flushed(&mut self.io, connection) == 0,
                 Phase::Parked => flushed(&mut self.io, connection) == 0,

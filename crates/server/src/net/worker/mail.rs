@@ -1,0 +1,120 @@
+//! What others have left in the worker's mailbox: messages, new connections, the end of everything. Knows no protocol, and no
+//! system call.
+
+use super::Worker;
+use crate::net::acceptor::refuse;
+use crate::net::connection::{Connection, Intake, Phase};
+use crate::net::held::Held;
+use crate::net::inbox::{Accepted, Letter};
+use crate::net::io::Io;
+use crate::net::service::{CloseReason, ConnectionId, Peer, Service};
+use crate::net::slab::Key;
+use crate::net::tls::TlsSession;
+use rustix::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl<S: Service, I: Io> Worker<'_, S, I> {
+    pub(super) fn read_mail(&mut self, worker: &mut S::Worker) {
+        // Those first that were left when the loop was lent.
+        self.deal_with_letters(worker);
+        if self.away.is_some() {
+            return;
+        }
+        self.mail.mailbox(self.index).take(&mut self.letters);
+        if !self.postponed_letters.is_empty() {
+            self.letters.splice(0..0, std::mem::take(&mut self.postponed_letters));
+        }
+        self.letters.reverse();
+        self.deal_with_letters(worker);
+    }
+
+    fn deal_with_letters(&mut self, worker: &mut S::Worker) {
+        while let Some(letter) = self.letters.pop() {
+            match letter {
+                Letter::Connection(to, message) => self.deliver(worker, to, message),
+                Letter::Worker(message) => {
+                    self.guarded(worker, |service, worker| service.on_worker_message(worker, message));
+                }
+                Letter::Accepted(accepted) => self.accept(worker, accepted),
+                Letter::CallEnded => self.end_calls(worker),
+                Letter::Shutdown { deadline } => self.begin_shutdown(deadline),
+            }
+        }
+    }
+
+    fn deliver(&mut self, worker: &mut S::Worker, to: ConnectionId, message: S::Message) {
+        let key = Key { index: to.index, generation: to.generation };
+        let Some(connection) = self.connections.get_mut(key) else {
+            self.guarded(worker, |service, worker| service.on_lost_message(worker, to, message));
+            return;
+        };
+        let Some(state) = connection.state.take() else {
+            return self.awaiting_letters.push(Letter::Connection(to, message));
+        };
+        self.call(worker, key, state, |service, worker, state, reply| {
+            service.on_message(worker, state, message, reply)
+        });
+    }
+
+    pub(super) fn accept(&mut self, worker: &mut S::Worker, accepted: Accepted) {
+        let Accepted { fd, front_end, tls, remote, local } = accepted;
+        let key = self.connections.next_key();
+        let id = ConnectionId { worker: self.index as u32, index: key.index, generation: key.generation };
+        let peer = Peer { id, front_end, remote, local, fd: fd.as_raw_fd() };
+        let service = self.service;
+        let tls = match self.begin_tls(tls) {
+            Ok(tls) => tls,
+            Err(error) => {
+                tracing::warn!(?id, "no TLS can be spoken with a new connection; it is closed: {error}");
+                return self.mailbox().connection_gone();
+            }
+        };
+        let answer = catch_unwind(AssertUnwindSafe(|| service.accept(worker, peer)));
+        let state = match answer {
+            Ok(Ok(state)) => state,
+            Ok(Err(refusal)) => {
+                // Under TLS nobody would understand it.
+                refuse(&fd, if tls.is_some() { b"" } else { &refusal });
+                return self.mailbox().connection_gone();
+            }
+            Err(_) => {
+                tracing::error!(?id, "a bug made the greeting of a client panic; its connection is closed");
+                return self.mailbox().connection_gone();
+            }
+        };
+        let socket = match self.io.open(fd, tls, key.to_u64()) {
+            Ok(socket) => socket,
+            Err(error) => {
+                tracing::warn!(?id, %error, "cannot watch a new connection; it is closed");
+                let reason =
+                    CloseReason::Failed(rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO));
+                self.guarded(worker, |service, worker| service.closed(worker, state, reason));
+                return self.mailbox().connection_gone();
+            }
+        };
+        let phase = Phase::Open;
+        let state = Some(state);
+        let connection = Connection {
+            socket,
+            state,
+            held: Held::default(),
+            id,
+            phase,
+            intake: Intake::Buffer,
+            active_at: self.now,
+            unsent_noted: 0,
+            over_soft_since: None,
+        };
+        let inserted = self.connections.insert(connection);
+        debug_assert_eq!(inserted, key);
+    }
+
+    /// A new connection's TLS, if it is to have one.
+    fn begin_tls(&self, wanted: bool) -> Result<Option<TlsSession>, String> {
+        if !wanted {
+            return Ok(None);
+        }
+        let config = self.service.tls().ok_or("there is no certificate")?;
+        TlsSession::new(config).map(Some).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,265 @@
+//! A script that does not end holds up no client but its own, also on a server with one worker, where another thread goes on
+//! with the worker's other clients. Nothing here depends on how long anything takes.
+
+use std::time::Duration;
+use tenon_client::{Memcache, Resp, Value};
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+/// Far longer than anything takes: a test that reaches it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Scripts that run at a time before a worker has no thread left for its other clients.
+const THREADS: usize = 5;
+
+fn one_worker(settings: &[(&str, &str)]) -> Server {
+    let own = [("workers", "1"), ("io", "epoll"), ("busy-reply-threshold", "1000000")];
+    Server::tenon(&[&own[..], settings].concat()).expect("tenon starts")
+}
+
+fn connect(server: &Server) -> Resp {
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    Resp::connect_to(address, Some(PATIENCE)).expect("the server listens")
+}
+
+/// Calls a command whose words are divided by spaces.
+fn call(client: &mut Resp, command: &str) -> Value {
+    let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+    client.call(&words).expect("a reply")
+}
+
+fn ok() -> Value {
+    Value::Simple(b"OK".to_vec())
+}
+
+fn bulk(text: &str) -> Value {
+    Value::Bulk(text.as_bytes().to_vec())
+}
+
+/// Starts a script that runs `first`, says that it has begun, goes on until somebody listens to channel `end:name`, and
+/// then runs `last`; comes back when it has begun.
+fn begin(server: &Server, name: &str, key: &str, (first, last): (&str, &str)) -> Resp {
+    let mut listener = connect(server);
+    call(&mut listener, &format!("SUBSCRIBE begun:{name}"));
+    let mut client = connect(server);
+    let script = format!(
+        "{first} redis.call('PUBLISH', 'begun:{name}', '')
+         repeat until redis.call('PUBSUB', 'NUMSUB', 'end:{name}')[2] > 0
+         {last}"
+    );
+    let keys: &[&[u8]] = if key.is_empty() { &[b"0"] } else { &[b"1", key.as_bytes()] };
+    client.send(&[&[&b"EVAL"[..], script.as_bytes()], keys].concat()).expect("it is sent");
+    // The listener is a client of the same worker, in whose middle of a script this comes.
+    let message = Value::Array(vec![bulk("message"), bulk(&format!("begun:{name}")), bulk("")]);
+    assert_eq!(listener.receive().expect("the script says so"), message);
+    client
+}
+
+/// Has a script end, whose last reply comes then.
+fn end(server: &Server, name: &str, client: &mut Resp) -> Value {
+    let mut listener = connect(server);
+    call(&mut listener, &format!("SUBSCRIBE end:{name}"));
+    client.receive().expect("it has ended")
+}
+
+#[test]
+fn all_that_a_server_does_goes_on_beside_a_script() {
+    let server = one_worker(&[]);
+    let mut client = connect(&server);
+    let mut slow = begin(&server, "x", "", ("", "return 'ended'"));
+    assert_eq!(call(&mut client, "SET k v"), ok());
+    assert_eq!(call(&mut client, "GET k"), bulk("v"));
+    // Other scripts, long ones too.
+    assert_eq!(call(&mut client, "EVAL return(redis.call('INCR',KEYS[1])) 1 n"), Value::Int(1));
+    let mut slow_too = begin(&server, "y", "", ("", "return 'ended, too'"));
+    assert_eq!(call(&mut client, "EVAL return(redis.call('INCR',KEYS[1])) 1 n"), Value::Int(2));
+    // Transactions.
+    assert_eq!(call(&mut client, "WATCH n"), ok());
+    assert_eq!(call(&mut client, "MULTI"), ok());
+    call(&mut client, "INCR n");
+    call(&mut client, "GET k");
+    assert_eq!(call(&mut client, "EXEC"), Value::Array(vec![Value::Int(3), bulk("v")]));
+    // Clients that wait, some until their time is over.
+    let mut waiting = connect(&server);
+    waiting.send(&[b"BLPOP", b"list", b"0"]).expect("it is sent");
+    assert_eq!(call(&mut client, "BLPOP nothing 0.01"), Value::NullArray);
+    assert_eq!(call(&mut client, "RPUSH list one"), Value::Int(1));
+    assert_eq!(waiting.receive().expect("it is served"), Value::Array(vec![bulk("list"), bulk("one")]));
+    // Keys that expire, commands in slices, commands on everything that no script holds.
+    assert_eq!(call(&mut client, "SET short-lived v PX 1"), ok());
+    while call(&mut client, "DBSIZE") != Value::Int(2) {}
+    assert!(matches!(call(&mut client, "KEYS *"), Value::Array(keys) if keys.len() == 2));
+    // memcached's clients.
+    let address = server.address(Dialect::Memcache).expect("it is spoken");
+    let mut memcache = Memcache::connect_to(address, Some(PATIENCE)).expect("the server listens");
+    memcache.set(b"m", b"v", 7, 0).expect("it is stored");
+    assert_eq!(memcache.get(b"m").expect("a reply").map(|item| item.flags), Some(7));
+    // The worker is one worker still, and counts for all of its threads.
+    let Value::Bulk(info) = call(&mut client, "INFO") else { panic!("INFO is a text") };
+    let info = String::from_utf8(info).expect("it is text");
+    assert!(info.contains("worker0:commands=") && !info.contains("worker1:"), "{info}");
+    assert_eq!(end(&server, "y", &mut slow_too), bulk("ended, too"));
+    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
+    for client in [&mut slow, &mut slow_too, &mut client] {
+        assert_eq!(call(client, "GET k"), bulk("v"));
+    }
+}
+
+#[test]
+fn what_a_script_holds_is_waited_for_and_nothing_else_is() {
+    let server = one_worker(&[]);
+    let mut client = connect(&server);
+    let writes = ("redis.call('SET', KEYS[1], 'half')", "return redis.call('APPEND', KEYS[1], ' and half')");
+    let mut slow = begin(&server, "x", "k", writes);
+    // Each waits on a thread of its own, and there is one more.
+    let mut waiting: Vec<Resp> = (0..THREADS - 2).map(|_| connect(&server)).collect();
+    let commands: [&[&[u8]]; 3] =
+        [&[b"GET", b"k"], &[b"MGET", b"k"], &[b"EVAL", b"return redis.call('GET', 'k')", b"0"]];
+    for (client, command) in waiting.iter_mut().zip(commands) {
+        client.send(command).expect("it is sent");
+        assert_eq!(call(&mut connect(&server), "PING"), Value::Simple(b"PONG".to_vec()));
+    }
+    assert_eq!(call(&mut client, "ECHO served"), bulk("served"));
+    assert_eq!(end(&server, "x", &mut slow), Value::Int(13));
+    let answers: Vec<Value> = waiting.iter_mut().map(|client| client.receive().expect("it is answered")).collect();
+    let whole = bulk("half and half");
+    assert_eq!(answers, [whole.clone(), Value::Array(vec![whole.clone()]), whole]);
+}
+
+#[test]
+fn a_script_that_counts_as_busy_is_killed_by_a_client_of_its_worker() {
+    let server = one_worker(&[]);
+    let mut client = connect(&server);
+    // One that has published something is not to be killed.
+    let mut slow = connect(&server);
+    slow.send(&[b"EVAL", b"while true do end", b"0"]).expect("it is sent");
+    assert_eq!(call(&mut client, "SET k v"), ok());
+    assert!(matches!(call(&mut client, "SCRIPT KILL"), Value::Error(error) if error.starts_with(b"NOTBUSY ")));
+    assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
+    loop {
+        match call(&mut client, "GET k") {
+            Value::Error(error) if error.starts_with(b"BUSY ") => break,
+            answer => assert_eq!(answer, bulk("v")),
+        }
+    }
+    assert_eq!(call(&mut client, "SCRIPT KILL"), ok());
+    let killed = slow.receive().expect("it has ended");
+    assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
+    assert_eq!(call(&mut slow, "GET k"), bulk("v"));
+    assert_eq!(call(&mut client, "GET k"), bulk("v"));
+}
+
+#[test]
+fn more_scripts_than_there_are_threads_can_be_killed() {
+    let server = one_worker(&[("busy-reply-threshold", "50")]);
+    let mut client = connect(&server);
+    let mut slow: Vec<Resp> = (0..THREADS + 2).map(|_| connect(&server)).collect();
+    for slow in &mut slow {
+        slow.send(&[b"EVAL", b"while true do end", b"0"]).expect("it is sent");
+    }
+    // One after the other begins, is busy and is killed, or is refused as another one is busy.
+    for slow in &mut slow {
+        slow.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
+        let ended = loop {
+            call(&mut client, "SCRIPT KILL");
+            match slow.receive() {
+                Ok(ended) => break ended,
+                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
+            }
+        };
+        assert!(matches!(ended, Value::Error(_)), "{ended:?}");
+        slow.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
+    }
+    for client in slow.iter_mut().chain([&mut client]) {
+        assert_eq!(call(client, "SET k v"), ok());
+    }
+}
+
+#[test]
+fn the_server_ends_beside_a_script() {
+    let mut server = one_worker(&[]);
+    let mut slow = begin(&server, "x", "", ("", ""));
+    connect(&server).send(&[b"SHUTDOWN", b"NOSAVE"]).expect("it is sent");
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+    // It was stopped, and told so if there was time for that.
+    assert!(!matches!(slow.receive(), Ok(Value::Bulk(_) | Value::Null)));
+}
+
+/// Sets a key that lies in no shard which a script holds; gives its name.
+fn set_beside(server: &Server, name: &str) -> String {
+    let mut tries: Vec<(String, Resp)> =
+        ["this", "that", "other"].iter().map(|kind| (format!("{name}:{kind}"), connect(server))).collect();
+    for (key, client) in &mut tries {
+        client.send(&[b"SET", key.as_bytes(), b"v"]).expect("it is sent");
+        client.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
+    }
+    loop {
+        for (key, client) in &mut tries {
+            match client.receive() {
+                Ok(answer) => {
+                    assert_eq!(answer, ok());
+                    return key.clone();
+                }
+                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_confirmed_beside_a_script_is_in_the_log() {
+    let folder = std::env::temp_dir().join(format!("tenon-lending-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let dir = folder.to_str().expect("a path that is text");
+    let settings = [("dir", dir), ("appendonly", "yes"), ("appendfsync", "always")];
+    let server = one_worker(&settings);
+    let writes = |half: &str| format!("redis.call('SET', KEYS[1], '{half}')");
+    let last = "return redis.call('APPEND', KEYS[1], ' and half')";
+    let mut slow = begin(&server, "x", "k", (&writes("half"), last));
+    let before = set_beside(&server, "before");
+    assert_eq!(end(&server, "x", &mut slow), Value::Int(13));
+    let mut unconfirmed = begin(&server, "y", "k", (&writes("another"), last));
+    let after = set_beside(&server, "after");
+    // The process is killed.
+    drop(server);
+    unconfirmed.receive().expect_err("it had not ended");
+    let server = one_worker(&settings);
+    let found = call(&mut connect(&server), &format!("MGET k {before} {after}"));
+    // Half of what a script does is nothing of it.
+    assert_eq!(found, Value::Array(vec![bulk("half and half"), bulk("v"), bulk("v")]));
+    drop(server);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn every_change_counts_where_the_loop_moves_all_the_time() {
+    const CLIENTS: i64 = 4;
+    const ROUNDS: i64 = 150;
+    let server = one_worker(&[]);
+    // Long enough for the loop to be lent mostly, and short enough for it to come back often.
+    let script: &[u8] = b"local n = 0 for i = 1, 30000 do n = n + i end return redis.call('INCR', KEYS[1])";
+    let plain = |client: &mut Resp| client.pipeline(&[&[b"INCR", b"shared"], &[b"INCR", b"shared"]]);
+    let scripted = |client: &mut Resp| client.pipeline(&[&[b"EVAL", script, b"1", b"shared"], &[b"INCR", b"shared"]]);
+    std::thread::scope(|scope| {
+        for number in 0..2 * CLIENTS {
+            let (server, plain, scripted) = (&server, &plain, &scripted);
+            scope.spawn(move || {
+                let mut client = connect(server);
+                let mut last = 0;
+                for _ in 0..ROUNDS {
+                    let replies = if number < CLIENTS { plain(&mut client) } else { scripted(&mut client) };
+                    for reply in replies.expect("both are answered") {
+                        let Value::Int(now) = reply else { panic!("{reply:?}") };
+                        assert!(now > last, "its own commands come one after another");
+                        last = now;
+                    }
+                }
+            });
+        }
+    });
+    let mut client = connect(&server);
+    assert_eq!(call(&mut client, "GET shared"), bulk(&(2 * CLIENTS * ROUNDS * 2).to_string()));
+    let Value::Bulk(info) = call(&mut client, "INFO commandstats") else { panic!("INFO is a text") };
+    let calls = format!("cmdstat_incr:calls={},", 2 * CLIENTS * ROUNDS * 2);
+    assert!(String::from_utf8_lossy(&info).contains(&calls), "every thread's calls are counted");
+}
