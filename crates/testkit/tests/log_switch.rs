@@ -1,11 +1,11 @@
 //! CONFIG SET appendonly while a rewrite of the log is under way: that makes way, and what is confirmed is in the log. Knows
 //! of the files only who reads them.
 
-use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
-use tenon_testkit::server::{Server, StartError, find_on_path};
+use tenon_testkit::oracle::oracle;
+use tenon_testkit::server::{Server, StartError};
 use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -169,18 +169,13 @@ fn what_is_confirmed_once_the_log_has_begun_survives_although_its_base_is_not_th
 
 #[test]
 fn redis_reads_a_log_whose_base_is_not_there() {
-    if find_on_path("redis-server").is_none() {
-        assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "redis-server is not installed");
-        let _ = writeln!(std::io::stderr(), "skipped: redis-server is not installed");
-        return;
-    }
     let (mut server, mut client) = slow_server("no");
     ok(&mut client, "CONFIG SET appendonly yes");
     ok(&mut client, "SET last 1");
     assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1");
     kill(&mut server);
     let folder = server.folder().to_str().expect("it is text").to_owned();
-    let redis = Server::redis(&[("dir", &folder), ("appendonly", "yes")]).expect("redis-server starts");
+    let Some(redis) = oracle(Dialect::Redis, &[("dir", &folder), ("appendonly", "yes")]) else { return };
     assert_eq!(text(call(&mut self::client(&redis), "GET last")), "1");
 }
 
@@ -332,9 +327,7 @@ fn a_transaction_in_which_the_log_begins_or_ends_is_whole_in_it_or_absent() {
 
 #[test]
 fn transactions_with_the_log_answer_and_keep_what_redis_does() {
-    if find_on_path("redis-server").is_none() {
-        assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "redis-server is not installed");
-        let _ = writeln!(std::io::stderr(), "skipped: redis-server is not installed");
+    if oracle(Dialect::Redis, &[]).is_none() {
         return;
     }
     for (before, commands, _) in SWITCHES {

@@ -156,14 +156,17 @@ impl Engine {
         }
     }
 
+    /// Whether a line of the file has this name and knows the client. All lines are looked at.
+    fn stands_in_file(&self, name: &[u8], knows: impl Fn(&Line) -> bool) -> bool {
+        self.follow_password_file();
+        let known = self.password_file.0.read();
+        known.lines.iter().fold(false, |found, line| found | (&*line.name == name && knows(line)))
+    }
+
     /// Who comes with this name and password, if anybody.
     pub fn identify(&self, name: &[u8], password: &[u8], form: PasswordForm) -> Option<Identity> {
-        self.follow_password_file();
         let given = PasswordHash::of(password);
-        let known = self.password_file.0.read();
-        let of_file =
-            known.lines.iter().fold(false, |found, line| found | (&*line.name == name && line.admits(&given, form)));
-        drop(known);
+        let of_file = self.stands_in_file(name, |line| line.admits(&given, form));
         let epoch = self.acl.epoch();
         let user = self.acl.find(name).filter(|user| may_come(user) && user.rights().admits(password));
         (of_file || user.is_some()).then(|| Identity {
@@ -181,12 +184,7 @@ impl Engine {
 
     /// Whom of the file this name and a digest of a challenge are of, if anybody.
     pub fn identify_by_digest(&self, name: &[u8], challenge: &[u8], digest: &[u8; DIGEST_BYTES]) -> Option<Identity> {
-        self.follow_password_file();
-        let known = self.password_file.0.read();
-        let of_file = known
-            .lines
-            .iter()
-            .fold(false, |found, line| found | (&*line.name == name && line.signs(challenge, digest)));
+        let of_file = self.stands_in_file(name, |line| line.signs(challenge, digest));
         of_file.then(|| Identity { name: name.into(), user: None, epoch: self.acl.epoch() })
     }
 
