@@ -57,6 +57,14 @@ impl Connection {
         }
     }
 
+    /// How many bytes are missing of the long value that there is room for, in this room and behind it.
+    pub fn missing(&self) -> usize {
+        match self {
+            Connection::Resp(connection) => connection.missing(),
+            Connection::Memcache(connection) => connection.missing(),
+        }
+    }
+
     /// Goes on after so many bytes were put into the room; otherwise as `on_bytes`.
     pub fn on_filled(&mut self, engine: &Engine, worker: &mut Worker, received: usize, out: &mut OutBuf) -> Flow {
         let received = received as u64;

@@ -42,9 +42,14 @@ impl Filling {
         self.rope.len() + self.come()
     }
 
+    /// Bytes that have not come.
+    pub(crate) fn missing(&self) -> usize {
+        self.behind_rope - self.come()
+    }
+
     /// Whether all of it has come.
     pub(crate) fn is_whole(&self) -> bool {
-        self.come() == self.behind_rope
+        self.missing() == 0
     }
 
     /// Adds what `input` begins with as far as it belongs to the argument; gives the rest.

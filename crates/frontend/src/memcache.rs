@@ -116,6 +116,11 @@ impl MemcacheConnection {
         self.filling.as_mut()?.room()
     }
 
+    /// How many bytes of the data block are missing.
+    pub(crate) fn missing(&self) -> usize {
+        self.filling.as_ref().map_or(0, Filling::missing)
+    }
+
     /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.received(input.len() as u64);

@@ -84,6 +84,11 @@ impl RespConnection {
         self.filling.as_mut()?.room()
     }
 
+    /// How many bytes of the long argument are missing.
+    pub(crate) fn missing(&self) -> usize {
+        self.filling.as_ref().map_or(0, Filling::missing)
+    }
+
     /// Consumes all of `input`: runs the complete commands, keeps the rest, appends the replies to `out`.
     pub fn on_bytes(&mut self, engine: &Engine, worker: &mut Worker, input: &[u8], out: &mut OutBuf) -> Flow {
         worker.stats.received(input.len() as u64);

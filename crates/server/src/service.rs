@@ -150,6 +150,10 @@ impl Service for Tenon {
         connection.room()
     }
 
+    fn missing(&self, connection: &Connection) -> usize {
+        connection.missing()
+    }
+
     fn on_filled(&self, worker: &mut Worker, connection: &mut Connection, received: usize, out: &mut OutBuf) -> Flow {
         connection.on_filled(&self.engine, worker, received, out)
     }

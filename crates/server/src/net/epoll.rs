@@ -154,18 +154,19 @@ impl Io for Epoll {
     }
 
     #[inline]
-    fn receive_into(&mut self, socket: &mut EpollSocket, room: &mut Vec<u8>) -> Received {
+    fn receive_into(&mut self, socket: &mut EpollSocket, room: &mut Vec<u8>, missing: usize) -> Received {
         debug_assert!(socket.tls.is_none() && room.len() < room.capacity());
         let before = room.len();
         let received = receive_clear(socket, room);
         if !socket.may_receive {
-            socket.low_water.after(&socket.fd, room.len() - before, room.capacity() - room.len());
+            let received = room.len() - before;
+            socket.low_water.after(&socket.fd, received, missing.saturating_sub(received));
         }
         received
     }
 
-    fn has_no_room(&mut self, socket: &mut EpollSocket) {
-        socket.low_water.reset(&socket.fd);
+    fn tell_of_every_byte(&mut self, socket: &mut EpollSocket) -> bool {
+        socket.low_water.reset(&socket.fd)
     }
 
     #[inline]

@@ -44,13 +44,13 @@ pub(super) trait Io: Sized {
     /// but for a socket with TLS, whose bytes in clear may be more.
     fn receive(&mut self, socket: &mut Self::Socket, input: &mut Vec<u8>) -> Received;
 
-    /// Puts the next bytes that came in, if any, behind what is in `room`, as many as it has capacity for: all of which
-    /// will come. So the next event may wait until much of it has, until [`Io::has_no_room`] is called. Not for sockets
-    /// with TLS: what they receive is to be opened first.
-    fn receive_into(&mut self, socket: &mut Self::Socket, room: &mut Vec<u8>) -> Received;
+    /// Puts the next bytes that came in, if any, behind what is in `room`, as many as it has capacity for. So many are
+    /// `missing`, in this room and others, and will come: the next event may wait until much of it has, until
+    /// [`Io::tell_of_every_byte`] is called. Not for sockets with TLS: what they receive is to be opened first.
+    fn receive_into(&mut self, socket: &mut Self::Socket, room: &mut Vec<u8>, missing: usize) -> Received;
 
-    /// Says that no more is received into a room for now: an event tells of every byte that comes.
-    fn has_no_room(&mut self, socket: &mut Self::Socket);
+    /// Has an event tell of every byte again that comes or has come; says whether it was otherwise.
+    fn tell_of_every_byte(&mut self, socket: &mut Self::Socket) -> bool;
 
     /// Says that the socket is to be read again although nothing new may come in. Where more may be waiting, the next
     /// wait returns at once and has an event for it.

@@ -7,8 +7,9 @@ use tenon_ds::low_water;
 /// A receive of so much speaks for a client that sends on without a pause.
 const STEADY_FROM: usize = 16 * 1024;
 
-/// How many bytes of a long value are waited for at most: the slower a client, the longer it seems to do nothing.
-const BYTES_MAX: usize = 128 * 1024;
+/// How many bytes of a long value are waited for at most: so many the kernel keeps meanwhile, and each time that a thread
+/// wakes costs some 10 us.
+const BYTES_MAX: usize = 1024 * 1024;
 
 /// One socket's mark.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ impl Default for LowWater {
 }
 
 impl LowWater {
-    /// Chooses the mark when the socket is empty: `received` bytes of a value have just come, and `missing` have not.
+    /// Chooses the mark when the socket is empty: `received` bytes of a long value have just come, and `missing` have not.
     pub(super) fn after(&mut self, socket: &OwnedFd, received: usize, missing: usize) {
         let bytes = match received {
             0 => self.bytes,
@@ -34,9 +35,11 @@ impl LowWater {
         self.set(socket, bytes.min(missing).max(1));
     }
 
-    /// Has an event tell of every byte. What has come meanwhile is told of, too.
-    pub(super) fn reset(&mut self, socket: &OwnedFd) {
+    /// Has an event tell of every byte, also of those that have come meanwhile; says whether it was otherwise.
+    pub(super) fn reset(&mut self, socket: &OwnedFd) -> bool {
+        let before = self.bytes;
         self.set(socket, 1);
+        self.bytes != before
     }
 
     fn set(&mut self, socket: &OwnedFd, bytes: usize) {
@@ -59,8 +62,8 @@ mod tests {
         let socket = OwnedFd::from(socket);
         let mut mark = LowWater::default();
         for (received, missing, bytes) in [
-            (STEADY_FROM, 1 << 20, BYTES_MAX),
-            (0, 1 << 20, BYTES_MAX),
+            (STEADY_FROM, 1 << 21, BYTES_MAX),
+            (0, 1 << 21, BYTES_MAX),
             (STEADY_FROM, 1000, 1000),
             (0, 10, 10),
             (STEADY_FROM - 1, 1 << 20, 1),
@@ -70,7 +73,8 @@ mod tests {
             assert_eq!(mark, LowWater { bytes }, "{received} came, {missing} are missing");
         }
         mark.after(&socket, STEADY_FROM, 5000);
-        mark.reset(&socket);
+        assert!(mark.reset(&socket));
         assert_eq!(mark, LowWater::default());
+        assert!(!mark.reset(&socket));
     }
 }

@@ -63,6 +63,12 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
+    /// How many bytes are missing of the argument that the connection has room for, in this room and behind it.
+    fn missing(&self, connection: &Self::Connection) -> usize {
+        let _ = connection;
+        0
+    }
+
     /// Goes on after so many bytes were put into the connection's room; otherwise as [`Service::on_bytes`].
     fn on_filled(
         &self,

@@ -173,21 +173,22 @@ impl Io for Uring {
         self.receive_raw(port, input)
     }
 
-    fn receive_into(&mut self, socket: &mut UringSocket, room: &mut Vec<u8>) -> Received {
+    fn receive_into(&mut self, socket: &mut UringSocket, room: &mut Vec<u8>, missing: usize) -> Received {
         let port = &mut *socket.0.borrow_mut();
         debug_assert!(port.tls.is_none() && room.len() < room.capacity());
         let before = room.len();
         let received = self.receive_raw(port, room);
         if !port.may_receive() && port.brings_much() {
             // The wait for more begins with the next system call.
-            port.low_water.after(&port.fd, room.len() - before, room.capacity() - room.len());
+            let received = room.len() - before;
+            port.low_water.after(&port.fd, received, missing.saturating_sub(received));
         }
         received
     }
 
-    fn has_no_room(&mut self, socket: &mut UringSocket) {
+    fn tell_of_every_byte(&mut self, socket: &mut UringSocket) -> bool {
         let port = &mut *socket.0.borrow_mut();
-        port.low_water.reset(&port.fd);
+        port.low_water.reset(&port.fd)
     }
 
     #[inline]

@@ -211,6 +211,10 @@ impl Service for Echo {
         (filled.capacity() <= *len).then_some(filled)
     }
 
+    fn missing(&self, client: &Client) -> usize {
+        client.filling.as_ref().map_or(0, |(filled, len)| len - filled.len())
+    }
+
     fn on_filled(&self, worker: &mut Self::Worker, client: &mut Client, received: usize, out: &mut OutBuf) -> Flow {
         assert!(out.is_empty(), "another connection's output was left behind");
         assert!(received > 0 && client.input.is_empty());

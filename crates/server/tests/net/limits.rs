@@ -1,6 +1,6 @@
 //! Clients over a limit: too many, too slow, too silent.
 
-use crate::echo::{Message, SOFT_FOR};
+use crate::echo::{Message, SOFT_FOR, pattern};
 use crate::harness::{Connection, Server, eventually};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -72,4 +72,26 @@ fn silent_clients_are_closed_and_the_timeout_may_change_meanwhile() {
     server.post(&parked, Message::Unpark);
     assert_eq!(parked.line(), "unparked\n");
     assert_eq!(server.echo.closed.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_client_slow_in_the_middle_of_a_long_value_is_not_taken_for_idle() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let value = pattern(5_000_000);
+    client.ask(format!("ready\nfill {}\n", value.len()).as_str(), "ready\n");
+    // First it is quick, so that it is worth waiting for more of it.
+    let (quick, slow) = value.split_at(2_000_000);
+    client.send(quick);
+    let all_counts = |what, sent| {
+        eventually(what, || (server.echo.filled.load(Ordering::Relaxed) == sent).then_some(()));
+    };
+    all_counts("what came at once", quick.len());
+    // Then it is slow: all the same what comes counts before there is much of it.
+    client.send(&slow[..1]);
+    all_counts("a byte", quick.len() + 1);
+    client.send(&slow[1..1_000]);
+    all_counts("a few bytes", quick.len() + 1_000);
+    client.send(&slow[1_000..]);
+    assert_eq!(client.line(), "filled\n");
 }

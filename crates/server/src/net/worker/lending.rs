@@ -184,7 +184,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             self.after_call(worker, key, state, flow, reply, |_, _| hold_until);
             let Some(connection) = self.connections.get_mut(key) else { continue };
             if connection.intake != Intake::Room {
-                self.io.has_no_room(&mut connection.socket);
+                self.io.tell_of_every_byte(&mut connection.socket);
             }
             if connection.phase == Phase::Draining && connection.state.is_some() && has_room(self.service, connection) {
                 // Its output may have left in the middle of the call.

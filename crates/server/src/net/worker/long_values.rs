@@ -39,13 +39,14 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
     fn receive_into_room(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let state = connection.state.as_mut().expect("a connection is not read while a call with it runs");
+        let missing = self.service.missing(state);
         let Some(room) = self.service.room(state) else {
             connection.intake = Intake::Buffer;
-            self.io.has_no_room(&mut connection.socket);
+            self.io.tell_of_every_byte(&mut connection.socket);
             return self.io.receive_later(&mut connection.socket);
         };
         let before = room.len();
-        match self.io.receive_into(&mut connection.socket, room) {
+        match self.io.receive_into(&mut connection.socket, room, missing) {
             Received::Bytes => {
                 let received = room.len() - before;
                 connection.active_at = self.now;
@@ -57,7 +58,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 if let Some(connection) = self.connections.get_mut(key)
                     && connection.intake != Intake::Room
                 {
-                    self.io.has_no_room(&mut connection.socket);
+                    self.io.tell_of_every_byte(&mut connection.socket);
                 }
             }
             Received::Nothing => {}

@@ -2,13 +2,17 @@
 //! no protocol, and no system call.
 
 use super::{SWEEP_PERIOD, SWEEP_PORTIONS, Worker, flushed};
-use crate::net::connection::Phase;
+use crate::net::connection::{Intake, Phase};
 use crate::net::io::{Event, Io, Socket};
 use crate::net::service::{CloseReason, Service};
 use std::time::{Duration, Instant};
 
 /// A client that takes nothing of its last replies for this long is cut.
 const FLUSH_STALL_MAX: Duration = Duration::from_secs(60);
+
+/// In the middle of a long value a client that nothing came from for this long is slow: from then on every byte of its is
+/// told of, or it would be taken for idle.
+const SLOW_AFTER: Duration = Duration::from_millis(500);
 
 /// Bounds for what a service's tick may ask for: neither a spinning worker nor a tick that never comes.
 const TICK_MIN: Duration = Duration::from_millis(1);
@@ -49,6 +53,9 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => {
                     self.close(worker, key, CloseReason::FlushTimeout)
                 }
+                _ if connection.intake == Intake::Room
+                    && silent_for > SLOW_AFTER
+                    && self.io.tell_of_every_byte(&mut connection.socket) => {}
                 _ => {
                     let timeout = self.service.idle_timeout(connection.state());
                     if timeout.is_some_and(|timeout| silent_for > timeout) {
