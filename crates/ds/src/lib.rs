@@ -9,6 +9,7 @@ pub mod listpack;
 pub mod low_water;
 pub mod memory;
 pub mod packed;
+pub mod progress;
 pub mod quicklist;
 pub mod ring;
 pub mod scored_set;

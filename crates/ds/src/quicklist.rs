@@ -11,6 +11,7 @@
 
 use crate::listpack::{COUNT_MAX, End, Iter, Listpack, ListpackBuf, encoded_len};
 use crate::packed::Item;
+use crate::progress;
 use std::collections::VecDeque;
 
 /// Nodes of a full block.
@@ -54,17 +55,30 @@ impl NodeLimits {
 }
 
 /// Nodes that follow one another.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Block {
     nodes: VecDeque<ListpackBuf>,
     /// Elements in all nodes.
     len: usize,
 }
 
+impl Clone for Block {
+    fn clone(&self) -> Block {
+        progress::count_bytes(self.nodes.iter().map(ListpackBuf::memory).sum());
+        Block { nodes: self.nodes.clone(), len: self.len }
+    }
+}
+
 impl Block {
     fn of(node: ListpackBuf) -> Block {
         Block { len: node.len(), nodes: VecDeque::from([node]) }
     }
+}
+
+/// A node that is gone through.
+fn counted(node: &ListpackBuf) -> Listpack<'_> {
+    progress::count(node.len());
+    node.view()
 }
 
 /// A long sequence.
@@ -130,7 +144,7 @@ impl Quicklist {
 
     /// The nodes in order.
     pub fn iter_nodes(&self) -> impl Iterator<Item = Listpack<'_>> {
-        self.blocks.iter().flat_map(|block| &block.nodes).map(ListpackBuf::view)
+        self.blocks.iter().flat_map(|block| &block.nodes).map(counted)
     }
 
     /// The nodes from this one on, in order: those before are not looked at one by one.
@@ -143,7 +157,7 @@ impl Quicklist {
             is_it
         });
         let of_first = first.into_iter().flat_map(move |block| block.nodes.iter().skip(left));
-        of_first.chain(blocks.flat_map(|block| &block.nodes)).map(ListpackBuf::view)
+        of_first.chain(blocks.flat_map(|block| &block.nodes)).map(counted)
     }
 
     /// Bytes of memory beside the sequence itself.
@@ -247,6 +261,7 @@ impl Quicklist {
             }
             return;
         }
+        progress::count(node.len());
         // From now on it is no node at the end.
         node.shrink();
         let mut node = ListpackBuf::new();
@@ -278,6 +293,7 @@ impl Quicklist {
             End::Back => block.nodes.back_mut(),
         };
         let node = node.expect("no block is empty");
+        progress::count(1);
         let element = node.view().end(end).expect("no node is empty");
         let range = element.at..element.end;
         let taken = take(element.item);
@@ -424,6 +440,7 @@ impl Quicklist {
             let block = &mut self.blocks[at];
             let mut remove_from = |node: &mut ListpackBuf| {
                 if removed < most {
+                    progress::count(node.len());
                     let here = node.remove_equal(item, most - removed, from);
                     removed += here;
                     block.len -= here;
@@ -474,7 +491,8 @@ impl<'a> Iterator for Elements<'a> {
 }
 
 impl Elements<'_> {
-    /// Moves on to the next node.
+    /// Moves on to the next node. Not inlined: it is done once a node, and those who go through packed lists would pay for it.
+    #[inline(never)]
     fn go_on(&mut self) {
         let blocks = &self.list.blocks;
         match self.towards {
@@ -490,7 +508,7 @@ impl Elements<'_> {
                 (_, node) => self.node = node - 1,
             },
         }
-        self.elements = blocks.get(self.block).map(|block| block.nodes[self.node].view().iter());
+        self.elements = blocks.get(self.block).map(|block| counted(&block.nodes[self.node]).iter());
     }
 }
 

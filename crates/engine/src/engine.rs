@@ -17,6 +17,8 @@ use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
 use crate::listening::Listening;
 use crate::loading::Loading;
+use crate::long_calls::LongCalls;
+use crate::meanwhile;
 use crate::monitor::Monitors;
 use crate::onlookers::Onlookers;
 use crate::pause::Pause;
@@ -97,6 +99,8 @@ pub struct Engine {
     pub(crate) password_file: PasswordFile,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// The calls that others go on beside, and who waits for those.
+    pub(crate) long_calls: Apart<LongCalls>,
     /// Why writes are refused.
     pub(crate) refusals: Refusals,
     /// Who holds replies until the log is on disk.
@@ -199,6 +203,7 @@ impl Engine {
     /// A server without data that runs these commands. `seed` is where its hash and its randomness start from: the
     /// system's randomness, except in tests.
     pub fn new(config: Config, commands: &[&'static Command], seed: u64) -> Engine {
+        meanwhile::follow_progress();
         let commands = CommandTable::new(commands);
         let workers = config.workers().max(1);
         // One more for whoever runs commands without being a worker (tests, embedding).
@@ -233,6 +238,7 @@ impl Engine {
             pubsub: Apart::default(),
             pause: Pause::default(),
             loading: Loading::default(),
+            long_calls: Apart::default(),
             refusals: Refusals::default(),
             held_replies: Apart::default(),
             blocking: Apart(Blocking::new(workers)),

@@ -9,6 +9,7 @@ use crate::context::KeyCx;
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
+use crate::meanwhile;
 use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
@@ -146,6 +147,13 @@ impl Engine {
                     self.note_stretch(worker, session, batch, &calls[..=at], at, (stretch_started, timed_alone));
                 stretch_from = at + 1;
                 worker.secrets.clear();
+                if meanwhile::command_ended(self) && ran < calls.len() && !session.closing && !session.is_parked() {
+                    // Its next command would have what they wait for before they can: it goes on behind them.
+                    session.client.paused.store(true, Ordering::Relaxed);
+                    self.go_on(vec![session.client.info.key]);
+                    stopped = Stopped::Paused;
+                    break;
+                }
             }
             if session.closing {
                 stopped = Stopped::Closing;
@@ -343,7 +351,8 @@ impl Engine {
             self.prepare_record(worker, command, args);
         }
         let index = self.shards.index(hash);
-        let mut state = self.lock_or_busy(index)?;
+        let state = self.lock_or_later(worker, session, index);
+        let mut state = state.inspect_err(|_| worker.record.forget_prepared())?;
         if state.shard.needs_care() {
             if state.shard.reaches_further() {
                 drop(state);
@@ -578,7 +587,8 @@ impl Engine {
         };
         let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);
         let mut waits_for_keys = || -> Result<bool, CmdError> {
-            Ok(self.waits_for_large(worker, session, resolved, args)?
+            Ok(self.waits_for_long_call(worker, session, resolved, args)?
+                || self.waits_for_large(worker, session, resolved, args)?
                 || self.waits_for_members_of_any(worker, session, resolved, args)?)
         };
         if waits || is_run && waits_for_keys()? {

@@ -37,6 +37,7 @@ pub mod latency;
 pub mod listening;
 pub mod loading;
 mod locking;
+mod long_calls;
 pub mod long_double;
 mod many_due;
 pub mod meanwhile;

@@ -4,6 +4,7 @@
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::meanwhile;
+use crate::session::Session;
 use crate::shards::{Held, ShardState};
 use crate::worker::Worker;
 use parking_lot::MutexGuard;
@@ -11,6 +12,9 @@ use std::time::Duration;
 
 /// How long one look at a shard's lock waits before it is asked what else has happened.
 pub(crate) const SLICE: Duration = Duration::from_millis(2);
+
+/// How long a command waits for a shard that a long call may hold before it is put off.
+pub(crate) const MOMENT: Duration = Duration::from_micros(200);
 
 /// What whoever waits does about a busy script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,44 @@ impl Engine {
             }
             self.refuse_if_busy()?;
             meanwhile::lend();
+        }
+    }
+
+    /// Locks one shard for a command of a client that may be refused, and may be put off while a long call holds the shard:
+    /// it is run again then, from its start.
+    #[inline]
+    pub(crate) fn lock_or_later(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        index: usize,
+    ) -> Result<MutexGuard<'_, ShardState>, CmdError> {
+        match self.shards.try_lock(index) {
+            Some(state) => Ok(state),
+            None => self.wait_or_later(worker, session, index),
+        }
+    }
+
+    #[cold]
+    fn wait_or_later(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        index: usize,
+    ) -> Result<MutexGuard<'_, ShardState>, CmdError> {
+        let mut waited = Duration::ZERO;
+        loop {
+            if let Some(state) = self.shards.try_lock_for(index, MOMENT) {
+                return Ok(state);
+            }
+            self.refuse_if_busy()?;
+            if self.puts_off(worker, session.client.info.key) {
+                return Err(CmdError::Later);
+            }
+            waited += MOMENT;
+            if waited >= SLICE {
+                meanwhile::lend();
+            }
         }
     }
 

@@ -10,15 +10,29 @@
 //! - else they are served in the middle of the command, now and then, when a script counts as busy ([`Meanwhile::serve`]). What is run
 //!   so is refused unless it is allowed while a script is busy, and never locks a shard: the command below may hold it.
 
+use crate::clock::monotonic_ns;
 use crate::engine::Engine;
 use crate::worker::Worker;
 use scoped_tls_hkt::scoped_thread_local;
+use std::cell::Cell;
+use tenon_ds::progress;
 
 /// How long a command may take before the worker's other clients are lent, in nanoseconds.
 pub(crate) const LENT_AFTER_NS: u64 = 500_000;
 
+/// Work that is sure to take as long, in steps of [`progress`]: with so much of it ahead nobody waits that long.
+const LENT_BEFORE_STEPS: usize = 2_048;
+
+/// [`LOOKS_AT_NS`] before the first look of a call.
+const NOT_YET: u64 = 0;
+/// [`LOOKS_AT_NS`] when the others are lent.
+const NEVER: u64 = u64::MAX;
+
 /// Serves a worker's clients, all but the one whose command runs.
 pub trait Meanwhile {
+    /// The server.
+    fn engine(&self) -> &Engine;
+
     /// Has another thread serve them from now on; `true` too if one does already. `false`: there is none to be had now.
     fn lend(&mut self) -> bool;
 
@@ -31,15 +45,85 @@ scoped_thread_local!(
     static mut MEANWHILE: for<'a> &'a mut (dyn Meanwhile + 'a)
 );
 
-/// Runs a call, in which `meanwhile` serves the others when it is asked to.
-#[inline(always)]
-pub fn with<R>(meanwhile: &mut dyn Meanwhile, call: impl FnOnce() -> R) -> R {
-    MEANWHILE.set(meanwhile, call)
+thread_local! {
+    /// When the others of this thread's worker are to be lent, by the monotonic clock in nanoseconds.
+    static LOOKS_AT_NS: Cell<u64> = const { Cell::new(NOT_YET) };
 }
 
-/// Has another thread serve the others, if that can be; tells whether one does. The command goes on for long, or waits.
+/// Has every long work in a call lend the worker's other clients.
+pub(crate) fn follow_progress() {
+    progress::listen(went_on);
+}
+
+/// Work goes on and has so many steps ahead. Called in the middle of anything: what the command works on may be half
+/// changed, and shards are locked.
+fn went_on(steps_ahead: usize) {
+    if !MEANWHILE.is_set() {
+        return;
+    }
+    let looks_at_ns = LOOKS_AT_NS.get();
+    if looks_at_ns == NEVER {
+        // Where it shares its core with the thread that has the others, that would else wait for the clock to tick.
+        return std::thread::yield_now();
+    }
+    let now_ns = monotonic_ns();
+    let is_long = steps_ahead >= LENT_BEFORE_STEPS || looks_at_ns != NOT_YET && now_ns >= looks_at_ns;
+    if is_long && MEANWHILE.with(lend_in) {
+        return;
+    }
+    if is_long || looks_at_ns == NOT_YET {
+        LOOKS_AT_NS.set(now_ns + LENT_AFTER_NS);
+    }
+}
+
+/// Runs a call, in which `meanwhile` serves the others when it is asked to. The call does not panic.
+#[inline(always)]
+pub fn with<R>(meanwhile: &mut dyn Meanwhile, call: impl FnOnce() -> R) -> R {
+    LOOKS_AT_NS.set(NOT_YET);
+    let result = MEANWHILE.set(meanwhile, call);
+    if LOOKS_AT_NS.get() == NEVER {
+        end_long(meanwhile.engine());
+    }
+    result
+}
+
+/// Has another thread serve the others, if that can be; tells whether one does. The command waits for one that may go on for
+/// long.
 pub(crate) fn lend() -> bool {
     MEANWHILE.is_set() && MEANWHILE.with(|meanwhile| meanwhile.lend())
+}
+
+/// As [`lend`] for a command that goes on for long itself, and mostly holds shards: whoever wants those waits for its end.
+pub(crate) fn lend_long() -> bool {
+    MEANWHILE.is_set() && (LOOKS_AT_NS.get() == NEVER || MEANWHILE.with(lend_in))
+}
+
+fn lend_in(meanwhile: &mut dyn Meanwhile) -> bool {
+    let is_lent = meanwhile.lend();
+    if is_lent {
+        LOOKS_AT_NS.set(NEVER);
+        meanwhile.engine().long_calls.begin();
+    }
+    is_lent
+}
+
+/// A command of a batch has ended, and more may follow in the same call: whoever waits for what it held tries again. Tells
+/// whether anybody does.
+#[inline]
+pub(crate) fn command_ended(engine: &Engine) -> bool {
+    if LOOKS_AT_NS.get() != NEVER {
+        return false;
+    }
+    let waiting = engine.long_calls.wake();
+    let are_there = !waiting.is_empty();
+    engine.go_on(waiting);
+    are_there
+}
+
+#[cold]
+fn end_long(engine: &Engine) {
+    LOOKS_AT_NS.set(NOT_YET);
+    engine.go_on(engine.long_calls.end());
 }
 
 /// Serves the others, if anybody knows how: a script is busy.

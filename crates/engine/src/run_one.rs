@@ -12,6 +12,7 @@ use crate::session::Session;
 use crate::shards::{Held, Locked};
 use crate::table::Resolved;
 use crate::worker::Worker;
+use tenon_ds::progress;
 use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 
@@ -32,6 +33,7 @@ impl Engine {
                 self.run_to_end(worker, session, resolved, args, held, reply)
             }
             Run::Keys(_) => {
+                progress::count(args.len());
                 let hashes: Vec<KeyHash> = self.hashes_of(resolved.command.keys.indexes(args), args).collect();
                 let held = self.lock_several(worker, self.shards.indexes(&hashes), OnBusy::Refuse)?;
                 held.prefetch_entries(&self.shards, session.database, &hashes);

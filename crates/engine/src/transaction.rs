@@ -14,9 +14,13 @@ use crate::table::Resolved;
 use crate::watch::DirtyFlag;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
+use tenon_ds::progress;
 use tenon_store::keyspace::is_past;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::Reply;
+
+/// What a queued command counts for beside the elements that it looks at.
+const STEPS_OF_A_COMMAND: usize = 4;
 
 impl Session {
     /// Whether `is_so` of one of the commands that run when this one does: those that MULTI has queued, if it is EXEC, and
@@ -107,6 +111,7 @@ impl Engine {
         // The watched keys' shards are locked too, so nothing can change between this look and the first command.
         let mut dirty = session.dirty.is_set();
         for watch in &watched {
+            progress::count(1);
             let hash = self.shards.hash(&watch.key);
             let state = held.shard(self.shards.index(hash));
             let keyspace = state.shard.database(watch.database);
@@ -141,6 +146,7 @@ impl Engine {
             self.begin_unit(worker);
         }
         for (resolved, args) in &transaction.queue {
+            progress::count(STEPS_OF_A_COMMAND);
             let started = std::time::Instant::now();
             // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
             let by_push = resolved.command.flags.any(Flags::ANSWERS_BY_PUSH);
@@ -197,6 +203,7 @@ impl Engine {
 
     /// Watches a key of the session's database.
     pub fn watch(&self, worker: &mut Worker, session: &mut Session, key: &[u8]) {
+        progress::count(1);
         let (database, touches) = (session.database, session.touches);
         let hash = self.shards.hash(key);
         let index = self.shards.index(hash);
@@ -235,6 +242,7 @@ impl Engine {
     fn unwatch_keys(&self, watched: Vec<WatchedKey>, dirty: &DirtyFlag) -> Option<Vec<WatchedKey>> {
         let mut left = watched.into_iter();
         while let Some(watch) = left.next() {
+            progress::count(1);
             let hash = self.shards.hash(&watch.key);
             let mut state = loop {
                 if let Some(state) = self.shards.try_lock_for(self.shards.index(hash), SLICE) {

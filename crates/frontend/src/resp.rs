@@ -10,6 +10,7 @@ use tenon_engine::Engine;
 use tenon_engine::args::{Args, BigArg, OwnedArgs};
 use tenon_engine::batch::{BatchScratch, Call, Target};
 use tenon_engine::clients::Client;
+use tenon_engine::ds::progress;
 use tenon_engine::execute::{BatchArgs, Stopped};
 use tenon_engine::session::Session;
 use tenon_engine::wire::resp::{CommandDecoder, Limits, ProtocolError, Reply, Step};
@@ -134,6 +135,10 @@ impl RespConnection {
         // What is left of earlier bytes has to lie before these.
         let own = (!self.pending.is_empty()).then(|| {
             let mut own = std::mem::take(&mut self.pending);
+            if own.capacity() - own.len() < input.len() {
+                // It moves.
+                progress::count_bytes(own.len());
+            }
             own.extend_from_slice(input);
             own
         });

@@ -95,15 +95,22 @@ fn client_info(peer: &Peer) -> ClientInfo {
 }
 
 /// A worker's other connections, as the engine asks for them.
-struct Others<'a>(&'a mut dyn Meanwhile<Worker>);
+struct Others<'a> {
+    engine: &'a Engine,
+    connections: &'a mut dyn Meanwhile<Worker>,
+}
 
 impl tenon_engine::meanwhile::Meanwhile for Others<'_> {
+    fn engine(&self) -> &Engine {
+        self.engine
+    }
+
     fn lend(&mut self) -> bool {
-        self.0.lend()
+        self.connections.lend()
     }
 
     fn serve(&mut self, worker: &mut Worker) {
-        self.0.serve(worker);
+        self.connections.serve(worker);
     }
 }
 
@@ -235,7 +242,7 @@ impl Service for Tenon {
 
     #[inline(always)]
     fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Worker>, call: impl FnOnce() -> R) -> R {
-        tenon_engine::meanwhile::with(&mut Others(meanwhile), call)
+        tenon_engine::meanwhile::with(&mut Others { engine: &self.engine, connections: meanwhile }, call)
     }
 
     fn end_long_calls(&self) {

@@ -111,19 +111,53 @@ fn what_a_script_holds_is_waited_for_and_nothing_else_is() {
     let mut client = connect(&server);
     let writes = ("redis.call('SET', KEYS[1], 'half')", "return redis.call('APPEND', KEYS[1], ' and half')");
     let mut slow = begin(&server, "x", "k", writes);
-    // Each waits on a thread of its own, and there is one more.
-    let mut waiting: Vec<Resp> = (0..THREADS - 2).map(|_| connect(&server)).collect();
-    let commands: [&[&[u8]]; 3] =
-        [&[b"GET", b"k"], &[b"MGET", b"k"], &[b"EVAL", b"return redis.call('GET', 'k')", b"0"]];
-    for (client, command) in waiting.iter_mut().zip(commands) {
+    // What says that it wants the key is put off, any number of times. What does not waits on a thread of its own, of which
+    // there are two more.
+    let asks: [&[&[u8]]; 3] = [&[b"GET", b"k"], &[b"MGET", b"k"], &[b"EVAL", b"return redis.call('GET', 'k')", b"0"]];
+    let commands = || std::iter::repeat_n(&asks[..2], 2 * THREADS).flatten().chain(&asks[2..]);
+    let mut waiting: Vec<Resp> = commands().map(|_| connect(&server)).collect();
+    for (client, command) in waiting.iter_mut().zip(commands()) {
         client.send(command).expect("it is sent");
         assert_eq!(call(&mut connect(&server), "PING"), Value::Simple(b"PONG".to_vec()));
     }
+    // Who is put off can be ended.
+    let mut ended = connect(&server);
+    let Value::Int(id) = call(&mut ended, "CLIENT ID") else { panic!("it is a number") };
+    ended.send(&[b"APPEND", b"k", b" and more"]).expect("it is sent");
+    assert_eq!(call(&mut client, &format!("CLIENT KILL ID {id}")), Value::Int(1));
+    ended.receive().expect_err("it is closed before the script ends");
     assert_eq!(call(&mut client, "ECHO served"), bulk("served"));
     assert_eq!(end(&server, "x", &mut slow), Value::Int(13));
-    let answers: Vec<Value> = waiting.iter_mut().map(|client| client.receive().expect("it is answered")).collect();
     let whole = bulk("half and half");
-    assert_eq!(answers, [whole.clone(), Value::Array(vec![whole.clone()]), whole]);
+    for (client, command) in waiting.iter_mut().zip(commands()) {
+        let answer = client.receive().expect("it is answered");
+        let expected = if command[0] == b"MGET" { Value::Array(vec![whole.clone()]) } else { whole.clone() };
+        assert_eq!(answer, expected);
+    }
+}
+
+#[test]
+fn who_waits_for_a_script_is_refused_when_that_counts_as_busy() {
+    let server = one_worker(&[]);
+    let [mut client, mut waiting] = [connect(&server), connect(&server)];
+    let mut slow = connect(&server);
+    slow.send(&[b"EVAL", b"while true do end", b"1", b"k"]).expect("it is sent");
+    // It has begun when the key is not to be had.
+    waiting.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
+    loop {
+        waiting.send(&[b"GET", b"k"]).expect("it is sent");
+        match waiting.receive() {
+            Ok(answer) => assert_eq!(answer, Value::NullBulk),
+            Err(error) => break assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
+        }
+    }
+    waiting.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
+    assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
+    let refused = waiting.receive().expect("a reply");
+    assert!(matches!(&refused, Value::Error(error) if error.starts_with(b"BUSY ")), "{refused:?}");
+    assert_eq!(call(&mut client, "SCRIPT KILL"), ok());
+    slow.receive().expect("it has ended");
+    assert_eq!(call(&mut waiting, "GET k"), Value::NullBulk);
 }
 
 #[test]

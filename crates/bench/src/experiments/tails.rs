@@ -36,8 +36,8 @@ pub static TAILS: Experiment = Experiment {
     title: "What others do, and the slowest requests",
     summary: "Ten gets to a set are due at a rate (--rates, else 20,000 a second), and their latency counts from then; first \
               alone, then while another client has many keys expire, be evicted or be new, deletes a set of ten million, asks \
-              for all keys, runs scripts of a tenth of a second, holds 10,000 connections, or reads slowly. With --quick all \
-              of that is smaller. RESP only.",
+              for all keys, runs scripts of a tenth of a second, asks for, unites or sorts sets of a million, holds 10,000 \
+              connections, or reads slowly. With --quick all of that is smaller. RESP only.",
     study: "what the studies wished for",
     databases: false,
     axes: &[PROTOCOL, BESIDE],
@@ -73,6 +73,7 @@ fn scale(session: &Session) -> Scale {
     Scale {
         keys: session.keys(),
         members: session.scaled(200_000, 10_000_000),
+        elements: session.scaled(50_000, 1_000_000),
         turns: session.scaled(1_000_000, 10_000_000),
         idle: session.scaled(500, 10_000),
         lasts: session.measured_for(),

@@ -26,6 +26,12 @@ pub enum Disturbance {
     AllKeys,
     /// Runs a script that counts, again and again.
     Script,
+    /// Asks for all members of a large set, again and again.
+    LargeReply,
+    /// Stores the union of two large sets, again and again.
+    LargeUnion,
+    /// Sorts a large set, again and again.
+    LargeSort,
     /// Holds connections on which nothing is said.
     Idle,
     /// Asks for long values, and reads slowly.
@@ -37,8 +43,10 @@ pub enum Disturbance {
 pub struct Scale {
     /// Keys that the measured load has.
     pub keys: u64,
-    /// Members of the large set.
+    /// Members of the large set that is deleted.
     pub members: u64,
+    /// Members of the large sets that are worked on.
+    pub elements: u64,
     /// What the script counts to.
     pub turns: u64,
     /// Connections on which nothing is said.
@@ -69,7 +77,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Disturbance {
     /// All of them.
-    pub const ALL: [Disturbance; 9] = [
+    pub const ALL: [Disturbance; 12] = [
         Disturbance::Expiring,
         Disturbance::DueAtOnce,
         Disturbance::Evicting,
@@ -77,6 +85,9 @@ impl Disturbance {
         Disturbance::Delete,
         Disturbance::AllKeys,
         Disturbance::Script,
+        Disturbance::LargeReply,
+        Disturbance::LargeUnion,
+        Disturbance::LargeSort,
         Disturbance::Idle,
         Disturbance::SlowReader,
     ];
@@ -91,6 +102,9 @@ impl Disturbance {
             Disturbance::Delete => "DEL of a large set",
             Disturbance::AllKeys => "KEYS *",
             Disturbance::Script => "slow script",
+            Disturbance::LargeReply => "SMEMBERS of a large set",
+            Disturbance::LargeUnion => "SUNIONSTORE of large sets",
+            Disturbance::LargeSort => "SORT of a large set",
             Disturbance::Idle => "idle connections",
             Disturbance::SlowReader => "slow reader",
         }
@@ -104,7 +118,12 @@ impl Disturbance {
                 // Twice what there is room for.
                 client.set(0..scale.evicted(), "full", LONG, "", stop)
             }
-            Disturbance::Delete => client.fill_set(scale.members, stop),
+            Disturbance::Delete => client.fill_set(b"large", scale.members, stop),
+            Disturbance::LargeReply | Disturbance::LargeSort => client.fill_set(b"large", scale.elements, stop),
+            Disturbance::LargeUnion => {
+                client.fill_set(b"large", scale.elements, stop)?;
+                client.fill_set(b"other", scale.elements / 2, stop)
+            }
             Disturbance::SlowReader => {
                 client.call(&[b"SET", b"huge", &vec![b'x'; HUGE]])?;
                 Ok(())
@@ -155,6 +174,18 @@ impl Disturbance {
                 let turns = scale.turns.to_string();
                 let script = b"local n = 0 for i = 1, tonumber(ARGV[1]) do n = n + i end return n";
                 client.repeat(&[b"EVAL", script, b"0", turns.as_bytes()], stop)
+            }
+            Disturbance::LargeReply => {
+                begun();
+                client.repeat(&[b"SMEMBERS", b"large"], stop)
+            }
+            Disturbance::LargeUnion => {
+                begun();
+                client.repeat(&[b"SUNIONSTORE", b"union", b"large", b"other"], stop)
+            }
+            Disturbance::LargeSort => {
+                begun();
+                client.repeat(&[b"SORT", b"large", b"ALPHA"], stop)
             }
             Disturbance::Idle => {
                 let connect = |_| Stream::connect(address, Some(PATIENCE)).context("an idle connection");
@@ -304,13 +335,13 @@ impl Client {
         Ok(next)
     }
 
-    fn fill_set(&mut self, members: u64, stop: &AtomicBool) -> Result<()> {
+    fn fill_set(&mut self, key: &[u8], members: u64, stop: &AtomicBool) -> Result<()> {
         let commands = members.div_ceil(MEMBERS_A_COMMAND);
         for command in 0..commands {
             let names: Vec<String> = (0..MEMBERS_A_COMMAND)
                 .map(|member| format!("member:{}", command * MEMBERS_A_COMMAND + member))
                 .collect();
-            let mut words: Vec<&[u8]> = vec![b"SADD", b"large"];
+            let mut words: Vec<&[u8]> = vec![b"SADD", key];
             words.extend(names.iter().map(|name| name.as_bytes()));
             encode_command(&words, &mut self.output);
             if command % 16 == 15 {

@@ -23,6 +23,7 @@
 use super::directory::{Directory, SEGMENT_LEN_MAX, Segment, prefix_of, tag_at};
 use super::pointer::Pointer;
 use super::table::{Slot, TagTable};
+use crate::progress;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A cursor is the first 48 bits of a position: depth and tag are no more, and any client's number can hold them.
@@ -140,6 +141,7 @@ impl<P: Pointer> ExtendibleTable<P> {
         match &self.root {
             Root::One(table) => table.find(tag_at(position, 0), is_it).map(|slot| Location { segment: 0, slot }),
             Root::Many(directory) => {
+                progress::count(1);
                 let number = directory.number_of(position);
                 let segment = &directory.segments[number as usize];
                 let slot = segment.table.find(tag_at(position, segment.depth), is_it)?;
@@ -186,6 +188,7 @@ impl<P: Pointer> ExtendibleTable<P> {
         match &mut self.root {
             Root::One(_) => unreachable!("a full table has become a directory"),
             Root::Many(directory) => {
+                progress::count(1);
                 let position_of = |element: P::Ref<'_>| hash_of(element).wrapping_mul(salt);
                 let (segment, slot) = directory.insert(position, element, position_of);
                 Location { segment, slot }
@@ -217,7 +220,8 @@ impl<P: Pointer> ExtendibleTable<P> {
             Root::One(table) => (Some(table), None),
             Root::Many(directory) => (None, Some(directory.segments.iter().map(|segment| &segment.table))),
         };
-        one.into_iter().chain(many.into_iter().flatten()).flat_map(|table| table.iter().map(|(_, element)| element))
+        let counted = many.into_iter().flatten().inspect(|table| progress::count(table.len()));
+        one.into_iter().chain(counted).flat_map(|table| table.iter().map(|(_, element)| element))
     }
 
     /// Calls `visit` for the elements from a cursor on until at least `count` are visited; gives the cursor to go on
@@ -235,6 +239,7 @@ impl<P: Pointer> ExtendibleTable<P> {
         while visited < count {
             let (segment, table, depth) = self.segment_at(position);
             let left = count - visited;
+            progress::count(left.min(table.len()));
             let next = table.scan(tag_at(position, depth), left, |slot, element| {
                 visited += 1;
                 visit(Location { segment, slot }, element);
@@ -270,6 +275,7 @@ impl<P: Pointer> ExtendibleTable<P> {
         let Root::Many(directory) = &self.root else {
             return Some(Location { segment: 0, slot: sample_of(self.table(0), &mut random) });
         };
+        progress::count(1);
         // A segment is taken as often as it has elements: one that is drawn is kept with a chance of length to bound.
         for _ in 0..SAMPLE_TRIES {
             let draw = random();
@@ -294,7 +300,10 @@ impl<P: Pointer> ExtendibleTable<P> {
         let root = match &self.root {
             Root::One(table) => Root::One(table.copied(copy)),
             Root::Many(directory) => {
-                let copied = |segment: &Segment<P>| Segment { table: segment.table.copied(&mut copy), ..*segment };
+                let copied = |segment: &Segment<P>| {
+                    progress::count(segment.table.len());
+                    Segment { table: segment.table.copied(&mut copy), ..*segment }
+                };
                 Root::Many(Box::new(Directory {
                     places: directory.places.clone(),
                     segments: directory.segments.iter().map(copied).collect(),

@@ -4,6 +4,7 @@ use super::leaf::{JOIN_LEN_MAX, JOINED_LEN_MAX, Leaf, NODE_LEN_MAX, partition_po
 use super::tree::{Direction, Entry};
 use crate::blob::ScoredBlobRef;
 use crate::hash_table::prefetch;
+use crate::progress;
 use std::ops::{ControlFlow, Range};
 use std::ptr::NonNull;
 
@@ -163,7 +164,10 @@ impl Node {
         visit: &mut impl FnMut(f64, ScoredBlobRef<'a>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match self {
-            Node::Leaf(leaf) => leaf.visit(range, direction, visit),
+            Node::Leaf(leaf) => {
+                progress::count(range.len());
+                leaf.visit(range, direction, visit)
+            }
             Node::Inner(inner) => inner.visit(range, direction, visit),
         }
     }

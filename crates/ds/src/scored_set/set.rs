@@ -3,6 +3,7 @@
 use super::tree::{Direction, Entry, Tree, compare};
 use crate::blob::{ScoredBlob, ScoredBlobRef};
 use crate::hash_table::{Ahead, ExtendibleTable, Location};
+use crate::progress;
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
@@ -94,6 +95,7 @@ impl<H: MemberHash> ScoredSet<H> {
     /// When there are not so many.
     pub fn at(&self, rank: usize) -> (f64, &[u8]) {
         assert!(rank < self.len(), "the rank is that of a member");
+        progress::count(1);
         let entry = self.tree.get(rank);
         (entry.score, entry.view().bytes())
     }

@@ -4,6 +4,7 @@ use super::KeyCx;
 use crate::engine::Engine;
 use crate::shards::Locked;
 use crate::worker::Worker;
+use tenon_ds::progress;
 use tenon_store::entry::EntryRef;
 use tenon_store::types::ValueType;
 
@@ -101,6 +102,7 @@ impl<'a> KeysCx<'a> {
     /// # Panics
     /// When the declaration does not name the key.
     pub fn key_in<'b>(&'b mut self, database: usize, key: &'b [u8]) -> KeyCx<'b> {
+        progress::count(1);
         let hash = self.engine.shards.hash(key);
         let state = self.held.shard(self.engine.shards.index(hash));
         let (engine, worker, touches) = (self.engine, &mut *self.worker, self.touches);

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::session::{Roles, Session};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use tenon_ds::progress;
 
 /// What one can be subscribed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,7 @@ impl Subscriptions {
 impl Engine {
     /// Subscribes a session; gives how many subscriptions it has now.
     pub fn subscribe(&self, session: &mut Session, topic: Topic, name: &[u8]) -> usize {
+        progress::count(1);
         let subscriptions = session.subscriptions.get_or_insert_default();
         if subscriptions.names[topic as usize].insert(name.into()) {
             let client = &session.client;
@@ -64,6 +66,7 @@ impl Engine {
     /// Ends a subscription, if there is one; gives how many are left. Once this returns nothing more is put into the
     /// client's outbox on its account.
     pub fn unsubscribe(&self, session: &mut Session, topic: Topic, name: &[u8]) -> usize {
+        progress::count(1);
         let Some(subscriptions) = &mut session.subscriptions else { return 0 };
         if subscriptions.names[topic as usize].remove(name) {
             let client = &session.client;

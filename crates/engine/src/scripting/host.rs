@@ -333,7 +333,7 @@ impl ScriptHost<'_, '_> {
     fn lend_if_long(&mut self, now_ns: u64) {
         if now_ns >= self.lends_at_ns {
             // Where there is no such thread now, there may be one later.
-            self.lends_at_ns = if meanwhile::lend() { u64::MAX } else { now_ns + meanwhile::LENT_AFTER_NS };
+            self.lends_at_ns = if meanwhile::lend_long() { u64::MAX } else { now_ns + meanwhile::LENT_AFTER_NS };
         }
     }
 
@@ -350,6 +350,8 @@ impl ScriptHost<'_, '_> {
             if busy.kind == Kind::Script { "SCRIPT" } else { "FUNCTION" },
         );
         self.busy = Some(self.engine.scripts.running.begin(busy, &self.engine.pause));
+        // They are refused now.
+        self.engine.go_on(self.engine.long_calls.wake());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 use std::ops::{Deref, Range};
+use tenon_ds::progress;
 
 /// Bytes of memory a chunk: a size that the allocator has blocks of. Miri takes minutes for each MiB.
 const BLOCK_LEN: usize = if cfg!(miri) { 128 * 1024 } else { 512 * 1024 };
@@ -128,6 +129,7 @@ impl Rope {
     pub fn append(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (now, rest) = bytes.split_at(bytes.len().min(CHUNK_LEN - self.last.len()));
+            progress::count_bytes(now.len());
             self.grow_last(now);
             bytes = rest;
         }
@@ -189,6 +191,7 @@ impl Rope {
         while !rest.is_empty() {
             let within = at % CHUNK_LEN;
             let (now, later) = rest.split_at(rest.len().min(CHUNK_LEN - within));
+            progress::count_bytes(now.len());
             match self.full.get_mut(at / CHUNK_LEN) {
                 Some(chunk) => {
                     // A chunk that is being sent is copied, any other is written where it is.
@@ -233,21 +236,20 @@ impl Rope {
         (start / CHUNK_LEN..end.div_ceil(CHUNK_LEN)).map(move |index| {
             let chunk = self.full.get(index).map_or(&self.last[..], |chunk| &chunk[..]);
             let base = index * CHUNK_LEN;
-            &chunk[start.max(base) - base..(end - base).min(CHUNK_LEN)]
+            counted(&chunk[start.max(base) - base..(end - base).min(CHUNK_LEN)])
         })
     }
 
     /// All of it in one piece.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len());
-        self.full.iter().for_each(|chunk| bytes.extend_from_slice(chunk));
-        bytes.extend_from_slice(&self.last);
+        self.slices().for_each(|slice| bytes.extend_from_slice(slice));
         bytes
     }
 
     /// The slices that make up the string, in order.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
-        self.full.iter().map(|chunk| &chunk[..]).chain([&self.last[..]])
+        self.full.iter().map(|chunk| &chunk[..]).chain([&self.last[..]]).map(counted)
     }
 
     /// The same string once more: chunks are shared by reference until one of the two writes into them; a last one that
@@ -264,6 +266,12 @@ impl Rope {
             _ => None,
         }
     }
+}
+
+/// A slice that is gone through.
+fn counted(slice: &[u8]) -> &[u8] {
+    progress::count_bytes(slice.len());
+    slice
 }
 
 impl From<&[u8]> for Rope {

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeysCx};
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
@@ -118,6 +119,7 @@ fn combined(combine: Combine, sources: &[Source], len: usize) -> Rope {
     for index in 0..len.div_ceil(CHUNK_LEN) {
         let here = (len - index * CHUNK_LEN).min(CHUNK_LEN);
         let rows: Vec<&[u8]> = sources.iter().map(|source| source.chunk(index)).collect();
+        progress::count_bytes(here * rows.len());
         chunk.fill(0);
         combine.run(&rows, &mut chunk[..here], &mut scratch[..here]);
         result.append(&chunk[..here]);

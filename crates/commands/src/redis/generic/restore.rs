@@ -3,6 +3,7 @@
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::persist::rdb::{self, DecodeError, LoadError, Loaded};
@@ -106,6 +107,8 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
             .map(|sum| sum.ok_or(CmdError::InvalidExpire("restore")))
             .transpose()?,
     };
+    // Its checksum comes first.
+    progress::count_bytes(args.get(3).len());
     let (limits, room) = (cx.engine().limits(), cx.engine().memory_left());
     let Loaded { value, client_flags } = rdb::load(args.get(3), limits, room).map_err(refusal)?;
     let was_there = options.replace && cx.delete();

@@ -3,6 +3,7 @@
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::KeysCx;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
@@ -117,10 +118,17 @@ fn check_memory(lens: [usize; 2], bytes_max: u64) -> Result<(), CmdError> {
     Ok(())
 }
 
+/// Counts the work of a row of the table.
+fn count_row(b: &[u8]) {
+    const STEP_CELLS: usize = 256;
+    progress::count(1 + b.len() / STEP_CELLS);
+}
+
 /// Length of the longest common subsequence, with memory for one row of the table.
 fn length(a: &[u8], b: &[u8]) -> u32 {
     let mut row = vec![0; b.len() + 1];
     for &byte in a {
+        count_row(b);
         let mut diagonal = 0;
         for (column, &other) in b.iter().enumerate() {
             let above = row[column + 1];
@@ -156,6 +164,7 @@ impl<'a> Table<'a> {
         }
         cells.resize(len, 0);
         for (i, &byte) in a.iter().enumerate() {
+            count_row(b);
             let (above, row) = cells[i * width..(i + 2) * width].split_at_mut(width);
             for (j, &other) in b.iter().enumerate() {
                 row[j + 1] = if byte == other { above[j] + 1 } else { above[j + 1].max(row[j]) };

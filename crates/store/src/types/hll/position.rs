@@ -1,6 +1,7 @@
 //! Which register an element belongs to and what it raises it to: MurmurHash64A with Redis's seed. Knows no register.
 
 use super::registers::REGISTERS;
+use tenon_ds::progress;
 
 /// Bits of the hash that choose the register.
 const REGISTER_BITS: u32 = REGISTERS.trailing_zeros();
@@ -20,6 +21,7 @@ pub struct Position {
 impl Position {
     /// Where an element belongs.
     pub fn of(element: &[u8]) -> Position {
+        progress::count(1);
         let hash = murmur_hash_64a(element, SEED);
         let rest = hash >> REGISTER_BITS | 1 << (64 - REGISTER_BITS);
         Position { register: hash as usize % REGISTERS, count: rest.trailing_zeros() as u8 + 1 }

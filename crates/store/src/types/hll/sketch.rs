@@ -4,6 +4,10 @@ use super::estimate::estimate;
 use super::registers::REGISTERS;
 use super::sparse::{Raised, Run};
 use super::{Position, Registers, dense, sparse};
+use tenon_ds::progress;
+
+/// What going through all registers counts for.
+const STEPS: usize = REGISTERS / 128;
 
 const MAGIC: &[u8; 4] = b"HYLL";
 const HEADER_LEN: usize = 16;
@@ -83,6 +87,7 @@ impl<'a> SketchRef<'a> {
     /// # Errors
     /// When the runs are not of as many registers as there are.
     pub fn estimate(self) -> Result<u64, Corrupt> {
+        progress::count(STEPS);
         self.check()?;
         Ok(estimate(&match self.encoding {
             Encoding::Dense => dense::histogram(self.registers()),
@@ -95,6 +100,7 @@ impl<'a> SketchRef<'a> {
     /// # Errors
     /// When the runs are not of as many registers as there are.
     pub fn merge_into(self, registers: &mut Registers) -> Result<(), Corrupt> {
+        progress::count(STEPS);
         self.check()?;
         match self.encoding {
             Encoding::Dense => dense::merge_into(self.registers(), registers),

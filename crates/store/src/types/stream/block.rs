@@ -22,6 +22,7 @@ use super::limits::StreamLimits;
 use super::varint;
 use tenon_ds::listpack::encoded_len;
 use tenon_ds::packed::{Item, element_at};
+use tenon_ds::progress;
 
 const DELETED: u64 = 1;
 const SAME_FIELDS: u64 = 2;
@@ -33,7 +34,7 @@ const REDIS_HEADER_AND_END: usize = 7;
 const DEAD_MIN: usize = 256;
 
 /// A run of a stream's entries, one of which is live.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Block {
     bytes: Vec<u8>,
     /// The id that the block began with, deleted or not.
@@ -49,6 +50,13 @@ pub struct Block {
     entries_at: u32,
     /// Bytes of the elements that it would have in Redis's listpack, but for the two counts at its start.
     redis_elements_len: u32,
+}
+
+impl Clone for Block {
+    fn clone(&self) -> Block {
+        progress::count_bytes(self.bytes.len());
+        Block { bytes: self.bytes.clone(), ..*self }
+    }
 }
 
 /// An entry of a stream.
@@ -243,6 +251,7 @@ impl Block {
 
     /// The entries, the lowest id first.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        progress::count(self.live as usize);
         self.all().filter(|entry| !entry.is_deleted())
     }
 
@@ -268,6 +277,7 @@ impl Block {
 
     /// Deletes entries, the lowest ids first, as `decide` says; gives how many.
     pub(super) fn remove_by(&mut self, mut decide: impl FnMut(StreamId) -> Verdict) -> u64 {
+        progress::count(self.live as usize);
         let mut at = self.entries_at as usize;
         let mut removed = 0;
         while let Some(entry) = self.entry_at(at) {

@@ -3,6 +3,7 @@
 use super::elements::Elements;
 use std::cmp::Ordering;
 use tenon_engine::double::parse_double_in_range;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 
 /// What elements are sorted by, each by what is of its index.
@@ -40,6 +41,7 @@ impl Weights {
         let mut indexes: Vec<usize> = (0..elements.len()).collect();
         // Equal ones keep their order either way.
         let compare = |one: &usize, other: &usize| {
+            progress::count(1);
             let order = self.compare(elements, *one, *other);
             let order = if descending { order.reverse() } else { order };
             order.then(one.cmp(other))

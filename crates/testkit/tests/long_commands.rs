@@ -1,0 +1,258 @@
+//! A command on a large collection holds up nobody but its own client and those who want what it holds, also on a server
+//! with one worker. Nothing here depends on how long anything takes, as long as the commands take longer than half a
+//! millisecond.
+
+use std::time::Duration;
+use tenon_client::{Resp, Value};
+use tenon_testkit::server::Server;
+use tenon_testkit::target::Dialect;
+
+/// Far longer than anything takes: a test that reaches it hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Elements of a large collection: a command that looks at all of them takes tens of milliseconds.
+const MANY: usize = 200_000;
+
+/// More than the threads that a worker has for its clients.
+const CLIENTS: usize = 20;
+
+/// How often a command is run until somebody is served in its middle: not so where all that is asked for lies in a shard
+/// that it holds, which is a matter of chance, or where it ends before anybody asks.
+const ROUNDS: usize = 30;
+
+fn one_worker(settings: &[(&str, &str)]) -> Server {
+    let own = [("workers", "1"), ("io", "epoll")];
+    Server::tenon(&[&own[..], settings].concat()).expect("tenon starts")
+}
+
+fn connect(server: &Server) -> Resp {
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    Resp::connect_to(address, Some(PATIENCE)).expect("the server listens")
+}
+
+/// The words of a command, which are divided by spaces.
+fn words(command: &str) -> Vec<&[u8]> {
+    command.split(' ').map(str::as_bytes).collect()
+}
+
+fn call(client: &mut Resp, command: &str) -> Value {
+    client.call(&words(command)).expect("a reply")
+}
+
+fn bulk(text: &str) -> Value {
+    Value::Bulk(text.as_bytes().to_vec())
+}
+
+/// Fills the keys `s`, `t` (sets that overlap by half), `l`, `h`, `z`, `x` and `b` with many elements.
+fn fill(client: &mut Resp) {
+    for from in (0..MANY).step_by(1_000) {
+        let names: Vec<String> = (from..from + 1_000).map(|n| format!("member:{n}")).collect();
+        let others: Vec<String> = (from..from + 1_000).map(|n| format!("member:{}", n + MANY / 2)).collect();
+        let add = |start: &str, names: &[String]| format!("{start} {}", names.join(" "));
+        let pairs: Vec<String> = names.iter().flat_map(|name| ["7".to_owned(), name.clone()]).collect();
+        let fields: Vec<String> = names.iter().flat_map(|name| [name.clone(), "v".to_owned()]).collect();
+        let mut commands = vec![
+            add("SADD s", &names),
+            add("SADD t", &others),
+            add("RPUSH l", &names),
+            add("HSET h", &fields),
+            add("ZADD z", &pairs),
+        ];
+        commands.extend((from..from + 1_000).map(|n| format!("XADD x {}-1 f v", n + 1)));
+        let commands: Vec<Vec<&[u8]>> = commands.iter().map(|command| words(command)).collect();
+        let commands: Vec<&[&[u8]]> = commands.iter().map(Vec::as_slice).collect();
+        for reply in client.pipeline(&commands).expect("replies") {
+            assert!(!matches!(reply, Value::Error(_)), "{reply:?}");
+        }
+    }
+    call(client, "SETRANGE b 60000000 x");
+    call(client, "COPY b c");
+    call(client, "BITOP NOT b b");
+}
+
+/// Sends commands in one piece.
+fn send_all(client: &mut Resp, commands: &[&[&[u8]]]) {
+    let mut bytes = Vec::new();
+    commands.iter().for_each(|command| tenon_client::resp::encode_command(command, &mut bytes));
+    client.send_raw(&bytes).expect("it is sent");
+}
+
+/// How often a command has run to its end.
+fn calls_of(client: &mut Resp, command: &str) -> u64 {
+    let name = command.split(' ').next().expect("a command has a name").to_ascii_lowercase();
+    let Value::Bulk(info) = call(client, "INFO commandstats") else { panic!("INFO is a text") };
+    let info = String::from_utf8(info).expect("it is text");
+    let calls = info.split_once(&format!("cmdstat_{name}:calls=")).map(|(_, rest)| rest.split(',').next());
+    calls.map_or(0, |calls| calls.and_then(|calls| calls.parse().ok()).expect("a number"))
+}
+
+/// The number of a client.
+fn id_of(client: &mut Resp) -> i64 {
+    let Value::Int(id) = call(client, "CLIENT ID") else { panic!("it is a number") };
+    id
+}
+
+/// Whether the last command that a client has come to the end of is SET. No key is looked at for that.
+fn has_come_to_set(client: &mut Resp, id: i64) -> bool {
+    let Value::Bulk(line) = call(client, &format!("CLIENT LIST ID {id}")) else { panic!("it is a text") };
+    String::from_utf8(line).expect("it is text").contains(" cmd=set ")
+}
+
+/// Sends what notes that `command` begins, and the command, in one piece, so that on one thread nobody comes in between;
+/// tells whether the note is seen before the command has ended.
+fn is_seen_beside(client: &mut Resp, (slow, id): (&mut Resp, i64), command: &str, round: usize) -> bool {
+    let begun = format!("begun:{round}");
+    send_all(slow, &[&[b"SET", begun.as_bytes(), b"1"], &words(command)]);
+    while call(client, &format!("GET {begun}")) != bulk("1") {}
+    has_come_to_set(client, id)
+}
+
+/// Takes the replies to both; gives the command's.
+fn receive_noted(client: &mut Resp) -> Value {
+    let [first, reply] = [(); 2].map(|()| client.receive().expect("a reply"));
+    assert_eq!(first, Value::Simple(b"OK".to_vec()));
+    reply
+}
+
+#[test]
+fn others_are_served_in_the_middle_of_commands_on_large_collections() {
+    let server = one_worker(&[]);
+    let [mut client, mut slow] = [connect(&server), connect(&server)];
+    fill(&mut client);
+    let id = id_of(&mut slow);
+    let commands = [
+        "SMEMBERS s",
+        "SUNION s t",
+        "SINTERCARD 2 s t",
+        "SUNIONSTORE dst s t",
+        "SDIFFSTORE dst s t",
+        "SRANDMEMBER s -200000",
+        "HGETALL h",
+        "LRANGE l 0 -1",
+        "ZRANGE z 0 -1 WITHSCORES",
+        "ZRANDMEMBER z -200000",
+        "ZUNIONSTORE dst 2 z s",
+        "XRANGE x - +",
+        "SORT s ALPHA",
+        "SORT l ALPHA STORE dst",
+        "BITOP AND dst b c",
+        "BITCOUNT b",
+        "COPY s dst REPLACE",
+        "DUMP z",
+        "EVAL return(redis.call('SUNIONSTORE',KEYS[3],KEYS[1],KEYS[2])) 3 s t dst",
+    ];
+    let mut round = 0;
+    for command in commands {
+        let mut replies = Vec::new();
+        let was_seen = (0..ROUNDS).any(|_| {
+            round += 1;
+            let is_seen = is_seen_beside(&mut client, (&mut slow, id), command, round);
+            replies.push(receive_noted(&mut slow));
+            is_seen
+        });
+        assert!(was_seen, "{command}: nobody was served in its middle");
+        assert!(!matches!(&replies[0], Value::Error(_)), "{command}: {:?}", replies[0]);
+    }
+}
+
+#[test]
+fn whoever_waits_comes_before_the_next_long_command_of_the_same_client() {
+    const COMMANDS: usize = 30;
+    let server = one_worker(&[]);
+    let [mut client, mut slow, mut waiting] = [(); 3].map(|()| connect(&server));
+    fill(&mut client);
+    let was_seen = (0..ROUNDS).any(|_| {
+        let before = calls_of(&mut client, "SUNIONSTORE");
+        let commands = vec![words("SUNIONSTORE dst s t"); COMMANDS];
+        send_all(&mut slow, &commands.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        while calls_of(&mut client, "SUNIONSTORE") == before {}
+        assert_eq!(call(&mut waiting, "SCARD dst"), Value::Int((MANY + MANY / 2) as i64));
+        let done = calls_of(&mut client, "SUNIONSTORE") - before;
+        for _ in 0..COMMANDS {
+            assert_eq!(slow.receive().expect("a reply"), Value::Int((MANY + MANY / 2) as i64));
+        }
+        done < COMMANDS as u64
+    });
+    assert!(was_seen);
+}
+
+#[test]
+fn others_are_served_in_the_middle_of_a_long_transaction() {
+    const COMMANDS: usize = 50_000;
+    let server = one_worker(&[]);
+    let mut slow = connect(&server);
+    let was_seen = (0..ROUNDS).any(|round| {
+        let (begun, ended) = (format!("begun:{round}"), format!("ended:{round}"));
+        let mut listener = connect(&server);
+        call(&mut listener, &format!("SUBSCRIBE {begun}"));
+        let mut commands: Vec<Vec<&[u8]>> = vec![vec![b"MULTI"], vec![b"PUBLISH", begun.as_bytes(), b""]];
+        commands.extend(std::iter::repeat_n(words("INCR counted"), COMMANDS));
+        commands.push(vec![b"PUBLISH", ended.as_bytes(), b""]);
+        let commands: Vec<&[&[u8]]> = commands.iter().map(Vec::as_slice).collect();
+        slow.pipeline(&commands).expect("all are queued");
+        slow.send(&[b"EXEC"]).expect("it is sent");
+        listener.receive().expect("it has begun");
+        // Nobody listens there yet.
+        call(&mut connect(&server), &format!("PUBLISH {ended} "));
+        call(&mut listener, &format!("SUBSCRIBE {ended}"));
+        let Value::Array(replies) = slow.receive().expect("it has ended") else { panic!("it is an array") };
+        assert_eq!(replies.len(), COMMANDS + 2);
+        assert_eq!(replies[COMMANDS], Value::Int(((round + 1) * COMMANDS) as i64));
+        // Who listens has come to do so before the transaction's last command.
+        replies[COMMANDS + 1] == Value::Int(1)
+    });
+    assert!(was_seen);
+}
+
+#[test]
+fn any_number_of_clients_wait_for_what_a_long_command_holds() {
+    let server = one_worker(&[]);
+    let [mut client, mut slow] = [connect(&server), connect(&server)];
+    fill(&mut client);
+    let mut waiting: Vec<Resp> = (0..CLIENTS).map(|_| connect(&server)).collect();
+    let id = id_of(&mut slow);
+    let mut was_seen = false;
+    for round in 0..ROUNDS {
+        call(&mut client, "DEL dst counter");
+        if !is_seen_beside(&mut client, (&mut slow, id), "SUNIONSTORE dst s t", round) {
+            receive_noted(&mut slow);
+            continue;
+        }
+        // Each asks for it in another way, and for something else behind that.
+        for (number, client) in waiting.iter_mut().enumerate() {
+            let commands: &[&[&[u8]]] = match number % 5 {
+                0 => &[&[b"SCARD", b"dst"]],
+                1 => &[&[b"MULTI"], &[b"SCARD", b"dst"], &[b"EXEC"]],
+                2 => &[&[b"EVAL", b"return redis.call('SCARD', KEYS[1])", b"1", b"dst"]],
+                3 => &[&[b"SINTERCARD", b"2", b"dst", b"dst"]],
+                _ => &[&[b"SISMEMBER", b"dst", b"member:7"]],
+            };
+            let rest: &[&[&[u8]]] = &[&[b"INCR", b"counter"]];
+            send_all(client, &[commands, rest].concat());
+        }
+        assert_eq!(call(&mut client, "ECHO served"), bulk("served"));
+        was_seen |= has_come_to_set(&mut client, id);
+        let all = (MANY + MANY / 2) as i64;
+        assert_eq!(receive_noted(&mut slow), Value::Int(all));
+        let mut counted = Vec::new();
+        for (number, client) in waiting.iter_mut().enumerate() {
+            if number % 5 == 1 {
+                assert_eq!(client.receive().expect("a reply"), Value::Simple(b"OK".to_vec()));
+                assert_eq!(client.receive().expect("a reply"), Value::Simple(b"QUEUED".to_vec()));
+            }
+            let expected = match number % 5 {
+                1 => Value::Array(vec![Value::Int(all)]),
+                4 => Value::Int(1),
+                _ => Value::Int(all),
+            };
+            assert_eq!(client.receive().expect("a reply"), expected, "{number}");
+            counted.push(client.receive().expect("a reply"));
+        }
+        counted.sort_by_key(|count| if let Value::Int(count) = count { *count } else { panic!("{count:?}") });
+        assert_eq!(counted, (1..=CLIENTS as i64).map(Value::Int).collect::<Vec<_>>());
+        if was_seen {
+            return;
+        }
+    }
+    panic!("others were never served while clients waited");
+}
