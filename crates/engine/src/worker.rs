@@ -48,8 +48,6 @@ pub struct Worker {
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
-    /// Whether a script calls the command that runs.
-    pub(crate) is_in_script: bool,
     /// Keys that have changed and that somebody waits for, to be served before their shards are let go.
     pub(crate) ready: VecDeque<ReadyKey>,
     /// Those that were served and are to be told so, when no shard is locked.
@@ -106,7 +104,6 @@ impl Worker {
             is_nested: false,
             packed_scratch: Vec::new(),
             keeps_expired: false,
-            is_in_script: false,
             ready: VecDeque::new(),
             served: Vec::new(),
             record: Record::default(),

@@ -49,11 +49,6 @@ impl<'a> KeysCx<'a> {
         if self.worker.is_replaying { 0 } else { self.worker.clock.now_ms }
     }
 
-    /// Whether a script calls the command.
-    pub fn is_in_script(&self) -> bool {
-        self.worker.is_in_script
-    }
-
     /// The session's database.
     pub fn database(&self) -> usize {
         self.database

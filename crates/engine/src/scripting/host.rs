@@ -387,9 +387,7 @@ impl Host for ScriptHost<'_, '_> {
             Reach::Own(held) => held,
             Reach::Given(held) => &mut **held,
         };
-        self.worker.is_in_script = true;
         let result = engine.run_held(self.worker, self.session, resolved, &args, held, &mut reply);
-        self.worker.is_in_script = false;
         if let Err(error) = result {
             engine.answer_error(self.worker, Some(resolved), &error, &mut reply);
         }

@@ -45,7 +45,7 @@ fn position(text: &[u8], stream: Option<&Stream>) -> Result<StreamId, CmdError> 
 }
 
 fn xread(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Outcome, CmdError> {
-    let read = ReadArgs::parse(args, Reader::Alone, cx)?;
+    let read = ReadArgs::parse(args, Reader::Alone, cx.now_ms())?;
     let mut positions = Vec::with_capacity(read.streams());
     for stream in 0..read.streams() {
         let key = read.key(args, stream);

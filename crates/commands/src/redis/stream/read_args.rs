@@ -3,8 +3,7 @@
 use tenon_engine::args::Args;
 use tenon_engine::blocking::{Outcome, Timeout, Wait};
 use tenon_engine::command::{Effect, KeyFlags};
-use tenon_engine::context::KeysCx;
-use tenon_engine::errors::{CmdError, shown};
+use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::resp::number::parse_i64;
 use tenon_engine::wire::resp::{Deferred, Proto, Reply};
@@ -81,7 +80,7 @@ impl ReadArgs {
     ///
     /// # Errors
     /// When they make no sense.
-    pub(super) fn parse(args: &Args<'_>, reader: Reader, cx: &KeysCx<'_>) -> Result<ReadArgs, CmdError> {
+    pub(super) fn parse(args: &Args<'_>, reader: Reader, now_ms: u64) -> Result<ReadArgs, CmdError> {
         let mut read = ReadArgs {
             count: usize::MAX,
             block: None,
@@ -110,13 +109,7 @@ impl ReadArgs {
                     let idle_ms = parse_i64(args.get(at + 1)).ok_or(IDLE_NOT_AN_INTEGER)?;
                     read.claim_idle_ms = Some(u64::try_from(idle_ms).map_err(|_| IDLE_NEGATIVE)?);
                 }
-                2 if args.is(at, "BLOCK") && cx.is_in_script() => {
-                    let text = "command is not allowed with BLOCK option from scripts";
-                    return Err(CmdError::new(format!("ERR {} {text}", shown(args.get(0)))));
-                }
-                2 if args.is(at, "BLOCK") => {
-                    read.block = Some(Timeout::of_milliseconds(args.get(at + 1), cx.now_ms())?)
-                }
+                2 if args.is(at, "BLOCK") => read.block = Some(Timeout::of_milliseconds(args.get(at + 1), now_ms)?),
                 2 => {
                     let count = parse_i64(args.get(at + 1)).ok_or(CmdError::NotInteger)?;
                     read.count = usize::try_from(count).ok().filter(|&count| count > 0).unwrap_or(usize::MAX);

@@ -190,7 +190,7 @@ fn reply_gone(reply: &mut Reply<'_>, id: StreamId) {
 
 fn xreadgroup(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Outcome, CmdError> {
     let now_ms = cx.now_ms();
-    let read = ReadArgs::parse(args, Reader::InGroup, cx)?;
+    let read = ReadArgs::parse(args, Reader::InGroup, now_ms)?;
     let (group, consumer) = read.group(args);
     let mut streams = Vec::with_capacity(read.streams());
     for stream in 0..read.streams() {
