@@ -3,7 +3,7 @@
 use crate::args::Args;
 use crate::command::{Flags, Run};
 use crate::engine::Engine;
-use crate::errors::CmdError;
+use crate::errors::{CmdError, exact, shown};
 use crate::table::Resolved;
 use tenon_store::hash::KeyHash;
 use tenon_wire::memcache::Step;
@@ -101,10 +101,9 @@ impl Wrong {
     pub(crate) fn error(self, resolved: Option<Resolved>, args: &Args<'_>) -> CmdError {
         match (self, resolved) {
             (Wrong::Name, _) | (_, None) => unknown_command(args),
-            (Wrong::Subcommand, Some(container)) => CmdError::UnknownSubcommand {
-                subcommand: String::from_utf8_lossy(args.get(1)).into_owned(),
-                container: container.command.name,
-            },
+            (Wrong::Subcommand, Some(container)) => {
+                CmdError::UnknownSubcommand { subcommand: shown(args.get(1)), container: container.command.name }
+            }
             (Wrong::Count, Some(resolved)) => CmdError::Arity(resolved.command.full_name()),
         }
     }
@@ -182,16 +181,19 @@ impl Engine {
 /// Redis's text: the name, and the first arguments as far as 128 bytes reach.
 #[cold]
 fn unknown_command(args: &Args<'_>) -> CmdError {
-    let shown = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(128)]).into_owned();
-    let mut list = String::new();
+    let until_nul = |bytes: &[u8], most: usize| -> Vec<u8> {
+        bytes[..bytes.len().min(most)].iter().copied().take_while(|&byte| byte != 0).collect()
+    };
+    let mut list = Vec::new();
     for arg in args.from(1) {
         if list.len() >= 128 {
             break;
         }
         let room = 128 - list.len();
-        list.push('\'');
-        list.push_str(&String::from_utf8_lossy(&arg[..arg.len().min(room)]));
-        list.push_str("' ");
+        list.push(b'\'');
+        list.extend(until_nul(arg, room));
+        list.extend(b"' ");
     }
-    CmdError::new(format!("ERR unknown command '{}', with args beginning with: {list}", shown(args.get(0))))
+    let (name, list) = (exact(&until_nul(args.get(0), 128)), exact(&list));
+    CmdError::new(format!("ERR unknown command '{name}', with args beginning with: {list}"))
 }

@@ -123,9 +123,58 @@ impl fmt::Display for CmdError {
 
 impl std::error::Error for CmdError {}
 
+/// The first of 256 private characters; each stands for a byte of a text that is no UTF-8.
+const BYTE_FIRST: u32 = 0x10_ff00;
+
+/// What a client has sent, as part of an error's text: up to the first NUL, where C's `printf` ends.
+pub fn shown(bytes: &[u8]) -> String {
+    exact(bytes.split(|&byte| byte == 0).next().unwrap_or_default())
+}
+
+/// Any bytes as part of an error's text. Those that are no UTF-8 are kept by private characters: see [`text_bytes`].
+pub fn exact(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let push_bytes = |text: &mut String, bytes: &[u8]| {
+        text.extend(bytes.iter().map(|&byte| char::from_u32(BYTE_FIRST + u32::from(byte)).expect("it is a character")));
+    };
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                _ if u32::from(character) >= BYTE_FIRST => push_bytes(&mut text, character.to_string().as_bytes()),
+                _ => text.push(character),
+            }
+        }
+        push_bytes(&mut text, chunk.invalid());
+    }
+    text
+}
+
+/// An error's text as it is sent: with the bytes that [`exact`] has kept.
+pub fn text_bytes(text: &str) -> Cow<'_, [u8]> {
+    if !text.contains(|character| u32::from(character) >= BYTE_FIRST) {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    for character in text.chars() {
+        match u32::from(character).checked_sub(BYTE_FIRST) {
+            Some(byte) => bytes.push(byte as u8),
+            None => bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    Cow::Owned(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_bytes_are_told_as_they_came() {
+        for bytes in [&b"plain"[..], b"\xff\x80a", b"\xc3\xa9", b"\xc3", "\u{10ffff}\u{10ff00}\u{10feff}".as_bytes()] {
+            assert_eq!(*text_bytes(&exact(bytes)), *bytes);
+        }
+        assert_eq!(shown(b"a\0b"), "a");
+    }
 
     #[test]
     fn codes_are_first_words() {

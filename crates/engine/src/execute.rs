@@ -7,7 +7,7 @@ use crate::clock::monotonic_ns;
 use crate::command::{Command, Flags, Run};
 use crate::context::KeyCx;
 use crate::engine::{CLOCK_STALE_NS, Engine};
-use crate::errors::CmdError;
+use crate::errors::{CmdError, text_bytes};
 use crate::locking::OnBusy;
 use crate::meanwhile;
 use crate::monitor::Origin;
@@ -611,7 +611,7 @@ impl Engine {
         }
         worker.stats.all.errors.add(1);
         self.count_error(error.code());
-        reply.error(error.to_string());
+        reply.error(text_bytes(&error.to_string()));
     }
 }
 

@@ -287,7 +287,10 @@ impl Engine {
         if !is_exec(resolved) {
             return error;
         }
-        self.discard(session);
+        if !self.discard(session) {
+            // Nor is anything watched any more where there was no MULTI.
+            self.unwatch(session);
+        }
         exec_abort(&error)
     }
 

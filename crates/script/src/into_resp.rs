@@ -41,6 +41,11 @@ pub(crate) fn write(value: &Value, reply: &mut Reply<'_>, chosen: Proto) -> Vec<
     writer.errors
 }
 
+/// A line as C has it: it ends at the first NUL.
+fn until_nul(text: &[u8]) -> &[u8] {
+    text.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
 /// How far the writing of a result has come.
 struct Writer {
     chosen: Proto,
@@ -74,12 +79,14 @@ impl Writer {
         let field = |name: &str| table.raw_get::<Value>(name).unwrap_or(Value::Nil);
         if let Value::String(_) = field("err") {
             let error = described(table);
-            reply.error(&error.text);
+            reply.error(until_nul(&error.text));
             return self.errors.push(error);
         }
         if let Value::String(text) = field("ok") {
-            let line: Vec<u8> =
-                text.as_bytes().iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
+            let line: Vec<u8> = until_nul(&text.as_bytes())
+                .iter()
+                .map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte })
+                .collect();
             reply.raw(b"+");
             reply.raw(&line);
             return reply.raw(b"\r\n");

@@ -4,6 +4,7 @@
 pub mod in_process;
 pub mod journal;
 pub mod oracle;
+pub mod random;
 pub mod server;
 pub mod target;
 pub mod transcripts;

@@ -1,7 +1,7 @@
 //! What the containers' HELP answers, and the error that points to it. Knows no command.
 
 use tenon_engine::args::Args;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::wire::resp::Reply;
 
 /// Answers a container's HELP: `lines` describe its subcommands but for HELP itself, as Redis words them.
@@ -19,6 +19,6 @@ pub fn reply_help(container: &str, lines: &[&str], reply: &mut Reply<'_>) {
 /// the command table does not say so already. `container` is in upper case.
 pub fn wrong_form(container: &str, args: &Args<'_>) -> CmdError {
     let name = args.try_get(1).unwrap_or_default();
-    let shown = String::from_utf8_lossy(&name[..name.len().min(128)]);
+    let shown = shown(&name[..name.len().min(128)]);
     CmdError::new(format!("ERR unknown subcommand or wrong number of arguments for '{shown}'. Try {container} HELP."))
 }

@@ -7,6 +7,7 @@ use super::selector::has_spaces;
 use super::user::{User, password_rules};
 use crate::clients::{Client, Message};
 use crate::engine::Engine;
+use crate::errors::shown;
 use crate::session::Roles;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -28,11 +29,11 @@ impl Display for SetUserError {
         match self {
             SetUserError::Name => f.write_str("Usernames can't contain spaces or null characters"),
             SetUserError::Parenthesis(rule) => {
-                let rule = String::from_utf8_lossy(rule);
+                let rule = shown(rule);
                 write!(f, "Unmatched parenthesis in acl selector starting at '{rule}'.")
             }
             SetUserError::Rule(rule, error) => {
-                let rule = String::from_utf8_lossy(rule);
+                let rule = shown(rule);
                 write!(f, "Error in ACL SETUSER modifier '{rule}': {error}")
             }
         }

@@ -6,6 +6,8 @@ pub(super) fn merge_selectors(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, usize> {
     let mut open: Option<(usize, Vec<u8>)> = None;
     for (index, word) in words.iter().enumerate() {
         match &mut open {
+            // Within another selector, too, which is forgotten then, as Redis has it.
+            _ if word.starts_with(b"(") && !word.ends_with(b")") => open = Some((index, word.to_vec())),
             Some((_, selector)) => {
                 selector.push(b' ');
                 selector.extend_from_slice(word);
@@ -13,7 +15,6 @@ pub(super) fn merge_selectors(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, usize> {
                     merged.extend(open.take().map(|(_, selector)| selector));
                 }
             }
-            None if word.starts_with(b"(") && !word.ends_with(b")") => open = Some((index, word.to_vec())),
             None => merged.push(word.to_vec()),
         }
     }
@@ -38,5 +39,7 @@ mod tests {
         assert_eq!(merge("(+get) ( )"), Ok(vec!["(+get)".into(), "( )".into()]));
         assert_eq!(merge("on (+get ~a"), Err(1));
         assert_eq!(merge("a) ("), Err(1));
+        assert_eq!(merge("(a (b c)"), Ok(vec!["(b c)".into()]));
+        assert_eq!(merge("(a ( b"), Err(1));
     }
 }

@@ -108,6 +108,7 @@ impl Selector {
         } else {
             return match rule {
                 [b'~', glob @ ..] => self.add_key_pattern(KeyRights::BOTH, glob),
+                [b'%', ..] if matches!(self.keys, Reach::All) => Err(RuleError::BesideAllKeys),
                 [b'%', rest @ ..] => {
                     let (rights, glob) = key_rights(rest).ok_or(RuleError::Syntax)?;
                     self.add_key_pattern(rights, glob)

@@ -18,6 +18,7 @@ use super::setting::{At, Guard, Initial, Kind, Setting, Support};
 use super::table::{FITS, SETTINGS, SettingId, find};
 use super::unsupported::{ACCEPTED_AT_DEFAULT, find_fixed};
 use super::value::{ClientClass, OutputBufferLimit, OutputBufferLimits, SavePoint, Scene, Value, parse};
+use crate::errors::shown;
 use crate::notify::EventClass;
 
 const COUNT: usize = SETTINGS.len();
@@ -157,7 +158,7 @@ impl Config {
         for (index, (name, _)) in pairs.iter().enumerate() {
             self.check_settable(name, caller)?;
             if pairs[..index].iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(name)) {
-                return Err(SetError::Duplicate(String::from_utf8_lossy(name).into_owned()));
+                return Err(SetError::Duplicate(shown(name)));
             }
         }
         let mut staged: Vec<(&'static Setting, Value)> = Vec::new();
@@ -207,9 +208,9 @@ impl Config {
     }
 
     fn check_settable(&self, name: &[u8], caller: Caller) -> Result<(), SetError> {
-        let name = String::from_utf8_lossy(name);
-        let Some(setting) = find(&name) else {
-            return if find_fixed(&name).is_some() { Ok(()) } else { Err(SetError::Unknown(name.into_owned())) };
+        let text = String::from_utf8_lossy(name);
+        let Some(setting) = find(&text) else {
+            return if find_fixed(&text).is_some() { Ok(()) } else { Err(SetError::Unknown(shown(name))) };
         };
         let allowed = match self.enable_protected_configs() {
             Access::Yes => true,
@@ -217,8 +218,8 @@ impl Config {
             Access::No => false,
         };
         match (setting.at, setting.guard) {
-            (At::Start, _) => Err(SetError::Immutable(name.into_owned())),
-            (At::Runtime, Guard::Protected) if !allowed => Err(SetError::Protected(name.into_owned())),
+            (At::Start, _) => Err(SetError::Immutable(text.into_owned())),
+            (At::Runtime, Guard::Protected) if !allowed => Err(SetError::Protected(text.into_owned())),
             _ => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::known::{Known, Sha};
 use super::libraries::{Function, Library, folded};
-use crate::errors::CmdError;
+use crate::errors::{CmdError, exact};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl Interpreters {
     ) -> Result<Vec<(tenon_script::FunctionInfo, Script)>, CmdError> {
         let body = code.iter().position(|byte| *byte == b'\n').unwrap_or(code.len());
         let loaded = self.functions(memory_max).load_library(&code[body..], host);
-        loaded.map_err(|text| CmdError::new(String::from_utf8_lossy(&text).into_owned()))
+        loaded.map_err(|text| CmdError::new(exact(&text)))
     }
 
     /// Keeps the functions of a library that was loaded here, in the place of one with the same name.

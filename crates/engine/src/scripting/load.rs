@@ -6,7 +6,7 @@ use super::libraries::{Library, Shelf};
 use super::payload::{self, Restore};
 use crate::context::ServerCx;
 use crate::engine::Engine;
-use crate::errors::CmdError;
+use crate::errors::{CmdError, exact};
 use crate::record::Word;
 use crate::worker::Worker;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Engine {
         shelf: &Shelf,
         on_existing: OnExisting,
     ) -> Result<Loaded, CmdError> {
-        let text = |text: Vec<u8>| CmdError::new(String::from_utf8_lossy(&text).into_owned());
+        let text = |text: Vec<u8>| CmdError::new(exact(&text));
         let head = LibraryHead::parse(code).map_err(text)?;
         if on_existing == OnExisting::Refuse && shelf.has(&head.name) {
             return Err(already_exists(&head.name));

@@ -8,7 +8,7 @@ use crate::args::Args;
 use crate::clock::monotonic_ns;
 use crate::context::ServerCx;
 use crate::engine::Engine;
-use crate::errors::CmdError;
+use crate::errors::{CmdError, exact, text_bytes};
 use crate::locking::OnBusy;
 use crate::meanwhile;
 use crate::monitor;
@@ -192,7 +192,7 @@ impl Engine {
             }
             return Ok(compiled);
         }
-        let text = |text: Vec<u8>| CmdError::new(String::from_utf8_lossy(&text).into_owned());
+        let text = |text: Vec<u8>| CmdError::new(exact(&text));
         let (flags, body) = shebang::parse_script(source).map_err(text)?;
         let known = Known::new(sha_of(source), source, flags, body);
         let script = self.compile(interpreters, &known)?;
@@ -212,7 +212,7 @@ impl Engine {
     fn compile(&self, interpreters: &mut Interpreters, known: &Known) -> Result<Script, CmdError> {
         let interpreter = interpreters.eval(self.config.script_memory_max() as usize);
         interpreter.compile(&known.source[known.body..], "@user_script").map_err(|text| {
-            let text = String::from_utf8_lossy(&text);
+            let text = exact(&text);
             CmdError::new(format!("ERR Error compiling script (new function): {text}"))
         })
     }
@@ -340,7 +340,7 @@ impl Engine {
         }
         for error in errors.iter().filter(|error| !error.is_counted) {
             worker.stats.all.errors.add(1);
-            self.count_error(CmdError::new(String::from_utf8_lossy(&error.text).into_owned()).code());
+            self.count_error(CmdError::new(exact(&error.text)).code());
         }
     }
 
@@ -353,7 +353,7 @@ impl Engine {
         failure: &Failure,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
-        let text = String::from_utf8_lossy(&failure.text);
+        let text = exact(&failure.text);
         let name = subject.name();
         let text = match &failure.place {
             _ if failure.is_broken => {
@@ -361,11 +361,11 @@ impl Engine {
                 format!("ERR Error running script {name}, {text}")
             }
             Some(place) => format!("{text} script: {name}, on {place}."),
-            None => text.into_owned(),
+            None => text,
         };
         if failure.is_counted {
             self.note_errors(worker, args, std::slice::from_ref(failure));
-            reply.error(text);
+            reply.error(text_bytes(&text));
             return Ok(());
         }
         Err(CmdError::new(text))

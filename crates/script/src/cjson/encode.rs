@@ -132,14 +132,17 @@ impl Encoder {
         let (mut items, mut most) = (0_i64, 0_i64);
         let all_are = stack.walk(table, |stack, key| {
             let index = match stack.kind(key) {
-                Kind::Number(index) if index >= 1.0 && index.floor() == index => index as i64,
+                Kind::Number(index) if index >= 1.0 && index.floor() == index => index,
                 _ => return Ok(false),
             };
-            most = most.max(index);
+            if index > most as f64 {
+                // cjson counts in an `int`, which a number from 2^31 on makes the least there is.
+                most = if index <= f64::from(i32::MAX) { index as i64 } else { i64::from(i32::MIN) };
+            }
             items += 1;
             Ok(true)
         })?;
-        if !all_are {
+        if !all_are || most < 0 {
             return Ok(None);
         }
         let values = self.values;

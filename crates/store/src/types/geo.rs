@@ -116,7 +116,12 @@ impl Place {
 
     /// The place of a score, the middle of what rounds to it; of any number some place.
     pub fn of_score(score: f64) -> Place {
-        let bits = score as u64;
+        // C leaves open what comes of other numbers; x86 gives the two's complement of negative ones, and 0 for large ones.
+        let bits = match score {
+            ..0.0 => score as i64 as u64,
+            18_446_744_073_709_551_616.0.. => 0,
+            _ => score as u64,
+        };
         Place {
             longitude: LONGITUDES.middle_of(gathered(bits >> 1), STEPS_MAX),
             latitude: LATITUDES.middle_of(gathered(bits), STEPS_MAX),

@@ -1,11 +1,12 @@
 //! The binary protocol: all opcodes, in requests that have the form of their kind and in such that have not. Answers are
 //! compared byte for byte; of CAS tokens only whether there is one, and whether it is the key's last.
 
-use crate::sides::{Random, Side, Token, compare, sides};
+use crate::sides::{Side, Token, compare, item_data, sides};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{Read, Write};
 use std::mem;
+use tenon_testkit::random::Random;
 
 const HEADER: usize = 24;
 const BATCHES: usize = 4_000;
@@ -86,9 +87,9 @@ fn well_formed(random: &mut Random) -> Request {
         20..45 => {
             let flags = random.of(&[0, 1, 0xdead_beef, u32::MAX]).to_be_bytes();
             let extras = [flags, exptime].concat();
-            Request { extras, data: random.data(), ..plain(random.of(&WRITES), key(random)) }
+            Request { extras, data: item_data(random), ..plain(random.of(&WRITES), key(random)) }
         }
-        45..58 => Request { data: random.data(), ..plain(random.of(&ADDITIONS), key(random)) },
+        45..58 => Request { data: item_data(random), ..plain(random.of(&ADDITIONS), key(random)) },
         58..78 => {
             let opcode = random.of(&COUNTERS);
             let largest = if matches!(opcode, 0x05 | 0x15) { 1u64 << 40 } else { u64::MAX };
@@ -107,7 +108,7 @@ fn well_formed(random: &mut Random) -> Request {
         96 => plain(STAT, b"nosuch".to_vec()),
         97 => {
             let mut request = plain(random.of(&OTHERS), key(random));
-            request.data = random.data();
+            request.data = item_data(random);
             request.as_unknown();
             request
         }
@@ -132,7 +133,7 @@ fn misshapen(random: &mut Random) -> Request {
         }
         1 => request.key = Vec::new(),
         2 => request.key = vec![b'k'; 251],
-        3 => request.data = random.data(),
+        3 => request.data = item_data(random),
         _ => request.opcode = if random.one_in(2) { random.of(&OTHERS) } else { random.of(&[0x07, 0x0a, 0x0b, 0x17]) },
     }
     request.as_unknown();
@@ -151,7 +152,7 @@ fn misshapen(random: &mut Random) -> Request {
 /// not in memcached while anybody else holds the item, which depends on the moment. So keys that were `counted` are stored
 /// anew before anything else, and in the batch that counts them their text is neither seen nor added to.
 fn batch(random: &mut Random, counted: &mut BTreeSet<Vec<u8>>) -> Vec<Request> {
-    let anew = |key| Request { opcode: SETQ, extras: vec![0; 8], key, data: random.data(), token: Token::Any };
+    let anew = |key| Request { opcode: SETQ, extras: vec![0; 8], key, data: item_data(random), token: Token::Any };
     let mut batch: Vec<Request> = mem::take(counted).into_iter().map(anew).collect();
     for _ in 0..1 + random.below(10) {
         let request = if random.one_in(40) { misshapen(random) } else { well_formed(random) };

@@ -2,10 +2,11 @@
 //! compared line by line; of CAS tokens only whether it is the last that was told, of times what does not depend on the
 //! moment.
 
-use crate::sides::{Random, Side, Token, compare};
+use crate::sides::{Side, Token, compare, item_data};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::mem;
+use tenon_testkit::random::Random;
 
 const BATCHES: usize = 4_000;
 /// None that ends while the test runs.
@@ -117,7 +118,7 @@ fn request(random: &mut Random, counted: &mut Counted) -> Option<Request> {
         }
         7..12 => {
             let (data, mode) =
-                (random.data(), mode(random, &["S", "E", "A", "P", "R", "s", "e", "a", "p", "r", "x", "SS"]));
+                (item_data(random), mode(random, &["S", "E", "A", "P", "R", "s", "e", "a", "p", "r", "x", "SS"]));
             let (len, flags) = (length(random, &data), flags(random, "cCFIkOqTT"));
             let made =
                 Request { key: word.clone(), line: format!("ms {word} {len}{encoded}{mode}{flags}"), data: Some(data) };
@@ -171,7 +172,7 @@ fn request(random: &mut Random, counted: &mut Counted) -> Option<Request> {
 /// lost there with the old item, so T is not among its flags.
 fn batch(random: &mut Random, counted: &mut Counted) -> Vec<Request> {
     let anew = |(key, encoded): (String, &str)| {
-        let data = random.data();
+        let data = item_data(random);
         let line = format!("ms {key} {} T1000 q{encoded}", data.len());
         Request { line, key, data: Some(data) }
     };

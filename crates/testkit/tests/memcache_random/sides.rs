@@ -1,4 +1,4 @@
-//! The two servers, numbers that are the same in every run, and how answers are made alike that may differ. Knows nothing
+//! The two servers, data of items, and how answers are made alike that may differ. Knows nothing
 //! of what is asked.
 
 use std::collections::HashMap;
@@ -6,73 +6,42 @@ use std::fmt::Debug;
 use std::time::Duration;
 use tenon_client::Stream;
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::random::Random;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// xorshift64*, so that a failure can be repeated by its seed.
-pub struct Random(pub u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// A number below the limit.
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() >> 16) as usize % limit
-    }
-
-    /// Whether something happens that does once in so many times.
-    pub fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    /// One of them.
-    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
-    /// Any bytes.
-    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.below(256) as u8).collect()
-    }
-
-    /// Data of an item: a number, nearly a number, or anything. Of a number from 2^63 on memcached 1.6.18 looks for a minus
-    /// sign in whatever lies behind it in memory, and calls it none if there is one. So there are neither.
-    pub fn data(&mut self) -> Vec<u8> {
-        const NUMBERS: [&str; 15] = [
-            "0",
-            "1",
-            "9",
-            "10",
-            "99",
-            "1000",
-            "9000000000000000000",
-            "18446744073709551616",
-            "99999999999999999999",
-            "00000000000000000000007",
-            "+5",
-            " 5",
-            "5 ",
-            "5x",
-            "",
-        ];
-        match self.below(8) {
-            0..5 => self.of(&NUMBERS).as_bytes().to_vec(),
-            5 => {
-                let len = self.below(60);
-                let mut bytes = self.bytes(len);
-                bytes.retain(|&byte| byte != b'-');
-                bytes
-            }
-            6 => vec![b'x'; self.below(300)],
-            _ => b"value".to_vec(),
+/// Data of an item: a number, nearly a number, or anything. Of a number from 2^63 on memcached 1.6.18 looks for a minus
+/// sign in whatever lies behind it in memory, and calls it none if there is one. So there are neither.
+pub fn item_data(random: &mut Random) -> Vec<u8> {
+    const NUMBERS: [&str; 15] = [
+        "0",
+        "1",
+        "9",
+        "10",
+        "99",
+        "1000",
+        "9000000000000000000",
+        "18446744073709551616",
+        "99999999999999999999",
+        "00000000000000000000007",
+        "+5",
+        " 5",
+        "5 ",
+        "5x",
+        "",
+    ];
+    match random.below(8) {
+        0..5 => random.of(&NUMBERS).as_bytes().to_vec(),
+        5 => {
+            let len = random.below(60);
+            let mut bytes = random.bytes(len);
+            bytes.retain(|&byte| byte != b'-');
+            bytes
         }
+        6 => vec![b'x'; random.below(300)],
+        _ => b"value".to_vec(),
     }
 }
 

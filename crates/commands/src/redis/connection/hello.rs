@@ -4,7 +4,7 @@ use super::client::identity::{check_name, set_name};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::version;
 use tenon_engine::wire::resp::number::parse_i64;
 use tenon_engine::wire::resp::{Proto, Reply};
@@ -64,7 +64,7 @@ fn parse<'a>(cx: &mut SessionCx<'_>, args: &Args<'a>) -> Result<Handshake<'a>, C
             wanted.name = Some(name);
             at += 2;
         } else {
-            let option = String::from_utf8_lossy(args.get(at));
+            let option = shown(args.get(at));
             return Err(CmdError::new(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }

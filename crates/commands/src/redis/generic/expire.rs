@@ -3,7 +3,7 @@
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -115,7 +115,7 @@ impl Conditions {
                 _ if word.eq_ignore_ascii_case(b"GT") => conditions.later = true,
                 _ if word.eq_ignore_ascii_case(b"LT") => conditions.earlier = true,
                 _ => {
-                    let word = String::from_utf8_lossy(word);
+                    let word = shown(word);
                     return Err(CmdError::new(format!("ERR Unsupported option {word}")));
                 }
             }

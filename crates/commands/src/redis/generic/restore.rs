@@ -99,6 +99,10 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     }
     let ttl_ms = parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?;
     let ttl_ms = u64::try_from(ttl_ms).map_err(|_| CmdError::text("ERR Invalid TTL value, must be >= 0"))?;
+    // Its checksum comes first.
+    progress::count_bytes(args.get(3).len());
+    let (limits, room) = (cx.engine().limits(), cx.engine().memory_left());
+    let Loaded { value, client_flags } = rdb::load(args.get(3), limits, room).map_err(refusal)?;
     let now_ms = cx.now_ms();
     let deadline_ms = match (ttl_ms, options.absolute) {
         (0, _) => None,
@@ -107,10 +111,6 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
             .map(|sum| sum.ok_or(CmdError::InvalidExpire("restore")))
             .transpose()?,
     };
-    // Its checksum comes first.
-    progress::count_bytes(args.get(3).len());
-    let (limits, room) = (cx.engine().limits(), cx.engine().memory_left());
-    let Loaded { value, client_flags } = rdb::load(args.get(3), limits, room).map_err(refusal)?;
     let was_there = options.replace && cx.delete();
     if deadline_ms.is_some_and(|deadline| deadline <= cx.expiry_now_ms()) {
         reply.ok();

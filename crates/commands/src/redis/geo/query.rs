@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use tenon_engine::args::Args;
 use tenon_engine::double::parse_double;
 use tenon_engine::ds::packed::Item;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::ZsetRef;
 use tenon_engine::store::types::geo::{Place, Polygon, Shape};
 use tenon_engine::store::types::zset::Direction;
@@ -255,7 +255,7 @@ impl Query {
                 "ERR {what} is not compatible with WITHDIST, WITHHASH and WITHCOORD options"
             )));
         }
-        let name = || String::from_utf8_lossy(args.get(0)).into_owned();
+        let name = || shown(args.get(0));
         if form.is_search() && !has_centre {
             return Err(CmdError::new(format!(
                 "ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {}",

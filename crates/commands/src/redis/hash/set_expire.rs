@@ -6,7 +6,7 @@ use crate::redis::string::options::TimeUnit;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx, Word};
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::{Hash, HashForm};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -83,7 +83,7 @@ impl Options {
                 }
                 when = condition;
             } else {
-                let word = String::from_utf8_lossy(args.get(at)).into_owned();
+                let word = shown(args.get(at));
                 return Err(CmdError::new(format!("ERR unknown argument: {word}")));
             }
             at += 1;

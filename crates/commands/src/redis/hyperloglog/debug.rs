@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::NewValue;
 use tenon_engine::store::types::hll::{Encoding, Position, REGISTERS, Registers, Run as RegisterRun, Sketch};
@@ -66,7 +66,7 @@ fn pfdebug(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
         reply.int(was_sparse.into());
         return Ok(Effect::when(was_sparse));
     }
-    Err(CmdError::new(format!("ERR Unknown PFDEBUG subcommand '{}'", String::from_utf8_lossy(args.get(1)))))
+    Err(CmdError::new(format!("ERR Unknown PFDEBUG subcommand '{}'", shown(args.get(1)))))
 }
 
 fn store_dense(cx: &mut KeyCx<'_>, slot: Slot, mut sketch: Sketch) {

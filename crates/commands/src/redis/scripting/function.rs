@@ -6,7 +6,7 @@ use crate::redis::help::wrong_form;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::{ServerCx, SessionCx};
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::scripting::{Kind, Restore};
 use tenon_engine::wire::resp::Reply;
 
@@ -135,7 +135,7 @@ fn load(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let code = args.len() - 1;
     for at in 2..code {
         if !args.is(at, "replace") {
-            let option = String::from_utf8_lossy(args.get(at));
+            let option = shown(args.get(at));
             return Err(CmdError::new(format!("ERR Unknown option given: {option}")));
         }
     }

@@ -4,7 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::ds::glob::{Case, glob};
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::scripting::Library;
 use tenon_engine::wire::resp::Reply;
 
@@ -49,7 +49,7 @@ fn list(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
             };
             pattern = Some(given);
         } else {
-            let word = String::from_utf8_lossy(args.get(at));
+            let word = shown(args.get(at));
             return Err(CmdError::new(format!("ERR Unknown argument {word}")));
         }
         at += 1;

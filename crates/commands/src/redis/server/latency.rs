@@ -8,7 +8,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::engine::Engine;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::latency::Spikes;
 use tenon_engine::stats::LATENCY_BUCKETS;
 use tenon_engine::wire::resp::Reply;
@@ -67,7 +67,7 @@ pub static GRAPH: Command = Command {
 
 fn graph(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let Some((event, spikes)) = find(cx.engine, args.get(2)) else {
-        let event = String::from_utf8_lossy(args.get(2));
+        let event = shown(args.get(2));
         return Err(CmdError::new(format!("ERR No samples available for event '{event}'")));
     };
     let now = cx.worker.clock.now_ms / 1_000;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx};
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream::{Claim, Claimed, ConsumerNumber, StreamId};
 use tenon_engine::wire::resp::Reply;
@@ -45,7 +45,7 @@ pub static XAUTOCLAIM: Command = Command {
 
 /// The error for a key or group that is not there.
 pub(super) fn no_key_or_group(key: &[u8], group: &[u8]) -> CmdError {
-    let (key, group) = (String::from_utf8_lossy(key), String::from_utf8_lossy(group));
+    let (key, group) = (shown(key), shown(group));
     CmdError::new(format!("NOGROUP No such key '{key}' or consumer group '{group}'"))
 }
 
@@ -113,7 +113,7 @@ impl ClaimArgs {
                     claim.last_id = parse_id(args.get(at), 0)?;
                 }
                 () => {
-                    let option = String::from_utf8_lossy(args.get(at));
+                    let option = shown(args.get(at));
                     return Err(CmdError::new(format!("ERR Unrecognized XCLAIM option '{option}'")));
                 }
             }

@@ -6,7 +6,7 @@ use crate::redis::help_command::help_command;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx, SessionCx};
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream;
 use tenon_engine::wire::resp::Reply;
@@ -125,9 +125,14 @@ const HELP: [&str; 14] = [
 
 /// The error for a group that a stream does not have.
 pub(super) fn no_group(group: &[u8], key: &[u8]) -> CmdError {
-    let (group, key) = (String::from_utf8_lossy(group), String::from_utf8_lossy(key));
+    let (group, key) = (shown(group), shown(key));
     CmdError::new(format!("NOGROUP No such consumer group '{group}' for key name '{key}'"))
 }
+
+/// How many arguments CREATE has at most, whatever is repeated; looked at when all else is.
+const CREATE_LEN_MAX: usize = 8;
+/// Likewise SETID.
+const SET_ID_LEN_MAX: usize = 7;
 
 /// The options of CREATE and SETID.
 struct Options {
@@ -161,6 +166,9 @@ impl Options {
 fn create(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let options = Options::parse(args, true)?;
     let create = |stream: &mut Stream| {
+        if args.len() > CREATE_LEN_MAX {
+            return Err(wrong_form("XGROUP", args));
+        }
         let state = stream.state();
         let last_id = if args.get(4) == b"$" { state.last_id } else { parse_id(args.get(4), 0)? };
         // It has not read more than there ever was.
@@ -195,6 +203,9 @@ fn set_id(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let state = stream.state();
         let group = stream.group_mut(name).ok_or_else(|| no_group(name, key))?;
+        if args.len() > SET_ID_LEN_MAX {
+            return Err(wrong_form("XGROUP", args));
+        }
         let last_id = if args.get(4) == b"$" { state.last_id } else { parse_bound(args.get(4), 0)? };
         group.set_position(last_id, options.entries_read.map(|entries| entries.min(state.entries_added)));
         Ok(Change::aside(Some("xgroup-setid"), ()))

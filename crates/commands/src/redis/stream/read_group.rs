@@ -8,7 +8,7 @@ use tenon_engine::args::Args;
 use tenon_engine::blocking::Outcome;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeysCx};
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream::{Acknowledgement, Claim, ConsumerNumber, Entry, Pending, StreamId};
 use tenon_engine::wire::resp::Reply;
@@ -54,7 +54,7 @@ fn wanted(text: &[u8]) -> Result<Wanted, CmdError> {
 }
 
 fn no_group(key: &[u8], group: &[u8]) -> CmdError {
-    let (key, group) = (String::from_utf8_lossy(key), String::from_utf8_lossy(group));
+    let (key, group) = (shown(key), shown(group));
     CmdError::new(format!("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option"))
 }
 

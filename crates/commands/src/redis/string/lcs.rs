@@ -59,7 +59,6 @@ impl Options {
 }
 
 fn lcs(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let options = Options::parse(args)?;
     let mut lens = [0; 2];
     for (index, len) in lens.iter_mut().enumerate() {
         let mut key = cx.key(args.get(1 + index));
@@ -67,6 +66,8 @@ fn lcs(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
         let value = value.map_err(|_| CmdError::text("ERR The specified keys must contain string values"))?;
         *len = value.map_or(0, string::len);
     }
+    // Redis looks at the keys before it looks at the options.
+    let options = Options::parse(args)?;
     // Before anything of these lengths is allocated.
     check_memory(lens, cx.engine().config.proto_max_bulk_len())?;
     let [a, b] = [1, 2].map(|index| {

@@ -4,7 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::clients::Client;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::wire::resp::Reply;
 
 const FLAGS: Flags = Flags::NO_SCRIPT.or(Flags::LOADING).or(Flags::STALE);
@@ -106,7 +106,7 @@ pub static SETINFO: Command = Command {
 };
 
 fn set_info(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let name = String::from_utf8_lossy(args.get(2));
+    let name = shown(args.get(2));
     let is_name = args.is(2, "LIB-NAME");
     if !is_name && !args.is(2, "LIB-VER") {
         return Err(CmdError::new(format!("ERR Unrecognized option '{name}'")));

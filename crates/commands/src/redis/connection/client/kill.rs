@@ -7,7 +7,7 @@ use tenon_engine::args::Args;
 use tenon_engine::clients::Client;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -64,7 +64,7 @@ impl<'a> Filter<'a> {
                 filter.local = Some(value);
             } else if args.is(at, "USER") {
                 if engine.acl.find(value).is_none() {
-                    let name = String::from_utf8_lossy(value);
+                    let name = shown(value);
                     return Err(CmdError::new(format!("ERR No such user '{name}'")));
                 }
                 filter.user = Some(value);

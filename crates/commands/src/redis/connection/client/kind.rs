@@ -1,7 +1,7 @@
 //! The kinds of clients that CLIENT LIST and CLIENT KILL tell apart by TYPE.
 
 use tenon_engine::clients::Client;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::session::Roles;
 
 /// A kind of client.
@@ -28,9 +28,7 @@ impl Kind {
             (b"master", Kind::Master),
         ];
         let found = known.iter().find(|(word, _)| word.eq_ignore_ascii_case(name));
-        found
-            .map(|(_, kind)| *kind)
-            .ok_or_else(|| CmdError::new(format!("ERR Unknown client type '{}'", String::from_utf8_lossy(name))))
+        found.map(|(_, kind)| *kind).ok_or_else(|| CmdError::new(format!("ERR Unknown client type '{}'", shown(name))))
     }
 
     /// The kind of a client: as yet there are no replicas.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::session::Session;
 use tenon_engine::tracking::{Caching, Echo, Mode, SessionTracking, Tracker};
 use tenon_engine::wire::resp::Reply;
@@ -116,7 +116,7 @@ impl<'a> Options<'a> {
     fn check_prefixes(&self, now: Option<&SessionTracking>) -> Result<(), CmdError> {
         let overlap = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
         let refusal = |prefix: &[u8], with: &str, other: &[u8]| {
-            let (prefix, other) = (String::from_utf8_lossy(prefix), String::from_utf8_lossy(other));
+            let (prefix, other) = (shown(prefix), shown(other));
             Err(CmdError::new(format!(
                 "ERR Prefix '{prefix}' overlaps with {with} prefix '{other}'. Prefixes for a single client must not \
                  overlap."

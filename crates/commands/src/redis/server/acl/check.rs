@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -25,7 +25,7 @@ pub static DRYRUN: Command = Command {
 };
 
 fn dryrun(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let shown = |index: usize| String::from_utf8_lossy(args.get(index));
+    let shown = |index: usize| shown(args.get(index));
     let user = cx.engine.acl.find(args.get(2));
     let user = user.ok_or_else(|| CmdError::new(format!("ERR User '{}' not found", shown(2))))?;
     let table = &cx.engine.commands;

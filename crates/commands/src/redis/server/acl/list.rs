@@ -6,7 +6,7 @@ use tenon_engine::acl::{CATEGORIES, category, user_line};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::wire::resp::Reply;
 
 /// Describes all users.
@@ -93,7 +93,7 @@ fn cat(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
         3 => {
             let name = args.get(2);
             let category = category(name).ok_or_else(|| {
-                let shown = String::from_utf8_lossy(&name[..name.len().min(128)]);
+                let shown = shown(&name[..name.len().min(128)]);
                 CmdError::new(format!("ERR Unknown category '{shown}'"))
             })?;
             let commands = cx.engine.commands.all().iter();
