@@ -160,14 +160,15 @@ impl<'a> Args<'a> {
     pub(crate) fn as_sent(&self) -> Option<&'a [u8]> {
         let (first, len) = self.spans.first()?.in_input()?;
         let start = head_before(self.input, head_before(self.input, first, b'$', len)?, b'*', self.spans.len())?;
-        let mut end = behind_line_end(self.input, first + len)?;
+        let mut end = first + len;
         for span in &self.spans[1..] {
             let (at, len) = span.in_input()?;
-            if head_before(self.input, at, b'$', len)? != end {
+            if !announces(self.input, end, at, len) {
                 return None;
             }
-            end = behind_line_end(self.input, at + len)?;
+            end = at + len;
         }
+        let end = behind_line_end(self.input, end)?;
         Some(&self.input[start..end])
     }
 
@@ -230,6 +231,26 @@ fn long_head_before(before: &[u8], kind: u8, number: usize) -> Option<usize> {
     let before = before.strip_suffix(b"\r\n")?;
     let before = before.strip_suffix(itoa::Buffer::new().format(number).as_bytes())?;
     before.strip_suffix(&[kind]).map(<[u8]>::len)
+}
+
+/// Whether all that lies between an argument's `end` and the next one's start `at` is a line end and the plainly written
+/// announcement of `len` bytes.
+#[inline(always)]
+fn announces(input: &[u8], end: usize, at: usize, len: usize) -> bool {
+    // There are always eight bytes: the shortest announcement, and the line end of what it announces.
+    let Some(bytes) = input.get(end..).and_then(<[u8]>::first_chunk) else { return false };
+    let (tens, ones) = (len as u64 / 10, len as u64 % 10);
+    let (head, head_len) = match len {
+        0..10 => (u64::from_le_bytes(*b"\r\n$0\r\n\0\0") + (ones << 24), 6),
+        10..100 => (u64::from_le_bytes(*b"\r\n$00\r\n\0") + (tens << 24) + (ones << 32), 7),
+        _ => return long_announces(input, end, at, len),
+    };
+    // What lies behind the announcement is shifted out.
+    at == end + head_len && (u64::from_le_bytes(*bytes) ^ head) << (64 - 8 * head_len) == 0
+}
+
+fn long_announces(input: &[u8], end: usize, at: usize, len: usize) -> bool {
+    behind_line_end(input, end).is_some_and(|start| head_before(input, at, b'$', len) == Some(start))
 }
 
 /// The position behind the end of a line at `at`, if there is one.

@@ -1,9 +1,11 @@
 //! The system's own files. Knows nothing of what is written.
 
 use super::{File, Files};
+use rustix::fs::{Advice, fadvise};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
+use std::num::NonZeroU64;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -86,6 +88,13 @@ impl File for fs::File {
     fn sync(&self) -> io::Result<()> {
         // The length is synced with the data; times of change are not needed.
         self.sync_data()
+    }
+
+    fn forget(&self, len: u64) {
+        // Without a length it would be all of the file.
+        if let Some(len) = NonZeroU64::new(len) {
+            let _ = fadvise(self, 0, Some(len), Advice::DontNeed);
+        }
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {

@@ -185,6 +185,10 @@ impl File for FaultyFile {
         self.inner.sync()
     }
 
+    fn forget(&self, len: u64) {
+        self.inner.forget(len);
+    }
+
     fn truncate(&self, len: u64) -> io::Result<()> {
         before(&self.state, Operation::Truncate)?;
         self.inner.truncate(len)

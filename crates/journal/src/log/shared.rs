@@ -90,6 +90,8 @@ pub(super) struct SyncJob {
     pub(super) file: Arc<dyn File>,
     pub(super) generation: u64,
     pub(super) position: u64,
+    /// Length of the file at that position.
+    pub(super) file_len: u64,
 }
 
 #[derive(Debug, Default)]

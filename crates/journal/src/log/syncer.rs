@@ -10,7 +10,10 @@ pub(super) fn run(shared: &Shared) {
         shared.counts.syncs.fetch_add(1, Ordering::Relaxed);
         // What the job found out is known before the job is gone: whoever waits for the latter relies on it.
         match synced {
-            Ok(()) => shared.synced(job.generation, job.position),
+            Ok(()) => {
+                shared.synced(job.generation, job.position);
+                job.file.forget(job.file_len);
+            }
             Err(error) => shared.sync_failed(job.generation, &error),
         }
         shared.control().sync = None;

@@ -187,6 +187,48 @@ fn what_comes_during_a_sync_goes_with_the_next_one() {
     let_go(u64::MAX);
 }
 
+/// A file that knows what was synced and what was forgotten.
+struct Remembering {
+    inner: Arc<dyn File>,
+    synced: AtomicU64,
+    forgotten: AtomicU64,
+}
+
+impl File for Remembering {
+    fn write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.inner.write(bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        let len = self.inner.size()?;
+        self.inner.sync()?;
+        self.synced.store(len, Ordering::SeqCst);
+        Ok(())
+    }
+    fn forget(&self, len: u64) {
+        assert!(len <= self.synced.load(Ordering::SeqCst), "what is not on disk is forgotten");
+        self.forgotten.store(len, Ordering::SeqCst);
+    }
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.inner.truncate(len)
+    }
+    fn size(&self) -> io::Result<u64> {
+        self.inner.size()
+    }
+}
+
+#[test]
+fn what_is_on_disk_is_given_back_to_the_system() {
+    for policy in [Policy::Always, Policy::EverySecond] {
+        let inner = Memory::new().create(Path::new("f")).expect("it can be made");
+        let file = Arc::new(Remembering { inner, synced: AtomicU64::new(0), forgotten: AtomicU64::new(0) });
+        let log = Log::start(file.clone(), &settings(policy), Arc::new(NoHooks)).expect("threads can be started");
+        let record = vec![b'r'; 4_000];
+        let last = (0..600).map(|_| log.append(&record)).last().expect("there are some");
+        until(|| file.forgotten.load(Ordering::SeqCst) > 1 << 20);
+        assert!(log.wait_durable(last, LONG));
+    }
+}
+
 #[test]
 fn a_full_disk_loses_nothing() {
     for plan in ["write:enospc@2-4", "write:short@2 write:enospc@3-5", "write:torn@2-4", "write:torn@2-5 truncate:eio"]

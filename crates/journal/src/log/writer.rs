@@ -20,6 +20,8 @@ const SLOW_SYNC: Duration = Duration::from_secs(2);
 /// Between two attempts to write; each takes twice as long as the one before.
 const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = SECOND;
+/// After each of many short syncs it would cost more than it brings.
+const FORGOTTEN_AT_ONCE: u64 = 1 << 20;
 /// Nothing is to be done before something happens.
 const FOREVER: Duration = Duration::from_secs(3600);
 /// Who appends tells the writer when there is something to sync; it looks all the same so often.
@@ -32,6 +34,8 @@ pub(super) struct Writer {
     generation: u64,
     /// Length of the file, as far as it is known to be as it should.
     file_len: u64,
+    /// So much of it was given back to the system by this thread.
+    forgotten: u64,
     /// Something was written behind `file_len` that should not be there, perhaps.
     may_be_torn: bool,
     /// Everything before it was synced, or given to the syncer.
@@ -56,6 +60,7 @@ impl Writer {
             file,
             generation: 0,
             file_len,
+            forgotten: 0,
             may_be_torn: false,
             sync_asked,
             sync_began: Instant::now(),
@@ -267,7 +272,7 @@ impl Writer {
         self.generation = control.generation;
         self.shared.switch_at.store(NO_SWITCH, Ordering::Release);
         drop(control);
-        (self.file_len, self.may_be_torn, self.retry) = (0, false, None);
+        (self.file_len, self.forgotten, self.may_be_torn, self.retry) = (0, 0, false, None);
         self.sync_asked = position;
         self.shared.counts.file_len.store(0, Ordering::Relaxed);
         if self.shared.trouble().writes_again() {
@@ -292,7 +297,13 @@ impl Writer {
         self.shared.counts.syncs.fetch_add(1, Ordering::Relaxed);
         self.shared.hooks.took("aof-fsync-always", took);
         match synced {
-            Ok(()) => self.shared.synced(self.generation, position),
+            Ok(()) => {
+                self.shared.synced(self.generation, position);
+                if self.file_len - self.forgotten >= FORGOTTEN_AT_ONCE {
+                    self.forgotten = self.file_len;
+                    self.file.forget(self.file_len);
+                }
+            }
             Err(error) => self.shared.sync_failed(self.generation, &error),
         }
     }
@@ -333,7 +344,8 @@ impl Writer {
         (self.sync_asked, self.sync_began, self.slow_sync_noted) = (written, Instant::now(), false);
         if self.shared.trouble().is_trusted(self.generation) {
             let file = Arc::clone(&self.file);
-            control.sync = Some(SyncJob { file, generation: self.generation, position: written });
+            control.sync =
+                Some(SyncJob { file, generation: self.generation, position: written, file_len: self.file_len });
             drop(control);
             self.shared.has_job();
         }
