@@ -8,10 +8,10 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 
 /// Steps from one call to the next: a tenth of a millisecond's work where each waits for memory once or twice.
-pub const STEPS: u32 = 256;
+const STEPS: u32 = 256;
 
 /// Bytes that are copied or looked through in about the time of a step.
-pub const STEP_BYTES: usize = 1024;
+const STEP_BYTES: usize = 1024;
 
 thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(STEPS) };

@@ -88,10 +88,7 @@ impl Engine {
     }
 
     /// Has a session wait that is about to run a command on keys of which a long call holds one; tells whether it does. No
-    /// shard is held.
-    ///
-    /// # Errors
-    /// None: that a busy script holds the shard is found where it is locked.
+    /// shard is held. It does not fail: that a busy script holds the shard is found where it is locked.
     pub(crate) fn waits_for_long_call(
         &self,
         worker: &mut Worker,
@@ -105,8 +102,8 @@ impl Engine {
         }
         let client = session.client.info.key;
         session.any_call(resolved, args, |resolved, args| {
-            let mut keys = resolved.command.keys.indexes(args).map(|at| self.shards.hash(args.get(at)));
-            let is_held = keys.any(|hash| self.shards.try_lock_for(self.shards.index(hash), MOMENT).is_none());
+            let mut hashes = self.hashes_of(resolved.command.keys.indexes(args), args);
+            let is_held = hashes.any(|hash| self.shards.try_lock_for(self.shards.index(hash), MOMENT).is_none());
             Ok(is_held && self.puts_off(worker, client))
         })
     }
