@@ -218,7 +218,7 @@ impl Ring {
     }
 
     fn block(&self, position: u64) -> &Block {
-        let index = (position & (self.capacity - 1)) / self.block_len;
+        let index = (position & (self.capacity - 1)) >> self.block_len.trailing_zeros();
         &self.blocks[index as usize]
     }
 }

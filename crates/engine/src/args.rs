@@ -233,16 +233,30 @@ fn long_head_before(before: &[u8], kind: u8, number: usize) -> Option<usize> {
     before.strip_suffix(&[kind]).map(<[u8]>::len)
 }
 
+/// The two digits of each number below a hundred, the first one in the low byte.
+const PAIRS: [u16; 100] = {
+    let mut pairs = [0; 100];
+    let mut number = 0;
+    while number < pairs.len() {
+        pairs[number] = u16::from_le_bytes([b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]);
+        number += 1;
+    }
+    pairs
+};
+
 /// Whether all that lies between an argument's `end` and the next one's start `at` is a line end and the plainly written
 /// announcement of `len` bytes.
 #[inline(always)]
 fn announces(input: &[u8], end: usize, at: usize, len: usize) -> bool {
     // There are always eight bytes: the shortest announcement, and the line end of what it announces.
     let Some(bytes) = input.get(end..).and_then(<[u8]>::first_chunk) else { return false };
-    let (tens, ones) = (len as u64 / 10, len as u64 % 10);
     let (head, head_len) = match len {
-        0..10 => (u64::from_le_bytes(*b"\r\n$0\r\n\0\0") + (ones << 24), 6),
-        10..100 => (u64::from_le_bytes(*b"\r\n$00\r\n\0") + (tens << 24) + (ones << 32), 7),
+        0..10 => (u64::from_le_bytes(*b"\r\n$0\r\n\0\0") + ((len as u64) << 24), 6),
+        10..100 => (u64::from_le_bytes(*b"\r\n$\0\0\r\n\0") + (u64::from(PAIRS[len]) << 24), 7),
+        100..1_000 => {
+            let (hundreds, pair) = (len as u64 / 100, u64::from(PAIRS[len % 100]));
+            (u64::from_le_bytes(*b"\r\n$0\0\0\r\n") + (hundreds << 24) + (pair << 32), 8)
+        }
         _ => return long_announces(input, end, at, len),
     };
     // What lies behind the announcement is shifted out.
@@ -337,7 +351,8 @@ mod tests {
         assert_eq!(sent(get, &[(8, 3), (17, 1)]).as_deref(), Some(get));
         let within = format!("PING\r\n{get}*1\r\n");
         assert_eq!(sent(&within, &[(14, 3), (23, 1)]).as_deref(), Some(get));
-        for (len, count) in [(10, 10), (99, 99), (100, 100), (1234, 1000)] {
+        let of_two = (0..=1_001).map(|len| (len, 2));
+        for (len, count) in of_two.chain([(10, 10), (99, 99), (100, 100), (1_234, 1_000)]) {
             let word = "w".repeat(len);
             let mut input = format!("*{count}\r\n");
             let spans: Vec<_> = (0..count)
@@ -349,6 +364,12 @@ mod tests {
                 })
                 .collect();
             assert_eq!(sent(&input, &spans).as_deref(), Some(&*input));
+            // Any other byte between the first two.
+            for at in spans[0].0 + len..spans[1].0 {
+                let mut other = input.clone();
+                other.replace_range(at..=at, "x");
+                assert_eq!(sent(&other, &spans), None, "{other:?}");
+            }
         }
         // Redis and the decoder take these as well; a reader of the log need not.
         for odd in [

@@ -123,12 +123,18 @@ impl Engine {
     }
 
     /// Lets go of a journal that is not attached any more.
+    #[inline]
     pub(crate) fn follow_journal(&self, worker: &mut Worker) {
         let number = self.journal_number();
         if worker.journal.number != number {
-            let current = self.journal.current.lock();
-            worker.journal = KnownJournal { number, journal: current.journal.clone() };
+            self.change_journal(worker, number);
         }
+    }
+
+    #[cold]
+    fn change_journal(&self, worker: &mut Worker, number: u64) {
+        let current = self.journal.current.lock();
+        worker.journal = KnownJournal { number, journal: current.journal.clone() };
     }
 
     /// Notes what a command that has run did, for its record. Its shards are held.
