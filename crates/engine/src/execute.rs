@@ -586,12 +586,7 @@ impl Engine {
             }
         };
         let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);
-        let mut waits_for_keys = || -> Result<bool, CmdError> {
-            Ok(self.waits_for_long_call(worker, session, resolved, args)?
-                || self.waits_for_large(worker, session, resolved, args)?
-                || self.waits_for_members_of_any(worker, session, resolved, args)?)
-        };
-        if waits || is_run && waits_for_keys()? {
+        if waits || is_run && self.waits_for_keys(worker, session, resolved, args)? {
             return Ok(Gate::Wait);
         }
         Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })

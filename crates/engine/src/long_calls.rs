@@ -11,13 +11,8 @@
 //!  another's command ----+ a shard is held: `wait`             +--> a letter to each that waits: it tries again
 //! ```
 
-use crate::args::Args;
 use crate::clients::{ConnectionKey, Message};
 use crate::engine::Engine;
-use crate::errors::CmdError;
-use crate::locking::MOMENT;
-use crate::session::Session;
-use crate::table::Resolved;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,27 +80,6 @@ impl Engine {
             self.go_on(self.long_calls.wake());
         }
         waits
-    }
-
-    /// Has a session wait that is about to run a command on keys of which a long call holds one; tells whether it does. No
-    /// shard is held. It does not fail: that a busy script holds the shard is found where it is locked.
-    pub(crate) fn waits_for_long_call(
-        &self,
-        worker: &mut Worker,
-        session: &Session,
-        resolved: Resolved,
-        args: &Args<'_>,
-    ) -> Result<bool, CmdError> {
-        // Almost always there is none.
-        if !self.long_calls.are_there() {
-            return Ok(false);
-        }
-        let client = session.client.info.key;
-        session.any_call(resolved, args, |resolved, args| {
-            let mut hashes = self.hashes_of(resolved.command.keys.indexes(args), args);
-            let is_held = hashes.any(|hash| self.shards.try_lock_for(self.shards.index(hash), MOMENT).is_none());
-            Ok(is_held && self.puts_off(worker, client))
-        })
     }
 }
 

@@ -8,15 +8,12 @@
 //! Not so where nobody can wait: a script's undeclared keys, a client that is served by another's push, memcached's verbs
 //! (which refuse collections). They remove what is due in one go.
 
-use crate::args::Args;
 use crate::clients::{ConnectionKey, Message};
 use crate::command::{Command, Flags};
 use crate::engine::Engine;
-use crate::errors::CmdError;
 use crate::session::Session;
 use crate::shards::ShardState;
 use crate::snapshot::CHANGES;
-use crate::table::Resolved;
 use crate::worker::Worker;
 use tenon_store::entry::ValueRef;
 use tenon_store::hash::KeyHash;
@@ -56,7 +53,7 @@ impl Engine {
 
     /// Removes a slice of the members of a key that are due, if they are more than one; tells whether it was so. Then the
     /// client has to come again, and its connection is told so.
-    fn waits_for_members(
+    pub(crate) fn waits_for_members(
         &self,
         worker: &mut Worker,
         state: &mut ShardState,
@@ -90,45 +87,5 @@ impl Engine {
             self.clients.tell(client, Message::Unpause);
         }
         true
-    }
-
-    /// Has a session come again later that is about to run a command on keys of which very many members are due; tells
-    /// whether it does. No shard is held.
-    ///
-    /// # Errors
-    /// When a busy script holds one.
-    pub(crate) fn waits_for_members_of_any(
-        &self,
-        worker: &mut Worker,
-        session: &Session,
-        resolved: Resolved,
-        args: &Args<'_>,
-    ) -> Result<bool, CmdError> {
-        // Almost always there is no such key anywhere, and no key has to be hashed for it.
-        if !self.shards.have_many_deadlines() {
-            return Ok(false);
-        }
-        let (database, client) = (session.database, session.client.info.key);
-        let waits = |resolved: Resolved, args: &Args<'_>| {
-            for index in resolved.command.keys.indexes(args) {
-                let key = args.get(index);
-                let hash = self.shards.hash(key);
-                let shard = self.shards.index(hash);
-                if self.shards.due_ms(shard) > worker.clock.now_ms {
-                    continue;
-                }
-                let mut state = self.lock_or_busy(shard)?;
-                let flags = resolved.command.flags;
-                let waits = self.waits_for_members(worker, &mut state, flags, database, (hash, key), client);
-                if !worker.ready.is_empty() {
-                    self.release_changed(worker, shard, state);
-                }
-                if waits {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        };
-        session.any_call(resolved, args, waits)
     }
 }

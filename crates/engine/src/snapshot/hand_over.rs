@@ -7,8 +7,6 @@ use crate::args::Args;
 use crate::clients::ConnectionKey;
 use crate::command::Flags;
 use crate::engine::Engine;
-use crate::errors::CmdError;
-use crate::session::Session;
 use crate::shards::{Locked, ShardState};
 use crate::table::Resolved;
 use crate::worker::Worker;
@@ -64,13 +62,12 @@ impl Engine {
 
     /// Has a client wait for a key, if its value is large and not written yet; tells whether it does. Its connection is
     /// told when it can go on, as it is at the end of a CLIENT PAUSE.
-    fn wait_for_large(
+    pub(crate) fn waits_for_large(
         &self,
         worker: &mut Worker,
         state: &ShardState,
         database: usize,
-        hash: KeyHash,
-        key: &[u8],
+        (hash, key): (KeyHash, &[u8]),
         client: ConnectionKey,
     ) -> bool {
         let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot) else { return false };
@@ -80,39 +77,6 @@ impl Engine {
         let waits = keyspace.is_lacking(slot) && self.waits_for(snapshot, shard, database, entry, client);
         worker.waits_for_another_turn |= waits;
         waits
-    }
-
-    /// Has a session wait that is about to run a command which may change a large value that is not written yet; tells
-    /// whether it does. No shard is held.
-    ///
-    /// # Errors
-    /// When a busy script holds one.
-    pub(crate) fn waits_for_large(
-        &self,
-        worker: &mut Worker,
-        session: &Session,
-        resolved: Resolved,
-        args: &Args<'_>,
-    ) -> Result<bool, CmdError> {
-        if !self.snapshots.is_active() {
-            return Ok(false);
-        }
-        let waits = |resolved: Resolved, args: &Args<'_>| {
-            if resolved.command.flags.any(CHANGES) {
-                for index in resolved.command.keys.indexes(args) {
-                    let key = args.get(index);
-                    let hash = self.shards.hash(key);
-                    let state = self.lock_or_busy(self.shards.index(hash))?;
-                    if state.shard.is_unfinished()
-                        && self.wait_for_large(worker, &state, session.database, hash, key, session.client.info.key)
-                    {
-                        return Ok(true);
-                    }
-                }
-            }
-            Ok(false)
-        };
-        session.any_call(resolved, args, waits)
     }
 
     /// Hands the keys of a command over before it runs; their shards are held.
