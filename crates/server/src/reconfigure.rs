@@ -55,7 +55,8 @@ impl Outside {
             | SettingId::tls_ciphersuites
             | SettingId::tls_prefer_server_ciphers
             | SettingId::tls_session_caching
-            | SettingId::tls_session_cache_size => return self.configure_tls(&engine.config),
+            | SettingId::tls_session_cache_size
+            | SettingId::tls_write_buffer => return self.configure_tls(&engine.config),
             SettingId::bind => return self.listen(&engine.config, ValueError::CannotBind),
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use crate::net::{
     Address, Bound, CloseReason, ConnectionId, FrontEnd, Mailboxes, Meanwhile, OutputLimits, Peer, Service, Takes,
+    TlsTerms,
 };
 use crate::tls::Tls;
 use std::borrow::Cow;
@@ -194,7 +195,7 @@ impl Service for Tenon {
         tenon_frontend::datagram::on_datagram(&self.engine, worker, info, datagram, send);
     }
 
-    fn tls(&self) -> Option<Arc<rustls::ServerConfig>> {
+    fn tls(&self) -> Option<TlsTerms> {
         self.tls.current()
     }
 

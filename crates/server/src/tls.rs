@@ -1,5 +1,6 @@
 //! What the settings say of TLS, as its library wants it: certificates, keys, ciphers. Knows no connection.
 
+use crate::net::TlsTerms;
 use parking_lot::RwLock;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
@@ -12,12 +13,12 @@ use tenon_engine::config::{Config, TlsAuthClients};
 /// How TLS is spoken with new connections; clones mean the same.
 #[derive(Clone, Default)]
 pub(crate) struct Tls {
-    current: Arc<RwLock<Option<Arc<ServerConfig>>>>,
+    current: Arc<RwLock<Option<TlsTerms>>>,
 }
 
 impl Tls {
     /// How it is spoken now; nothing where there is no port for it.
-    pub(crate) fn current(&self) -> Option<Arc<ServerConfig>> {
+    pub(crate) fn current(&self) -> Option<TlsTerms> {
         self.current.read().clone()
     }
 
@@ -27,8 +28,7 @@ impl Tls {
     /// What cannot be used; then all is as it was before.
     pub(crate) fn configure(&self, config: &Config) -> Result<(), String> {
         let is_wanted = config.tls_port() != 0 || config.memcached_tls_port() != 0;
-        let current = if is_wanted { Some(Arc::new(server_config(config)?)) } else { None };
-        *self.current.write() = current;
+        *self.current.write() = if is_wanted { Some(terms(config)?) } else { None };
         Ok(())
     }
 }
@@ -45,6 +45,11 @@ const CIPHERS: &[(&str, CipherSuite)] = &[
     ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
     ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
 ];
+
+fn terms(config: &Config) -> Result<TlsTerms, String> {
+    let write_buffer = usize::try_from(config.tls_write_buffer()).expect("it is less than 4 GiB");
+    Ok(TlsTerms { config: Arc::new(server_config(config)?), write_buffer })
+}
 
 fn server_config(config: &Config) -> Result<ServerConfig, String> {
     let (cert_file, key_file) = (config.tls_cert_file(), config.tls_key_file());

@@ -162,12 +162,18 @@ fn memcached_is_spoken_too() {
     let (cert, key) = (file("server.pem"), file("server.key.pem"));
     let settings =
         [("memcached-tls-port", &*port), ("tls-cert-file", &cert), ("tls-key-file", &key), ("tls-auth-clients", "no")];
-    let _server = Server::tenon(&settings).expect("tenon starts");
+    let server = Server::tenon(&settings).expect("tenon starts");
     let (address, ca) = (format!("localhost:{port}"), file("ca.pem"));
     for version in ["-tls1_2", "-tls1_3"] {
         let args =
             ["s_client", "-connect", &address, "-CAfile", &ca, "-verify_return_error", "-quiet", "-ign_eof", version];
         let Some(said) = told("openssl", &args, "set k 0 0 2\r\nhi\r\nget k\r\nquit\r\n") else { return };
         assert!(said.contains("STORED\r\nVALUE k 0 2\r\nhi\r\nEND\r\n"), "{said}");
+    }
+    let args = ["s_client", "-connect", &address, "-CAfile", &ca, "-quiet", "-ign_eof"];
+    for (size, told_back) in [("16kb", 16_384), ("64kb", 65_536)] {
+        assert_eq!(config_set(&server, "tls-write-buffer", size), Value::Simple(b"OK".to_vec()));
+        let said = told("openssl", &args, "stats settings\r\nquit\r\n").expect("it is there");
+        assert!(said.contains(&format!("STAT ssl_wbuf_size {told_back}\r\n")), "{said}");
     }
 }

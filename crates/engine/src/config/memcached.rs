@@ -238,6 +238,9 @@ pub(super) fn read(args: &[String], password_database: Option<String>) -> Result
     Ok(asked)
 }
 
+/// memcached counts the bytes in 32 bits; what is more begins again at 0 there.
+const SSL_BUFFER_MAX_KB: u32 = u32::MAX / 1024;
+
 const UNKNOWN: &str = "memcached has no such option";
 const MISSING: &str = "its argument is missing";
 const STRAY: &str = "it belongs to no option";
@@ -383,9 +386,15 @@ impl Asked {
                 self.set("tls-protocols", versions);
             }
             "ssl_session_cache" => self.set("tls-session-caching", "yes"),
-            "ssl_wbuf_size" | "ssl_kernel_tls" | "no_ssl_kernel_tls" => {
-                self.idle
-                    .push(("ssl_wbuf_size, ssl_kernel_tls", "TLS is Tenon's own, with buffers as large as needed."));
+            "ssl_wbuf_size" => {
+                let given = given.ok_or_else(|| problem(option, "Missing ssl_wbuf_size argument"))?;
+                match given.parse::<u32>() {
+                    Ok(kilobytes @ 1..=SSL_BUFFER_MAX_KB) => self.set("tls-write-buffer", format!("{kilobytes}kb")),
+                    _ => return Err(problem(option, "could not parse argument to ssl_wbuf_size")),
+                }
+            }
+            "ssl_kernel_tls" => {
+                self.idle.push(("ssl_kernel_tls", "TLS is spoken by the process, as where the kernel has none."));
             }
             // Too many clients are turned away in any case.
             "no_maxconns_fast" => self.idle.push(("no_maxconns_fast", "Who is one too many is told so at once.")),
@@ -556,6 +565,21 @@ mod tests {
             "memcached-port 11300, tls-cert-file c.pem, tls-key-file k.pem, tls-auth-clients yes, \
              tls-protocols TLSv1.3, memcached-tls-port 11300, memcached-port 0"
         );
+        for (given, bytes) in [("1", "1kb"), ("64", "64kb"), ("4194303", "4194303kb")] {
+            assert_eq!(settings(&format!("-o ssl_wbuf_size={given}")), format!("tls-write-buffer {bytes}"));
+        }
+        for (option, text) in [
+            ("ssl_wbuf_size", "Missing ssl_wbuf_size argument"),
+            ("ssl_wbuf_size=", "could not parse argument to ssl_wbuf_size"),
+            ("ssl_wbuf_size=x", "could not parse argument to ssl_wbuf_size"),
+            ("ssl_wbuf_size=-1", "could not parse argument to ssl_wbuf_size"),
+            // memcached takes these two: the first one is answered nothing, the second one is no more than nothing.
+            ("ssl_wbuf_size=0", "could not parse argument to ssl_wbuf_size"),
+            ("ssl_wbuf_size=4194304", "could not parse argument to ssl_wbuf_size"),
+        ] {
+            let problem = read(&["-o".to_owned(), option.to_owned()], None).err().map(|problem| format!("{problem:?}"));
+            assert!(problem.as_ref().is_some_and(|problem| problem.contains(text)), "{option}: {problem:?}");
+        }
     }
 
     #[test]

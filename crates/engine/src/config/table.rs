@@ -286,6 +286,11 @@ settings! {
         name: "tls-session-cache-size", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("20480"),
         group: Group::Tls
     }
+    /// Bytes of a connection's output that are gathered and encrypted together. A record of TLS never goes on past them,
+    /// and has at most 16 KiB. For connections to come.
+    tls_write_buffer: u64 {
+        name: "tls-write-buffer", kind: Kind::Memory { min: 1024, max: 0xffff_fc00 }, initial: Is("16kb"), group: Group::Tls
+    }
 
     /// Which protocols memcached clients may speak: auto for the one that their first byte chooses, ascii or binary for
     /// that one alone.

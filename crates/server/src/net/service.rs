@@ -2,7 +2,7 @@
 
 use super::inbox::Mailboxes;
 use super::serve::Bound;
-use rustls::ServerConfig;
+use super::tls::TlsTerms;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
@@ -110,7 +110,7 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// How a new connection's TLS is to be spoken; nothing where none can be.
-    fn tls(&self) -> Option<Arc<ServerConfig>> {
+    fn tls(&self) -> Option<TlsTerms> {
         None
     }
 

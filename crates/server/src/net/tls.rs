@@ -8,6 +8,18 @@ use tenon_wire::OutBuf;
 /// Encrypted output that may wait for the socket, in bytes: the rest waits in clear, where long values are not copied.
 const SEALED_MAX: usize = 256 * 1024;
 
+/// How many pieces of output may be gathered to be encrypted.
+const PIECES_PER_SEAL: usize = 16;
+
+/// How TLS is spoken with a connection.
+#[derive(Clone, Debug)]
+pub struct TlsTerms {
+    /// Certificates, versions, ciphers.
+    pub config: Arc<ServerConfig>,
+    /// Bytes of output that are gathered and encrypted together: a record never goes on past them.
+    pub write_buffer: usize,
+}
+
 /// How one connection's bytes become those of the service, and back.
 pub(super) struct TlsSession {
     connection: ServerConnection,
@@ -23,8 +35,11 @@ pub(super) struct TlsFailure;
 
 impl TlsSession {
     /// A session at its start.
-    pub(super) fn new(config: Arc<ServerConfig>) -> Result<TlsSession, rustls::Error> {
-        Ok(TlsSession { connection: ServerConnection::new(config)?, clear: OutBuf::new(), has_ended: false })
+    pub(super) fn new(terms: TlsTerms) -> Result<TlsSession, rustls::Error> {
+        let TlsTerms { config, write_buffer } = terms;
+        let mut connection = ServerConnection::new(config)?;
+        connection.set_buffer_limit(Some(write_buffer));
+        Ok(TlsSession { connection, clear: OutBuf::new(), has_ended: false })
     }
 
     /// Bytes of output that are not encrypted yet.
@@ -74,9 +89,10 @@ impl TlsSession {
             if self.clear.is_empty() || sealed.len() >= SEALED_MAX || self.connection.is_handshaking() {
                 return Ok(());
             }
-            let mut slices = [IoSlice::new(&[])];
-            self.clear.io_slices(&mut slices);
-            let taken = self.connection.writer().write(&slices[0])?;
+            let mut slices = [IoSlice::new(&[]); PIECES_PER_SEAL];
+            let filled = self.clear.io_slices(&mut slices);
+            // Not more than the session's limit, which is the write buffer's length.
+            let taken = self.connection.writer().write_vectored(&slices[..filled])?;
             self.clear.advance(taken);
             if self.clear.is_empty() {
                 self.clear.clear();

@@ -1,15 +1,16 @@
 //! A service of a few line commands that exercises every answer the loop understands. Knows no socket.
 
 use bytes::Bytes;
-use rustls::ServerConfig;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
-use tenon_server::net::{CloseReason, ConnectionId, FrontEnd, Mailboxes, Meanwhile, OutputLimits, Peer, Service};
+use tenon_server::net::{
+    CloseReason, ConnectionId, FrontEnd, Mailboxes, Meanwhile, OutputLimits, Peer, Service, TlsTerms,
+};
 use tenon_wire::OutBuf;
 
 /// More output than this waits before the next command runs.
@@ -45,7 +46,7 @@ pub struct Echo {
     pub unsent: Mutex<HashMap<String, usize>>,
     pub closed: Mutex<Vec<CloseReason>>,
     pub peers: Mutex<Vec<Peer>>,
-    pub tls: Mutex<Option<Arc<ServerConfig>>>,
+    pub tls: Mutex<Option<TlsTerms>>,
     /// Whether each call lends the loop as soon as it begins.
     pub lends: AtomicBool,
     /// Calls in which the loop was lent, and those in which it could not be.
@@ -255,7 +256,7 @@ impl Service for Echo {
         send(b"and another");
     }
 
-    fn tls(&self) -> Option<Arc<ServerConfig>> {
+    fn tls(&self) -> Option<TlsTerms> {
         self.tls.lock().unwrap().clone()
     }
 

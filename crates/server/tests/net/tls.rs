@@ -5,11 +5,11 @@ use crate::harness::{PATIENCE, Server, eventually};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tenon_server::net::{Bind, CloseReason, Endpoint, FrontEnd, Listen};
+use tenon_server::net::{Bind, CloseReason, Endpoint, FrontEnd, Listen, TlsTerms};
 
 fn file(name: &str) -> String {
     format!("{}/../../tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -20,25 +20,68 @@ fn certificate(name: &str) -> CertificateDer<'static> {
 }
 
 fn start() -> Server {
+    start_with(16 * 1024)
+}
+
+fn start_with(write_buffer: usize) -> Server {
     let endpoint = Endpoint::Tls { bind: Bind::parse("127.0.0.1"), port: 0 };
     let server = Server::start_with(2, vec![Listen { front_end: FrontEnd::Resp, endpoint }]);
     let key = PrivateKeyDer::from_pem_file(file("server.key.pem")).unwrap();
     let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate("server.pem")], key);
-    *server.echo.tls.lock().unwrap() = Some(Arc::new(config.unwrap()));
+    *server.echo.tls.lock().unwrap() = Some(TlsTerms { config: Arc::new(config.unwrap()), write_buffer });
     server
 }
 
 type Client = BufReader<StreamOwned<ClientConnection, TcpStream>>;
 
 fn connect(server: &Server) -> Client {
-    let mut roots = RootCertStore::empty();
-    roots.add(certificate("ca.pem")).unwrap();
-    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    let connection = ClientConnection::new(Arc::new(config), ServerName::try_from("localhost").unwrap()).unwrap();
     let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    BufReader::new(StreamOwned::new(connection, stream))
+    BufReader::new(StreamOwned::new(client_connection(), stream))
+}
+
+fn client_connection() -> ClientConnection {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate("ca.pem")).unwrap();
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    ClientConnection::new(Arc::new(config), ServerName::try_from("localhost").unwrap()).unwrap()
+}
+
+/// A socket that notes what is read from it.
+struct Noted {
+    stream: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Read for Noted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.stream.read(buffer)?;
+        self.read.extend_from_slice(&buffer[..len]);
+        Ok(len)
+    }
+}
+
+impl Write for Noted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// Bytes in clear of each of these records; TLS 1.3 adds 17 to them.
+fn in_clear(mut records: &[u8]) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    while let [23, 3, 3, high, low, behind @ ..] = records {
+        let len = usize::from(u16::from_be_bytes([*high, *low]));
+        lengths.push(len - 17);
+        records = &behind[len..];
+    }
+    assert!(records.is_empty(), "what is left is no record of data: {} bytes", records.len());
+    lengths
 }
 
 fn line(client: &mut Client) -> String {
@@ -84,6 +127,37 @@ fn much_output_waits_for_who_reads_slowly() {
     eventually("the output to have left", || {
         server.echo.unsent.lock().unwrap().values().all(|&bytes| bytes == 0).then_some(())
     });
+}
+
+#[test]
+fn output_is_gathered_up_to_the_write_buffer() {
+    // The answer is three pieces: a byte before the pattern, and two behind.
+    const LENGTH: usize = 100_000;
+    for (write_buffer, record) in [(1024, 1024), (4096, 4096), (16 << 10, 16 << 10), (20 << 10, 16 << 10)] {
+        let server = start_with(write_buffer);
+        let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut client = StreamOwned::new(client_connection(), Noted { stream, read: Vec::new() });
+        client.write_all(b"hello\n").unwrap();
+        client.read_exact(&mut [0; 6]).unwrap();
+        client.sock.read.clear();
+        client.write_all(format!("big {LENGTH}\n").as_bytes()).unwrap();
+        let mut got = vec![0; LENGTH + 3];
+        client.read_exact(&mut got).unwrap();
+        assert!(got[0] == b'<' && got[1..=LENGTH] == pattern(LENGTH) && got[LENGTH + 1..] == *b">\n");
+        let mut expected = Vec::new();
+        let mut left = LENGTH + 3;
+        while left > 0 {
+            // What is gathered is cut into records, the last of which has what is left of it.
+            let mut gathered = left.min(write_buffer);
+            left -= gathered;
+            while gathered > 0 {
+                expected.push(gathered.min(record));
+                gathered -= gathered.min(record);
+            }
+        }
+        assert_eq!(in_clear(&client.sock.read), expected, "{write_buffer}");
+    }
 }
 
 #[test]

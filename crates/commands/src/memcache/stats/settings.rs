@@ -84,11 +84,11 @@ fn tls(engine: &Engine, lines: &mut Lines<'_>) {
             TlsAuthClients::Yes => 2,
         },
     );
-    // Certificates and keys are PEM, and a record of TLS is at most so long.
+    // Certificates and keys are PEM.
     lines.stat("ssl_keyformat", 1);
     lines.stat("ssl_ciphers", or_null(config.tls_ciphers()));
     lines.stat("ssl_ca_cert", or_null(config.tls_ca_cert_file()));
-    lines.stat("ssl_wbuf_size", 16_384);
+    lines.stat("ssl_wbuf_size", config.tls_write_buffer());
     lines.stat("ssl_session_cache", if config.tls_session_caching() { "yes" } else { "no" });
     lines.stat("ssl_kernel_tls", "no");
     let is_newest = !config.tls_protocols().is_empty() && !config.tls_protocols().contains("TLSv1.2");

@@ -114,7 +114,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         if !wanted {
             return Ok(None);
         }
-        let config = self.service.tls().ok_or("there is no certificate")?;
-        TlsSession::new(config).map(Some).map_err(|error| error.to_string())
+        let terms = self.service.tls().ok_or("there is no certificate")?;
+        TlsSession::new(terms).map(Some).map_err(|error| error.to_string())
     }
 }
