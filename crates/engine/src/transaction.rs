@@ -264,7 +264,9 @@ impl Engine {
 
     /// Lets go what sessions could not let go while a script was busy. No shard is locked.
     pub(crate) fn unwatch_deferred(&self) {
-        for (watched, dirty) in std::mem::take(&mut *self.scripts.unwatched.lock()) {
+        // Taken in a statement of its own: in the loop's head the lock would be held to the loop's end.
+        let deferred = std::mem::take(&mut *self.scripts.unwatched.lock());
+        for (watched, dirty) in deferred {
             if let Some(left) = self.unwatch_keys(watched, &dirty) {
                 self.scripts.unwatched.lock().push((left, dirty));
             }
@@ -314,4 +316,33 @@ fn exec_abort(reason: &CmdError) -> CmdError {
     let reason = reason.to_string();
     let reason = reason.strip_prefix("ERR ").unwrap_or(&reason);
     CmdError::new(format!("EXECABORT Transaction discarded because of: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+
+    #[test]
+    fn what_cannot_be_let_go_as_another_script_is_busy_is_deferred_again() {
+        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let engine = Engine::new(Config::new(machine), &[], 1);
+        let index = engine.shards.index(engine.shards.hash(b"key"));
+        let dirty = DirtyFlag::default();
+        let mut held = engine.shards.try_lock(index).expect("nobody holds it");
+        held.watched.get_or_insert_default().add(0, b"key", &dirty);
+        let watched = vec![WatchedKey { database: 0, key: (*b"key").into() }];
+        engine.scripts.unwatched.lock().push((watched, dirty));
+
+        engine.pause.begin_busy();
+        engine.unwatch_deferred();
+        assert_eq!(engine.scripts.unwatched.lock().len(), 1);
+        assert!(held.watched.is_some());
+
+        drop(held);
+        engine.pause.end_busy();
+        engine.unwatch_deferred();
+        assert!(engine.scripts.unwatched.lock().is_empty());
+        assert!(engine.shards.try_lock(index).expect("it was let go").watched.is_none());
+    }
 }
