@@ -64,7 +64,7 @@ fn resp(host: &mut Host) -> Client {
 #[test]
 fn commands_that_need_data_are_refused_while_it_is_loaded() {
     const REFUSED: &str = "-LOADING Redis is loading the dataset in memory\r\n";
-    let mut host = Host::new();
+    let mut host = Host::with(&[("enable-debug-command", "yes")]);
     let mut client = resp(&mut host);
     assert_eq!(host.says(&mut client, "SET k v\r\n"), "+OK\r\n");
     let engine = std::sync::Arc::clone(&host.engine);
@@ -86,6 +86,11 @@ fn commands_that_need_data_are_refused_while_it_is_loaded() {
     ] {
         assert_eq!(host.says(&mut client, &format!("{line}\r\n")), answer, "{line}");
     }
+    // Beside each other they would empty what the other one fills.
+    for line in ["DEBUG RELOAD", "DEBUG RELOAD NOSAVE", "DEBUG LOADAOF"] {
+        assert_eq!(host.says(&mut client, &format!("{line}\r\n")), REFUSED, "{line}");
+    }
+    assert!(engine.try_begin_loading(1).is_none());
     let info = host.says(&mut client, "INFO persistence\r\n");
     assert!(info.contains("\nloading:1\r\n") && info.contains("\nasync_loading:0\r\n"), "{info}");
     for field in

@@ -22,6 +22,8 @@ pub enum LoadError {
         /// Why not.
         why: String,
     },
+    /// Other data is being loaded; nothing has happened.
+    UnderWay,
     /// Somebody has asked to stop.
     Cancelled,
     /// A bug made a thread panic that took part.
@@ -41,6 +43,7 @@ impl fmt::Display for LoadError {
             LoadError::Open(error) => error.fmt(f),
             LoadError::Torn(error) => error.fmt(f),
             LoadError::Log { name, at, why } => write!(f, "at byte {at} of the append-only file {name}: {why}"),
+            LoadError::UnderWay => f.write_str("other data is being loaded"),
             LoadError::Cancelled => f.write_str("loading was stopped"),
             LoadError::Panicked => f.write_str("a bug made a thread panic that took part in loading"),
         }

@@ -95,15 +95,21 @@ impl Engine {
     /// # Panics
     /// When data is being loaded already.
     pub fn begin_loading(&self, total_bytes: u64) -> LoadingGuard<'_> {
-        let is_first = self.pause.begin_loading();
-        assert!(is_first, "data is loaded by one at a time");
+        self.try_begin_loading(total_bytes).expect("data is loaded by one at a time")
+    }
+
+    /// Begins to load so many bytes, unless data is being loaded already.
+    pub fn try_begin_loading(&self, total_bytes: u64) -> Option<LoadingGuard<'_>> {
+        if !self.pause.begin_loading() {
+            return None;
+        }
         let loading = &self.loading;
         loading.started_ms.store(crate::clock::now_us() / 1_000, Ordering::Relaxed);
         loading.total_bytes.store(total_bytes, Ordering::Relaxed);
         for counter in [&loading.loaded_bytes, &loading.writer_memory, &loading.keys_loaded, &loading.keys_expired] {
             counter.store(0, Ordering::Relaxed);
         }
-        LoadingGuard { engine: self }
+        Some(LoadingGuard { engine: self })
     }
 
     /// Whether data is being loaded.

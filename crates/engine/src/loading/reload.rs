@@ -26,8 +26,8 @@ impl ServerCx<'_> {
     /// Loads a snapshot file. Other clients are told meanwhile that data is being loaded.
     ///
     /// # Errors
-    /// When the file is not as it has to be; then what was loaded until then is there. When it is not there at all,
-    /// nothing has happened.
+    /// When the file is not as it has to be; then what was loaded until then is there. When it is not there at all, or
+    /// other data is being loaded, nothing has happened.
     ///
     /// # Panics
     /// When shards are held: others are to take part.
@@ -40,7 +40,7 @@ impl ServerCx<'_> {
         let file = File::open(path).map_err(cannot_read)?;
         let total_bytes = file.metadata().map_err(cannot_read)?.len();
         let engine = self.engine;
-        let loading = engine.begin_loading(total_bytes);
+        let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
         // As in Redis the log stays as it is: it has led to this data already.
         let was_muted = self.worker.record.mute(true);
         let on_duplicate = match before {
@@ -61,7 +61,7 @@ impl ServerCx<'_> {
     /// Loads the log once more. Other clients are told meanwhile that data is being loaded.
     ///
     /// # Errors
-    /// As `Engine::load_log`.
+    /// As `Engine::load_log`, and when other data is being loaded.
     ///
     /// # Panics
     /// As `reload`.
@@ -76,7 +76,7 @@ impl ServerCx<'_> {
             return Err(LoadError::Open(OpenError::Missing { name: engine.aof_names().manifest() }));
         }
         let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
-        let loading = engine.begin_loading(total_bytes);
+        let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;
         self.forget_all();
         engine.load_log(&loading, self.worker, &directory, Hands::Own, &mut |_| ControlFlow::Continue(()))
     }

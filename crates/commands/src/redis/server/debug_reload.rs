@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenon_engine::args::Args;
 use tenon_engine::context::ServerCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::loading::{Before, OnDuplicate};
+use tenon_engine::loading::{Before, LoadError, OnDuplicate};
 use tenon_engine::wire::resp::Reply;
 
 /// How long the log may take to be on disk.
@@ -67,12 +67,18 @@ impl Options {
     }
 }
 
+/// What is there while data is loaded is no whole: to save it would lose the rest.
+fn refuse_while_loading(cx: &ServerCx<'_>) -> Result<(), CmdError> {
+    if cx.engine.is_loading() { Err(CmdError::Loading) } else { Ok(()) }
+}
+
 /// Loads the snapshot file once more.
 pub(super) fn reload(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let options = Options::parse(args)?;
     if cx.holds_shards() {
         return Err(CmdError::text("ERR DEBUG RELOAD is not allowed within a transaction or a script"));
     }
+    refuse_while_loading(cx)?;
     if options.saves
         && let Err(error) = cx.engine.save_now(cx.worker)
     {
@@ -86,6 +92,7 @@ pub(super) fn reload(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'
             reply.simple("OK");
             Ok(())
         }
+        Err(LoadError::UnderWay) => Err(CmdError::Loading),
         Err(error) => {
             tracing::error!("cannot load '{path}': {error}");
             Err(CmdError::text("ERR Error trying to load the RDB dump, check server logs"))
@@ -99,6 +106,7 @@ pub(super) fn load_log(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Repl
     if cx.holds_shards() {
         return Err(CmdError::text("ERR DEBUG LOADAOF is not allowed within a transaction or a script"));
     }
+    refuse_while_loading(cx)?;
     if !cx.engine.sync_aof(SYNC_MAX) {
         return Err(FAILED);
     }
@@ -108,6 +116,7 @@ pub(super) fn load_log(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Repl
             reply.simple("OK");
             Ok(())
         }
+        Err(LoadError::UnderWay) => Err(CmdError::Loading),
         Err(error) => {
             tracing::error!("cannot load the append-only file: {error}");
             Err(FAILED)
