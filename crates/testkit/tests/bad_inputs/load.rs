@@ -20,6 +20,16 @@ fn command(arguments: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
+/// The bytes that INFO says are in use.
+fn used_memory(server: &Server) -> usize {
+    let Value::Bulk(info) = resp(server).call(&[b"INFO", b"memory"]).expect("an answer") else {
+        panic!("INFO is text")
+    };
+    let info = String::from_utf8(info).expect("INFO is text");
+    let bytes = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("the field is there");
+    bytes.parse().expect("a number")
+}
+
 /// How many connections this process may open at once, of the number wanted; raises its limit where the system lets it.
 fn connections(wanted: usize) -> usize {
     let limit = || {
@@ -333,6 +343,8 @@ fn the_longest_argument_there_may_be() {
     let mut stream = connect(&server, Dialect::Redis);
     let piece: Vec<u8> = (0..MIB).map(|at| (at % 251) as u8).collect();
     let send_long = |stream: &mut Stream, before: &str| {
+        // What the last one took is freed beside the commands.
+        wait_until("its memory", || used_memory(&server) < LEN + 64 * MIB);
         send(stream, before.as_bytes());
         send(stream, format!("${LEN}\r\n").as_bytes());
         (0..LEN / MIB).for_each(|_| send(stream, &piece));
