@@ -60,17 +60,27 @@ impl Engine {
 
     fn must_wait(&self, worker: &Worker) -> Option<u64> {
         let position = worker.journaled;
+        if worker.journal.number != self.journal_number() {
+            // Of a log that has ended since nothing more gets on disk, and what it had was synced at its end.
+            return None;
+        }
         // The one that it appended to: no look at what all workers share.
         let journal = worker.journal.journal.as_ref()?;
         if journal.may_answer(position) {
             return None;
         }
+        self.holds_on(worker);
+        Some(position)
+    }
+
+    /// Notes that the worker holds replies, so that it is woken when the log has come further. Whoever is woken has to say it
+    /// anew for what it goes on holding, and looks at [`Engine::durable`] after this.
+    pub fn holds_on(&self, worker: &Worker) {
         // Before the look at how far the log is: see `may_answer`. Who finds it set is told, too.
         let bit = bit(worker.index);
         if self.held_replies.holding.load(Ordering::SeqCst) & bit == 0 {
             self.held_replies.holding.fetch_or(bit, Ordering::SeqCst);
         }
-        Some(position)
     }
 
     /// Up to which position replies may be sent.

@@ -71,7 +71,7 @@ impl Drop for ExpectedJournal<'_> {
 /// What a worker knows of the attachment: so the way to the journal is no lock that all workers share.
 #[derive(Default)]
 pub(crate) struct KnownJournal {
-    number: u64,
+    pub(crate) number: u64,
     pub(crate) journal: Option<Arc<dyn Journal>>,
 }
 
@@ -332,9 +332,16 @@ mod tests {
         engine.replies_may_leave();
         engine.replies_may_leave();
         assert_eq!(woken.load(Ordering::Relaxed), 1, "a worker is woken once for what it holds");
-        engine.begin_call(&mut worker);
+        engine.holds_on(&worker);
+        engine.replies_may_leave();
+        assert_eq!(woken.load(Ordering::Relaxed), 2, "once more for what it goes on holding");
+        engine.log(&mut worker, 0, &["FLUSHALL".into()]);
+        engine.commit(&mut worker);
+        assert!(engine.holds_replies(&worker).is_some());
         engine.detach_journal();
         assert_eq!((engine.durable(), engine.holds_replies(&worker)), (u64::MAX, None));
+        engine.attach_journal(Arc::new(Told::default()));
+        assert_eq!((engine.durable(), engine.holds_replies(&worker)), (0, None), "its log is over");
     }
 
     /// A log that keeps what it is given.

@@ -211,6 +211,10 @@ impl Service for Tenon {
         self.engine.holds_replies(worker)
     }
 
+    fn holds_on(&self, worker: &Worker) {
+        self.engine.holds_on(worker);
+    }
+
     fn durable(&self) -> u64 {
         self.engine.durable()
     }

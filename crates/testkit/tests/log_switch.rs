@@ -116,6 +116,29 @@ fn a_log_that_begins_has_a_rewrite_make_way() {
     check_files(server, "2");
 }
 
+#[test]
+fn who_waits_for_a_log_that_ends_is_answered_although_another_begins_at_once() {
+    // One worker: it comes to what it holds only when the other log is there.
+    let settings = [
+        ("appendonly", "yes"),
+        ("appendfsync", "always"),
+        ("enable-debug-command", "yes"),
+        ("workers", "1"),
+        ("save", ""),
+    ];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let (mut writer, mut other) = (client(&server), client(&server));
+    ok(&mut other, "DEBUG FAULTS sync:slow=100");
+    let value = vec![b'v'; 100_000];
+    writer.send(&[b"SET", b"key", &value]).expect("it is sent");
+    wait_until("the write", || call(&mut other, "EXISTS key") == Value::Int(1));
+    let end = [&b"CONFIG"[..], b"SET", b"appendonly", b"no"];
+    let begin = [&b"CONFIG"[..], b"SET", b"appendonly", b"yes"];
+    let answers = other.pipeline(&[&end, &begin]).expect("answers");
+    assert_eq!(answers.into_iter().map(text).collect::<Vec<_>>(), ["OK", "OK"]);
+    assert_eq!(text(writer.receive().expect("an answer")), "OK");
+}
+
 /// The names of the log's files, in order; none while there is no directory.
 fn names(server: &Server) -> Vec<String> {
     let Ok(listed) = std::fs::read_dir(server.folder().join("appendonlydir")) else { return Vec::new() };

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::journal::Journal;
 use parking_lot::{Mutex, RwLock};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tenon_journal::files::fault::Plan;
@@ -26,6 +26,8 @@ pub struct Aof {
     current: RwLock<Option<Arc<AppendOnly>>>,
     /// Whether `current` is whole by itself: its base is there.
     pub(super) is_whole: AtomicBool,
+    /// Position behind the last log: the next one's begin there, so that whoever waits for one of the former's has it.
+    pub(super) end: AtomicU64,
     pub(super) rewrites: Mutex<Rewrites>,
     /// A rewrite is to begin as soon as nothing stands against it.
     pub(super) wanted: AtomicBool,
@@ -132,6 +134,7 @@ impl Engine {
             no_sync_during_rewrite: self.config.no_appendfsync_on_rewrite(),
             timestamps: self.config.aof_timestamp_enabled(),
             hears_of_turns: self.has_event_loops(),
+            start: self.aof.end.load(Ordering::SeqCst),
             ..Settings::default()
         }
     }

@@ -86,6 +86,7 @@ impl Engine {
             if let Err(error) = append_only.close() {
                 tracing::warn!("the end of the append-only file could not be written: {error}");
             }
+            self.aof.end.fetch_max(append_only.log().position(), Ordering::SeqCst);
         }
         self.refuse_writes_for_log(None);
         // Nobody has to wait for it any more.

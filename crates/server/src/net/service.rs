@@ -129,11 +129,17 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// Up to which position the log has to be on disk before what the last call has written may be sent; `None` if it
-    /// may be sent now. Whoever keeps the log posts a message to the worker when [`Service::durable`] has risen.
+    /// may be sent now. Whoever keeps the log posts one message to the worker when [`Service::durable`] has risen.
     #[inline]
     fn holds(&self, worker: &Self::Worker) -> Option<u64> {
         let _ = worker;
         None
+    }
+
+    /// The worker has looked at [`Service::durable`] and goes on holding: it wants another message when that rises, and
+    /// looks once more after this.
+    fn holds_on(&self, worker: &Self::Worker) {
+        let _ = worker;
     }
 
     /// Up to which position the log is on disk.

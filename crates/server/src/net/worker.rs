@@ -363,7 +363,20 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         if self.holding.is_empty() && self.to_release.is_empty() {
             return;
         }
-        let durable = self.service.durable();
+        let mut durable = self.service.durable();
+        self.release_up_to(worker, durable);
+        while !self.holding.is_empty() {
+            self.service.holds_on(worker);
+            let risen = self.service.durable();
+            if risen == durable {
+                return;
+            }
+            durable = risen;
+            self.release_up_to(worker, durable);
+        }
+    }
+
+    fn release_up_to(&mut self, worker: &mut S::Worker, durable: u64) {
         self.to_release.append(&mut self.holding);
         while let Some(key) = self.to_release.pop() {
             let Some(connection) = self.connections.get_mut(key) else { continue };

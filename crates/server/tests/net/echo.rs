@@ -38,6 +38,8 @@ pub struct Echo {
     pub filled: AtomicUsize,
     pub parked: AtomicUsize,
     pub durable: AtomicU64,
+    /// Whether a worker holds replies and is to be told when more is durable.
+    pub is_holding: AtomicBool,
     pub ticks: AtomicUsize,
     pub worker_messages: AtomicUsize,
     pub lost_messages: AtomicUsize,
@@ -185,7 +187,13 @@ impl Service for Echo {
     }
 
     fn holds(&self, worker: &Worker) -> Option<u64> {
-        worker.holds.filter(|position| *position > self.durable())
+        let holds = worker.holds.filter(|position| *position > self.durable());
+        self.is_holding.fetch_or(holds.is_some(), Ordering::SeqCst);
+        holds
+    }
+
+    fn holds_on(&self, _worker: &Worker) {
+        self.is_holding.store(true, Ordering::SeqCst);
     }
 
     fn durable(&self) -> u64 {

@@ -53,6 +53,21 @@ fn pieces_leave_as_they_get_durable() {
 }
 
 #[test]
+fn who_goes_on_holding_says_so() {
+    let server = start();
+    let (mut one, mut other) = (server.connect_known(), server.connect_known());
+    one.send("log 10\n");
+    other.send("log 20\n");
+    eventually("both to be held", || (server.unsent() == 14).then_some(()));
+    server.echo.is_holding.store(false, Ordering::SeqCst);
+    server.get_durable(10);
+    assert_eq!(one.line(), "log 10\n");
+    eventually("the worker to say so", || server.echo.is_holding.load(Ordering::SeqCst).then_some(()));
+    server.get_durable(20);
+    assert_eq!(other.line(), "log 20\n");
+}
+
+#[test]
 fn a_connection_that_ends_is_answered_first() {
     let server = start();
     let mut writer = server.connect_known();
