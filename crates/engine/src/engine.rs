@@ -406,6 +406,7 @@ impl Engine {
     fn keep_house(&self, worker: &mut Worker) -> Duration {
         let next = self.expire_tick(worker);
         worker.sweep();
+        self.tidy_interpreters(worker);
         // What the reaper has freed of this worker's comes back a part at a time: ten million blocks take seconds.
         let is_left = tenon_ds::slab::collect_some(COLLECTED_AT_ONCE);
         let next = if is_left { next } else { next.min(self.compact_tick(worker)) };

@@ -70,7 +70,8 @@ impl Engine {
         if self.is_loading() || !self.housekeeping.load(Ordering::Relaxed) {
             return REST;
         }
-        if slab::collect_some(COLLECTED_AT_ONCE) {
+        let is_left = self.tidy_interpreters(worker);
+        if slab::collect_some(COLLECTED_AT_ONCE) || is_left {
             return AT_LEISURE;
         }
         let pace = self.compact_tick(worker);

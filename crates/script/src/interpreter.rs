@@ -208,7 +208,17 @@ pub struct Interpreter {
     eval: Function,
     call: Function,
     load: Function,
+    /// Collections of garbage that are to be gone through until what runs have left behind is gone for certain: the one
+    /// that may be under way misses what came after its beginning.
+    cycles_left: Cell<u8>,
+    /// Bytes that were taken when that was so last.
+    clean: Cell<usize>,
 }
+
+/// Bytes of garbage that may stay until Lua needs the room.
+const GARBAGE_KEPT: usize = 1 << 20;
+/// Steps of a collection that are made at once, each of some two kilobytes: together less than a millisecond's work.
+const STEPS_AT_ONCE: usize = 256;
 
 impl Interpreter {
     /// A state at its start.
@@ -238,12 +248,25 @@ impl Interpreter {
         let (eval, call, load) = (runner("eval"), runner("call"), get("load"));
         let env = built.raw_get("env").expect("the prelude gives it");
         state.memory_max.set(settings.memory_max);
-        Interpreter { lua, state, env, eval, call, load }
+        let clean = Cell::new(lua.used_memory());
+        Interpreter { lua, state, env, eval, call, load, cycles_left: Cell::new(0), clean }
     }
 
     /// Bytes of memory that the state takes.
     pub fn memory(&self) -> usize {
         self.lua.used_memory()
+    }
+
+    /// Collects a part of the garbage that runs have left behind, if it is much: Lua itself does that only while a script
+    /// allocates. Tells whether something is left to do.
+    pub fn collect_some(&self) -> bool {
+        let cycles = self.cycles_left.get();
+        // An error of a finalizer: scripts have none.
+        if cycles > 0 && (0..STEPS_AT_ONCE).any(|_| self.lua.gc_step().unwrap_or(true)) {
+            self.cycles_left.set(cycles - 1);
+            self.clean.set(self.lua.used_memory());
+        }
+        self.cycles_left.get() > 0
     }
 
     /// Sets the most memory that the state may take, in bytes; 0: any.
@@ -304,7 +327,7 @@ impl Interpreter {
             result
         });
         self.state.input.clear();
-        self.collect_if_full();
+        self.look_at_garbage();
         self.go_on_panicking();
         match result {
             Ok((true, value)) => Outcome::Done(into_resp::write(&value, reply, self.state.proto.get())),
@@ -321,12 +344,15 @@ impl Interpreter {
     }
 
     /// Lua 5.1 does not collect garbage when its memory is used up: a run that ends with much of it taken leaves the next
-    /// one what it can.
-    fn collect_if_full(&self) {
-        let most = self.state.memory_max.get();
-        if most > 0 && self.lua.used_memory() > most / 2 {
+    /// one what it can. Where there is less it is left to [`Interpreter::collect_some`].
+    fn look_at_garbage(&self) {
+        let (used, most) = (self.lua.used_memory(), self.state.memory_max.get());
+        if most > 0 && used > most / 2 {
             // An error of a finalizer: scripts have none.
             let _ = self.lua.gc_collect();
+            self.clean.set(self.lua.used_memory());
+        } else if used > self.clean.get() + GARBAGE_KEPT {
+            self.cycles_left.set(2);
         }
     }
 

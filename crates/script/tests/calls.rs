@@ -244,6 +244,25 @@ fn calls_in_coroutines_and_in_functions_that_sort_are_calls() {
     assert_eq!(got, Ok(b"*3\r\n:5\r\n:1\r\n:5\r\n".to_vec()));
 }
 
+#[test]
+fn garbage_is_collected_a_part_at_a_time_and_what_is_in_use_stays() {
+    let interpreter = interpreter(0);
+    let mut host = canned(b"");
+    let before = interpreter.memory();
+    assert!(!interpreter.collect_some(), "there is none");
+    let kept = interpreter.compile(b"return 'kept'", "@user_script").expect("it compiles");
+    let made = run(&interpreter, "local t = {} for i = 1, 100000 do t[i] = 'x' .. i end return #t", &[], &mut host);
+    assert_eq!(made.as_deref(), Ok(&b":100000\r\n"[..]));
+    assert!(interpreter.memory() > before + (4 << 20));
+    assert!(interpreter.collect_some(), "one part is not all");
+    while interpreter.collect_some() {}
+    assert!(interpreter.memory() < before + (1 << 20), "{} bytes, {before} before", interpreter.memory());
+    let mut out = OutBuf::new();
+    let none = std::iter::empty;
+    interpreter.eval(&kept, none(), none(), &mut host, &mut Reply::new(&mut out, Proto::Resp2));
+    assert_eq!(out.contiguous(), Some(&b"$4\r\nkept\r\n"[..]));
+}
+
 fn reply() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         "[a-z ]{0,9}".prop_map(|text| format!("+{text}\r\n")),

@@ -36,6 +36,8 @@ pub struct Interpreters {
     last: Option<Rc<Compiled>>,
     by_source: HashMap<Box<[u8]>, Rc<Compiled>>,
     by_sha: HashMap<Sha, Rc<Compiled>>,
+    /// How many times all scripts had been forgotten when the state of EVAL was made.
+    flushes: u64,
     functions: Option<Interpreter>,
     /// The version of the libraries that are loaded here.
     version: u64,
@@ -78,6 +80,23 @@ impl Interpreters {
         (self.eval.as_ref().map_or(0, Interpreter::memory), self.functions.as_ref().map_or(0, Interpreter::memory))
     }
 
+    /// Lets the state of EVAL go if all scripts have been forgotten since it was made, as Redis does.
+    pub(crate) fn follow_flushes(&mut self, flushes: u64) {
+        if self.flushes != flushes {
+            self.flushes = flushes;
+            self.last = None;
+            self.by_source.clear();
+            self.by_sha.clear();
+            self.eval = None;
+        }
+    }
+
+    /// Collects a part of the states' garbage, where there is much; tells whether something is left to do.
+    pub(crate) fn collect_some(&self) -> bool {
+        // Each has its turn.
+        [&self.eval, &self.functions].map(|state| state.as_ref().is_some_and(Interpreter::collect_some)).contains(&true)
+    }
+
     /// The compiled script of a text.
     pub(crate) fn of_source(&mut self, source: &[u8]) -> Option<Rc<Compiled>> {
         let last = self.last.as_ref().filter(|compiled| *compiled.known.source == *source);
@@ -104,7 +123,7 @@ impl Interpreters {
     }
 
     /// Lets forgotten scripts go.
-    pub(crate) fn let_go(&mut self) {
+    fn let_go(&mut self) {
         self.last.take_if(|compiled| compiled.known.is_forgotten());
         self.by_source.retain(|_, compiled| !compiled.known.is_forgotten());
         self.by_sha.retain(|_, compiled| !compiled.known.is_forgotten());

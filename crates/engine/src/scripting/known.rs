@@ -76,6 +76,7 @@ struct Shelf {
 pub struct KnownScripts {
     shelf: Mutex<Shelf>,
     evicted: AtomicU64,
+    flushes: AtomicU64,
 }
 
 impl KnownScripts {
@@ -115,6 +116,12 @@ impl KnownScripts {
     pub fn flush(&self) {
         let shelf = std::mem::take(&mut *self.shelf.lock());
         shelf.all.values().for_each(|script| script.forgotten.store(true, Ordering::Release));
+        self.flushes.fetch_add(1, Ordering::Release);
+    }
+
+    /// How many times all were forgotten.
+    pub fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::Acquire)
     }
 
     /// How many are known.

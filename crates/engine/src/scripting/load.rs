@@ -216,10 +216,8 @@ impl Engine {
     /// Makes the server forget all scripts of EVAL (SCRIPT FLUSH).
     pub fn script_flush(&self, worker: &mut Worker) {
         self.scripts.known.flush();
-        // The other workers let theirs go when they have many.
-        if let Some(interpreters) = &mut worker.interpreters {
-            interpreters.let_go();
-        }
+        // The other threads let theirs go when they run a script, or with their next tick.
+        self.tidy_interpreters(worker);
     }
 }
 

@@ -155,6 +155,7 @@ impl Engine {
     /// When it does not compile.
     pub fn script_load(&self, worker: &mut Worker, source: &[u8]) -> Result<Sha, CmdError> {
         let mut interpreters = worker.interpreters.take().unwrap_or_default();
+        interpreters.follow_flushes(self.scripts.known.flushes());
         let compiled = self.compiled_of_source(&mut interpreters, source, Origin::Load);
         worker.interpreters = Some(interpreters);
         compiled.map(|compiled| compiled.known.sha)
@@ -172,11 +173,22 @@ impl Engine {
         work: impl FnOnce(&mut ServerCx<'_>, &mut Interpreters) -> R,
     ) -> R {
         let mut interpreters = cx.worker.interpreters.take().unwrap_or_default();
+        interpreters.follow_flushes(self.scripts.known.flushes());
         let result = work(cx, &mut interpreters);
         let (eval, functions) = interpreters.memory();
         cx.worker.stats.note_lua(eval, functions);
         cx.worker.interpreters = Some(interpreters);
         result
+    }
+
+    /// What a thread does for its Lua states now and then; tells whether something is left to do.
+    pub(crate) fn tidy_interpreters(&self, worker: &mut Worker) -> bool {
+        let Some(interpreters) = &mut worker.interpreters else { return false };
+        interpreters.follow_flushes(self.scripts.known.flushes());
+        let is_left = interpreters.collect_some();
+        let (eval, functions) = interpreters.memory();
+        worker.stats.note_lua(eval, functions);
+        is_left
     }
 
     fn compiled_of_source(

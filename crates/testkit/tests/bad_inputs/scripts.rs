@@ -1,6 +1,6 @@
 //! Scripts that do not end, that want everything, and that get in each other's way. Knows no Lua but theirs.
 
-use crate::support::{MIB, PATIENCE, assert_alive, resp, tenon, within_memory};
+use crate::support::{MIB, PATIENCE, assert_alive, resp, tenon, wait_until, within_memory};
 use std::time::Instant;
 use tenon_client::{Resp, Value};
 use tenon_testkit::server::Server;
@@ -161,6 +161,32 @@ fn memory_bombs_end_with_an_error() {
         }
     });
     assert_alive(&server);
+}
+
+#[test]
+fn what_scripts_leave_behind_is_freed_without_another_script() {
+    let server = tenon(&[]);
+    let mut client = resp(&server);
+    let mut taken = || {
+        let Value::Bulk(info) = call(&mut client, &["INFO", "memory"]) else { panic!("INFO is text") };
+        let info = String::from_utf8(info).expect("INFO is text");
+        let bytes =
+            info.lines().find_map(|line| line.strip_prefix("used_memory_vm_eval:")).expect("the field is there");
+        bytes.parse::<usize>().expect("a number")
+    };
+    // One for each worker, more or less.
+    let make = "local t = {} for i = 1, 300000 do t[i] = 'x' .. i end return #t";
+    let mut clients: Vec<_> = (0..8).map(|_| resp(&server)).collect();
+    for client in &mut clients {
+        assert_eq!(eval(client, make), Value::Int(300_000));
+    }
+    wait_until("the garbage to go", || taken() < 4 * MIB);
+    for client in &mut clients {
+        assert_eq!(eval(client, "return #ARGV"), Value::Int(0));
+    }
+    assert_eq!(call(&mut clients[0], &["SCRIPT", "FLUSH"]), Value::Simple(b"OK".to_vec()));
+    wait_until("every state to go", || taken() == 0);
+    assert_eq!(eval(&mut clients[0], "return 2"), Value::Int(2));
 }
 
 #[test]
