@@ -1,6 +1,7 @@
 //! mg: reads an item, or what is known of it; makes sure that only one client sets it anew.
 
 use super::super::answer::Answer;
+use super::super::counting;
 use super::super::expiry::Expiry;
 use super::super::store::{Data, put_with};
 use super::super::touch::set_expiry;
@@ -39,7 +40,7 @@ pub fn get(
 ) -> Result<(), Answer> {
     let found = cx.find_unnoted();
     watch::fetched(cx, found);
-    count(cx, flags, found.is_some());
+    counting::read(cx, found, flags.exptime.is_some());
     let made = match (found, flags.vivify) {
         (None, Some(_)) if has_room => put_with(cx, None, Data::Bytes(b""), Expiry::Never, 0, None),
         _ => None,
@@ -65,17 +66,6 @@ pub fn get(
         set_expiry(cx, slot, expiry);
     }
     Ok(())
-}
-
-/// Counts a read as memcached does: one that sets the expiry is a touch.
-fn count(cx: &mut KeyCx<'_>, flags: &MetaFlags, is_hit: bool) {
-    let counters = &cx.worker().stats.all;
-    let (all, hits) = match flags.exptime {
-        None => (&counters.mc_get, &counters.mc_get_hits),
-        Some(_) => (&counters.mc_touch, &counters.mc_touch_hits),
-    };
-    all.add(1);
-    hits.add(u64::from(is_hit));
 }
 
 /// Writes what is asked for, in the order of the flags; times that they set count for those behind them. Gives the expiry
