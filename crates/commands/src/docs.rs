@@ -22,6 +22,7 @@ static GROUPS: &[(Group, &str)] = &[
     (Group::Scripting, "Scripts and functions"),
     (Group::Connection, "Connection"),
     (Group::Server, "Server"),
+    (Group::Cluster, "Clusters"),
 ];
 
 /// The page.

@@ -67,6 +67,8 @@ pub struct Ring {
     blocks: Box<[Block]>,
     bytes: Bytes,
     block_len: u64,
+    /// The block length is two to this.
+    block_shift: u32,
     capacity: u64,
     /// Tells rings apart: a claim is of use in its own ring only.
     id: u64,
@@ -118,6 +120,7 @@ pub fn ring(block_len: usize, blocks: usize, start: u64) -> (Arc<Ring>, Consumer
         blocks: (0..blocks).map(|_| block()).collect(),
         bytes: Bytes::new(capacity),
         block_len: block_len as u64,
+        block_shift: block_len.trailing_zeros(),
         capacity: capacity as u64,
         id: sync::next_id(),
     });
@@ -158,6 +161,30 @@ impl Ring {
         Claim { ring: self.id, start, at: start, end: start + len as u64 }
     }
 
+    /// Appends a record in one go, if it lies within one block and there is room for it, and gives the position behind it.
+    /// Otherwise its bytes are reserved, and are all still to be filled.
+    ///
+    /// # Errors
+    /// The reservation.
+    ///
+    /// # Panics
+    /// When the record is empty.
+    #[inline]
+    pub fn append(&self, record: &[u8]) -> Result<u64, Claim> {
+        let claim = self.reserve(record.len());
+        let limit = self.released.0.load(Ordering::SeqCst) + self.capacity;
+        if (claim.start ^ (claim.end - 1)) >> self.block_shift != 0 || claim.end > limit {
+            return Err(claim);
+        }
+        let block = self.block(claim.start);
+        // SAFETY: as in `fill`: nobody else has reserved these positions, this claim of them is not given away, and all of
+        // them lie below the limit.
+        unsafe { self.bytes.write((claim.start & (self.capacity - 1)) as usize, record) };
+        block.filled.fetch_add(record.len() as u32, Ordering::SeqCst);
+        self.has_filled(claim.end);
+        Ok(claim.end)
+    }
+
     /// Copies the claim's next bytes in, as many as there is room for, and tells how many they were.
     ///
     /// # Panics
@@ -184,11 +211,17 @@ impl Ring {
             block.filled.fetch_add(len as u32, Ordering::SeqCst);
             rest = after;
         }
+        self.has_filled(claim.at);
+        bytes.len() - rest.len()
+    }
+
+    /// Wakes the consumer if it sleeps until bytes before this position are filled, which some now are.
+    #[inline(always)]
+    fn has_filled(&self, position: u64) {
         after_write();
-        if claim.at > self.wake_from.load(Ordering::SeqCst) {
+        if position > self.wake_from.load(Ordering::SeqCst) {
             self.wake_consumer();
         }
-        bytes.len() - rest.len()
     }
 
     /// Waits until the claim's next byte has room, for a while, or until [`Ring::wake_producers`].
@@ -218,7 +251,7 @@ impl Ring {
     }
 
     fn block(&self, position: u64) -> &Block {
-        let index = (position & (self.capacity - 1)) >> self.block_len.trailing_zeros();
+        let index = (position & (self.capacity - 1)) >> self.block_shift;
         &self.blocks[index as usize]
     }
 }

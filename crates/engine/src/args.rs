@@ -13,6 +13,8 @@ pub struct Args<'a> {
     input: &'a [u8],
     scratch: &'a [u8],
     bigs: &'a [BigArg],
+    /// From which position of the input on commands are known to be written as the log has them.
+    plain_from: usize,
 }
 
 /// An argument so long that it was taken out of the client's stream in chunks.
@@ -75,7 +77,14 @@ impl<'a> Args<'a> {
     /// The arguments at `spans` of a command that was read from `input`.
     #[inline]
     pub fn new(spans: &'a [Span], input: &'a [u8], scratch: &'a [u8], bigs: &'a [BigArg]) -> Args<'a> {
-        Args { spans, input, scratch, bigs }
+        Args { spans, input, scratch, bigs, plain_from: usize::MAX }
+    }
+
+    /// The same arguments, which are a command of a batch whose commands are written in the plain way from this position of
+    /// the input on ([`ArgSpans::plain_from`](tenon_wire::ArgSpans::plain_from)).
+    #[inline(always)]
+    pub(crate) fn plain_from(self, position: usize) -> Args<'a> {
+        Args { plain_from: position, ..self }
     }
 
     /// How many, the command's name counted.
@@ -154,9 +163,22 @@ impl<'a> Args<'a> {
         self.big(index).map_or_else(|| self.get(index).len(), BigArg::len)
     }
 
-    /// The bytes of the whole command as the client sent them, if it wrote it as the log does: an array of bulk strings, each
-    /// number without a superfluous digit.
-    #[inline]
+    /// The bytes of the whole command as the client sent them, if it is known that it wrote it as the log does: an array of
+    /// bulk strings, each number without a superfluous digit. Of a command with many arguments or a long name it is not.
+    #[inline(always)]
+    pub(crate) fn as_known_sent(&self) -> Option<&'a [u8]> {
+        let (first, len) = self.spans.first()?.in_input()?;
+        if first < self.plain_from || len.max(self.spans.len()) >= 10 {
+            return None;
+        }
+        let (last, len) = self.spans.last()?.in_input()?;
+        // Two lines of four bytes are before the name, and a line end is behind the last argument.
+        let sent = self.input.get(first - 8..last + len + 2);
+        debug_assert!(sent.is_some() && sent == self.as_sent());
+        sent
+    }
+
+    /// The same, where how the command is written has to be looked at.
     pub(crate) fn as_sent(&self) -> Option<&'a [u8]> {
         let (first, len) = self.spans.first()?.in_input()?;
         let start = head_before(self.input, head_before(self.input, first, b'$', len)?, b'*', self.spans.len())?;
@@ -175,7 +197,7 @@ impl<'a> Args<'a> {
     /// A command that stands within the arguments, from argument `first` on; `None` when there are not so many.
     pub fn inner(&self, first: usize) -> Option<Args<'a>> {
         let spans = self.spans.get(first..).filter(|spans| !spans.is_empty())?;
-        Some(Args { spans, ..*self })
+        Some(Args { spans, plain_from: usize::MAX, ..*self })
     }
 
     /// Goes on to other arguments of the same batch.
@@ -386,5 +408,20 @@ mod tests {
             assert_eq!(sent(odd, &[(at.0, 3), (at.1, 1)]), None, "{odd:?}");
         }
         assert_eq!(OwnedArgs::new(["GET", "k"]).view().as_sent(), None);
+    }
+
+    #[test]
+    fn what_is_known_to_be_plain_is_not_looked_at() {
+        let input = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$3\r\nGET\r\n$1\r\nb\r\n";
+        let (first, second) = input.split_at(input.len() / 2);
+        let spans = [Span::bytes(8, 3), Span::bytes(17, 1), Span::bytes(28, 3), Span::bytes(37, 1)];
+        let known = |spans, from| Args::new(spans, input, &[], &[]).plain_from(from).as_known_sent();
+        assert_eq!((known(&spans[..2], 0), known(&spans[2..], 0)), (Some(first), Some(second)));
+        assert_eq!((known(&spans[..2], 20), known(&spans[2..], 20)), (None, Some(second)));
+        assert_eq!(Args::new(&spans[..2], input, &[], &[]).as_known_sent(), None, "nobody knows");
+        let args = Args::new(&spans[..2], input, &[], &[]).plain_from(0);
+        assert!(args.inner(1).is_some_and(|inner| inner.as_known_sent().is_none()), "a part of a command");
+        let long = [Span::bytes(8, 10)];
+        assert_eq!(Args::new(&long, b"*1\r\n$10\r\nHOTKEYSXYZ\r\n", &[], &[]).plain_from(0).as_known_sent(), None);
     }
 }

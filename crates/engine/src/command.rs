@@ -154,6 +154,8 @@ pub enum Group {
     Stream,
     /// Scripts and functions.
     Scripting,
+    /// Commands on clusters.
+    Cluster,
 }
 
 impl Group {
@@ -175,6 +177,7 @@ impl Group {
             Group::Geo => "geo",
             Group::Stream => "stream",
             Group::Scripting => "scripting",
+            Group::Cluster => "cluster",
         }
     }
 }

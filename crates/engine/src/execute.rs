@@ -56,7 +56,8 @@ impl<'a> BatchArgs<'a> {
     /// The arguments `from..to`.
     #[inline]
     pub fn of(&self, from: usize, to: usize) -> Args<'a> {
-        Args::new(&self.spans.spans[from..to], self.input, &self.spans.scratch, self.bigs)
+        let args = Args::new(&self.spans.spans[from..to], self.input, &self.spans.scratch, self.bigs);
+        args.plain_from(self.spans.plain_from)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::worker::Worker;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tenon_store::entry::{EntryRef, Marks};
+use tenon_store::entry::EntryRef;
 use tenon_store::keyspace::Expired;
 use tenon_store::types::ValueType;
 
@@ -107,7 +107,7 @@ impl Engine {
             Expired::Member(_) => {}
             Expired::Key(entry) => {
                 let key = entry.view();
-                worker.stats.all.expired_unfetched.add(u64::from(!key.marks().has(Marks::FETCHED)));
+                worker.stats.expired_in_class(key);
                 self.log(worker, database, &["DEL".into(), key.key().into()]);
                 worker.stats.expired(1, now_ms.saturating_sub(key.deadline_ms().unwrap_or(now_ms)));
                 self.notify(database, key.key(), EventClass::EXPIRED, "expired");

@@ -324,7 +324,8 @@ impl Engine {
     /// Takes a key out of its shard and tells whoever is concerned.
     fn evict_slot(&self, state: &mut ShardState, worker: &mut Worker, database: usize, slot: Slot) {
         let entry = state.shard.database_mut(database).remove(slot);
-        worker.stats.all.evicted_unfetched.add(u64::from(!entry.view().marks().has(Marks::FETCHED)));
+        let idle_s = worker.clock.access.seconds_since(entry.view().access());
+        worker.stats.evicted(entry.view(), idle_s, worker.clock.now_ms);
         self.remember(worker, entry.view());
         if self.watchers.want(Watched::EVICTIONS) {
             self.tell_evicted(entry.view(), worker);

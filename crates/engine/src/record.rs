@@ -155,12 +155,9 @@ impl Record {
     /// Whether what is put down next is the first of it, and all that there will be.
     #[inline]
     pub(crate) fn is_to_be_one_command(&self) -> bool {
-        // An annotation stands behind MULTI.
-        self.commands == 0
-            && self.holds == 0
-            && !self.muted
-            && self.bytes.len() <= MULTI.len()
-            && self.prepared.is_empty()
+        // One branch for what is almost always so. An annotation stands behind MULTI.
+        let under_way = self.commands | self.holds as usize | usize::from(self.muted) | self.prepared.len();
+        under_way == 0 && self.bytes.len() <= MULTI.len()
     }
 
     /// Whether it is to be appended.

@@ -1,6 +1,9 @@
 //! Statistics that each worker keeps for itself and INFO adds up, so that no counter is shared on the hot path.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tenon_ds::slab;
+use tenon_store::entry::{EntryRef, Marks};
 
 /// A number that one thread writes and any may read.
 #[derive(Debug, Default)]
@@ -24,6 +27,11 @@ impl Counter {
     /// The number now.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// Another number, on the thread that owns the counter.
+    fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
     }
 
     /// Back to 0 (CONFIG RESETSTAT); an addition at the same moment may win.
@@ -140,6 +148,46 @@ counters! {
         mc_auth_errors,
         /// memcached: storage commands that stored.
         mc_stored,
+        /// memcached: times that a client had more requests than may run in one turn.
+        mc_yields,
+    }
+}
+
+counters! {
+    /// What a worker has counted for the items of one size class, as memcached's `stats slabs` and `stats items` tell it.
+    ClassCounters {
+        /// memcached: keys of get and its kin that were there.
+        get_hits,
+        /// memcached: storage commands.
+        cmd_set,
+        /// memcached: delete requests whose key was there.
+        delete_hits,
+        /// memcached: incr requests whose key was there.
+        incr_hits,
+        /// memcached: decr requests whose key was there.
+        decr_hits,
+        /// memcached: cas requests with the right token.
+        cas_hits,
+        /// memcached: cas requests with another token.
+        cas_badval,
+        /// memcached: touch and gat requests whose key was there.
+        touch_hits,
+        /// memcached: values refused because memory was used up.
+        out_of_memory,
+        /// Keys evicted.
+        evicted,
+        /// Of those, keys that were to expire.
+        evicted_with_deadline,
+        /// Of those, keys that nobody had read.
+        evicted_unfetched,
+        /// When the last one was evicted, in milliseconds since the UNIX epoch.
+        evicted_at_ms,
+        /// How long nobody had accessed that one, in seconds.
+        evicted_idle_s,
+        /// Keys removed because their time had come.
+        expired,
+        /// Of those, keys that nobody had read.
+        expired_unfetched,
     }
 }
 
@@ -193,6 +241,9 @@ impl CommandCounters {
     }
 }
 
+/// Numbers of size classes, 0 for what is in none among them.
+pub const CLASSES: usize = slab::class_number(slab::SLAB_MAX) + 1;
+
 /// Everything that one worker counts, in memory that no other worker writes.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -203,6 +254,8 @@ pub struct WorkerStats {
     pub expiry_lag: [Counter; LAG_BUCKETS],
     /// Counters of each command, by its number in the table.
     pub commands: Box<[CommandCounters]>,
+    /// Counters of each size class that anything was counted for, by its number (`slab::class_number`).
+    classes: Box<[OnceLock<Box<ClassCounters>>]>,
     /// Bytes of the Lua states of EVAL and of FUNCTION: what there is now, which no reset forgets.
     pub lua_bytes: [AtomicU64; 2],
 }
@@ -214,8 +267,32 @@ impl WorkerStats {
             all: Counters::default(),
             expiry_lag: Default::default(),
             commands: (0..commands).map(|_| CommandCounters::default()).collect(),
+            classes: (0..CLASSES).map(|_| OnceLock::new()).collect(),
             lua_bytes: Default::default(),
         }
+    }
+
+    /// Counters of the size class with this number.
+    #[inline]
+    pub fn class(&self, number: usize) -> &ClassCounters {
+        self.classes[number].get_or_init(Box::default)
+    }
+
+    /// The same, if anything was counted there.
+    pub fn class_if_counted(&self, number: usize) -> Option<&ClassCounters> {
+        self.classes[number].get().map(|class| &**class)
+    }
+
+    /// Counts a key that is evicted after nobody has accessed it for so long.
+    pub(crate) fn evicted(&self, entry: EntryRef<'_>, idle_s: u32, now_ms: u64) {
+        let unfetched = u64::from(!entry.marks().has(Marks::FETCHED));
+        self.all.evicted_unfetched.add(unfetched);
+        let class = self.class(entry.size_class());
+        class.evicted.add(1);
+        class.evicted_with_deadline.add(u64::from(entry.deadline_ms().is_some()));
+        class.evicted_unfetched.add(unfetched);
+        class.evicted_at_ms.set(now_ms);
+        class.evicted_idle_s.set(idle_s.into());
     }
 
     /// Counts a lookup for reading.
@@ -256,6 +333,15 @@ impl WorkerStats {
         self.lagged(keys, lag_ms);
     }
 
+    /// Counts by its size class a key whose time had come.
+    pub(crate) fn expired_in_class(&self, entry: EntryRef<'_>) {
+        let unfetched = u64::from(!entry.marks().has(Marks::FETCHED));
+        self.all.expired_unfetched.add(unfetched);
+        let class = self.class(entry.size_class());
+        class.expired.add(1);
+        class.expired_unfetched.add(unfetched);
+    }
+
     /// Counts members whose time had come; the first of them was overdue by this.
     pub fn expired_members(&self, members: u64, lag_ms: u64) {
         self.all.expired_members.add(members);
@@ -274,6 +360,7 @@ impl WorkerStats {
         self.all.reset();
         self.expiry_lag.iter().for_each(Counter::reset);
         self.commands.iter().for_each(CommandCounters::reset);
+        self.classes.iter().filter_map(OnceLock::get).for_each(|class| class.reset());
     }
 }
 

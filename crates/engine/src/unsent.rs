@@ -3,6 +3,7 @@
 
 use crate::clients::Client;
 use crate::engine::Engine;
+use crate::session::Roles;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a client may always leave unread, in bytes, and all that one may that is not authenticated.
@@ -28,6 +29,9 @@ impl Engine {
             self.unsent.total.fetch_add(bytes - before, Ordering::Relaxed);
         } else {
             self.unsent.total.fetch_sub(before - bytes, Ordering::Relaxed);
+            if bytes == 0 && client.roles().has(Roles::WATCHER) {
+                self.tell_left_out(client);
+            }
         }
     }
 

@@ -158,6 +158,22 @@ impl Engine {
             self.clients.tell(client.info.key, Message::Output);
         }
     }
+
+    /// Tells a watcher who has taken all lines how many were left out meanwhile: it need not wait for the next line.
+    pub(crate) fn tell_left_out(&self, client: &Client) {
+        let list = self.watchers.list.read();
+        let Some(watcher) = list.iter().find(|watcher| watcher.client.id == client.id) else { return };
+        let skipped = watcher.skipped.swap(0, Ordering::Relaxed);
+        if skipped == 0 {
+            return;
+        }
+        let line = Bytes::from(format!("skipped={skipped}\n"));
+        match client.outbox.offer([line, Bytes::new()], self.config.memcached_watch_buffer() as usize) {
+            None => _ = watcher.skipped.fetch_add(skipped, Ordering::Relaxed),
+            Some(true) => self.clients.tell(client.info.key, Message::Output),
+            Some(false) => {}
+        }
+    }
 }
 
 /// Writes a key with all but its unreserved bytes escaped (RFC 3986).
@@ -176,6 +192,7 @@ mod tests {
     use super::*;
     use crate::clients::{ClientInfo, ConnectionKey, Dialect};
     use crate::config::{Config, Machine};
+    use crate::session::Roles;
     use tenon_wire::OutBuf;
 
     fn engine() -> Engine {
@@ -226,6 +243,25 @@ mod tests {
         assert_eq!(taken(&slow).len(), 2);
         engine.tell_watchers(Watched::FETCHERS, |line| line.extend_from_slice(b"type=a"));
         assert_eq!(taken(&slow), ["skipped=3", "6 type=a"]);
+    }
+
+    #[test]
+    fn who_has_taken_all_lines_is_told_at_once_how_many_were_left_out() {
+        let engine = engine();
+        let slow = client(&engine);
+        slow.set_roles(slow.roles().with(Roles::WATCHER));
+        engine.start_watching(&slow, Watched::FETCHERS);
+        for _ in 0..5 {
+            engine.tell_watchers(Watched::FETCHERS, |line| line.extend_from_slice(&[b'x'; 400]));
+        }
+        assert_eq!(taken(&slow).len(), 2);
+        engine.note_unsent(&slow, 900);
+        engine.note_unsent(&slow, 10);
+        assert_eq!(taken(&slow), <[&str; 0]>::default());
+        engine.note_unsent(&slow, 0);
+        assert_eq!(taken(&slow), ["skipped=3"]);
+        engine.tell_watchers(Watched::FETCHERS, |line| line.extend_from_slice(b"type=a"));
+        assert_eq!(taken(&slow), ["6 type=a"]);
     }
 
     #[test]

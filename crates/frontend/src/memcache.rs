@@ -63,6 +63,10 @@ pub struct MemcacheConnection {
     is_watching: bool,
     /// Whether it has said that it goes.
     has_quit: bool,
+    /// Where the answers end that memcached would have sent by now. Behind others it lists nothing and lets nobody watch.
+    sent_until: usize,
+    /// Requests that may still run in this turn.
+    turn_left: u32,
     /// How many keys of the read at the start of `pending` are answered: its client was to take those answers first.
     answered: usize,
 }
@@ -102,6 +106,8 @@ impl MemcacheConnection {
             dump: None,
             is_watching: false,
             has_quit: false,
+            sent_until: 0,
+            turn_left: u32::MAX,
             answered: 0,
         }
     }
@@ -134,7 +140,12 @@ impl MemcacheConnection {
         if !self.may_stay(engine) {
             return Flow::Close;
         }
+        self.turn_left = match engine.config.memcached_requests_per_turn() {
+            0 => u32::MAX,
+            requests => requests,
+        };
         let before = out.len();
+        self.sent_until = before;
         worker.serve(&self.client);
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
@@ -235,6 +246,18 @@ impl MemcacheConnection {
             None if self.decoder.is_inside_data() => Awaited::Data,
             None => Awaited::Request,
         }
+    }
+
+    /// Whether the next request is to wait for the client's next turn: there is much unsent output already, or as many
+    /// have run in this one as may.
+    #[inline]
+    fn has_had_its_turn(&mut self, worker: &Worker, out: &OutBuf) -> bool {
+        if self.turn_left == 0 {
+            worker.stats.all.mc_yields.add(1);
+            return true;
+        }
+        self.turn_left -= 1;
+        out.len() > OUTPUT_PAUSE
     }
 
     /// Counts the requests of a batch.

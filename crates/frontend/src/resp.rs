@@ -294,6 +294,7 @@ impl RespConnection {
             ..Limits::default()
         };
         // AUTH may lift the limits, and a command with long arguments has them to itself.
+        scratch.args.plain_from = *at;
         let batch_max = if self.session.authenticated && self.bigs.is_empty() { BATCH_MAX } else { 1 };
         while scratch.calls.len() < batch_max {
             if *at == buf.len() {

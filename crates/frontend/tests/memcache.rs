@@ -185,6 +185,67 @@ fn a_full_memory_refuses_what_needs_more() {
 }
 
 #[test]
+fn a_client_with_many_requests_lets_others_come_between() {
+    let mut host = Host::new();
+    host.set("memcached-requests-per-turn", "2");
+    let mut client = host.memcached();
+    // `ask` goes on with a client whose turn has ended, as the server does: nothing is lost.
+    let text = "set a 0 0 1\r\n1\r\n".repeat(5) + "mn\r\n";
+    assert_eq!(host.says(&mut client, &text), "STORED\r\n".repeat(5) + "MN\r\n");
+    assert_eq!(host.worker.stats.all.mc_yields.get(), 2);
+    let noop = b"\x80\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let mut binary = host.memcached();
+    assert_eq!(host.ask(&mut binary, &noop.repeat(5)).len(), 5 * noop.len());
+    assert_eq!(host.worker.stats.all.mc_yields.get(), 4);
+    // One request at a time never waits.
+    for _ in 0..3 {
+        assert_eq!(host.says(&mut client, "mn\r\n"), "MN\r\n");
+    }
+    host.set("memcached-requests-per-turn", "0");
+    host.says(&mut client, &text);
+    assert_eq!(host.worker.stats.all.mc_yields.get(), 4);
+}
+
+#[test]
+fn requests_are_counted_in_the_size_class_of_their_item() {
+    let mut host = Host::new();
+    let mut client = host.memcached();
+    let stored = set("a", &[b'x'; 100]);
+    for text in [
+        &stored[..],
+        b"get a\r\nmg a v\r\ngat 100 a\r\ntouch a 100\r\ncas a 0 0 1 9\r\nx\r\nget b\r\nadd a 0 0 1\r\n1\r\n",
+    ] {
+        host.ask(&mut client, text);
+    }
+    let counts = host.says(&mut client, "stats slabs\r\n");
+    let sum = |name: &str| -> u64 {
+        let lines = counts.lines().filter_map(|line| line.split_once(&format!(":{name} ")));
+        lines.map(|(_, number)| number.parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!((sum("get_hits"), sum("touch_hits"), sum("cas_badval"), sum("cmd_set")), (2, 2, 1, 3), "{counts}");
+    assert_eq!((sum("used_chunks"), sum("delete_hits")), (1, 0), "{counts}");
+    host.says(&mut client, "md a\r\nset n 0 0 1\r\n1\r\nincr n 1\r\nma n MD\r\n");
+    let counts = host.says(&mut client, "stats slabs\r\n");
+    for name in ["delete_hits 1", "incr_hits 1", "decr_hits 1"] {
+        assert!(counts.contains(&format!(":{name}\r\n")), "{name}: {counts}");
+    }
+    host.says(&mut client, "delete n\r\nset n 0 0 1\r\n1\r\n");
+    host.set("maxmemory", "1");
+    host.set("maxmemory-policy", "allkeys-lru");
+    host.says(&mut client, "set n 0 100 1\r\n1\r\n");
+    host.set("maxmemory-policy", "noeviction");
+    host.says(&mut client, "set n 0 100 1\r\n1\r\n");
+    host.set("maxmemory", "0");
+    host.says(&mut client, "set n 0 0 1\r\n1\r\n");
+    let counts = host.says(&mut client, "stats items\r\n");
+    for name in ["evicted 1", "evicted_nonzero 0", "evicted_unfetched 1"] {
+        assert!(counts.contains(&format!(":{name}\r\n")), "{name}: {counts}");
+    }
+    host.says(&mut client, "stats reset\r\n");
+    assert!(host.says(&mut client, "stats items\r\n").contains(":evicted 0\r\n"));
+}
+
+#[test]
 fn items_expire_by_the_clock() {
     let mut host = Host::new();
     let mut client = host.memcached();

@@ -60,6 +60,7 @@ fn server_config(config: &Config) -> Result<ServerConfig, String> {
     let chain = certificates(&cert_file)?;
     let key = PrivateKeyDer::from_pem_file(&**key_file)
         .map_err(|error| format!("Failed to load private key: {key_file}: {error}"))?;
+    let key = by_content(key);
     let provider = Arc::new(provider(&config.tls_ciphers(), &config.tls_ciphersuites())?);
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&versions(&config.tls_protocols())?)
@@ -83,6 +84,25 @@ fn server_config(config: &Config) -> Result<ServerConfig, String> {
         server.send_tls13_tickets = 0;
     }
     Ok(server)
+}
+
+/// A key by what it is rather than by what its PEM header says: some tools write PKCS #8 under `RSA PRIVATE KEY`, which
+/// OpenSSL takes, and so do the servers that use it.
+fn by_content(key: PrivateKeyDer<'static>) -> PrivateKeyDer<'static> {
+    /// The start of a `PrivateKeyInfo` behind its outer length: version 0, and then an algorithm, where the older forms have
+    /// version 1 or a number.
+    const VERSION_AND_ALGORITHM: [u8; 4] = [0x02, 0x01, 0x00, 0x30];
+    let der = key.secret_der();
+    // The outer header is a tag and a length of one byte, or of as many more as that one says.
+    let header = match der.get(1) {
+        Some(&long) if long >= 0x80 => 2 + usize::from(long & 0x7f),
+        _ => 2,
+    };
+    if der.get(header..).is_some_and(|content| content.starts_with(&VERSION_AND_ALGORITHM)) {
+        PrivateKeyDer::Pkcs8(der.to_vec().into())
+    } else {
+        key
+    }
 }
 
 fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -179,6 +199,30 @@ mod tests {
             [CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, CipherSuite::TLS13_CHACHA20_POLY1305_SHA256]
         );
         assert!(names("AES128-SHA", "").is_err() && names("", "x").is_err());
+    }
+
+    #[test]
+    fn a_key_is_what_its_bytes_say() {
+        let kind = |label: &str, der: &[u8]| {
+            let key = match label {
+                "RSA" => PrivateKeyDer::Pkcs1(der.to_vec().into()),
+                "EC" => PrivateKeyDer::Sec1(der.to_vec().into()),
+                _ => PrivateKeyDer::Pkcs8(der.to_vec().into()),
+            };
+            match by_content(key) {
+                PrivateKeyDer::Pkcs1(_) => "PKCS 1",
+                PrivateKeyDer::Sec1(_) => "SEC 1",
+                _ => "PKCS 8",
+            }
+        };
+        // Behind the header of the outer sequence: version 0 and an algorithm, version 0 and a number, version 1.
+        assert_eq!(kind("RSA", &[0x30, 0x82, 0x04, 0xbc, 2, 1, 0, 0x30, 0x0d]), "PKCS 8");
+        assert_eq!(kind("EC", &[0x30, 0x81, 0x87, 2, 1, 0, 0x30, 0x13]), "PKCS 8");
+        assert_eq!(kind("", &[0x30, 0x2e, 2, 1, 0, 0x30, 5]), "PKCS 8");
+        assert_eq!(kind("RSA", &[0x30, 0x82, 0x04, 0xa4, 2, 1, 0, 2, 0x82]), "PKCS 1");
+        assert_eq!(kind("EC", &[0x30, 0x77, 2, 1, 1, 4, 0x20]), "SEC 1");
+        assert_eq!(kind("RSA", &[]), "PKCS 1");
+        assert_eq!(kind("EC", &[0x30, 0xff, 2]), "SEC 1");
     }
 
     #[test]

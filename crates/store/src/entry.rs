@@ -38,6 +38,13 @@ pub const INLINE_LEN_MAX: usize = 16 * 1024 - 1;
 /// Allocations of an object that is freed where it is overwritten.
 const FREED_HERE_MAX: usize = 16;
 
+/// The number of the slab's class (`slab::class_number`) that an entry with a key and a string of these lengths is in, if
+/// it has neither expiry nor client flags nor CAS token.
+pub fn class_of_string(key_len: usize, len: usize) -> usize {
+    let value_len = if len > INLINE_LEN_MAX { size_of::<*mut Object>() } else { len };
+    slab::class_number(HEADER + key_len + value_len)
+}
+
 /// The owner of one entry.
 pub struct Entry(NonNull<u8>);
 

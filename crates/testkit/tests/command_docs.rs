@@ -15,6 +15,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("bitop", "the operations are words of the command, as in Redis 7.2, and there are more of them"),
     ("client|kill", "MAXAGE is of a later version"),
     ("client|list", "ID and its numbers are one argument, not a block of one"),
+    ("cluster|meet", "names are written with dashes, as in Redis 7.2"),
     ("command|getkeys", "Redis 7.0 names no argument"),
     ("command|getkeysandflags", "Redis 7.0 names no argument"),
     ("config|get", "a parameter is one argument, not a block of one"),

@@ -129,11 +129,21 @@ impl OutBuf {
 
     /// Fills `slices` with what to send next, and tells how many were filled.
     pub fn io_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        self.io_slices_within(usize::MAX, slices)
+    }
+
+    /// Fills `slices` with at most so many bytes of what to send next, and tells how many were filled.
+    pub fn io_slices_within<'a>(&'a self, mut bytes_max: usize, slices: &mut [IoSlice<'a>]) -> usize {
         let tail = &self.tail[self.tail_sent..];
         let pieces = self.segments.iter().map(Segment::remaining).chain((!tail.is_empty()).then_some(tail));
         let mut filled = 0;
         for (slice, piece) in slices.iter_mut().zip(pieces) {
+            if bytes_max == 0 {
+                break;
+            }
+            let piece = &piece[..piece.len().min(bytes_max)];
             *slice = IoSlice::new(piece);
+            bytes_max -= piece.len();
             filled += 1;
         }
         filled
@@ -258,6 +268,23 @@ mod tests {
             assert!(more.is_empty());
             assert_eq!(out.len(), 10);
             assert_eq!(drain(&mut out, step), b"abCDEfghIj");
+        }
+    }
+
+    #[test]
+    fn slices_end_at_the_bound() {
+        let mut out = OutBuf::new();
+        for _ in 0..3 {
+            out.push_shared(Bytes::from_static(b"0123456789"));
+        }
+        out.tail().extend_from_slice(b"tail");
+        for (bytes_max, expected) in
+            [(0, vec![]), (9, vec![9]), (10, vec![10]), (25, vec![10, 10, 5]), (99, vec![10, 10, 10, 4])]
+        {
+            let mut slices = [IoSlice::new(&[]); 5];
+            let filled = out.io_slices_within(bytes_max, &mut slices);
+            let lens: Vec<usize> = slices[..filled].iter().map(|slice| slice.len()).collect();
+            assert_eq!(lens, expected, "of at most {bytes_max}");
         }
     }
 

@@ -113,18 +113,28 @@ impl std::fmt::Debug for Span {
 /// The arguments of one or more commands, as a decoder gives them out.
 ///
 /// A batch is decoded into one list; the commands' boundaries are the list's lengths before and after each step.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ArgSpans {
     /// The arguments, in order.
     pub spans: Vec<Span>,
     /// Arguments that differ from their bytes on the wire: quoted ones of inline commands.
     pub scratch: Vec<u8>,
+    /// RESP commands whose arguments lie from this position of the input buffer on are written there in the one plain
+    /// way, to the byte: an array of bulk strings. How those before it are written is not known. Whoever has commands
+    /// decoded and wants to know sets it to where the first begins; the decoder moves it behind those that may not be plain.
+    pub plain_from: usize,
+}
+
+impl Default for ArgSpans {
+    fn default() -> ArgSpans {
+        ArgSpans::new()
+    }
 }
 
 impl ArgSpans {
     /// An empty list; allocates nothing.
     pub const fn new() -> ArgSpans {
-        ArgSpans { spans: Vec::new(), scratch: Vec::new() }
+        ArgSpans { spans: Vec::new(), scratch: Vec::new(), plain_from: usize::MAX }
     }
 
     /// Forgets all arguments; keeps the memory.
@@ -132,6 +142,7 @@ impl ArgSpans {
     pub fn clear(&mut self) {
         self.spans.clear();
         self.scratch.clear();
+        self.plain_from = usize::MAX;
     }
 
     /// Argument `index` of the list.

@@ -8,6 +8,7 @@ mod context;
 mod cross_check;
 mod growth;
 mod load;
+mod log_floor;
 mod measure;
 mod memcached;
 mod memory;

@@ -4,6 +4,7 @@
 use super::case::SET;
 use super::context::{CONNECTIONS, Context};
 use super::load::{self, Load, Outcome, Plan, Protocol, Until};
+use super::log_floor::{self, Written};
 use super::measure;
 use super::placement::Placement;
 use super::report::{Table, figure, median};
@@ -16,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// What is lost at most, by Redis's words; without a log at all first.
 pub const POLICIES: [&str; 4] = ["none", "no", "everysec", "always"];
+/// Where a log can lie in memory, and how much room one run takes there.
+const MEMORY: &str = "/dev/shm";
+const MEMORY_ROOM: u64 = 8 << 30;
 /// Requests in flight on each connection.
 const PIPELINES: [usize; 2] = [1, 16];
 /// How long one load lasts during a snapshot, before it is asked whether that is done, and before it.
@@ -34,6 +38,17 @@ pub struct Figures {
     pub p999_us: f64,
     /// CPU microseconds of the server an operation.
     pub server_cpu_us: f64,
+    /// Of these, what the log's writes and syncs take alone on that disk; of servers that count them.
+    pub floor_us: Option<f64>,
+}
+
+/// What a log lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// Where the build directory lies.
+    Disk,
+    /// Files in memory: what is left is what the log costs apart from the disk.
+    Memory,
 }
 
 /// SET under one policy.
@@ -43,6 +58,8 @@ pub struct Row {
     pub server: &'static str,
     /// `appendfsync`, or `none` for no log.
     pub policy: &'static str,
+    /// What the log lies on.
+    pub medium: Medium,
     /// Requests in flight on each connection.
     pub pipeline: usize,
     /// Medians.
@@ -87,23 +104,30 @@ pub fn run(context: &mut Context) -> Result<Vec<Row>> {
         eprintln!("{name}");
         let mut servers = Vec::new();
         for program in &programs {
-            for policy in POLICIES {
-                let data = Data::new(&context.scratch, &format!("{}-{policy}", program.name))?;
+            for (policy, medium) in places(program) {
+                let data = match medium {
+                    Medium::Disk => Data::new(&context.scratch, &format!("{}-{policy}", program.name))?,
+                    // Others may have theirs there.
+                    Medium::Memory => {
+                        Data::new(Path::new(MEMORY), &format!("tenon-bench-{}-{policy}", std::process::id()))?
+                    }
+                };
                 let server = start(context, program, &placement, &data.path, &log_settings(policy))?;
                 load::fill(address(&server)?, Protocol::Resp, SET, context.scale.keys, &placement.client)?;
-                servers.push((server, policy, data, Vec::new()));
+                servers.push((server, policy, medium, data, Vec::new()));
             }
         }
         for round in 0..context.scale.rounds {
-            for (server, _, _, figures) in &mut servers {
-                match measured(server, context, &placement, pipeline, round) {
+            for (server, policy, _, data, figures) in &mut servers {
+                let data = (*policy != "none").then_some(&*data);
+                match measured(server, data, context, &placement, pipeline, round) {
                     Ok(taken) => figures.push(taken),
                     Err(error) => context.failed(&name, server.name, &error),
                 }
             }
         }
-        rows.extend(servers.into_iter().filter_map(|(server, policy, _, figures)| {
-            Some(Row { server: server.name, policy, pipeline, figures: Figures::median(&figures)? })
+        rows.extend(servers.into_iter().filter_map(|(server, policy, medium, _, figures)| {
+            Some(Row { server: server.name, policy, medium, pipeline, figures: Figures::median(&figures)? })
         }));
     }
     Ok(rows)
@@ -132,6 +156,16 @@ pub fn run_snapshot(context: &mut Context) -> Result<Vec<SnapshotRow>> {
 /// The servers that keep data.
 fn persistent(context: &Context) -> Vec<Program> {
     context.programs.iter().filter(|program| program.family != Family::Memcached).cloned().collect()
+}
+
+/// The policies, and where the log lies with each: on the disk, and Tenon's beside that in memory, where there is room.
+fn places(program: &Program) -> Vec<(&'static str, Medium)> {
+    let mut places = POLICIES.map(|policy| (policy, Medium::Disk)).to_vec();
+    let has_room = rustix::fs::statvfs(MEMORY).is_ok_and(|memory| memory.f_bavail * memory.f_frsize >= MEMORY_ROOM);
+    if program.family == Family::Tenon && has_room {
+        places.extend(POLICIES[1..].iter().map(|policy| (*policy, Medium::Memory)));
+    }
+    places
 }
 
 fn log_settings(policy: &str) -> Vec<String> {
@@ -184,12 +218,33 @@ fn set_load<'a>(
     })
 }
 
-fn measured(server: &Server, context: &Context, placement: &Placement, pipeline: usize, round: u64) -> Result<Figures> {
+/// One round. `data` is where the server has its log, if it keeps one.
+fn measured(
+    server: &Server,
+    data: Option<&Data>,
+    context: &Context,
+    placement: &Placement,
+    pipeline: usize,
+    round: u64,
+) -> Result<Figures> {
     let (keys, scale) = (context.scale.keys, &context.scale);
     load::run(&set_load(server, keys, placement, pipeline, scale.warm_up, 2 * round)?)?;
+    let mut admin = Resp::connect(address(server)?)?;
+    let written_before = written(&mut admin);
     let before = measure::cpu_time(server.pid())?;
     let outcome = load::run(&set_load(server, keys, placement, pipeline, scale.measured, 2 * round + 1)?)?;
-    Ok(Figures::of(&outcome, measure::cpu_time(server.pid())?.saturating_sub(before)))
+    let mut figures = Figures::of(&outcome, measure::cpu_time(server.pid())?.saturating_sub(before));
+    if let (Some(data), Some(before), Some(after)) = (data, written_before, written(&mut admin)) {
+        let floor = log_floor::cpu_time(&data.path, after.since(before), &placement.server)?;
+        figures.floor_us = Some(floor.as_secs_f64() * 1e6 / outcome.operations as f64);
+    }
+    Ok(figures)
+}
+
+/// What a server has written to its log; nothing of one that does not say.
+fn written(admin: &mut Resp) -> Option<Written> {
+    let mut count = |field| admin.info("persistence", field).ok()?.parse().ok();
+    Some(Written { bytes: count("aof_current_size")?, writes: count("aof_writes")?, syncs: count("aof_fsyncs")? })
 }
 
 fn snapshot(context: &Context, program: &Program, placement: &Placement, pipeline: usize) -> Result<SnapshotRow> {
@@ -332,7 +387,7 @@ impl Data {
 
 impl Drop for Data {
     fn drop(&mut self) {
-        // What cannot be deleted is litter in the build directory, not a failure.
+        // What cannot be deleted is litter, not a failure.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -345,6 +400,7 @@ impl Figures {
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
             server_cpu_us: cpu.as_secs_f64() * 1e6 / outcome.operations as f64,
+            floor_us: None,
         }
     }
 
@@ -356,14 +412,25 @@ impl Figures {
             p99_us: of(|run| run.p99_us)?,
             p999_us: of(|run| run.p999_us)?,
             server_cpu_us: of(|run| run.server_cpu_us)?,
+            floor_us: median(runs.iter().filter_map(|run| run.floor_us)),
         })
     }
 }
 
 /// The rows of the log as a table.
 pub fn table(rows: &[Row]) -> Table {
-    let columns =
-        ["SET of 32 bytes", "server", "appendfsync", "op/s", "p99 us", "p99.9 us", "server CPU us/op", "CPU over none"];
+    let columns = [
+        "SET of 32 bytes",
+        "server",
+        "appendfsync",
+        "log on",
+        "op/s",
+        "p99 us",
+        "p99.9 us",
+        "server CPU us/op",
+        "CPU over none",
+        "write and sync alone, us/op",
+    ];
     let mut table = Table::new(&columns);
     for row in rows {
         let none =
@@ -373,11 +440,18 @@ pub fn table(rows: &[Row]) -> Table {
             format!("pipeline {}", row.pipeline),
             row.server.to_owned(),
             row.policy.to_owned(),
+            match row.medium {
+                _ if row.policy == "none" => "–",
+                Medium::Disk => "disk",
+                Medium::Memory => "memory",
+            }
+            .to_owned(),
             figure(row.figures.throughput),
             figure(row.figures.p99_us),
             figure(row.figures.p999_us),
             figure(row.figures.server_cpu_us),
             over.map_or_else(|| "–".to_owned(), figure),
+            row.figures.floor_us.map_or_else(|| "–".to_owned(), figure),
         ]);
     }
     table

@@ -139,7 +139,8 @@ fn collections(results: &Results) -> Vec<Judged> {
 /// CPU an operation under each policy over that of the others.
 fn log(results: &Results) -> Vec<Judged> {
     let mut judged = Vec::new();
-    let ours: Vec<&persistence::Row> = results.log.iter().filter(|row| row.server == TENON).collect();
+    let ours: Vec<&persistence::Row> =
+        results.log.iter().filter(|row| row.server == TENON && row.medium == persistence::Medium::Disk).collect();
     for row in ours.iter().filter(|row| row.policy != "none") {
         let none = ours.iter().find(|none| none.pipeline == row.pipeline && none.policy == "none");
         judged.extend(none.map(|none| Judged {

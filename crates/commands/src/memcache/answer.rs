@@ -59,6 +59,10 @@ pub enum Answer {
     WatchDisabled,
     /// `watch` behind requests whose answers have not left.
     WatchPipelined,
+    /// `lru_crawler metadump` behind requests whose answers have not left.
+    MetadumpPipelined,
+    /// `lru_crawler mgdump` behind such.
+    MgdumpPipelined,
     /// More clients watch than memcached lets watch.
     TooManyWatchers,
     /// `stats cachedump` is switched off.
@@ -116,6 +120,8 @@ impl Answer {
             Answer::DumpDisabled => "ERROR metadump not allowed",
             Answer::WatchDisabled => "CLIENT_ERROR watch commands not allowed",
             Answer::WatchPipelined => "ERROR cannot pipeline other commands before watch",
+            Answer::MetadumpPipelined => "ERROR cannot pipeline other commands before metadump",
+            Answer::MgdumpPipelined => "ERROR cannot pipeline other commands before mgdump",
             Answer::TooManyWatchers => "WATCHER_TOO_MANY log watcher limit reached",
             Answer::CachedumpDisabled => "CLIENT_ERROR stats cachedump not allowed",
             Answer::BadLine => "CLIENT_ERROR bad command line",

@@ -1,6 +1,7 @@
 //! incr, decr: counting in 64 bits without a sign, in the decimal text that the item is.
 
 use super::answer::Answer;
+use super::counting;
 use super::verb::TextCommand;
 use super::watch;
 use tenon_engine::context::KeyCx;
@@ -38,18 +39,23 @@ pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answe
         Ok(found) => found,
         Err(answer) => return answer,
     };
-    count_hit(cx, verb);
+    count_hit(cx, slot, verb);
     let number = counted(verb, number, delta);
     put(cx, slot, number, len);
     cx.notify(EventClass::STRING, "incrby");
     Answer::Number(number)
 }
 
-pub(super) fn count_hit(cx: &mut KeyCx<'_>, verb: ArithmeticVerb) {
-    let counters = &cx.worker().stats.all;
+pub(super) fn count_hit(cx: &mut KeyCx<'_>, slot: Slot, verb: ArithmeticVerb) {
     match verb {
-        ArithmeticVerb::Incr => counters.mc_incr_hits.add(1),
-        ArithmeticVerb::Decr => counters.mc_decr_hits.add(1),
+        ArithmeticVerb::Incr => {
+            cx.worker().stats.all.mc_incr_hits.add(1);
+            counting::in_class(cx, slot, |class| &class.incr_hits);
+        }
+        ArithmeticVerb::Decr => {
+            cx.worker().stats.all.mc_decr_hits.add(1);
+            counting::in_class(cx, slot, |class| &class.decr_hits);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::answer::Answer;
 use super::arith;
+use super::counting;
 use super::delete::remove;
 use super::expiry::Expiry;
 use super::store::{self, Data, put_with};
@@ -91,13 +92,7 @@ pub fn get(
     out: &mut OutBuf,
 ) -> Result<(), Refused> {
     let slot = find(cx, true)?;
-    let counters = &cx.worker().stats.all;
-    let (all, hits) = match exptime {
-        None => (&counters.mc_get, &counters.mc_get_hits),
-        Some(_) => (&counters.mc_touch, &counters.mc_touch_hits),
-    };
-    all.add(1);
-    hits.add(u64::from(slot.is_some()));
+    counting::read(cx, slot, exptime.is_some());
     let key = if with_key { cx.key } else { b"" };
     let Some(slot) = slot else {
         if head.quiet {
@@ -129,6 +124,7 @@ pub fn touch(cx: &mut KeyCx<'_>, head: &BinaryHead, exptime: u32, out: &mut OutB
     cx.worker().stats.all.mc_touch.add(1);
     let Some(slot) = slot else { return Err(Status::NotFound.into()) };
     cx.worker().stats.all.mc_touch_hits.add(1);
+    counting::in_class(cx, slot, |class| &class.touch_hits);
     cx.note_read(slot);
     let cas = cx.cas_token(slot);
     let front = AnswerFront { extras: &cx.entry(slot).flags().to_be_bytes(), key: b"" };
@@ -162,9 +158,10 @@ pub fn store(
     let (size, expiry) = (item.data.len(), Expiry::of(item.exptime.into(), cx.now_ms()));
     let stored = put_or_add(cx, head, verb, item);
     let (answer, how) = (stored.map_or_else(Refused::as_answer, |_| Answer::Stored), storing(head, verb));
+    counting::sent(cx, stored.ok().and_then(|stored| stored.slot), size);
     watch::stored(cx, how, answer, expiry, size);
     cx.worker().stats.all.mc_stored.add(u64::from(stored.is_ok()));
-    write_done(head, stored?, out);
+    write_done(head, stored?.cas, out);
     Ok(())
 }
 
@@ -180,29 +177,41 @@ fn storing(head: &BinaryHead, verb: BinaryStore) -> Storing {
     }
 }
 
-/// Stores an item if the request's condition holds; gives its CAS token.
-fn put_or_add(cx: &mut KeyCx<'_>, head: &BinaryHead, verb: BinaryStore, item: BinaryItem<'_>) -> Result<u64, Refused> {
+/// An item that was stored.
+#[derive(Clone, Copy)]
+struct Stored {
+    cas: u64,
+    /// Where it is, if it has not expired already.
+    slot: Option<Slot>,
+}
+
+/// Stores an item if the request's condition holds.
+fn put_or_add(
+    cx: &mut KeyCx<'_>,
+    head: &BinaryHead,
+    verb: BinaryStore,
+    item: BinaryItem<'_>,
+) -> Result<Stored, Refused> {
     cx.worker().stats.all.mc_set.add(1);
     let slot = find(cx, false)?;
     let held = slot.and_then(|slot| cx.entry(slot).cas());
     let has_token = head.cas == 0 || held == Some(head.cas);
-    let cas = match (verb, slot) {
+    let stored = match (verb, slot) {
         (BinaryStore::Append | BinaryStore::Prepend, None) => return Err(Status::NotStored.into()),
         (BinaryStore::Append | BinaryStore::Prepend, Some(_)) if !has_token => return Err(Status::Exists.into()),
         (BinaryStore::Append | BinaryStore::Prepend, Some(slot)) => add(cx, slot, verb, item.data)?,
         // With a token all of them are what cas is in the text protocol.
         _ if head.cas != 0 => {
-            let counters = &cx.worker().stats.all;
             match slot {
                 None => {
-                    counters.mc_cas_misses.add(1);
+                    cx.worker().stats.all.mc_cas_misses.add(1);
                     return Err(Status::NotFound.into());
                 }
-                Some(_) if !has_token => {
-                    counters.mc_cas_badval.add(1);
+                Some(slot) if !has_token => {
+                    store::count_cas_badval(cx, slot);
                     return Err(Status::Exists.into());
                 }
-                Some(_) => counters.mc_cas_hits.add(1),
+                Some(slot) => store::count_cas_hit(cx, slot),
             }
             put(cx, slot, item)
         }
@@ -210,24 +219,24 @@ fn put_or_add(cx: &mut KeyCx<'_>, head: &BinaryHead, verb: BinaryStore, item: Bi
         (BinaryStore::Replace, None) => return Err(Status::NotFound.into()),
         (BinaryStore::Set | BinaryStore::Add | BinaryStore::Replace, slot) => put(cx, slot, item),
     };
-    Ok(cas)
+    Ok(stored)
 }
 
-/// Stores an item and gives its CAS token, which every answer tells.
-fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, item: BinaryItem<'_>) -> u64 {
+/// Stores an item with a CAS token, which every answer tells.
+fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, item: BinaryItem<'_>) -> Stored {
     let cas = cx.engine().next_cas();
     let expiry = Expiry::of(item.exptime.into(), cx.now_ms());
-    put_with(cx, slot, item.data, expiry, item.flags, Some(cas));
-    cas
+    let slot = put_with(cx, slot, item.data, expiry, item.flags, Some(cas));
+    Stored { cas, slot }
 }
 
-fn add(cx: &mut KeyCx<'_>, slot: Slot, verb: BinaryStore, data: Data<'_>) -> Result<u64, Refused> {
+fn add(cx: &mut KeyCx<'_>, slot: Slot, verb: BinaryStore, data: Data<'_>) -> Result<Stored, Refused> {
     let answer =
         if verb == BinaryStore::Append { store::append(cx, slot, data) } else { store::prepend(cx, slot, data) };
     if answer == Answer::TooLarge {
         return Err(Status::TooLarge.into());
     }
-    Ok(cx.cas_token(slot))
+    Ok(Stored { cas: cx.cas_token(slot), slot: Some(slot) })
 }
 
 /// Counts, and makes the counter when there is none and the client says where it begins.
@@ -249,7 +258,7 @@ pub fn arithmetic(
                 return Err(Status::Exists.into());
             }
             let (number, len) = number?;
-            arith::count_hit(cx, verb);
+            arith::count_hit(cx, slot, verb);
             let number = arith::counted(verb, number, delta);
             arith::put(cx, slot, number, len);
             cx.notify(EventClass::STRING, "incrby");
@@ -258,7 +267,7 @@ pub fn arithmetic(
         (None, Some((number, exptime))) => {
             let mut digits = itoa::Buffer::new();
             let data = Data::Bytes(digits.format(number).as_bytes());
-            (number, put(cx, None, BinaryItem { flags: 0, exptime, data }))
+            (number, put(cx, None, BinaryItem { flags: 0, exptime, data }).cas)
         }
         (None, None) => {
             arith::count_miss(cx, verb);
@@ -285,8 +294,9 @@ pub fn delete(cx: &mut KeyCx<'_>, head: &BinaryHead, out: &mut OutBuf) -> Result
         return Err(Status::Exists.into());
     }
     watch::deleted(cx, slot, "delete");
-    remove(cx);
     cx.worker().stats.all.mc_delete_hits.add(1);
+    counting::in_class(cx, slot, |class| &class.delete_hits);
+    remove(cx);
     write_done(head, 0, out);
     Ok(())
 }

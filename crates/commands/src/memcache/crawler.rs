@@ -48,11 +48,14 @@ pub enum Crawl {
     Dump(Dump),
 }
 
-/// Reads the words behind `lru_crawler`.
-pub fn crawl(engine: &Engine, words: &[&[u8]]) -> Crawl {
+/// Reads the words behind `lru_crawler`. `is_alone` says that the answers to all requests before have been sent: as in
+/// memcached nothing is listed behind others.
+pub fn crawl(engine: &Engine, words: &[&[u8]], is_alone: bool) -> Crawl {
     let answer = match words {
         [b"crawl", classes] => classes_of(classes).map_or_else(|answer| answer, |_| Answer::Ok),
         [b"metadump" | b"mgdump", _] if !engine.config.memcached_dump() => Answer::DumpDisabled,
+        [b"metadump", _] if !is_alone => Answer::MetadumpPipelined,
+        [b"mgdump", _] if !is_alone => Answer::MgdumpPipelined,
         [form @ (b"metadump" | b"mgdump"), classes] => match classes_of(classes) {
             Ok(classes) => {
                 let form = if *form == b"mgdump" { Form::Reading } else { Form::Facts };

@@ -1,6 +1,7 @@
 //! delete: removes an item.
 
 use super::answer::Answer;
+use super::counting;
 use super::verb::TextCommand;
 use super::watch;
 use tenon_engine::context::KeyCx;
@@ -22,8 +23,9 @@ pub fn delete(cx: &mut KeyCx<'_>) -> Answer {
         return Answer::WrongType;
     }
     watch::deleted(cx, slot, "delete");
-    remove(cx);
     cx.worker().stats.all.mc_delete_hits.add(1);
+    counting::in_class(cx, slot, |class| &class.delete_hits);
+    remove(cx);
     Answer::Deleted
 }
 

@@ -1,6 +1,7 @@
 //! get, gets, gat, gats: reading items, and setting their expiry on the way.
 
 use super::answer::Answer;
+use super::counting;
 use super::expiry::Expiry;
 use super::touch::set_expiry;
 use super::value::write_data;
@@ -69,15 +70,8 @@ impl Reading {
 pub fn get(cx: &mut KeyCx<'_>, reading: Reading, out: &mut OutBuf) -> Result<bool, Answer> {
     let slot = cx.find_for_read();
     watch::fetched(cx, slot);
-    let counters = &cx.worker().stats.all;
-    // As memcached counts: a read that sets the expiry is a touch.
-    let (all, hits) = match reading.exptime {
-        None => (&counters.mc_get, &counters.mc_get_hits),
-        Some(_) => (&counters.mc_touch, &counters.mc_touch_hits),
-    };
-    all.add(1);
+    counting::read(cx, slot, reading.exptime.is_some());
     let Some(slot) = slot else { return Ok(false) };
-    hits.add(1);
     let cas = if reading.shows_cas { Some(cx.cas_token(slot)) } else { None };
     let value = cx.string(slot).map_err(|_| Answer::WrongType)?;
     write_item(out, cx.key, cx.entry(slot).flags(), cas, value);

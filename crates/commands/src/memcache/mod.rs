@@ -5,6 +5,7 @@ pub mod admin;
 pub mod answer;
 pub mod arith;
 pub mod binary;
+mod counting;
 pub mod crawler;
 pub mod delete;
 pub mod expiry;

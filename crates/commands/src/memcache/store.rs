@@ -1,6 +1,7 @@
 //! set, add, replace, append, prepend, cas: storing items, each under its own condition.
 
 use super::answer::Answer;
+use super::counting;
 use super::delete::{drop_stale, remove};
 use super::expiry::Expiry;
 pub use super::value::Data;
@@ -85,15 +86,16 @@ pub fn store(cx: &mut KeyCx<'_>, verb: StoreVerb, item: Item<'_>) -> Answer {
     {
         return Answer::WrongType;
     }
-    let answer = match (verb, slot) {
+    let (answer, stored) = match (verb, slot) {
         (StoreVerb::Set, _) | (StoreVerb::Add, None) | (StoreVerb::Replace, Some(_)) => put(cx, slot, item),
         (StoreVerb::Add, Some(_)) | (StoreVerb::Replace | StoreVerb::Append | StoreVerb::Prepend, None) => {
-            Answer::NotStored
+            (Answer::NotStored, None)
         }
-        (StoreVerb::Append, Some(slot)) => append(cx, slot, item.data),
-        (StoreVerb::Prepend, Some(slot)) => prepend(cx, slot, item.data),
+        (StoreVerb::Append, Some(slot)) => (append(cx, slot, item.data), Some(slot)),
+        (StoreVerb::Prepend, Some(slot)) => (prepend(cx, slot, item.data), Some(slot)),
         (StoreVerb::Cas(token), slot) => compare_and_store(cx, slot, token, item),
     };
+    counting::sent(cx, stored, size);
     if answer == Answer::Stored {
         cx.worker().stats.all.mc_stored.add(1);
     }
@@ -103,20 +105,26 @@ pub fn store(cx: &mut KeyCx<'_>, verb: StoreVerb, item: Item<'_>) -> Answer {
 
 /// Refuses to store an item that there is no memory for. memcached's clients count on never reading
 /// old data after a `set`.
-pub fn refuse_for_memory(cx: &mut KeyCx<'_>, verb: StoreVerb) -> Answer {
-    cx.worker().stats.all.mc_no_memory.add(1);
-    if verb == StoreVerb::Set {
-        drop_stale(cx);
-    }
+pub fn refuse_for_memory(cx: &mut KeyCx<'_>, verb: StoreVerb, data: Data<'_>) -> Answer {
+    no_memory(cx, verb == StoreVerb::Set, data);
     watch::stored(cx, verb.into(), Answer::OutOfMemoryStoring, Expiry::Never, 0);
     Answer::OutOfMemoryStoring
 }
 
+/// Counts a storage command that there is no memory for, and removes what it was to replace if it is one that replaces
+/// whatever is there.
+pub fn no_memory(cx: &mut KeyCx<'_>, replaces: bool, data: Data<'_>) {
+    counting::refused_for_memory(cx, data.len());
+    if replaces {
+        drop_stale(cx);
+    }
+}
+
 #[inline]
-fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, item: Item<'_>) -> Answer {
+fn put(cx: &mut KeyCx<'_>, slot: Option<Slot>, item: Item<'_>) -> (Answer, Option<Slot>) {
     let expiry = Expiry::of(item.exptime, cx.now_ms());
-    put_with(cx, slot, item.data, expiry, item.flags, None);
-    Answer::Stored
+    let slot = put_with(cx, slot, item.data, expiry, item.flags, None);
+    (Answer::Stored, slot)
 }
 
 /// Stores an item, whether there is one or not; gives where it is, if it has not expired already.
@@ -146,23 +154,30 @@ pub(super) fn put_with(
     Some(slot)
 }
 
-fn compare_and_store(cx: &mut KeyCx<'_>, slot: Option<Slot>, token: u64, item: Item<'_>) -> Answer {
-    let held = slot.map(|slot| cx.entry(slot).cas());
-    let counters = &cx.worker().stats.all;
-    match held {
-        None => {
-            counters.mc_cas_misses.add(1);
-            Answer::NotFound
-        }
-        Some(held) if held == Some(token) => {
-            counters.mc_cas_hits.add(1);
-            put(cx, slot, item)
-        }
-        Some(_) => {
-            counters.mc_cas_badval.add(1);
-            Answer::Exists
-        }
+fn compare_and_store(cx: &mut KeyCx<'_>, slot: Option<Slot>, token: u64, item: Item<'_>) -> (Answer, Option<Slot>) {
+    let Some(found) = slot else {
+        cx.worker().stats.all.mc_cas_misses.add(1);
+        return (Answer::NotFound, None);
+    };
+    if cx.entry(found).cas() == Some(token) {
+        count_cas_hit(cx, found);
+        put(cx, slot, item)
+    } else {
+        count_cas_badval(cx, found);
+        (Answer::Exists, None)
     }
+}
+
+/// Counts that the item has the token which a client has seen.
+pub(super) fn count_cas_hit(cx: &mut KeyCx<'_>, slot: Slot) {
+    cx.worker().stats.all.mc_cas_hits.add(1);
+    counting::in_class(cx, slot, |class| &class.cas_hits);
+}
+
+/// Counts that it has another.
+pub(super) fn count_cas_badval(cx: &mut KeyCx<'_>, slot: Slot) {
+    cx.worker().stats.all.mc_cas_badval.add(1);
+    counting::in_class(cx, slot, |class| &class.cas_badval);
 }
 
 /// Whether the item's string may become longer by so many bytes.

@@ -1,6 +1,7 @@
 //! touch: sets when an item expires.
 
 use super::answer::Answer;
+use super::counting;
 use super::delete::remove;
 use super::expiry::Expiry;
 use super::verb::TextCommand;
@@ -27,6 +28,7 @@ pub fn touch(cx: &mut KeyCx<'_>, exptime: i64) -> Answer {
         return Answer::WrongType;
     }
     cx.worker().stats.all.mc_touch_hits.add(1);
+    counting::in_class(cx, slot, |class| &class.touch_hits);
     cx.note_read(slot);
     set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
     Answer::Touched

@@ -1,6 +1,7 @@
 //! The commands of Redis, by family: an index.
 
 pub mod bitmap;
+pub mod cluster;
 pub mod connection;
 mod database;
 pub mod generic;
@@ -37,6 +38,11 @@ pub static ALL: &[&Command] = &[
     &connection::leave::QUIT,
     &connection::leave::RESET,
     &connection::select::SELECT,
+    // Clusters.
+    &cluster::refused::ASKING,
+    &cluster::refused::CLUSTER,
+    &cluster::refused::READONLY,
+    &cluster::refused::READWRITE,
     // Keys of any type and whole databases.
     &generic::copy::COPY,
     &generic::dbsize::DBSIZE,

@@ -6,7 +6,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(3600);
 
 fn append(ring: &Ring, record: &[u8]) {
-    let mut claim = ring.reserve(record.len());
+    let Err(mut claim) = ring.append(record) else { return };
     let mut done = 0;
     while done < record.len() {
         done += ring.fill(&mut claim, &record[done..]);

@@ -71,6 +71,23 @@ fn a_record_longer_than_the_ring_is_filled_as_room_appears() {
 }
 
 #[test]
+fn what_lies_within_a_block_and_has_room_is_appended_in_one_go() {
+    let (ring, mut consumer) = ring(4, 2, 8);
+    assert_eq!(ring.append(b"abc").ok(), Some(11));
+    let mut across = ring.append(b"de").expect_err("it lies in two blocks");
+    assert_eq!((across.at(), across.end(), consumer.look()), (11, 13, 8));
+    assert_eq!(ring.fill(&mut across, b"de"), 2);
+    assert_eq!(ring.append(b"fgh").ok(), Some(16), "as far as the block's end");
+    let mut without_room = ring.append(b"i").expect_err("the ring is full");
+    consumer.look();
+    assert_eq!(drain(&mut consumer), b"abcdefgh");
+    assert_eq!(ring.fill(&mut without_room, b"i"), 1);
+    assert_eq!(ring.append(b"j").ok(), Some(18));
+    consumer.look();
+    assert_eq!(drain(&mut consumer), b"ij");
+}
+
+#[test]
 fn a_nudge_is_not_overslept() {
     let (ring, mut consumer) = ring(4, 2, 0);
     ring.nudge_consumer();
@@ -195,7 +212,7 @@ fn threads_append_at_once() {
                     record.extend(number.to_le_bytes());
                     record.extend((len as u32).to_le_bytes());
                     record.extend(std::iter::repeat_n(producer ^ number as u8, len));
-                    let mut claim = ring.reserve(record.len());
+                    let Err(mut claim) = ring.append(&record) else { continue };
                     let mut done = 0;
                     while done < record.len() {
                         done += ring.fill(&mut claim, &record[done..]);

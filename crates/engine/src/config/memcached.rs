@@ -12,6 +12,8 @@ enum Meaning {
     Memory,
     /// The size of an item for `max-value-size`.
     ItemSize,
+    /// A number of requests, not 0.
+    Requests,
     /// The setting gets this value.
     Is(&'static str, &'static str),
     /// Addresses, each perhaps with the port.
@@ -42,8 +44,8 @@ enum Meaning {
 }
 
 use Meaning::{
-    AuthFile, Extended, Help, Is, ItemSize, Listen, Memory, NoEffect, Only, Protocol, Refused, Sasl, Socket, Ssl,
-    Verbose, Version,
+    AuthFile, Extended, Help, Is, ItemSize, Listen, Memory, NoEffect, Only, Protocol, Refused, Requests, Sasl, Socket,
+    Ssl, Verbose, Version,
 };
 
 /// An option: its letter, its long name, whether an argument follows, what it means.
@@ -89,7 +91,7 @@ static OPTIONS: &[Flag] = &[
     alone('L', "enable-largepages", NoEffect("Tenon takes less memory without them.")),
     with('D', "", Only(&[":"], "the delimiter of stats detail is ':'")),
     with('t', "threads", Meaning::Setting("workers")),
-    with('R', "max-reqs-per-event", NoEffect("A client's turn ends with its input or with a megabyte of output.")),
+    with('R', "max-reqs-per-event", Requests),
     alone('C', "disable-cas", Is("memcached-cas", "no")),
     with('b', "listen-backlog", Meaning::Setting("tcp-backlog")),
     with('B', "protocol", Protocol),
@@ -133,8 +135,6 @@ const EXTENDED_WITHOUT_EFFECT: &[&str] = &[
     "worker_logbuf_size",
     "no_inline_ascii_resp",
     "inline_ascii_resp",
-    "resp_obj_mem_limit",
-    "read_buf_mem_limit",
     "no_drop_privileges",
     "drop_privileges",
     "relaxed_privileges",
@@ -263,6 +263,10 @@ impl Asked {
                 self.set("maxmemory", format!("{megabytes}mb"));
             }
             ItemSize => self.sizes.set_item(value).ok_or_else(|| problem(word, "it takes 1k to 1024m"))?,
+            Requests => match value.parse::<u32>() {
+                Ok(requests @ 1..) => self.set("memcached-requests-per-turn", requests.to_string()),
+                _ => return Err(problem(word, "Number of requests per event must be greater than 0")),
+            },
             Is(name, value) => self.set(name, value),
             Socket => {
                 self.set("memcached-unixsocket", value);
@@ -300,6 +304,11 @@ impl Asked {
     fn combine(&mut self, password_database: Option<String>) -> Result<(), LoadProblem> {
         let item_max = self.sizes.item_max().map_err(LoadProblem::MemcachedSizes)?;
         self.set("max-value-size", item_max.to_string());
+        // To ask for certificates that nothing could be made of is to ask for none.
+        let last = |name| self.settings.iter().rfind(|(known, _)| *known == name).map(|(_, words)| words[0].as_str());
+        if last("tls-auth-clients") == Some("optional") && last("tls-ca-cert-file").is_none() {
+            self.set("tls-auth-clients", "no");
+        }
         let udp_port = self.settings.iter().rfind(|(name, _)| *name == "memcached-udp-port");
         let udp_port = udp_port.map(|(_, words)| words[0].clone()).filter(|port| port != "0");
         let udp = udp_port.is_some();
@@ -357,6 +366,11 @@ impl Asked {
             "watcher_logbuf_size" => match value.parse::<u32>() {
                 Ok(kilobytes @ 1..) => self.set("memcached-watch-buffer", format!("{kilobytes}kb")),
                 _ => return Err(problem(option, "it takes a number of kilobytes")),
+            },
+            // The latter is the same by an older name.
+            "read_buf_mem_limit" | "resp_obj_mem_limit" => match value.parse::<u32>() {
+                Ok(megabytes) => self.set("maxmemory-clients", format!("{megabytes}mb")),
+                Err(_) => return Err(problem(option, "it takes a number of megabytes")),
             },
             "track_sizes" => self.set("memcached-track-sizes", "yes"),
             // Tenon's own: memcached bounds no answer.
@@ -470,13 +484,15 @@ recently used items go), and no RESP port. Options with a setting of Tenon:
             Meaning::Setting(name) => format!("--{name}"),
             Memory => "--maxmemory".to_owned(),
             ItemSize => "--max-value-size".to_owned(),
+            Requests => "--memcached-requests-per-turn".to_owned(),
             Is(name, value) => format!("--{name} {value}"),
             Socket => "--memcached-unixsocket, and no port".to_owned(),
             Listen => "--bind".to_owned(),
             Verbose => "--loglevel verbose, debug".to_owned(),
             Only(values, _) => format!("only {}", values[0]),
             Extended => {
-                "idle_timeout, watcher_logbuf_size, ssl_..., udp_amplification_max (Tenon's own), and those without effect"
+                "idle_timeout, watcher_logbuf_size, read_buf_mem_limit, ssl_..., udp_amplification_max (Tenon's own), and \
+                 those without effect"
                     .to_owned()
             }
             Protocol => "--memcached-protocol".to_owned(),
@@ -555,6 +571,11 @@ mod tests {
             "memcached-shutdown yes, memcached-flush-all no, memcached-dump no, memcached-watch no, \
              memcached-udp-port 11300, memcached-watch-buffer 8kb, memcached-port 11300"
         );
+        assert_eq!(
+            settings("-R 200 -o read_buf_mem_limit=64"),
+            "memcached-requests-per-turn 200, maxmemory-clients 64mb"
+        );
+        assert!(read_line("-R 0").is_err());
         assert_eq!(settings("-U 11300 -p 11400"), "memcached-udp-port 11300, memcached-port 11400");
     }
 
@@ -564,6 +585,11 @@ mod tests {
             settings("-Z -p 11300 -o ssl_chain_cert=c.pem,ssl_key=k.pem,ssl_verify_mode=2,ssl_min_version=tlsv1.3"),
             "memcached-port 11300, tls-cert-file c.pem, tls-key-file k.pem, tls-auth-clients yes, \
              tls-protocols TLSv1.3, memcached-tls-port 11300, memcached-port 0"
+        );
+        assert_eq!(
+            settings("-Z -o ssl_chain_cert=c.pem,ssl_key=k.pem,ssl_verify_mode=1"),
+            "tls-cert-file c.pem, tls-key-file k.pem, tls-auth-clients optional, tls-auth-clients no, \
+             memcached-tls-port 11211, memcached-port 0"
         );
         for (given, bytes) in [("1", "1kb"), ("64", "64kb"), ("4194303", "4194303kb")] {
             assert_eq!(settings(&format!("-o ssl_wbuf_size={given}")), format!("tls-write-buffer {bytes}"));

@@ -320,6 +320,12 @@ settings! {
         name: "memcached-udp-amplification-max", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("10"),
         group: Group::Memcached
     }
+    /// Requests of a memcached client that run in one turn: the others that have sent some are served before its next
+    /// ones. 0 for any number: a turn then ends with what has been received at once, or with a megabyte of answers.
+    memcached_requests_per_turn: u32 {
+        name: "memcached-requests-per-turn", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("0"),
+        group: Group::Memcached
+    }
     /// Whether memcached clients may empty the store by flush_all.
     memcached_flush_all: bool {
         name: "memcached-flush-all", kind: Kind::Bool, initial: Is("yes"), group: Group::Memcached

@@ -98,6 +98,7 @@ impl Engine {
         access: Access,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
+        self.show_call(cx, args);
         let sha = match by {
             By::Source => None,
             By::Sha => Some(sha_argument(args.get(1)).ok_or(NO_SCRIPT)?),
@@ -123,6 +124,7 @@ impl Engine {
         access: Access,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
+        self.show_call(cx, args);
         let missing = || CmdError::text("ERR Function not found");
         self.scripts.libraries.function(args.get(1)).ok_or_else(missing)?;
         let keys = self.declared(args, key_count(args, CmdError::text("ERR Bad number of keys provided"))?);
@@ -131,6 +133,14 @@ impl Engine {
             let function = interpreters.function(args.get(1)).ok_or_else(missing)?;
             self.run_script(cx, interpreters, &Runnable::Function(function), &keys, args, access, reply)
         })
+    }
+
+    /// Shows a call to those who watch: before the commands that the script calls, and even if there is no such script.
+    fn show_call(&self, cx: &ServerCx<'_>, args: &Args<'_>) {
+        if self.monitors.are_watching() {
+            let origin = monitor::Origin::Client(&cx.session.client);
+            self.show_monitors(origin, cx.session.database, args, &cx.worker.secrets);
+        }
     }
 
     /// Whether a command runs a script or function that says of itself that it does not write.
@@ -273,10 +283,6 @@ impl Engine {
         let mut indexes: Vec<usize> =
             if subject.needs_everything().load(Ordering::Relaxed) { everything() } else { self.shards.indexes(keys) };
         let (database, started_ns) = (cx.session.database, monotonic_ns());
-        if self.monitors.are_watching() {
-            // Before the commands that it calls.
-            self.show_monitors(monitor::Origin::Client(&cx.session.client), database, args, &cx.worker.secrets);
-        }
         for attempt in 0.. {
             let reach = match &mut cx.held {
                 Some(held) => Reach::Given(&mut **held),

@@ -2,12 +2,12 @@
 //! the requests only which handler runs which.
 
 use super::keys::{Keys, bytes_of};
-use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits, loading};
+use super::{BATCH_MAX, MemcacheConnection, Progress, count_get, limits, loading};
 use crate::Flow;
 use crate::memcache_watch::{Watch, seen_binary};
 use std::sync::atomic::Ordering;
 use tenon_commands::memcache::binary::{self, BinaryItem, Refused};
-use tenon_commands::memcache::{admin, delete, stats};
+use tenon_commands::memcache::{admin, delete, stats, store};
 use tenon_engine::Engine;
 use tenon_engine::batch::BatchScratch;
 use tenon_engine::pause::PauseMode;
@@ -141,7 +141,7 @@ impl MemcacheConnection {
         let is_kept = engine.refusal().is_none();
         let timed = engine.timed_requests();
         for step in &scratch.binary {
-            if out.len() > OUTPUT_PAUSE {
+            if self.has_had_its_turn(worker, out) {
                 flow = Some(Flow::Drain);
                 break;
             }
@@ -269,12 +269,8 @@ impl MemcacheConnection {
                 if engine.make_room(worker) {
                     return keys.visit(worker, key, |cx| binary::store(cx, head, verb, item, out));
                 }
-                worker.stats.all.mc_no_memory.add(1);
-                keys.visit(worker, key, |cx| {
-                    if verb == BinaryStore::Set {
-                        delete::drop_stale(cx);
-                    }
-                });
+                let replaces = verb == BinaryStore::Set;
+                keys.visit(worker, key, |cx| store::no_memory(cx, replaces, item.data));
                 Err(Refused::NO_MEMORY_STORING)
             }
             BinaryCommand::Arithmetic { verb, key, delta, initial } => {

@@ -1,8 +1,8 @@
 //! Meta commands on their way to their handlers: flags are read, room is made. Knows no connection.
 
 use super::keys::Keys;
-use tenon_commands::memcache::store::Data;
-use tenon_commands::memcache::{Answer, delete, meta};
+use tenon_commands::memcache::store::{self, Data};
+use tenon_commands::memcache::{Answer, meta};
 use tenon_engine::Engine;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::memcache::{MetaFlags, MetaVerb, MetaWords};
@@ -40,8 +40,7 @@ pub(super) fn run(
             keys.visit(worker, key, |cx| meta::set::set(cx, words, &flags, data, out))
         }
         MetaVerb::Set => {
-            worker.stats.all.mc_no_memory.add(1);
-            keys.visit(worker, key, delete::drop_stale);
+            keys.visit(worker, key, |cx| store::no_memory(cx, true, data));
             Err(Answer::OutOfMemoryStoring)
         }
         MetaVerb::Delete => keys.visit(worker, key, |cx| meta::delete::delete(cx, words, &flags, out)),

@@ -54,7 +54,8 @@ enum Ran {
 enum Stopped {
     /// It did not.
     No,
-    /// The client has much unsent output: the rest is to run when it has read that.
+    /// The client has much unsent output, or had its turn: the rest is to run when it has read that, and others were
+    /// served.
     Output,
     /// The next request waits for the end of a CLIENT PAUSE.
     Paused,
@@ -192,7 +193,7 @@ impl MemcacheConnection {
         let not_kept = engine.refusal();
         let timed = engine.timed_requests();
         for request in &scratch.requests {
-            if out.len() > OUTPUT_PAUSE {
+            if self.has_had_its_turn(worker, out) {
                 stopped = Stopped::Output;
                 break;
             }
@@ -250,6 +251,10 @@ impl MemcacheConnection {
                 Step::Skip { .. } | Step::Incomplete | Step::Big { .. } => unreachable!("none of these is kept"),
             };
             self.answered = 0;
+            // Behind these memcached sends what it has to say.
+            if let Step::Request { request: Request::Get { .. } | Request::MetaNoop, .. } = request.step {
+                self.sent_until = out.len();
+            }
             match outcome {
                 Ran::Wholly => ran += 1,
                 Ran::Partly(answered) => {
@@ -336,7 +341,7 @@ impl MemcacheConnection {
                 if engine.make_room(worker) {
                     (keys.visit(worker, key, |cx| store::store(cx, verb, Item { flags, exptime, data })), noreply)
                 } else {
-                    (keys.visit(worker, key, |cx| store::refuse_for_memory(cx, verb)), noreply)
+                    (keys.visit(worker, key, |cx| store::refuse_for_memory(cx, verb, data)), noreply)
                 }
             }
             Request::Arithmetic { verb, key, delta, noreply } => {
@@ -406,7 +411,7 @@ impl MemcacheConnection {
         if engine.clients.get(self.client.id).is_none() {
             return Ran::Closing;
         }
-        match watch::watch(engine, &self.client, words, out.is_empty()) {
+        match watch::watch(engine, &self.client, words, out.len() == self.sent_until) {
             Ok(()) => {
                 self.is_watching = true;
                 out.tail().extend_from_slice(b"OK\r\n");
@@ -422,7 +427,7 @@ impl MemcacheConnection {
 
     /// Does what the words behind `lru_crawler` say.
     fn crawl(&mut self, engine: &Engine, worker: &mut Worker, words: &[&[u8]], out: &mut OutBuf) -> Ran {
-        match crawler::crawl(engine, words) {
+        match crawler::crawl(engine, words, out.len() == self.sent_until) {
             Crawl::Answer(answer) => answer.write(out.tail()),
             Crawl::Dump(dump) => {
                 self.dump = Some(dump);

@@ -39,7 +39,12 @@ impl Log {
 impl Shared {
     #[inline]
     fn append(&self, record: &[u8]) -> u64 {
-        let mut claim = self.ring.reserve(record.len());
+        self.ring.append(record).unwrap_or_else(|claim| self.append_in_parts(claim, record))
+    }
+
+    /// Fills a claim that does not lie within one block, or for which there was no room.
+    #[inline(never)]
+    fn append_in_parts(&self, mut claim: Claim, record: &[u8]) -> u64 {
         let end = claim.end();
         let done = self.ring.fill(&mut claim, record);
         if done < record.len() {
@@ -48,6 +53,7 @@ impl Shared {
         end
     }
 
+    #[inline(never)]
     fn append_with_care(&self, record: &[u8]) -> u64 {
         let care = self.care.load(Ordering::Relaxed);
         let end = if care & CARE_TIMESTAMPS != 0 && self.is_new_second() {

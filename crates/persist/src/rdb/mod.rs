@@ -21,7 +21,7 @@ pub use decode::{Limits, Origin, Scene, read_value};
 pub(crate) use encode::{View, view};
 pub use encode::{kind_of, write_value};
 pub use error::DecodeError;
-pub use payload::{LoadError, Loaded, dump, load};
+pub use payload::{LoadError, Loaded, dump, load, serialized_len};
 pub(crate) use slices::Stage;
 pub use slices::{Cursor, is_large};
 pub use value::Value;

@@ -47,6 +47,13 @@ pub fn dump(value: ValueRef<'_>, client_flags: u32) -> Vec<u8> {
     payload
 }
 
+/// How many bytes a value takes in a file or a payload, without its kind.
+pub fn serialized_len(value: ValueRef<'_>) -> usize {
+    let mut bytes = Vec::new();
+    write_value(&mut Writer::new(&mut bytes, Compression::On), value);
+    bytes.len()
+}
+
 /// What is in a payload; compressed strings in it may come to `expansion_max` bytes in all.
 ///
 /// # Errors

@@ -10,7 +10,7 @@
 use super::inbox::Waker;
 use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
 use super::low_water::LowWater;
-use super::sending::{self, REPLY_BUFFER_KEPT, StoppedBy, keep_rest, send_some};
+use super::sending::{self, REPLY_BUFFER_KEPT, SEND_BYTES_PER_TURN, StoppedBy, keep_rest, send_some};
 use super::tls::TlsSession;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -38,8 +38,8 @@ pub(super) struct Epoll {
     sealed: Vec<u8>,
     /// What the last wait has brought.
     events: Vec<Event>,
-    /// Tokens to report in the next wait without asking the kernel.
-    again: Vec<u64>,
+    /// What the next wait tells of without asking the kernel.
+    again: Vec<Event>,
 }
 
 pub(super) struct EpollSocket {
@@ -56,6 +56,8 @@ pub(super) struct EpollSocket {
     write_interest: bool,
     /// The token is in `again` because of input.
     queued: bool,
+    /// The token is in `again` because of output.
+    goes_on_sending: bool,
 }
 
 impl Socket for EpollSocket {
@@ -75,6 +77,7 @@ impl Socket for EpollSocket {
     #[inline]
     fn note(&mut self, event: Event) {
         self.queued = false;
+        self.goes_on_sending &= !event.sent;
         self.may_receive |= event.received;
         self.end_is_near |= event.peer_ended || event.broken;
     }
@@ -111,6 +114,7 @@ impl Io for Epoll {
             low_water: LowWater::default(),
             write_interest: false,
             queued: false,
+            goes_on_sending: false,
         })
     }
 
@@ -120,7 +124,7 @@ impl Io for Epoll {
     }
 
     fn again(&mut self, token: u64) {
-        self.again.push(token);
+        self.again.push(Event { token, received: true, ..Event::default() });
     }
 
     fn wait(&mut self, timeout: Duration) -> std::io::Result<usize> {
@@ -134,8 +138,7 @@ impl Io for Epoll {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // Asked for by `receive_later`.
-        self.events.extend(self.again.drain(..).map(|token| Event { token, received: true, ..Event::default() }));
+        self.events.append(&mut self.again);
         Ok(self.events.len())
     }
 
@@ -173,12 +176,15 @@ impl Io for Epoll {
     fn receive_later(&mut self, socket: &mut EpollSocket) {
         if socket.may_receive && !socket.queued {
             socket.queued = true;
-            self.again.push(socket.token);
+            self.again(socket.token);
         }
     }
 
     fn not_later(&mut self, socket: &mut EpollSocket) {
-        if socket.queued && !socket.may_receive && self.again.last() == Some(&socket.token) {
+        if socket.queued
+            && !socket.may_receive
+            && self.again.last().is_some_and(|event| event.token == socket.token && !event.sent)
+        {
             self.again.pop();
             socket.queued = false;
         }
@@ -194,7 +200,7 @@ impl Io for Epoll {
             && let Ok(sent) = send(&socket.fd, bytes, SendFlags::NOSIGNAL)
         {
             out.advance(sent);
-            return if sent == asked { Ok(()) } else { self.keep_unsent(socket, out) };
+            return if sent == asked { Ok(()) } else { self.keep_unsent(socket, out, StoppedBy::Kernel) };
         }
         self.send_anything(socket, out)
     }
@@ -208,7 +214,7 @@ impl Io for Epoll {
         if let Some(tls) = &mut socket.tls {
             tls.end(&mut socket.unsent);
             // Whoever does not take it now has gone, or will see the connection end without it.
-            let _ = send_some(&socket.fd, &mut socket.unsent);
+            let _ = send_some(&socket.fd, &mut socket.unsent, SEND_BYTES_PER_TURN);
         }
     }
 
@@ -222,16 +228,12 @@ impl Io for Epoll {
             return Ok(false);
         }
         let before = socket.unsent.len();
-        let stopped_by = send_some(&socket.fd, &mut socket.unsent)?;
+        let stopped_by = send_some(&socket.fd, &mut socket.unsent, self.turn_bytes())?;
         let moved = socket.unsent.len() < before;
         if socket.unsent.is_empty() {
             socket.unsent = OutBuf::new();
-            socket.write_interest = false;
-            self.set_interest(socket, READ_INTEREST)?;
-        } else if stopped_by == StoppedBy::Turn {
-            // The socket would take more, so no edge will come by itself; registering anew asks for one.
-            self.set_interest(socket, READ_INTEREST | EventFlags::OUT)?;
         }
+        self.note_stop(socket, stopped_by)?;
         Ok(moved)
     }
 }
@@ -283,28 +285,44 @@ impl Epoll {
         if socket.tls.is_some() {
             return self.send_sealed(socket, out);
         }
-        if socket.unsent.is_empty() {
-            let whole = out.len();
-            send_some(&socket.fd, out)?;
-            if out.is_empty() {
-                if whole > REPLY_BUFFER_KEPT {
-                    out.shrink(REPLY_BUFFER_KEPT);
-                }
-                return Ok(());
-            }
-        }
-        self.keep_unsent(socket, out)
-    }
-
-    /// Keeps what the kernel has not taken until it takes more.
-    #[inline(never)]
-    fn keep_unsent(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
-        keep_rest(&mut socket.unsent, out);
-        if socket.write_interest {
+        if !socket.unsent.is_empty() {
+            keep_rest(&mut socket.unsent, out);
             return Ok(());
         }
-        socket.write_interest = true;
-        self.set_interest(socket, READ_INTEREST | EventFlags::OUT)
+        let whole = out.len();
+        let stopped_by = send_some(&socket.fd, out, self.turn_bytes())?;
+        if !out.is_empty() {
+            return self.keep_unsent(socket, out, stopped_by);
+        }
+        if whole > REPLY_BUFFER_KEPT {
+            out.shrink(REPLY_BUFFER_KEPT);
+        }
+        Ok(())
+    }
+
+    /// Keeps what has not left, behind nothing else.
+    #[inline(never)]
+    fn keep_unsent(&mut self, socket: &mut EpollSocket, out: &mut OutBuf, stopped_by: StoppedBy) -> Result<(), Errno> {
+        keep_rest(&mut socket.unsent, out);
+        self.note_stop(socket, stopped_by)
+    }
+
+    /// Sees to it that an event tells when sending is to go on: when the kernel takes more, where that stopped it, and with
+    /// the next wait, where it was the others' turn.
+    fn note_stop(&mut self, socket: &mut EpollSocket, stopped_by: StoppedBy) -> Result<(), Errno> {
+        if stopped_by == StoppedBy::Turn {
+            if !std::mem::replace(&mut socket.goes_on_sending, true) {
+                self.again.push(Event { token: socket.token, sent: true, ..Event::default() });
+            }
+            return Ok(());
+        }
+        let wants_room = stopped_by == StoppedBy::Kernel;
+        if socket.write_interest == wants_room {
+            // Edge-triggered, so what was registered before tells of the next time, too.
+            return Ok(());
+        }
+        socket.write_interest = wants_room;
+        self.set_interest(socket, if wants_room { READ_INTEREST | EventFlags::OUT } else { READ_INTEREST })
     }
 
     #[inline(never)]
@@ -318,16 +336,12 @@ impl Epoll {
     fn seal_and_send(&mut self, socket: &mut EpollSocket) -> Result<(), Errno> {
         let tls = socket.tls.as_mut().expect("the socket is one with TLS");
         let stopped_by = sending::seal_and_send(&socket.fd, tls, &mut socket.unsent)?;
-        if socket.unsent() == 0 {
-            if std::mem::take(&mut socket.write_interest) {
-                self.set_interest(socket, READ_INTEREST)?;
-            }
-        } else if !socket.write_interest || stopped_by != StoppedBy::Kernel {
-            // Where the socket would take more, registering anew asks for an edge.
-            socket.write_interest = true;
-            self.set_interest(socket, READ_INTEREST | EventFlags::OUT)?;
-        }
-        Ok(())
+        self.note_stop(socket, stopped_by)
+    }
+
+    /// How much one connection may send before the others have their turn.
+    fn turn_bytes(&self) -> usize {
+        sending::send_bytes_of_turn(self.events.len())
     }
 
     fn set_interest(&self, socket: &EpollSocket, interest: EventFlags) -> Result<(), Errno> {

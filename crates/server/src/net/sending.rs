@@ -12,7 +12,19 @@ use tenon_wire::OutBuf;
 const PIECES_PER_SEND: usize = 64;
 
 /// How many bytes one connection may send in a turn before the others have theirs.
-const SEND_BYTES_PER_TURN: usize = 1024 * 1024;
+pub(super) const SEND_BYTES_PER_TURN: usize = 1024 * 1024;
+
+/// The same in a turn in which hardly anybody else has anything to do: as much as the kernel keeps of a connection's output
+/// by default, and less than a millisecond's work for one on the same machine. A turn for each MiB has the kernel end a
+/// packet, wake the client and begin anew: a sixth of what a value of 64 MiB costs.
+const SEND_BYTES_OF_FEW: usize = 4 * SEND_BYTES_PER_TURN;
+/// So many have something to do then.
+const FEW_EVENTS: usize = 2;
+
+/// How many bytes one connection may send in a turn that has so many events.
+pub(super) fn send_bytes_of_turn(events: usize) -> usize {
+    if events <= FEW_EVENTS { SEND_BYTES_OF_FEW } else { SEND_BYTES_PER_TURN }
+}
 
 /// An unsent rest up to this size is copied, so that the worker keeps its buffer and the connection holds no more than it needs.
 const COPIED_REST_MAX: usize = 64 * 1024;
@@ -31,10 +43,10 @@ pub(super) enum StoppedBy {
     Turn,
 }
 
-/// Sends from the front of `out` until something stops it.
-pub(super) fn send_some(fd: &OwnedFd, out: &mut OutBuf) -> Result<StoppedBy, Errno> {
-    // A little more than a turn's share leaves with it: another turn and two changes of interest cost more.
-    let mut turn_left = if out.len() <= 2 * SEND_BYTES_PER_TURN { out.len() } else { SEND_BYTES_PER_TURN };
+/// Sends from the front of `out` until something stops it; `turn_bytes` are the connection's share of this turn.
+pub(super) fn send_some(fd: &OwnedFd, out: &mut OutBuf, turn_bytes: usize) -> Result<StoppedBy, Errno> {
+    // A little more than a turn's share leaves with it: another turn costs more.
+    let mut turn_left = if out.len() <= turn_bytes + SEND_BYTES_PER_TURN { out.len() } else { turn_bytes };
     while !out.is_empty() {
         if turn_left == 0 {
             return Ok(StoppedBy::Turn);
@@ -68,10 +80,13 @@ pub(super) fn seal_and_send(fd: &OwnedFd, tls: &mut TlsSession, unsent: &mut Out
         if len == 0 {
             return Ok(StoppedBy::Empty);
         }
-        let stopped_by = send_some(fd, unsent)?;
+        let stopped_by = send_some(fd, unsent, turn_left)?;
         turn_left = turn_left.saturating_sub(len - unsent.len());
-        if stopped_by != StoppedBy::Empty || turn_left == 0 {
+        if stopped_by != StoppedBy::Empty {
             return Ok(stopped_by);
+        }
+        if turn_left == 0 {
+            return Ok(StoppedBy::Turn);
         }
     }
 }
@@ -88,26 +103,10 @@ fn send_piece(fd: &OwnedFd, bytes: &[u8], bytes_max: usize) -> (usize, Result<us
 #[inline(never)]
 fn send_pieces(fd: &OwnedFd, out: &OutBuf, bytes_max: usize) -> (usize, Result<usize, Errno>) {
     let mut slices = [IoSlice::new(&[]); PIECES_PER_SEND];
-    let filled = out.io_slices(&mut slices);
-    let fitting = fitting(&slices[..filled], bytes_max);
-    if fitting.is_empty() {
-        return send_piece(fd, &slices[0], bytes_max);
-    }
-    let asked = fitting.iter().map(|slice| slice.len()).sum();
-    (asked, sendmsg(fd, fitting, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL))
-}
-
-/// The leading slices that together are within `bytes_max`.
-fn fitting<'a, 'b>(slices: &'a [IoSlice<'b>], mut bytes_max: usize) -> &'a [IoSlice<'b>] {
-    let count = slices
-        .iter()
-        .take_while(|slice| {
-            let fits = slice.len() <= bytes_max;
-            bytes_max = bytes_max.saturating_sub(slice.len());
-            fits
-        })
-        .count();
-    &slices[..count]
+    let filled = out.io_slices_within(bytes_max, &mut slices);
+    let pieces = &slices[..filled];
+    let asked = pieces.iter().map(|piece| piece.len()).sum();
+    (asked, sendmsg(fd, pieces, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL))
 }
 
 /// Moves `out` behind `unsent` and leaves it empty, with its buffer unless much is in it.
@@ -171,15 +170,5 @@ mod tests {
             unsent.advance(behind - 50);
         }
         assert!(unsent.memory() < 8 * COPIED_REST_MAX, "{} bytes are held for 50", unsent.memory());
-    }
-
-    #[test]
-    fn fitting_stops_at_the_bound() {
-        let pieces = [[0_u8; 10]; 3];
-        let slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
-        assert_eq!(fitting(&slices, 9).len(), 0);
-        assert_eq!(fitting(&slices, 20).len(), 2);
-        assert_eq!(fitting(&slices, 29).len(), 2);
-        assert_eq!(fitting(&slices, 30).len(), 3);
     }
 }

@@ -15,7 +15,7 @@ mod ring;
 
 use super::inbox::Waker;
 use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
-use super::sending::{REPLY_BUFFER_KEPT, seal_and_send, send_some};
+use super::sending::{REPLY_BUFFER_KEPT, SEND_BYTES_PER_TURN, seal_and_send, send_some};
 use super::tls::TlsSession;
 use port::{End, Port};
 use ring::{Completion, Kind, Ring};
@@ -247,7 +247,7 @@ impl Io for Uring {
         let _ = port.send_staged();
         if let Some(tls) = &mut port.tls {
             tls.end(&mut port.unsent);
-            let _ = send_some(&port.fd, &mut port.unsent);
+            let _ = send_some(&port.fd, &mut port.unsent, SEND_BYTES_PER_TURN);
         }
         port.drop_arrived(&mut self.ring);
         port.unsent = OutBuf::new();
@@ -266,7 +266,7 @@ impl Io for Uring {
         let (before, sealed) = (port.unsent.len(), port.tls.as_ref().map(|tls| tls.unsealed()));
         match &mut port.tls {
             Some(tls) => seal_and_send(&port.fd, tls, &mut port.unsent)?,
-            None => send_some(&port.fd, &mut port.unsent)?,
+            None => send_some(&port.fd, &mut port.unsent, SEND_BYTES_PER_TURN)?,
         };
         let moved = match (&port.tls, sealed) {
             (Some(tls), Some(sealed)) => port.unsent.len() + tls.unsealed() < before + sealed,

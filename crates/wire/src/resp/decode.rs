@@ -2,7 +2,7 @@
 
 use super::error::ProtocolError;
 use super::inline;
-use super::number::{SHORT_COUNT_MAX, parse_i64, short_count, short_head};
+use super::number::{SHORT_COUNT_MAX, announcement, parse_i64, short_count, short_head};
 use crate::span::{ArgSpans, Span};
 use memchr::memchr2;
 
@@ -132,7 +132,8 @@ impl CommandDecoder {
         self.partial.capacity() * size_of::<Span>()
     }
 
-    /// Reads one command from `buf[start..]`; its arguments are appended to `args` when it is complete, and only then.
+    /// Reads one command from `buf[start..]`; its arguments are appended to `args` when it is complete, and only then. One
+    /// that may be written in another way than the plain one moves [`ArgSpans::plain_from`] behind itself.
     ///
     /// After [`Step::Incomplete`] and [`Step::Big`] the next call must begin with the same command's bytes: they may
     /// have moved, `start` says where to.
@@ -220,6 +221,7 @@ impl CommandDecoder {
         }
         args.spans.extend(self.partial.iter().map(|span| span.shifted(start)));
         let end = start + self.pos;
+        args.plain_from = args.plain_from.max(end);
         self.partial.clear();
         self.partial.shrink_to(PARTIAL_KEPT);
         self.pos = 0;
@@ -326,6 +328,7 @@ impl CommandDecoder {
         let line = line[..found].strip_suffix(b"\r").unwrap_or(&line[..found]);
         let end = start + found + 1;
         let before = args.spans.len();
+        args.plain_from = args.plain_from.max(end);
         if let Err(error) = inline::split(line, start, args) {
             args.spans.truncate(before);
             return Err(error);
@@ -334,7 +337,8 @@ impl CommandDecoder {
     }
 }
 
-/// The end of the command at `start` when it is wholly in the buffer and plainly written; its arguments are appended.
+/// The end of the command at `start` when it is wholly in the buffer and plainly written, to the byte; its arguments are
+/// appended.
 ///
 /// Anything unusual, short or wrong gives nothing and appends nothing: [`CommandDecoder::resume`] finds out what it is. Not
 /// inlined: on its own, all it works with stays in registers.
@@ -345,33 +349,38 @@ fn whole_command(buf: &[u8], start: usize, spans: &mut Vec<Span>, limits: &Limit
         return None;
     }
     let before = spans.len();
-    let rest = append_whole(buf.len(), buf.get(start..)?, spans);
-    if rest.is_none() {
+    let end = append_whole(buf, start, spans);
+    if end.is_none() {
         spans.truncate(before);
     }
-    rest.map(|rest| buf.len() - rest.len())
+    end
 }
 
-/// Appends the arguments of the command that `input`, the end of a buffer of `buf_len` bytes, begins with; gives what
-/// follows it.
+/// Appends the arguments of the command at `start`; gives its end.
 #[inline(always)]
-fn append_whole<'a>(buf_len: usize, input: &'a [u8], spans: &mut Vec<Span>) -> Option<&'a [u8]> {
-    // Most commands have few arguments and a short name.
-    let (missing, mut rest) = match short_head(input) {
-        Some((count @ 1.., len, body)) => {
-            let behind = body.get(len + 2..)?;
-            spans.push(Span::bytes(buf_len - body.len(), len));
-            (count - 1, behind)
+fn append_whole(buf: &[u8], start: usize, spans: &mut Vec<Span>) -> Option<usize> {
+    let input = buf.get(start..)?;
+    // `at` is where the line ends that is before the next argument. Most commands have few and a short name.
+    let (missing, mut at) = match short_head(input) {
+        Some((count @ 1.., len)) => {
+            spans.push(Span::bytes(start + 8, len));
+            (count - 1, start + 8 + len)
         }
-        // The shortest argument takes six bytes: a count that cannot be met is not tried.
-        _ => short_count(input, b'*').filter(|(count, rest)| *count > 0 && count * 6 <= rest.len())?,
+        _ => {
+            let (count, head_len) = short_count(input, b'*')?;
+            // The shortest argument takes six bytes: a count that cannot be met is not tried.
+            if count == 0 || count * 6 > input.len() - head_len {
+                return None;
+            }
+            (count, start + head_len)
+        }
     };
     for _ in 0..missing {
-        let (len, body) = short_count(rest, b'$')?;
-        rest = body.get(len + 2..)?;
-        spans.push(Span::bytes(buf_len - body.len(), len));
+        let (len, head_len) = announcement(buf.get(at..)?)?;
+        spans.push(Span::bytes(at + head_len, len));
+        at += head_len + len;
     }
-    Some(rest)
+    buf.get(at..)?.starts_with(b"\r\n").then_some(at + 2)
 }
 
 #[cfg(test)]

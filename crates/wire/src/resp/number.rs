@@ -22,60 +22,62 @@ pub fn parse_i64(digits: &[u8]) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
-/// The most that [`short_count`] reads.
+/// The most that [`short_count`] and [`announcement`] read.
 pub(super) const SHORT_COUNT_MAX: usize = 999_999;
 
-/// The count behind the sigil of a line, and what follows the line's CR LF; or nothing when the line is not the sigil,
-/// one to six plain digits and a line end: the caller then looks closely. Nor does it see a line at the very end of
-/// the input, behind which not even an argument's own CR LF follows.
-///
-/// Like Redis it takes any byte behind the CR for the LF.
+/// How many arguments there are, and how long the first one, the name, is, by the first two lines of a command, eight bytes.
+/// Nothing when either number has not exactly one digit; [`short_count`] and [`announcement`] read such lines.
 #[inline(always)]
-pub(super) fn short_count(input: &[u8], sigil: u8) -> Option<(usize, &[u8])> {
-    if input.len() < 6 {
+pub(super) fn short_head(input: &[u8]) -> Option<(usize, usize)> {
+    let digits = u64::from_le_bytes(*input.first_chunk()?) ^ u64::from_le_bytes(*b"*0\r\n$0\r\n");
+    if digits & !u64::from_le_bytes([0, 0xf, 0, 0, 0, 0xf, 0, 0]) != 0 {
         return None;
     }
-    let word = u32::from_le_bytes(*input.first_chunk()?);
+    let (count, len) = (digits as usize >> 8 & 0xf, digits as usize >> 40);
+    // Six more than nine leave the low half of a byte.
+    ((digits + 0x0600_0000_0600) & 0xf000_0000_f000 == 0).then_some((count, len))
+}
+
+/// The length that is announced behind the line end before it, and how many bytes both lines' ends and the announcement are:
+/// CR LF, `$`, one to six plain digits, CR LF. Nothing when that is not what is there, to the byte: the caller then
+/// looks closely. Nor does it see what less than two bytes follow, an argument's own CR LF.
+#[inline(always)]
+pub(super) fn announcement(input: &[u8]) -> Option<(usize, usize)> {
+    let word = u64::from_le_bytes(*input.first_chunk()?);
     // Two digits and one are what nearly all lines have.
-    let two = word ^ u32::from_le_bytes([sigil, b'0', b'0', b'\r']);
-    if two & u32::from_le_bytes([0xff, 0xf0, 0xf0, 0xff]) == 0 {
-        let (tens, ones) = (two as usize >> 8 & 0xf, two as usize >> 16 & 0xf);
-        return (matches!(tens, 1..=9) && ones <= 9).then(|| (tens * 10 + ones, &input[5..]));
+    let two = word ^ u64::from_le_bytes(*b"\r\n$00\r\n\0");
+    if two & u64::from_le_bytes([0xff, 0xff, 0xff, 0xf0, 0xf0, 0xff, 0xff, 0]) == 0 {
+        let digits = two as usize >> 24 & 0x0f0f;
+        // Ten times the first digit, which is the lower byte, and the second.
+        let len = (digits * 0xa01) >> 8 & 0xff;
+        let both_are_digits = (digits + 0x0606) & 0xf0f0 == 0;
+        return (both_are_digits && len >= 10).then_some((len, 7));
     }
-    let one = word ^ u32::from_le_bytes([sigil, b'0', b'\r', 0]);
-    if one & u32::from_le_bytes([0xff, 0xf0, 0xff, 0]) == 0 {
-        let digit = one as usize >> 8 & 0xf;
-        return (digit <= 9).then(|| (digit, &input[4..]));
+    let one = word ^ u64::from_le_bytes(*b"\r\n$0\r\n\0\0");
+    if one & u64::from_le_bytes([0xff, 0xff, 0xff, 0xf0, 0xff, 0xff, 0, 0]) == 0 {
+        let digit = one as usize >> 24 & 0xf;
+        return (digit <= 9).then_some((digit, 6));
     }
-    if word as u8 == sigil { longer_count(input) } else { None }
+    longer_announcement(input)
 }
 
-/// The first two lines of a command and what follows them: how many arguments there are, and how long the first one,
-/// the name, is. Nothing when either number has not exactly one digit; [`short_count`] reads such lines.
-#[inline(always)]
-pub(super) fn short_head(input: &[u8]) -> Option<(usize, usize, &[u8])> {
-    let (word, rest) = input.split_first_chunk()?;
-    let digits = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*b"*0\r\0$0\r\0");
-    if digits & u64::from_le_bytes([0xff, 0xf0, 0xff, 0, 0xff, 0xf0, 0xff, 0]) != 0 {
-        return None;
-    }
-    let (count, len) = (digits as usize >> 8 & 0xf, digits as usize >> 40 & 0xf);
-    (count <= 9 && len <= 9).then_some((count, len, rest))
-}
-
-/// What [`short_count`] gives, for up to six digits.
+/// What [`announcement`] gives, for up to six digits.
 #[inline(never)]
-fn longer_count(input: &[u8]) -> Option<(usize, &[u8])> {
-    let mut count = 0;
-    for (i, &byte) in input.iter().enumerate().skip(1).take(7) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            let plain = byte == b'\r' && i > 2 && input[1] != b'0';
-            return if plain { Some((count, input.get(i + 2..)?)) } else { None };
-        }
-        count = count * 10 + usize::from(digit);
-    }
-    None
+fn longer_announcement(input: &[u8]) -> Option<(usize, usize)> {
+    let (len, head_len) = short_count(input.strip_prefix(b"\r\n")?, b'$')?;
+    let head_len = 2 + head_len + 2;
+    (input.len() >= head_len + 2).then_some((len, head_len))
+}
+
+/// The count behind the sigil of a line, and how many bytes it ends at, which are the line's CR LF. Nothing when the line is
+/// not the sigil, one to six plain digits and CR LF.
+#[inline(never)]
+pub(super) fn short_count(input: &[u8], sigil: u8) -> Option<(usize, usize)> {
+    let digits = input.strip_prefix(&[sigil])?;
+    let len = digits.iter().take(7).take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, line_end) = digits.split_at(len);
+    let plain = matches!(digits, [b'0'] | [b'1'..=b'9', ..]) && len <= 6 && line_end.starts_with(b"\r\n");
+    plain.then(|| (digits.iter().fold(0, |count, digit| count * 10 + usize::from(digit - b'0')), 1 + len))
 }
 
 #[cfg(test)]
@@ -112,16 +114,16 @@ mod tests {
     }
 
     #[test]
-    fn short_heads_are_two_short_counts() {
+    fn short_heads_are_read_to_the_byte() {
         for count in ["0", "1", "9", "10", "-1", "x", ""] {
             for len in ["0", "3", "9", "12", ":", ""] {
                 let input = format!("*{count}\r\n${len}\r\nname\r\n");
                 let digit = |text: &str| text.parse().ok().filter(|number| (0..=9).contains(number));
-                let expected = digit(count).zip(digit(len)).map(|(count, len)| (count, len, &b"name\r\n"[..]));
+                let expected = digit(count).zip(digit(len));
                 assert_eq!(short_head(input.as_bytes()), expected, "{input:?}");
             }
         }
-        for input in ["*1\r\n$1\r", "+1\r\n$1\r\n", "*1\r\n:1\r\n", "*1\n\n$1\r\n", "*1\r\n$1\n\n"] {
+        for input in ["*1\r\n$1\r", "+1\r\n$1\r\n", "*1\r\n:1\r\n", "*1\n\n$1\r\n", "*1\r\r$1\r\n", "*1\r\n$1\r\r"] {
             assert_eq!(short_head(input.as_bytes()), None, "{input:?}");
         }
     }
@@ -130,16 +132,20 @@ mod tests {
     fn short_counts_agree_with_the_close_look() {
         for text in ["0", "7", "42", "123", "123456", "999999", "1000000", "", "-1", "01", "00", "4x", "x4", "99999999"]
         {
-            for end in ["\r\n\r\n", "\r", "", "\n", "\n\n\n\n"] {
+            let plain = parse_i64(text.as_bytes()).filter(|count| (0..=999_999).contains(count));
+            let plain = plain.map(|count| count as usize);
+            for end in ["\r\n\r\n", "\r\n", "\r", "", "\n", "\n\n\n\n", "\r\r\r\n"] {
                 let line = format!("${text}{end}");
                 let got = short_count(line.as_bytes(), b'$');
-                let plain = parse_i64(text.as_bytes()).is_some_and(|count| (0..=999_999).contains(&count));
-                if plain && end == "\r\n\r\n" {
-                    assert_eq!(got, Some((text.parse().unwrap(), &b"\r\n"[..])), "{line:?}");
-                } else {
-                    assert_eq!(got, None, "{line:?}");
-                }
+                let expected = plain.filter(|_| end.starts_with("\r\n"));
+                assert_eq!(got, expected.map(|count| (count, 1 + text.len())), "{line:?}");
                 assert_eq!(short_count(line.as_bytes(), b'*'), None);
+                for before in ["\r\n", "\r", "\n", "xx", ""] {
+                    let line = format!("{before}{line}xx");
+                    let expected = expected.filter(|_| before == "\r\n");
+                    let expected = expected.map(|count| (count, 5 + text.len()));
+                    assert_eq!(announcement(line.as_bytes()), expected, "{line:?}");
+                }
             }
         }
     }

@@ -54,7 +54,7 @@ pub fn count(
             if !has_room {
                 return Err(Answer::OutOfMemory);
             }
-            arith::count_hit(cx, verb);
+            arith::count_hit(cx, slot, verb);
             arith::put(cx, slot, arith::counted(verb, number, flags.delta.unwrap_or(1)), len);
             cx.notify(EventClass::STRING, "incrby");
             Some(slot)

@@ -1,6 +1,7 @@
 //! md: removes an item, its value alone, or marks it as stale.
 
 use super::super::answer::Answer;
+use super::super::counting;
 use super::super::delete::remove;
 use super::super::expiry::Expiry;
 use super::super::store::{Data, put_with};
@@ -38,6 +39,9 @@ pub fn delete(cx: &mut KeyCx<'_>, words: MetaWords<'_>, flags: &MetaFlags, out: 
         None => Code::NotFound,
         Some(slot) if flags.compare.is_some() && flags.compare != cx.entry(slot).cas() => Code::Exists,
         Some(slot) => {
+            if !flags.stale {
+                counting::in_class(cx, slot, |class| &class.delete_hits);
+            }
             take_away(cx, slot, flags);
             Code::Done
         }

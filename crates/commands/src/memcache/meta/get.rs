@@ -1,6 +1,7 @@
 //! mg: reads an item, or what is known of it; makes sure that only one client sets it anew.
 
 use super::super::answer::Answer;
+use super::super::counting;
 use super::super::expiry::Expiry;
 use super::super::store::{Data, put_with};
 use super::super::touch::set_expiry;
@@ -23,7 +24,7 @@ pub static MG: TextCommand = TextCommand {
     summary: "Reads an item or what is known of it, in the order of the flags: c CAS token, f client flags, h whether \
               it was read before, k key, l seconds since the last access, O opaque, s size, t seconds left, v value. \
               b: the key is base64; q: no answer to a miss; u: no access is noted; T: sets the expiry; N: makes the \
-              item if there is none; R: says who is to set it anew when less time is left.",
+              item if there is none, E: with this CAS token; C: no value if this is its CAS token; R: says who is to set it anew when less time is left.",
 };
 
 /// Writes the answer to `mg`. An item is made only when there is memory for it.
@@ -39,9 +40,9 @@ pub fn get(
 ) -> Result<(), Answer> {
     let found = cx.find_unnoted();
     watch::fetched(cx, found);
-    count(cx, flags, found.is_some());
+    counting::read(cx, found, flags.exptime.is_some());
     let made = match (found, flags.vivify) {
-        (None, Some(_)) if has_room => put_with(cx, None, Data::Bytes(b""), Expiry::Never, 0, None),
+        (None, Some(_)) if has_room => put_with(cx, None, Data::Bytes(b""), Expiry::Never, 0, flags.cas),
         _ => None,
     };
     let Some(slot) = found.or(made) else {
@@ -67,17 +68,6 @@ pub fn get(
     Ok(())
 }
 
-/// Counts a read as memcached does: one that sets the expiry is a touch.
-fn count(cx: &mut KeyCx<'_>, flags: &MetaFlags, is_hit: bool) {
-    let counters = &cx.worker().stats.all;
-    let (all, hits) = match flags.exptime {
-        None => (&counters.mc_get, &counters.mc_get_hits),
-        Some(_) => (&counters.mc_touch, &counters.mc_touch_hits),
-    };
-    all.add(1);
-    hits.add(u64::from(is_hit));
-}
-
 /// Writes what is asked for, in the order of the flags; times that they set count for those behind them. Gives the expiry
 /// that the item is to have, if another than before, and what is to be noted of it.
 fn write_item(
@@ -97,8 +87,10 @@ fn write_item(
     let mut expiry = Expiry::of_deadline(entry.deadline_ms());
     let mut sets_expiry = None;
     let mut has_won = is_made;
+    // Who has seen this very value need not be sent it again.
+    let shows_value = flags.value && (flags.compare.is_none() || flags.compare != entry.cas());
     let head = out.tail();
-    if flags.value {
+    if shows_value {
         write_value_code(head, string::len(value));
     } else {
         Code::Done.write(head);
@@ -136,7 +128,7 @@ fn write_item(
         head.extend_from_slice(b" W");
     }
     head.extend_from_slice(b"\r\n");
-    if flags.value {
+    if shows_value {
         write_data(out, value);
     }
     (sets_expiry, if has_won { Marks::WON } else { Marks::NONE })

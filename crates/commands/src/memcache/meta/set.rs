@@ -1,8 +1,9 @@
 //! ms: stores an item under one of several conditions.
 
 use super::super::answer::Answer;
+use super::super::counting;
 use super::super::expiry::Expiry;
-use super::super::store::{Data, append, prepend, put_with};
+use super::super::store::{Data, append, count_cas_badval, count_cas_hit, prepend, put_with};
 use super::super::verb::TextCommand;
 use super::super::watch::{self, Storing};
 use super::asked::{Code, write_number, write_own};
@@ -67,6 +68,7 @@ pub fn set(
         Some(b'R') if slot.is_none() => Code::NotStored.into(),
         _ => put(cx, slot, data, flags, flags.exptime),
     };
+    counting::sent(cx, stored.slot, data_len);
     let expiry = Expiry::of(flags.exptime.unwrap_or(0), cx.now_ms());
     watch::stored(cx, storing(flags), stored.code.as_answer(), expiry, data_len);
     if stored.code == Code::Done {
@@ -140,10 +142,10 @@ fn compare_and_put(cx: &mut KeyCx<'_>, slot: Option<Slot>, data: Data<'_>, flags
     // An item that has changed since has a later token than any that was given out.
     let held = if flags.stale { cx.cas_token(slot) } else { cx.entry(slot).cas().unwrap_or(0) };
     if token == 0 || token > held || token < held && !flags.stale {
-        cx.worker().stats.all.mc_cas_badval.add(1);
+        count_cas_badval(cx, slot);
         return Code::Exists.into();
     }
-    cx.worker().stats.all.mc_cas_hits.add(1);
+    count_cas_hit(cx, slot);
     if token == held {
         return put(cx, Some(slot), data, flags, flags.exptime);
     }

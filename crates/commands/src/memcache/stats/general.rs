@@ -43,6 +43,7 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("total_connections", sum(|all| &all.connections));
     lines.stat("rejected_connections", engine.refused_connections.load(Ordering::Relaxed));
     lines.stat("connection_structures", engine.clients.count());
+    buffers(engine, lines);
     lines.stat("cmd_get", sum(|all| &all.mc_get));
     lines.stat("cmd_set", sum(|all| &all.mc_set));
     lines.stat("cmd_flush", sum(|all| &all.mc_flush));
@@ -81,15 +82,28 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("listen_disabled_num", 0);
     lines.stat("time_in_listen_disabled_us", 0);
     lines.stat("threads", engine.workers());
-    lines.stat("conn_yields", 0);
+    lines.stat("conn_yields", sum(|all| &all.mc_yields));
+    // As there are many tables, the power of two of the places that all of them have together.
+    lines.stat("hash_power_level", (overhead / size_of::<usize>()).checked_ilog2().unwrap_or(0));
     lines.stat("hash_bytes", overhead);
     // A table grows in one pass over its own words, and no page moves from one size to another while it is used.
     lines.stat("hash_is_expanding", 0);
-    lines.stat("slab_reassign_running", 0);
-    lines.stat("slabs_moved", 0);
-    lines.stat("lru_crawler_running", 0);
-    lines.stat("lru_crawler_starts", 0);
-    lines.stat("malloc_fails", 0);
+    for name in [
+        "slab_reassign_rescues",
+        "slab_reassign_chunk_rescues",
+        "slab_reassign_evictions_nomem",
+        "slab_reassign_inline_reclaim",
+        "slab_reassign_busy_items",
+        "slab_reassign_busy_deletes",
+        "slab_reassign_running",
+        "slabs_moved",
+        "lru_crawler_running",
+        "lru_crawler_starts",
+        "lru_maintainer_juggles",
+        "malloc_fails",
+    ] {
+        lines.stat(name, 0);
+    }
     let watchers = engine.watchers.counts();
     // A line is written when it is told, and never dropped before.
     lines.stat("log_worker_dropped", 0);
@@ -97,6 +111,9 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("log_watcher_skipped", watchers.skipped);
     lines.stat("log_watcher_sent", watchers.sent);
     lines.stat("log_watchers", watchers.watchers);
+    // The kernel spreads connections.
+    lines.stat("unexpected_napi_ids", 0);
+    lines.stat("round_robin_fallback", 0);
     lines.stat("bytes", memory::used().saturating_sub(engine.uncounted_memory()));
     lines.stat("curr_items", keys);
     lines.stat("total_items", sum(|all| &all.mc_stored));
@@ -104,6 +121,8 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     lines.stat("reclaimed", sum(|all| &all.expired));
     lines.stat("expired_unfetched", sum(|all| &all.expired_unfetched));
     lines.stat("evicted_unfetched", sum(|all| &all.evicted_unfetched));
+    // What is free is the system's again, or any size's.
+    lines.stat("slab_global_page_pool", 0);
     // A flush leaves nothing behind that a get could find, nobody crawls, and items are in no queue that they move in.
     for name in [
         "get_flushed",
@@ -118,4 +137,28 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
     ] {
         lines.stat(name, 0);
     }
+}
+
+/// What clients' bytes take on their way in, and answers on their way out: memcached calls them read buffers and response
+/// objects. Its errors for want of memory are connections that are closed here.
+fn buffers(engine: &Engine, lines: &mut Lines<'_>) {
+    let sum = |counter: fn(&Counters) -> &Counter| engine.sum(|stats| counter(&stats.all).get());
+    let (mut answered, mut answers, mut asking, mut requests) = (0, 0, 0, 0);
+    for client in engine.clients.list() {
+        let unsent = client.output_bytes.load(Ordering::Relaxed);
+        answered += u64::from(unsent > 0);
+        answers += unsent;
+        let kept = client.input_bytes.load(Ordering::Relaxed);
+        asking += u64::from(kept > 0);
+        requests += kept;
+    }
+    lines.stat("response_obj_oom", sum(|all| &all.output_limit_closed));
+    lines.stat("response_obj_count", answered);
+    lines.stat("response_obj_bytes", answers);
+    lines.stat("read_buf_count", asking);
+    lines.stat("read_buf_bytes", requests);
+    lines.stat("read_buf_bytes_free", 0);
+    lines.stat("read_buf_oom", sum(|all| &all.input_limit_closed));
+    // No file is kept back: there is room for all that the server needs beside its clients from the start.
+    lines.stat("reserved_fds", 0);
 }

@@ -25,12 +25,17 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
             _ => 0,
         },
     );
+    // What a flush takes is gone at once; nothing is kept that is too old to be told.
+    lines.stat("oldest", 0);
     lines.stat("evictions", if config.maxmemory_policy() == Policy::NoEviction { "off" } else { "on" });
     lines.stat("domain_socket", if socket.is_empty() { "NULL" } else { &socket });
+    lines.stat("umask", format_args!("{:o}", config.unixsocketperm()));
     lines.stat("shutdown_command", yes_no(config.memcached_shutdown()));
     lines.stat("num_threads", engine.workers());
+    lines.stat("num_threads_per_udp", engine.workers());
     lines.stat("stat_key_prefix", char::from(DELIMITER));
     lines.stat("detail_enabled", yes_no(engine.prefixes.is_on()));
+    lines.stat("reqs_per_event", config.memcached_requests_per_turn());
     lines.stat("cas_enabled", yes_no(config.memcached_cas()));
     lines.stat("tcp_backlog", config.tcp_backlog());
     lines.stat(
@@ -53,6 +58,8 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
         (asks, _) => lines.stat("auth_enabled_ascii", yes_no(asks)),
     }
     lines.stat("item_size_max", config.max_value_size());
+    // Who comes when there are too many is told so.
+    lines.stat("maxconns_fast", yes_no(true));
     // What has expired is found without looking for it, and what is evicted without a queue for each class.
     for name in ["slab_reassign", "lru_crawler", "lru_maintainer_thread", "lru_segmented", "temp_lru"] {
         lines.stat(name, yes_no(false));
@@ -62,6 +69,8 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("dump_enabled", yes_no(config.memcached_dump()));
     lines.stat("hash_algorithm", "rapidhash");
     lines.stat("idle_timeout", config.timeout());
+    lines.stat("watcher_logbuf_size", config.memcached_watch_buffer());
+    lines.stat("read_buf_mem_limit", config.maxmemory_clients().max(0));
     lines.stat("track_sizes", yes_no(config.memcached_track_sizes()));
     let has_tls = config.memcached_tls_port() != 0;
     lines.stat("ssl_enabled", yes_no(has_tls));

@@ -13,6 +13,7 @@ use tenon_engine::config::{Access, parse_memory};
 use tenon_engine::context::{Deadline, ServerCx};
 use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::errors::CmdError;
+use tenon_engine::persist::rdb;
 use tenon_engine::store::entry::NewValue;
 use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::wire::resp::Reply;
@@ -216,10 +217,11 @@ fn object(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
         let entry = key.find_as_it_is().map(|slot| key.entry(slot)).ok_or(CmdError::NoSuchKey)?;
         let idle_seconds = if clock.notes_frequency() { 0 } else { clock.idle_seconds(entry.access()) };
         Ok::<_, CmdError>(format!(
-            "Value at:{:p} refcount:{} encoding:{} lru:{} lru_seconds_idle:{idle_seconds}",
+            "Value at:{:p} refcount:{} encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{idle_seconds}",
             entry.key().as_ptr(),
             reference_count(entry.value(), engine),
             encoding_name(entry),
+            rdb::serialized_len(entry.value()),
             entry.access(),
         ))
     })?;

@@ -4,7 +4,7 @@
 use super::ring::{Filled, Kind, Ring};
 use crate::net::io::Event;
 use crate::net::low_water::LowWater;
-use crate::net::sending::{StoppedBy, keep_rest, send_some};
+use crate::net::sending::{SEND_BYTES_PER_TURN, StoppedBy, keep_rest, send_some};
 use crate::net::tls::TlsSession;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -252,7 +252,7 @@ impl Port {
     /// Sends `out` now, behind all else, or takes it over.
     pub(super) fn send_now(&mut self, out: &mut OutBuf) -> Result<(), Errno> {
         self.send_staged()?;
-        if self.unsent.is_empty() && send_some(&self.fd, out)? == StoppedBy::Empty {
+        if self.unsent.is_empty() && send_some(&self.fd, out, SEND_BYTES_PER_TURN)? == StoppedBy::Empty {
             return Ok(());
         }
         keep_rest(&mut self.unsent, out);

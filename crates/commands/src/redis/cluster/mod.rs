@@ -1,0 +1,3 @@
+//! Commands of clusters: an index.
+
+pub mod refused;
