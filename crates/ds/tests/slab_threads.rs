@@ -81,7 +81,7 @@ fn work(worker: usize, seed: u64, inboxes: &[Mutex<Vec<Block>>]) {
             85..95 => own.append(&mut inboxes[worker].lock().unwrap()),
             95 | 96 => slab::collect(),
             97 => {
-                slab::start_draining();
+                slab::start_draining(usize::MAX);
             }
             98 => {
                 // What drains here or at another thread moves, as its owner would do it.
@@ -94,7 +94,7 @@ fn work(worker: usize, seed: u64, inboxes: &[Mutex<Vec<Block>>]) {
     }
     // Some threads end while they drain.
     if random.below(2) == 0 {
-        slab::start_draining();
+        slab::start_draining(usize::MAX);
     }
     inboxes[worker].lock().unwrap().append(&mut own);
 }

@@ -5,6 +5,7 @@
 
 use crate::engine::Engine;
 use crate::worker::Worker;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_ds::{memory, slab};
 
@@ -12,6 +13,9 @@ use tenon_ds::{memory, slab};
 const WASTE_MIN: usize = 64 << 10;
 /// Nor is less than this part of all memory.
 const WASTE_PART_MIN: usize = 512;
+/// A pass moves no more than this part of all memory, or half of what is wasted if that is more: until its spans are empty,
+/// which they are at its end, what it has moved takes memory twice.
+const MOVED_PART_MAX: usize = 128;
 /// How long one step may take.
 const BUDGET: Duration = Duration::from_micros(500);
 /// How long packing rests when a pass is done, so that it costs little where it wins little.
@@ -74,13 +78,14 @@ impl Engine {
     /// Does a step of packing if there is something to win; tells how soon it wants to go on.
     pub fn compact_tick(&self, worker: &mut Worker) -> Duration {
         let started = Instant::now();
+        self.wasted_memory.store(slab::waste_of_all(), Ordering::Relaxed);
         let (mut moves, mut from) = match worker.compaction.next {
             Some(next) => next,
             None => {
                 slab::release_ready();
                 if started < worker.compaction.rest_until
                     || slab::waste() < WASTE_MIN.max(memory::used() / WASTE_PART_MIN)
-                    || !slab::start_draining()
+                    || !slab::start_draining((memory::used() / MOVED_PART_MAX).max(slab::waste() / 2))
                 {
                     return AT_LEISURE;
                 }
@@ -113,8 +118,10 @@ impl Engine {
 
     /// How soon the next step should follow.
     fn pace(&self) -> Duration {
+        // At the limit that is the limit and what this worker wastes: eviction makes up for what counts of all waste. The others'
+        // is not its to pack, and with two workers reckoning it in cost 8 to 24 % more CPU a request.
         pace(
-            memory::used() + slab::waste(),
+            memory::used() + self.waste_counted() + slab::waste(),
             self.reach(self.config.maxmemory() as usize),
             self.config.maxmemory() as usize,
         )

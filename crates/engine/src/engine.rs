@@ -149,6 +149,8 @@ pub struct Engine {
     pub peak_memory: AtomicU64,
     /// Bytes of memory that were in use before there was data or a client.
     pub startup_memory: u64,
+    /// Bytes of freed blocks whose memory is still taken, as the last step of packing has found them.
+    pub(crate) wasted_memory: AtomicUsize,
     /// Commands and bytes a second, of late.
     pub rates: Rates,
     /// The process's allocator, told of by whoever chose it.
@@ -260,6 +262,7 @@ impl Engine {
             idle_kicks: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
+            wasted_memory: AtomicUsize::new(0),
             errors: Apart::default(),
             worker_stats,
             stand_ins: StandIns::default(),

@@ -7,6 +7,7 @@ use crate::string;
 use crate::watchers::{Watched, write_encoded};
 use crate::worker::Worker;
 use std::io::Write as _;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_ds::memory;
 use tenon_store::Slot;
@@ -32,6 +33,12 @@ const LOOKED_AT_FACTOR: usize = 6;
 const SHARDS_LOOKED_AT: usize = 64;
 /// What a worker may allocate at most between two looks at how much memory is in use, in bytes.
 const ROOM_MAX: usize = 64 * 1024;
+/// Of what is wasted so large a part of the limit is left out, as nearly so much is where values keep their lengths.
+const WASTE_LEFT_OUT: usize = 64;
+/// And at most such a part of it counts beyond that.
+const WASTE_COUNTED_MAX: usize = 32;
+/// At a smaller limit no waste counts: there the program itself is up to a tenth of it, and it is about items.
+const WASTE_COUNTS_FROM: usize = 64 << 20;
 
 /// What a worker may allocate before it looks again how much memory is in use.
 ///
@@ -85,15 +92,34 @@ impl Engine {
         limit.saturating_add(self.uncounted_memory())
     }
 
+    /// Bytes that freed blocks take beyond their share, and that eviction makes up for: resident memory is to stay within
+    /// a tenth of the limit also where packing does not catch up. No write is refused because of them.
+    pub fn waste_counted(&self) -> usize {
+        match self.policy() {
+            Policy::NoEviction => 0,
+            _ => waste_counted(self.wasted_memory(), self.config.maxmemory() as usize),
+        }
+    }
+
+    /// Bytes of freed blocks whose memory is still taken, as a tick has last found them.
+    pub fn wasted_memory(&self) -> usize {
+        self.wasted_memory.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes eviction leaves in use at this limit.
+    fn kept(&self, limit: usize) -> usize {
+        self.reach(limit).saturating_sub(self.waste_counted())
+    }
+
     /// Takes a share of the room there is, or makes some.
     #[inline(never)]
     fn look(&self, worker: &mut Worker, limit: usize) -> bool {
-        self.take_share(worker, limit) || self.evict_or_wait(worker, limit)
+        self.take_share(worker, limit, self.kept(limit)) || self.evict_or_wait(worker, limit)
     }
 
-    /// Takes a share of the room there is, if there is any.
-    fn take_share(&self, worker: &mut Worker, limit: usize) -> bool {
-        let Some(left) = self.reach(limit).checked_sub(memory::used()) else { return false };
+    /// Takes a share of the room that there is up to so many bytes in use, if there is any.
+    fn take_share(&self, worker: &mut Worker, limit: usize, reach: usize) -> bool {
+        let Some(left) = reach.checked_sub(memory::used()) else { return false };
         let share = (left / 2 / self.threads()).min(ROOM_MAX);
         worker.room = Room { limit, until: memory::counted_here() + share as isize, stuck_at: None };
         true
@@ -102,7 +128,10 @@ impl Engine {
     #[cold]
     fn evict_or_wait(&self, worker: &mut Worker, limit: usize) -> bool {
         // With some room made the command may run: as in Redis the limit is then approached over several commands.
-        self.evict(worker, limit) > 0 || self.reaper.wait_until(|| memory::used() <= self.reach(limit), REAPER_WAIT)
+        self.evict(worker, limit) > 0
+            // Where nothing can go, what is wasted is left out.
+            || self.take_share(worker, limit, self.reach(limit))
+            || self.reaper.wait_until(|| memory::used() <= self.reach(limit), REAPER_WAIT)
     }
 
     /// What comes behind a batch: takes off what its commands have left over the limit, so that it is not there until
@@ -125,7 +154,7 @@ impl Engine {
         // passed.
         let is_stuck = worker.room.stuck_at.is_some_and(|stuck_at| memory::counted_here() <= stuck_at);
         // A worker that only reads takes its share too: so it does not come here behind each batch.
-        if is_stuck || self.take_share(worker, limit) {
+        if is_stuck || self.take_share(worker, limit, self.kept(limit)) {
             return;
         }
         if self.policy() == Policy::NoEviction || self.evict(worker, limit) == 0 {
@@ -140,7 +169,7 @@ impl Engine {
     pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
         worker.room = Room::default();
         let limit = self.config.maxmemory() as usize;
-        let is_over = || limit > 0 && memory::used() > self.reach(limit);
+        let is_over = || limit > 0 && memory::used() > self.kept(limit);
         worker.index == 0 && is_over() && self.evict(worker, limit) > 0 && is_over()
     }
 
@@ -158,10 +187,10 @@ impl Engine {
             self.begin_to_remember(worker);
         }
         let started = Instant::now();
-        let reach = self.reach(limit);
+        let kept = self.kept(limit);
         let mut evicted = 0;
         // What waits to be written to disk is freed without that.
-        while memory::used() > reach.saturating_add(self.snapshots.queued())
+        while memory::used() > kept.saturating_add(self.snapshots.queued())
             && (evicted % EVICTIONS_UNTIMED != 0 || evicted == 0 || started.elapsed() < EVICTING_MAX)
             && (if how.policy.remembers() {
                 self.evict_least_worth(worker, &how)
@@ -315,5 +344,28 @@ impl Engine {
             self.key_changed(worker, self.shards.hash(key), key);
         }
         self.discard_removed(worker, database, entry);
+    }
+}
+
+/// Of so many wasted bytes those that count at a limit, of which 0 is none.
+fn waste_counted(wasted: usize, limit: usize) -> usize {
+    if limit < WASTE_COUNTS_FROM {
+        0
+    } else {
+        wasted.saturating_sub(limit / WASTE_LEFT_OUT).min(limit / WASTE_COUNTED_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waste_counts_beyond_a_part_of_the_limit_and_up_to_another() {
+        let limit = 320 << 20;
+        let of = |megabytes: usize| waste_counted(megabytes << 20, limit) >> 20;
+        assert_eq!([0, 4, 5, 6, 14, 15, 16, 400].map(of), [0, 0, 0, 1, 9, 10, 10, 10]);
+        assert_eq!(waste_counted(50 << 20, 0), 0, "there is no limit");
+        assert_eq!(waste_counted(50 << 20, WASTE_COUNTS_FROM - 1), 0, "a small limit is about items");
     }
 }

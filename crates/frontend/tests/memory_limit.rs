@@ -185,3 +185,50 @@ fn what_the_server_took_at_its_start_may_be_left_out() {
     assert_eq!(host.engine.uncounted_memory(), 0);
     assert_eq!(host.engine.memory_left(), 0);
 }
+
+#[test]
+fn what_is_wasted_is_made_up_for_by_eviction_and_refuses_nothing() {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    // Of each three keys one stays, so their memory stays too.
+    store(&mut host, &mut client, 0..90_000);
+    let gone: String = (0..90_000).filter(|key| key % 3 > 0).map(|key| format!("DEL key:{key:09}\r\n")).collect();
+    assert_eq!(host.says(&mut client, &gone).matches(":1").count(), 60_000);
+    let limit = 64 << 20;
+    let mut long = 0;
+    while memory::used() + (2 << 20) < limit {
+        let requests: String = (long..long + 100).map(|key| format!("SETRANGE long:{key:09} 2000 x\r\n")).collect();
+        assert_eq!(host.says(&mut client, &requests).matches(":2001").count(), 100);
+        long += 100;
+    }
+    host.set("maxmemory", &limit.to_string());
+
+    let mut next = 1_000_000;
+    for policy in ["noeviction", "volatile-lru"] {
+        host.set("maxmemory-policy", policy);
+        host.engine.tick(&mut host.worker);
+        let wasted = host.engine.wasted_memory();
+        assert!(wasted > limit / 32 + (1 << 20), "only {wasted} bytes are wasted");
+        assert_eq!(host.engine.waste_counted() > 0, policy != "noeviction");
+        let mut refused = 0;
+        while refused == 0 {
+            refused = store(&mut host, &mut client, next..next + 500).matches("-OOM").count();
+            next += 500;
+        }
+        assert!(memory::used() + (8 << 10) > limit, "{policy}: refused with {} bytes left", limit - memory::used());
+        let gone: String = (long - 100..long).map(|key| format!("DEL long:{key:09}\r\n")).collect();
+        assert_eq!(host.says(&mut client, &gone).matches(":1").count(), 100);
+        long -= 100;
+    }
+
+    host.set("maxmemory-policy", "allkeys-random");
+    host.engine.tick(&mut host.worker);
+    let counted = host.engine.waste_counted();
+    let info = host.says(&mut client, "INFO memory\r\n");
+    let wasted = host.engine.wasted_memory();
+    assert!(info.contains(&format!("mem_wasted:{wasted}\r\nmem_wasted_counted_for_evict:{counted}\r\n")), "{info}");
+    assert!(counted > 0 && counted <= limit / 32, "{counted}");
+    store(&mut host, &mut client, next..next + 40_000);
+    assert!(memory::used() <= limit - counted + (64 << 10), "{} are used", memory::used());
+}

@@ -4,6 +4,7 @@ use super::classes::{CLASSES, SLAB_MAX};
 use super::heap::{DRAIN_MAX, Heap};
 use super::lease::own_heap;
 use super::span::{SPAN_BYTES, Span, first_block, link, span_of, start_of, unlink};
+use super::spare::{PAGE, release_pages};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -14,7 +15,7 @@ static MAY_DRAIN: [AtomicU64; FILTER_WORDS] = [const { AtomicU64::new(0) }; FILT
 /// Heaps that have draining spans. Held while bits are set and while all are cleared, so that none is lost.
 static DRAINING_HEAPS: Mutex<usize> = Mutex::new(0);
 /// Less memory than this is not worth emptying a class's spans for: a fresh one has pages that are not full either.
-const WON_MIN: usize = 4 * 4096;
+const WON_MIN: usize = 4 * PAGE;
 /// Eighths that a span is used to when it may still be emptied: with more it is left alone.
 const EIGHTHS: usize = 7;
 /// As many bits as there are spans in 4 GiB: two spans share a bit only when they lie so far apart.
@@ -77,6 +78,26 @@ impl Heap {
         }
     }
 
+    /// Gives back the pages that spans with room have kept from an earlier life and not filled again: those of a class of
+    /// which little is needed would stay.
+    ///
+    /// # Safety
+    /// The caller owns the heap.
+    unsafe fn release_kept(&self) {
+        for class in 0..CLASSES {
+            // SAFETY: the caller owns the heap; only its live spans are passed, of which nothing is used behind `bump`.
+            unsafe {
+                self.each_with_room(class, |span| {
+                    let bump = (*span).bump as usize;
+                    if (*span).kept as usize > bump.next_multiple_of(PAGE) {
+                        release_pages(span, bump);
+                        (*span).kept = 0;
+                    }
+                })
+            };
+        }
+    }
+
     /// Up to how many eighths a span may be used that is to be emptied: no more than needed for half of the waste, as the
     /// emptiest cost least to move.
     ///
@@ -103,22 +124,24 @@ impl Heap {
         wasted.iter().position(enough).unwrap_or(EIGHTHS - 1)
     }
 
-    /// Marks the spans of a class that are used up to so many eighths. One alone is enough: what is left in it takes the
-    /// first pages of a fresh one, of which the others are not touched.
+    /// Marks the spans of a class that are used up to so many eighths, as far as they hold no more than so many bytes; gives
+    /// what is left of these. One alone is enough: what is left in it takes the first pages of a fresh one, of which the
+    /// others are not touched.
     ///
     /// # Safety
     /// The caller owns the heap and holds `DRAINING_HEAPS`.
-    unsafe fn drain_class(&self, class: usize, fill_max: usize) {
+    unsafe fn drain_class(&self, class: usize, fill_max: usize, mut bytes_left: usize) -> usize {
         // SAFETY: the caller owns the heap; only its live spans are passed.
         unsafe {
             let is_sparse = |span: *mut Span| Fill::of(span).eighths() <= fill_max;
             let mut won = 0;
             self.each_with_room(class, |span| won += if is_sparse(span) { Fill::of(span).wasted() } else { 0 });
             if won < WON_MIN {
-                return;
+                return bytes_left;
             }
             self.each_with_room(class, |span| {
-                if is_sparse(span) {
+                if is_sparse(span) && bytes_left > 0 {
+                    bytes_left = bytes_left.saturating_sub(Fill::of(span).used);
                     self.unlist(span);
                     link(self.draining.get(), span);
                     (*span).draining.store(true, Ordering::Relaxed);
@@ -127,6 +150,7 @@ impl Heap {
                 }
             });
         }
+        bytes_left
     }
 
     /// Lets the spans that are being emptied give out blocks again.
@@ -157,22 +181,33 @@ impl Heap {
 
 /// Bytes of this thread's freed blocks whose memory is still taken.
 pub fn waste() -> usize {
-    own_heap().waste.get()
+    own_heap().waste()
 }
 
 /// Marks this thread's spans of which little is used, so that they give out no more blocks; tells whether there are
 /// any. Their blocks should then be moved by whoever owns them. Blocks that other threads have freed and that were not
 /// collected count as used.
-pub fn start_draining() -> bool {
+///
+/// No more spans than hold so many bytes, and the last one's: until the spans are empty, what is moved takes memory twice.
+pub fn start_draining(bytes_max: usize) -> bool {
     let heap = own_heap();
     // SAFETY: this thread owns its heap.
     unsafe {
+        heap.release_kept();
         let mut heaps = draining_heaps();
         if !heap.drains.replace(true) {
             *heaps += 1;
         }
         let fill_max = heap.fill_max();
-        (0..CLASSES).for_each(|class| heap.drain_class(class, fill_max));
+        let mut bytes_left = bytes_max;
+        let from = heap.drains_from.get();
+        for class in (from..CLASSES).chain(0..from) {
+            bytes_left = heap.drain_class(class, fill_max, bytes_left);
+            if bytes_left == 0 {
+                heap.drains_from.set((class + 1) % CLASSES);
+                break;
+            }
+        }
         drop(heaps);
         let any = !(*heap.draining.get()).is_null();
         if !any {
@@ -244,7 +279,7 @@ mod tests {
             });
             let before = waste();
             assert!(before > count / 2 * size, "{before}");
-            assert!(start_draining());
+            assert!(start_draining(usize::MAX));
             for block in &mut blocks {
                 // SAFETY: the block is live; the old one is freed once and not used after.
                 unsafe {
@@ -258,7 +293,7 @@ mod tests {
             }
             stop_draining();
             assert_eq!(waste(), 0);
-            assert!(!start_draining(), "nothing is left to win");
+            assert!(!start_draining(usize::MAX), "nothing is left to win");
             for block in blocks {
                 // SAFETY: as above.
                 unsafe { free(block, size) };
@@ -278,7 +313,7 @@ mod tests {
                 // SAFETY: the block is live and freed once.
                 unsafe { free(block, size) };
             }
-            assert!(start_draining());
+            assert!(start_draining(usize::MAX));
             for (_, block) in &mut stay {
                 // SAFETY: the block is live; the old one is freed once and not used after.
                 unsafe {
@@ -309,7 +344,7 @@ mod tests {
                 // SAFETY: the block is live and freed once.
                 unsafe { free(block, size) };
             }
-            assert!(start_draining());
+            assert!(start_draining(usize::MAX));
             stop_draining();
             let before = waste();
             let again: Vec<NonNull<u8>> = (0..18).map(|_| alloc(size)).collect();
@@ -321,6 +356,52 @@ mod tests {
         };
         std::thread::spawn(check).join().unwrap();
     }
+
+    /// Whether a word that was written to a span in an earlier life is still there, far behind the one block of a new life;
+    /// nothing if that block is elsewhere.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn keeps_what_was_written(mut drain: impl FnMut()) -> Option<bool> {
+        const MARK: u64 = 0x7e40_0000_8765_4321;
+        let blocks: Vec<NonNull<u8>> = (0..SPAN_BYTES / 30_000).map(|_| alloc(30_000)).collect();
+        let span = span_of(blocks[0].as_ptr());
+        let is_last = |block: &&NonNull<u8>| span_of(block.as_ptr()) == span;
+        let mark = blocks.iter().rfind(is_last).unwrap().cast::<u64>();
+        // The second page of the block: the first may be that of the new life's end.
+        let mark = mark.map_addr(|address| address.saturating_add(2 * PAGE));
+        // SAFETY: the blocks are live until they are freed, each once; the word is within one.
+        unsafe {
+            mark.write_unaligned(MARK);
+            blocks.iter().for_each(|&block| free(block, 30_000));
+        }
+        let again = alloc(28_000);
+        let is_same = span_of(again.as_ptr()) == span && mark.addr().get() > again.addr().get() + 32_768;
+        drain();
+        // SAFETY: the word lies in a span of this thread's, where nothing is used.
+        let kept = is_same.then(|| unsafe { mark.read_unaligned() } == MARK);
+        // SAFETY: the block is live and freed once.
+        unsafe { free(again, 28_000) };
+        kept
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn pages_of_an_earlier_life_go_when_packing_begins() {
+        let shows = |drains: bool, wanted: bool| {
+            let look = move || {
+                keeps_what_was_written(|| {
+                    if drains {
+                        start_draining(usize::MAX);
+                        stop_draining();
+                    }
+                })
+            };
+            // Other tests' threads take and give spans meanwhile, so not every round shows it.
+            std::thread::spawn(move || (0..1_000).any(|_| look() == Some(wanted))).join().unwrap()
+        };
+        assert!(shows(false, true), "they are kept for a while");
+        assert!(shows(true, false), "they are gone");
+    }
+
     /// Blocks in six spans, of which every fourth stays.
     fn leave_every_fourth(size: usize) -> Vec<NonNull<u8>> {
         let blocks: Vec<NonNull<u8>> = (0..6 * (SPAN_BYTES / size)).map(|_| alloc(size)).collect();
@@ -333,6 +414,33 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_moved_at_a_time_than_wanted_and_all_classes_have_their_turn() {
+        let check = || {
+            let sizes = [24_000, 30_000];
+            let blocks = sizes.map(leave_every_fourth);
+            let draining = |index: usize| {
+                // SAFETY: the blocks are live.
+                blocks[index].iter().filter(|&&block| unsafe { is_draining(block, sizes[index]) }).count()
+            };
+            let mut turns = [0; 2];
+            for _ in 0..4 {
+                assert!(start_draining(1));
+                assert_eq!(draining_spans(), 1);
+                [0, 1].iter().for_each(|&index| turns[index] += usize::from(draining(index) > 0));
+                stop_draining();
+            }
+            assert_eq!(turns, [2, 2]);
+            for (blocks, size) in blocks.into_iter().zip(sizes) {
+                for block in blocks {
+                    // SAFETY: the block is live and freed once.
+                    unsafe { free(block, size) };
+                }
+            }
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
+
+    #[test]
     fn draining_ends_with_its_thread() {
         struct Blocks(Vec<NonNull<u8>>);
         // SAFETY: the blocks are plain memory that nobody else refers to.
@@ -340,8 +448,8 @@ mod tests {
         let size = 30_000;
         let start = move || {
             let blocks = leave_every_fourth(size);
-            assert!(start_draining());
-            assert!(start_draining(), "it still drains");
+            assert!(start_draining(usize::MAX));
+            assert!(start_draining(usize::MAX), "it still drains");
             // SAFETY: the blocks are live.
             assert!(blocks.iter().any(|&block| unsafe { is_draining(block, size) }));
             Blocks(blocks)
@@ -360,7 +468,7 @@ mod tests {
         let check = || {
             let size = 30_000;
             let blocks = leave_every_fourth(size);
-            assert!(start_draining());
+            assert!(start_draining(usize::MAX));
             assert!(own_heap().drains.get() && *draining_heaps() > 0);
             for _ in 0..3 {
                 stop_draining();

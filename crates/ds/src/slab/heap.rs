@@ -7,7 +7,7 @@ use super::spare::{fresh_span, retire_span};
 use crate::apart::Apart;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Blocks that are taken back in one go: each may be a miss of the caches or two, so it is some ten microseconds.
 const DRAIN_STEP: usize = 64;
@@ -19,10 +19,13 @@ pub(super) struct Heap {
     pub(super) bins: UnsafeCell<[*mut Span; CLASSES]>,
     /// Spans that are to be emptied. Touched by the owning thread only.
     pub(super) draining: UnsafeCell<*mut Span>,
+    /// The class of which spans are marked first the next time. Touched by the owning thread only.
+    pub(super) drains_from: Cell<usize>,
     /// Whether spans were marked to be emptied. Touched by the owning thread only.
     pub(super) drains: Cell<bool>,
-    /// Bytes of blocks that are free but were in use before: they take memory for nothing. Owning thread only.
-    pub(super) waste: Cell<usize>,
+    /// Bytes of blocks that are free but were in use before: they take memory for nothing. Only the owning thread changes
+    /// it, any may look.
+    waste: AtomicUsize,
     /// Blocks that other threads have freed: apart from what the owner writes for each block.
     remote: Apart<AtomicPtr<u8>>,
     /// What was taken of `remote` and has not been put back yet. Touched by the owning thread only.
@@ -31,7 +34,7 @@ pub(super) struct Heap {
     owned: AtomicBool,
 }
 
-// SAFETY: `bins`, `draining`, `drains`, `waste` and `taken` are touched only by the thread that has set `owned`; `remote` is atomic.
+// SAFETY: `bins`, `draining`, `drains_from`, `drains` and `taken` are touched only by the thread that has set `owned`; the others are atomic.
 unsafe impl Sync for Heap {}
 // SAFETY: a heap has no tie to the thread that made it; ownership is handed on through `owned`.
 unsafe impl Send for Heap {}
@@ -42,8 +45,9 @@ impl Heap {
         Heap {
             bins: UnsafeCell::new([ptr::null_mut(); CLASSES]),
             draining: UnsafeCell::new(ptr::null_mut()),
+            drains_from: Cell::new(0),
             drains: Cell::new(false),
-            waste: Cell::new(0),
+            waste: AtomicUsize::new(0),
             remote: Apart(AtomicPtr::new(ptr::null_mut())),
             taken: Cell::new(ptr::null_mut()),
             owned: AtomicBool::new(true),
@@ -59,6 +63,18 @@ impl Heap {
     /// Ends the caller's ownership; what it did to the heap is seen by the next owner.
     pub(super) fn disown(&self) {
         self.owned.store(false, Ordering::Release);
+    }
+
+    /// Bytes of freed blocks whose memory is still taken.
+    #[inline]
+    pub(super) fn waste(&self) -> usize {
+        self.waste.load(Ordering::Relaxed)
+    }
+
+    /// The owner alone calls it, so that it is a plain store.
+    #[inline]
+    fn set_waste(&self, bytes: usize) {
+        self.waste.store(bytes, Ordering::Relaxed);
     }
 
     /// Takes a block out of a span with room.
@@ -77,7 +93,7 @@ impl Heap {
             } else {
                 let block = (*span).free;
                 (*span).free = next_of(block);
-                self.waste.set(self.waste.get() - block_bytes as usize);
+                self.set_waste(self.waste() - block_bytes as usize);
                 block
             };
             (*span).used += 1;
@@ -99,7 +115,7 @@ impl Heap {
             set_next(block, (*span).free);
             (*span).free = block;
             (*span).used -= 1;
-            self.waste.set(self.waste.get() + (*span).block_bytes as usize);
+            self.set_waste(self.waste() + (*span).block_bytes as usize);
             let draining = (*span).draining.load(Ordering::Relaxed);
             if !(*span).listed && !draining {
                 self.list(span);
@@ -108,7 +124,7 @@ impl Heap {
             if (*span).used == 0 {
                 let head = if draining { self.draining.get() } else { self.bin(span) };
                 unlink(head, span);
-                self.waste.set(self.waste.get() - ((*span).bump as usize - first_block(span)));
+                self.set_waste(self.waste() - ((*span).bump as usize - first_block(span)));
                 retire_span(NonNull::new_unchecked(span), (*span).class as usize);
             }
         }
@@ -182,7 +198,8 @@ impl Heap {
                     break;
                 }
             }
-            let span = fresh_span(class).as_ptr();
+            let (span, kept) = fresh_span(class);
+            let span = span.as_ptr();
             span.write(Span {
                 heap: self,
                 free: ptr::null_mut(),
@@ -192,6 +209,7 @@ impl Heap {
                 class: class as u16,
                 used: 0,
                 bump: first_block(span) as u32,
+                kept,
                 listed: false,
                 draining: AtomicBool::new(false),
             });

@@ -51,6 +51,12 @@ fn lease_heap() -> &'static Heap {
     heap
 }
 
+/// Bytes of all threads' freed blocks whose memory is still taken, of threads that have ended too. What others have freed
+/// of a thread's blocks and it has not taken back yet is not among them.
+pub fn waste_of_all() -> usize {
+    HEAPS.lock().expect("no code panics while it holds the list of heaps").iter().map(|heap| heap.waste()).sum()
+}
+
 /// Takes back what was freed of the blocks of threads that have ended, at most so many of each; no thread may come for a
 /// long time that would do so for its own heap. Tells whether something is left.
 pub(super) fn collect_idle(blocks_max: usize) -> bool {

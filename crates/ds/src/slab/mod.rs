@@ -33,5 +33,6 @@ mod spare;
 pub use block::{alloc, collect, collect_some, free};
 pub use classes::{SLAB_MAX, class_bytes, class_number, rounded};
 pub use drain::{draining_spans, is_draining, may_be_draining, start_draining, stop_draining, waste};
+pub use lease::waste_of_all;
 pub use span::SPAN_BYTES;
 pub use spare::{class_spans, release_ready, spans};

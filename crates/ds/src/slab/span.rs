@@ -42,6 +42,8 @@ pub(super) struct Span {
     pub(super) used: u16,
     /// Where the never-used part starts, in bytes from the span's start.
     pub(super) bump: u32,
+    /// Up to where it has pages from an earlier life, in bytes from the span's start; 0: it was fresh, or gave them back.
+    pub(super) kept: u32,
     /// Whether the span is in its heap's list of spans with room.
     pub(super) listed: bool,
     /// Whether the span is in its heap's list of spans to be emptied. Any thread may ask.

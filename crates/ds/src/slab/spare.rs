@@ -8,6 +8,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+/// Bytes of a page of the system's.
+pub(super) const PAGE: usize = 4096;
+
 static SPARE_SPANS: Mutex<SpareSpans> = Mutex::new(SpareSpans { ready: None, without_pages: Vec::new() });
 
 struct SpareSpans {
@@ -37,12 +40,18 @@ pub fn spans() -> usize {
     SPANS.iter().map(|spans| spans.load(Ordering::Relaxed)).sum()
 }
 
-/// A span that belongs to nobody, for blocks of this class: one of the spare ones, or of a new chunk.
-pub(super) fn fresh_span(class: usize) -> NonNull<Span> {
+/// A span that belongs to nobody, for blocks of this class: one of the spare ones, or of a new chunk. And up to where it
+/// still has the pages of an earlier life.
+pub(super) fn fresh_span(class: usize) -> (NonNull<Span>, u32) {
     SPANS[class].fetch_add(1, Ordering::Relaxed);
     let mut spare = spare_spans();
-    if let Some(span) = spare.ready.take().or_else(|| spare.without_pages.pop()) {
-        return span;
+    if let Some(span) = spare.ready.take() {
+        // SAFETY: a span that was in use has its header still, and belongs to nobody else now.
+        let kept = unsafe { span.as_ref().bump.max(span.as_ref().kept) };
+        return (span, kept);
+    }
+    if let Some(span) = spare.without_pages.pop() {
+        return (span, 0);
     }
     let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).expect("both are powers of two");
     // SAFETY: the layout's size is not zero. The chunk is never given back whole; its spans are reused for good.
@@ -53,7 +62,7 @@ pub(super) fn fresh_span(class: usize) -> NonNull<Span> {
         // SAFETY: the offset lies inside the chunk.
         spare.without_pages.push(unsafe { chunk.add(index * HEADER_BYTES) }.cast());
     }
-    chunk.cast()
+    (chunk.cast(), 0)
 }
 
 /// Gives an empty span of this class back for reuse by any heap and class.
@@ -74,18 +83,17 @@ pub fn release_ready() {
 /// Outside the lock, as the system takes a while over it.
 fn release(span: Option<NonNull<Span>>) {
     if let Some(span) = span {
-        release_pages(span.as_ptr());
+        release_pages(span.as_ptr(), first_block(span.as_ptr()));
         spare_spans().without_pages.push(span);
     }
 }
 
-/// Tells the system that a span's contents are not needed. Headers stay.
-fn release_pages(span: *mut Span) {
-    const PAGE: usize = 4096;
-    let keep = first_block(span).next_multiple_of(PAGE);
+/// Tells the system that a span's contents are not needed from this byte on.
+pub(super) fn release_pages(span: *mut Span, from: usize) {
+    let keep = from.next_multiple_of(PAGE);
     let (start, len) = (start_of(span).wrapping_add(keep), SPAN_BYTES - keep);
     #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: this part of the span is memory of ours that holds nothing; it reads as zeros afterwards.
+    // SAFETY: this part of the span is memory of ours that holds nothing, and no header; it reads as zeros afterwards.
     unsafe {
         libc::madvise(start.cast(), len, libc::MADV_DONTNEED);
     }

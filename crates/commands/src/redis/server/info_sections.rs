@@ -150,6 +150,8 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
         text,
         &[
             ("mem_not_counted_for_evict", facts.engine.uncounted_memory() as u64),
+            ("mem_wasted", facts.engine.wasted_memory() as u64),
+            ("mem_wasted_counted_for_evict", facts.engine.waste_counted() as u64),
             ("mem_replication_backlog", 0),
             ("mem_total_replication_buffers", 0),
             ("mem_clients_slaves", 0),
