@@ -179,6 +179,7 @@ impl<'a> Args<'a> {
     }
 
     /// The same, where how the command is written has to be looked at.
+    #[inline(never)]
     pub(crate) fn as_sent(&self) -> Option<&'a [u8]> {
         let (first, len) = self.spans.first()?.in_input()?;
         let start = head_before(self.input, head_before(self.input, first, b'$', len)?, b'*', self.spans.len())?;

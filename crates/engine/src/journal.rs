@@ -169,42 +169,17 @@ impl Engine {
         if database == 0
             && matches!(result, Ok(Effect::Verbatim))
             && worker.record.is_to_be_one_command()
-            && let Some(sent) = args.as_known_sent()
+            && let Some(sent) = args.as_known_sent().or_else(|| args.as_sent())
         {
-            self.append_sent(worker, sent);
-        } else {
-            self.log_command_otherwise(worker, database, result, args);
-        }
-    }
-
-    /// What `log_command` does, where more has to be looked at.
-    #[inline(never)]
-    fn log_command_otherwise(
-        &self,
-        worker: &mut Worker,
-        database: usize,
-        result: &Result<Effect, CmdError>,
-        args: &Args<'_>,
-    ) {
-        if database == 0
-            && matches!(result, Ok(Effect::Verbatim))
-            && worker.record.is_to_be_one_command()
-            && let Some(sent) = args.as_sent()
-        {
-            return self.append_sent(worker, sent);
+            self.follow_journal(worker);
+            if let Some(journal) = &worker.journal.journal {
+                worker.journaled = journal.append(sent);
+                self.note_appended(worker);
+            }
+            return;
         }
         self.note_effect(worker, database, result, args);
         self.commit(worker);
-    }
-
-    /// Appends a record that a client has sent.
-    #[inline(always)]
-    fn append_sent(&self, worker: &mut Worker, sent: &[u8]) {
-        self.follow_journal(worker);
-        if let Some(journal) = &worker.journal.journal {
-            worker.journaled = journal.append(sent);
-            self.note_appended(worker);
-        }
     }
 
     /// Adds a command as it came to the record.

@@ -48,14 +48,8 @@ pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answe
 
 pub(super) fn count_hit(cx: &mut KeyCx<'_>, slot: Slot, verb: ArithmeticVerb) {
     match verb {
-        ArithmeticVerb::Incr => {
-            cx.worker().stats.all.mc_incr_hits.add(1);
-            counting::in_class(cx, slot, |class| &class.incr_hits);
-        }
-        ArithmeticVerb::Decr => {
-            cx.worker().stats.all.mc_decr_hits.add(1);
-            counting::in_class(cx, slot, |class| &class.decr_hits);
-        }
+        ArithmeticVerb::Incr => counting::item(cx, slot, |all| &all.mc_incr_hits, |class| &class.incr_hits),
+        ArithmeticVerb::Decr => counting::item(cx, slot, |all| &all.mc_decr_hits, |class| &class.decr_hits),
     }
 }
 

@@ -123,8 +123,7 @@ pub fn touch(cx: &mut KeyCx<'_>, head: &BinaryHead, exptime: u32, out: &mut OutB
     let slot = find(cx, false)?;
     cx.worker().stats.all.mc_touch.add(1);
     let Some(slot) = slot else { return Err(Status::NotFound.into()) };
-    cx.worker().stats.all.mc_touch_hits.add(1);
-    counting::in_class(cx, slot, |class| &class.touch_hits);
+    counting::item(cx, slot, |all| &all.mc_touch_hits, |class| &class.touch_hits);
     cx.note_read(slot);
     let cas = cx.cas_token(slot);
     let front = AnswerFront { extras: &cx.entry(slot).flags().to_be_bytes(), key: b"" };
@@ -208,10 +207,10 @@ fn put_or_add(
                     return Err(Status::NotFound.into());
                 }
                 Some(slot) if !has_token => {
-                    store::count_cas_badval(cx, slot);
+                    counting::compared(cx, slot, false);
                     return Err(Status::Exists.into());
                 }
-                Some(slot) => store::count_cas_hit(cx, slot),
+                Some(slot) => counting::compared(cx, slot, true),
             }
             put(cx, slot, item)
         }
@@ -294,8 +293,7 @@ pub fn delete(cx: &mut KeyCx<'_>, head: &BinaryHead, out: &mut OutBuf) -> Result
         return Err(Status::Exists.into());
     }
     watch::deleted(cx, slot, "delete");
-    cx.worker().stats.all.mc_delete_hits.add(1);
-    counting::in_class(cx, slot, |class| &class.delete_hits);
+    counting::item(cx, slot, |all| &all.mc_delete_hits, |class| &class.delete_hits);
     remove(cx);
     write_done(head, 0, out);
     Ok(())

@@ -1,7 +1,7 @@
 //! What requests are counted as: in all, and in the size class of their item. Changes no item.
 
 use tenon_engine::context::KeyCx;
-use tenon_engine::stats::{ClassCounters, Counter};
+use tenon_engine::stats::{ClassCounters, Counter, Counters};
 use tenon_engine::store::Slot;
 use tenon_engine::store::entry::class_of_string;
 
@@ -20,11 +20,28 @@ pub(super) fn read(cx: &mut KeyCx<'_>, slot: Option<Slot>, sets_expiry: bool) {
     if sets_expiry { class.touch_hits.add(1) } else { class.get_hits.add(1) }
 }
 
-/// Counts something in the size class of an item.
+/// Counts something about an item, in all and in its size class.
 #[inline]
-pub(super) fn in_class(cx: &mut KeyCx<'_>, slot: Slot, counter: fn(&ClassCounters) -> &Counter) {
+pub(super) fn item(
+    cx: &mut KeyCx<'_>,
+    slot: Slot,
+    all: fn(&Counters) -> &Counter,
+    in_class: fn(&ClassCounters) -> &Counter,
+) {
     let class = cx.entry(slot).size_class();
-    counter(cx.worker().stats.class(class)).add(1);
+    let stats = &cx.worker().stats;
+    all(&stats.all).add(1);
+    in_class(stats.class(class)).add(1);
+}
+
+/// Counts a cas request whose token is the item's, or is another.
+#[inline]
+pub(super) fn compared(cx: &mut KeyCx<'_>, slot: Slot, is_equal: bool) {
+    if is_equal {
+        item(cx, slot, |all| &all.mc_cas_hits, |class| &class.cas_hits);
+    } else {
+        item(cx, slot, |all| &all.mc_cas_badval, |class| &class.cas_badval);
+    }
 }
 
 /// Counts a storage command in the size class of the item in `slot`, or, where it has stored none, in that of the one

@@ -23,8 +23,7 @@ pub fn delete(cx: &mut KeyCx<'_>) -> Answer {
         return Answer::WrongType;
     }
     watch::deleted(cx, slot, "delete");
-    cx.worker().stats.all.mc_delete_hits.add(1);
-    counting::in_class(cx, slot, |class| &class.delete_hits);
+    counting::item(cx, slot, |all| &all.mc_delete_hits, |class| &class.delete_hits);
     remove(cx);
     Answer::Deleted
 }

@@ -159,25 +159,9 @@ fn compare_and_store(cx: &mut KeyCx<'_>, slot: Option<Slot>, token: u64, item: I
         cx.worker().stats.all.mc_cas_misses.add(1);
         return (Answer::NotFound, None);
     };
-    if cx.entry(found).cas() == Some(token) {
-        count_cas_hit(cx, found);
-        put(cx, slot, item)
-    } else {
-        count_cas_badval(cx, found);
-        (Answer::Exists, None)
-    }
-}
-
-/// Counts that the item has the token which a client has seen.
-pub(super) fn count_cas_hit(cx: &mut KeyCx<'_>, slot: Slot) {
-    cx.worker().stats.all.mc_cas_hits.add(1);
-    counting::in_class(cx, slot, |class| &class.cas_hits);
-}
-
-/// Counts that it has another.
-pub(super) fn count_cas_badval(cx: &mut KeyCx<'_>, slot: Slot) {
-    cx.worker().stats.all.mc_cas_badval.add(1);
-    counting::in_class(cx, slot, |class| &class.cas_badval);
+    let is_equal = cx.entry(found).cas() == Some(token);
+    counting::compared(cx, found, is_equal);
+    if is_equal { put(cx, slot, item) } else { (Answer::Exists, None) }
 }
 
 /// Whether the item's string may become longer by so many bytes.

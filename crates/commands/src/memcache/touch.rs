@@ -27,8 +27,7 @@ pub fn touch(cx: &mut KeyCx<'_>, exptime: i64) -> Answer {
     if cx.string(slot).is_err() {
         return Answer::WrongType;
     }
-    cx.worker().stats.all.mc_touch_hits.add(1);
-    counting::in_class(cx, slot, |class| &class.touch_hits);
+    counting::item(cx, slot, |all| &all.mc_touch_hits, |class| &class.touch_hits);
     cx.note_read(slot);
     set_expiry(cx, slot, Expiry::of(exptime, cx.now_ms()));
     Answer::Touched

@@ -40,17 +40,14 @@ pub fn delete(cx: &mut KeyCx<'_>, words: MetaWords<'_>, flags: &MetaFlags, out: 
         Some(slot) if flags.compare.is_some() && flags.compare != cx.entry(slot).cas() => Code::Exists,
         Some(slot) => {
             if !flags.stale {
-                counting::in_class(cx, slot, |class| &class.delete_hits);
+                counting::item(cx, slot, |all| &all.mc_delete_hits, |class| &class.delete_hits);
             }
             take_away(cx, slot, flags);
             Code::Done
         }
     };
-    let counters = &cx.worker().stats.all;
-    match code {
-        Code::Done if flags.stale => {}
-        Code::Done => counters.mc_delete_hits.add(1),
-        _ => counters.mc_delete_misses.add(1),
+    if code != Code::Done {
+        cx.worker().stats.all.mc_delete_misses.add(1);
     }
     if code != Code::Done || !flags.quiet {
         write_plain(out.tail(), words, code);

@@ -24,7 +24,8 @@ pub static MG: TextCommand = TextCommand {
     summary: "Reads an item or what is known of it, in the order of the flags: c CAS token, f client flags, h whether \
               it was read before, k key, l seconds since the last access, O opaque, s size, t seconds left, v value. \
               b: the key is base64; q: no answer to a miss; u: no access is noted; T: sets the expiry; N: makes the \
-              item if there is none, E: with this CAS token; C: no value if this is its CAS token; R: says who is to set it anew when less time is left.",
+              item if there is none, E: with this CAS token; C: no value if this is its CAS token; R: says who is to set \
+              it anew when less time is left.",
 };
 
 /// Writes the answer to `mg`. An item is made only when there is memory for it.

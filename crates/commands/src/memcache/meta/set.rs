@@ -3,7 +3,7 @@
 use super::super::answer::Answer;
 use super::super::counting;
 use super::super::expiry::Expiry;
-use super::super::store::{Data, append, count_cas_badval, count_cas_hit, prepend, put_with};
+use super::super::store::{Data, append, prepend, put_with};
 use super::super::verb::TextCommand;
 use super::super::watch::{self, Storing};
 use super::asked::{Code, write_number, write_own};
@@ -142,10 +142,10 @@ fn compare_and_put(cx: &mut KeyCx<'_>, slot: Option<Slot>, data: Data<'_>, flags
     // An item that has changed since has a later token than any that was given out.
     let held = if flags.stale { cx.cas_token(slot) } else { cx.entry(slot).cas().unwrap_or(0) };
     if token == 0 || token > held || token < held && !flags.stale {
-        count_cas_badval(cx, slot);
+        counting::compared(cx, slot, false);
         return Code::Exists.into();
     }
-    count_cas_hit(cx, slot);
+    counting::compared(cx, slot, true);
     if token == held {
         return put(cx, Some(slot), data, flags, flags.exptime);
     }
