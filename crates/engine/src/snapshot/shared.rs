@@ -288,17 +288,15 @@ impl Snapshot {
         let before = copies.bytes();
         let is_copied = copies.push(entry);
         debug_assert!(is_copied, "what is no object is bytes");
-        let bytes = copies.bytes() - before;
-        drop(queue);
-        self.add(bytes);
+        self.add(copies.bytes() - before);
     }
 
     fn push(&self, handed: Handed) {
-        let bytes = handed.bytes();
+        self.add(handed.bytes());
         self.queue.lock().handed.push_back(handed);
-        self.add(bytes);
     }
 
+    /// Counts bytes that wait, before they can be taken: the scanner takes off what it has written.
     fn add(&self, bytes: usize) {
         let queued = self.queued.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if queued > self.queued_peak.load(Ordering::Relaxed) {
