@@ -128,7 +128,7 @@ impl Engine {
     #[cold]
     fn evict_or_wait(&self, worker: &mut Worker, limit: usize) -> bool {
         // With some room made the command may run: as in Redis the limit is then approached over several commands.
-        self.evict(worker, limit) > 0
+        self.evict(worker, limit)
             // Where nothing can go, what is wasted is left out.
             || self.take_share(worker, limit, self.reach(limit))
             || self.reaper.wait_until(|| memory::used() <= self.reach(limit), REAPER_WAIT)
@@ -157,7 +157,7 @@ impl Engine {
         if is_stuck || self.take_share(worker, limit, self.kept(limit)) {
             return;
         }
-        if self.policy() == Policy::NoEviction || self.evict(worker, limit) == 0 {
+        if !self.evict(worker, limit) {
             worker.room.stuck_at = Some(memory::counted_here());
         }
         if !worker.ready.is_empty() {
@@ -170,18 +170,19 @@ impl Engine {
         worker.room = Room::default();
         let limit = self.config.maxmemory() as usize;
         let is_over = || limit > 0 && memory::used() > self.kept(limit);
-        worker.index == 0 && is_over() && self.evict(worker, limit) > 0 && is_over()
+        worker.index == 0 && is_over() && self.evict(worker, limit) && is_over()
     }
 
-    /// Evicts until the limit is kept, for a bounded time; gives how many keys went.
-    fn evict(&self, worker: &mut Worker, limit: usize) -> usize {
+    /// Evicts until the limit is kept, for a bounded time; tells whether a key went, or nothing had to: another worker may
+    /// have made room since this one looked, and take it again right behind.
+    fn evict(&self, worker: &mut Worker, limit: usize) -> bool {
         let how = Sampling {
             policy: self.policy(),
             samples: self.config.maxmemory_samples() as usize,
             clock: worker.clock.access,
         };
         if how.policy == Policy::NoEviction {
-            return 0;
+            return false;
         }
         if how.policy.remembers() {
             self.begin_to_remember(worker);
@@ -190,22 +191,27 @@ impl Engine {
         let kept = self.kept(limit);
         let mut evicted = 0;
         // What waits to be written to disk is freed without that.
-        while memory::used() > kept.saturating_add(self.snapshots.queued())
-            && (evicted % EVICTIONS_UNTIMED != 0 || evicted == 0 || started.elapsed() < EVICTING_MAX)
-            && (if how.policy.remembers() {
+        let is_over = || memory::used() > kept.saturating_add(self.snapshots.queued());
+        let mut has_room = !is_over();
+        while !has_room {
+            let has_gone = if how.policy.remembers() {
                 self.evict_least_worth(worker, &how)
             } else {
                 self.evict_one(worker, &how)
-            })
-        {
+            };
+            if !has_gone {
+                break;
+            }
             evicted += 1;
+            let is_time_over = evicted % EVICTIONS_UNTIMED == 0 && started.elapsed() >= EVICTING_MAX;
+            has_room = is_time_over || !is_over();
         }
         let elapsed = started.elapsed();
         worker.stats.all.evicted.add(evicted as u64);
         worker.stats.all.eviction_us.add(elapsed.as_micros() as u64);
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
-        evicted
+        evicted > 0 || has_room
     }
 
     /// Evicts one key from a shard chosen at random, or from the next one that has a key to let go.
