@@ -116,6 +116,11 @@ impl Engine {
         pace
     }
 
+    /// Whether resident memory is far beyond the limit by what this worker wastes.
+    pub(crate) fn packing_is_urgent(&self) -> bool {
+        self.pace() == URGENT
+    }
+
     /// How soon the next step should follow.
     fn pace(&self) -> Duration {
         // At the limit that is the limit and what this worker wastes: eviction makes up for what counts of all waste. The others'

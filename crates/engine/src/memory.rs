@@ -9,16 +9,18 @@ use crate::worker::Worker;
 use std::io::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tenon_ds::memory;
+use tenon_ds::{memory, slab};
 use tenon_store::Slot;
 use tenon_store::entry::{EntryRef, Marks};
 use tenon_store::evict::{Policy, Sampling, hand, victim};
 
 /// Keys evicted for one command without a look at the clock.
 const EVICTIONS_UNTIMED: usize = 64;
-/// How long one command may evict: what is still over the limit then, the next ones and the ticks take off. Redis's
-/// time at its default `maxmemory-eviction-tenacity`.
+/// How long one command may evict beyond what makes up for its worker's own growth: what is still over the limit then, the
+/// next ones and the ticks take off. Redis's time at its default `maxmemory-eviction-tenacity`.
 const EVICTING_MAX: Duration = Duration::from_micros(500);
+/// Blocks that are taken back at a time while much is evicted, several times as many as go meanwhile.
+const COLLECTED_AT_ONCE: usize = 256;
 /// How long a command that nothing can be evicted for waits for memory that is being freed in the background.
 const REAPER_WAIT: Duration = Duration::from_millis(50);
 /// What the server takes beside its start before there is a key, in bytes, as measured with one to four workers.
@@ -50,10 +52,24 @@ const WASTE_COUNTS_FROM: usize = 64 << 20;
 pub struct Room {
     /// The limit that the share was taken of; 0: there is no share.
     limit: usize,
-    /// What `counted_here` may say.
+    /// What `counted_here` may say: what is beyond, the worker has to make up for.
     until: isize,
     /// What it said when nothing could be evicted.
     stuck_at: Option<isize>,
+}
+
+impl Room {
+    /// Ends the share; what was taken beyond it is still to be made up for.
+    fn end_share(&mut self) {
+        self.until = self.until.min(memory::counted_here());
+        self.stuck_at = None;
+    }
+
+    /// What `counted_here` is to come down to. At another limit than the one that the worker has looked at nothing is to be
+    /// made up for: it is not this worker that has taken all that is beyond.
+    fn made_up_at(&self, limit: usize) -> isize {
+        if self.limit == limit { self.until } else { isize::MAX }
+    }
 }
 
 impl Engine {
@@ -167,14 +183,15 @@ impl Engine {
 
     /// What a tick does: evicts what commands have left over the limit. Tells whether there is more to do.
     pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
-        worker.room = Room::default();
+        worker.room.end_share();
         let limit = self.config.maxmemory() as usize;
         let is_over = || limit > 0 && memory::used() > self.kept(limit);
         worker.index == 0 && is_over() && self.evict(worker, limit) && is_over()
     }
 
-    /// Evicts until the limit is kept, for a bounded time; tells whether a key went, or nothing had to: another worker may
-    /// have made room since this one looked, and take it again right behind.
+    /// Evicts until the limit is kept, or for a bounded time and until as much has gone as this worker has taken since it
+    /// last saw room: so writes of long values do not outrun the eviction of short ones. Tells whether a key went, or nothing
+    /// had to: another worker may have made room since this one looked, and take it again right behind.
     fn evict(&self, worker: &mut Worker, limit: usize) -> bool {
         let how = Sampling {
             policy: self.policy(),
@@ -189,6 +206,8 @@ impl Engine {
         }
         let started = Instant::now();
         let kept = self.kept(limit);
+        let made_up_at = worker.room.made_up_at(limit);
+        let mut packed_at = started;
         let mut evicted = 0;
         // What waits to be written to disk is freed without that.
         let is_over = || memory::used() > kept.saturating_add(self.snapshots.queued());
@@ -204,14 +223,31 @@ impl Engine {
             }
             evicted += 1;
             let is_time_over = evicted % EVICTIONS_UNTIMED == 0 && started.elapsed() >= EVICTING_MAX;
-            has_room = is_time_over || !is_over();
+            if is_time_over {
+                self.tidy_up(worker, &mut packed_at);
+            }
+            // What is freed in the background is not counted here.
+            let has_made_up = || memory::counted_here() <= made_up_at || !self.reaper.is_idle();
+            has_room = is_time_over && has_made_up() || !is_over();
         }
+        worker.room = Room { limit, until: memory::counted_here(), stuck_at: None };
         let elapsed = started.elapsed();
         worker.stats.all.evicted.add(evicted as u64);
         worker.stats.all.eviction_us.add(elapsed.as_micros() as u64);
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
         evicted > 0 || has_room
+    }
+
+    /// What a tick does for the memory of what has gone, where so much goes that no tick comes in time: takes back what others
+    /// have freed of this worker's, and packs for as long as it has evicted since it last did.
+    #[cold]
+    fn tidy_up(&self, worker: &mut Worker, packed_at: &mut Instant) {
+        let is_left = slab::collect_some(COLLECTED_AT_ONCE);
+        if !is_left && packed_at.elapsed() >= EVICTING_MAX && self.packing_is_urgent() {
+            self.compact_tick(worker);
+            *packed_at = Instant::now();
+        }
     }
 
     /// Evicts one key from a shard chosen at random, or from the next one that has a key to let go.

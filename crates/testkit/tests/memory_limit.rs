@@ -1,4 +1,4 @@
-//! Several workers at the memory limit: a cache that may drop any key takes every write.
+//! The memory limit: a cache that may drop any key takes every write, and keeps the limit whatever is written.
 
 use std::time::Duration;
 use tenon_client::{Resp, Value};
@@ -32,11 +32,45 @@ fn no_write_is_refused_where_any_key_may_go() {
     }
 }
 
-/// Writes keys of a name of their own, all at once, and wants each to be taken.
+#[test]
+fn long_values_do_not_outrun_the_eviction_of_short_ones() {
+    const LIMIT: u64 = 32 << 20;
+    const LEN: usize = 500_000;
+    const LONG_AT_ONCE: usize = 10;
+    for policy in ["allkeys-lru", "allkeys-tenon"] {
+        let limit = LIMIT.to_string();
+        let settings = [("workers", "1"), ("maxmemory", &*limit), ("maxmemory-policy", policy)];
+        let server = Server::tenon(&settings).expect("tenon starts");
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let mut connection = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+        (0..2 * ROUNDS).for_each(|round| write(&mut connection, &round.to_string()));
+        let value = vec![b'v'; LEN];
+        for round in 0..20 {
+            let keys: Vec<String> = (0..LONG_AT_ONCE).map(|number| format!("long:{round}:{number}")).collect();
+            set_all(&mut connection, &keys, &value);
+            // What was written last may be over it, and what the connection holds.
+            let used = used_memory(&mut connection);
+            assert!(used < LIMIT + 2 * LEN as u64, "{policy}: {used} bytes after round {round}");
+        }
+    }
+}
+
+fn used_memory(connection: &mut Resp) -> u64 {
+    let Value::Bulk(info) = connection.call(&[b"INFO", b"memory"]).expect("a reply") else { panic!("it is text") };
+    let info = String::from_utf8(info).expect("it is text");
+    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("it is told");
+    used.parse().expect("it is a number")
+}
+
+/// Writes keys of a name of their own.
 fn write(connection: &mut Resp, name: &str) {
     let keys: Vec<String> = (0..AT_ONCE).map(|number| format!("{name}:{number}")).collect();
-    let value = [b'v'; 100];
-    let commands: Vec<[&[u8]; 3]> = keys.iter().map(|key| [&b"SET"[..], key.as_bytes(), &value]).collect();
+    set_all(connection, &keys, &[b'v'; 100]);
+}
+
+/// Sets all keys at once, and wants each to be taken.
+fn set_all(connection: &mut Resp, keys: &[String], value: &[u8]) {
+    let commands: Vec<[&[u8]; 3]> = keys.iter().map(|key| [&b"SET"[..], key.as_bytes(), value]).collect();
     let commands: Vec<&[&[u8]]> = commands.iter().map(|command| &command[..]).collect();
     for answer in connection.pipeline(&commands).expect("replies") {
         assert_eq!(answer, Value::Simple(b"OK".to_vec()));
