@@ -118,7 +118,7 @@ fn serve(config: Config) -> Result<bool, Failure> {
     }));
     // `main` chose it.
     engine.allocator.get_or_init(|| Allocator { name: "mimalloc", release: allocator::release });
-    let tls = Tls::default();
+    let tls = Tls::new(Arc::clone(&engine.tls_counts));
     tls.configure(&engine.config)?;
     let outside = Outside::new(&engine, logging.clone(), tls.clone());
     let hook = outside.clone();
