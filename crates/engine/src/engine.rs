@@ -34,7 +34,7 @@ use crate::shards::Shards;
 use crate::slowlog::SlowLog;
 use crate::snapshot::Snapshots;
 use crate::stand_ins::StandIns;
-use crate::stats::WorkerStats;
+use crate::stats::{TlsCounts, WorkerStats};
 use crate::table::CommandTable;
 use crate::tracking::Tracking;
 use crate::unsent::Unsent;
@@ -141,6 +141,8 @@ pub struct Engine {
     pub list_alone_from: AtomicUsize,
     /// When certificates were read last, in seconds since the start.
     pub certificates_read_s: AtomicU64,
+    /// What became of connections' TLS.
+    pub tls_counts: Arc<TlsCounts>,
     /// Memcached connections closed because they were silent for too long.
     pub idle_kicks: AtomicU64,
     /// Connections refused for `maxclients`.
@@ -259,6 +261,7 @@ impl Engine {
             scripts_inspect: AtomicBool::new(false),
             list_alone_from: AtomicUsize::new(0),
             certificates_read_s: AtomicU64::new(0),
+            tls_counts: Arc::default(),
             idle_kicks: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
@@ -528,6 +531,7 @@ impl Engine {
         self.prefixes.reset();
         self.rates.reset();
         self.acl.log.reset_counts();
+        self.tls_counts.reset();
         self.idle_kicks.store(0, Ordering::Relaxed);
         self.refused_connections.store(0, Ordering::Relaxed);
         self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);

@@ -40,6 +40,26 @@ impl Counter {
     }
 }
 
+/// What became of connections' TLS; any thread counts.
+#[derive(Debug, Default)]
+pub struct TlsCounts {
+    /// Handshakes that came to an end and did not resume an earlier session, where sessions are kept.
+    pub new_sessions: AtomicU64,
+    /// Handshakes that failed.
+    pub handshake_errors: AtomicU64,
+    /// Connections that were closed for what their client sent behind the handshake.
+    pub protocol_errors: AtomicU64,
+}
+
+impl TlsCounts {
+    /// Every number back to 0.
+    pub fn reset(&self) {
+        for count in [&self.new_sessions, &self.handshake_errors, &self.protocol_errors] {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
 macro_rules! counters {
     ($(#[$outer:meta])* $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
         $(#[$outer])*

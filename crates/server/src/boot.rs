@@ -7,7 +7,7 @@ use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net::{self, FrontEnd};
 use crate::open_files::{OpenFiles, raise_for};
 use crate::process::{self, PidFile};
-use crate::reconfigure::{Outside, level_of, listens, to_bind};
+use crate::reconfigure::{Outside, binds, level_of, listens, to_bind};
 use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
@@ -41,9 +41,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Invocation::Run(config)) => match start(*config, &words) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
-            Err(error) => {
-                complain(&error);
-                ExitCode::FAILURE
+            Err(Failure { text, exit_code }) => {
+                complain(&text);
+                ExitCode::from(exit_code)
             }
         },
         Err(error) => {
@@ -63,13 +63,27 @@ fn complain(error: &str) {
     let _ = writeln!(io::stderr(), "tenon: {error}");
 }
 
+/// Why the server could not start.
+struct Failure {
+    text: String,
+    exit_code: u8,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Failure {
+        Failure { text, exit_code: 1 }
+    }
+}
+
+/// memcached's exit code where an address cannot be listened on, `EX_OSERR`.
+const MEMCACHED_CANNOT_LISTEN: u8 = 71;
+
 /// Runs the server here, or has it run in the background; tells whether that went well.
-fn start(config: Config, words: &[OsString]) -> Result<bool, String> {
+fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
     if config.daemonize() {
         if words.iter().any(|word| word == "-") {
-            return Err(
-                "daemonize: what comes from the standard input cannot be read again in the background".to_owned()
-            );
+            let text = "daemonize: what comes from the standard input cannot be read again in the background";
+            return Err(text.to_owned().into());
         }
         if process::go_to_background(words)? {
             return Ok(true);
@@ -79,7 +93,7 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, String> {
 }
 
 /// Runs the server until it is told to end; tells whether it ended well.
-fn serve(config: Config) -> Result<bool, String> {
+fn serve(config: Config) -> Result<bool, Failure> {
     std::env::set_current_dir(&*config.dir()).map_err(|e| format!("cannot work in dir '{}': {e}", config.dir()))?;
     // What only root may do comes first, and what starts threads comes after.
     let open_files = raise_for(config.maxclients() as usize);
@@ -104,7 +118,7 @@ fn serve(config: Config) -> Result<bool, String> {
     }));
     // `main` chose it.
     engine.allocator.get_or_init(|| Allocator { name: "mimalloc", release: allocator::release });
-    let tls = Tls::default();
+    let tls = Tls::new(Arc::clone(&engine.tls_counts));
     tls.configure(&engine.config)?;
     let outside = Outside::new(&engine, logging.clone(), tls.clone());
     let hook = outside.clone();
@@ -136,14 +150,18 @@ fn serve(config: Config) -> Result<bool, String> {
         let nothing = "nothing to listen on: both ports are 0 and no UNIX socket is set";
         // memcached says nothing of it, and runs.
         if !engine.config.is_memcached() {
-            return Err(nothing.to_owned());
+            return Err(nothing.to_owned().into());
         }
         tracing::warn!("{nothing}");
     }
     let found = Found::look(&engine)?;
     // Before the first client can ask for data that is not there yet.
     let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
-    let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|e| e.to_string())?;
+    let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|error| {
+        let is_address = matches!(error, net::ServeError::Listen(_) | net::ServeError::Datagrams(..));
+        let exit_code = if is_address && engine.config.is_memcached() { MEMCACHED_CANNOT_LISTEN } else { 1 };
+        Failure { text: error.to_string(), exit_code }
+    })?;
     engine.multiplexer.get_or_init(|| running.way().name());
     outside.listens_through(running.listening().clone());
     let _pid_file = write_pid_file(&engine.config.pidfile());
@@ -164,7 +182,7 @@ fn serve(config: Config) -> Result<bool, String> {
                 tracing::error!("{error}");
                 shutdown.request(Duration::ZERO);
                 running.wait();
-                return Err(error);
+                return Err(error.into());
             }
         }
     }
@@ -254,7 +272,7 @@ fn datagrams(config: &Config) -> Result<Option<(u16, Vec<net::Bind>)>, String> {
         Some(_) if config.memcached_auth() => {
             Err("memcached-udp-port: UDP has no way to say who one is, as memcached-auth wants".to_owned())
         }
-        Some(port) => Ok(Some((port, config.bind().iter().map(|word| net::Bind::parse(word)).collect()))),
+        Some(port) => Ok(Some((port, binds(config)))),
     }
 }
 

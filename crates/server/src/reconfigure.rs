@@ -87,23 +87,33 @@ pub(crate) fn to_bind(port: i32) -> Option<u16> {
     if port == 0 { None } else { Some(u16::try_from(port).unwrap_or(0)) }
 }
 
+/// The addresses that the settings name, as Redis means them or as memcached does.
+pub(crate) fn binds(config: &Config) -> Vec<Bind> {
+    let words = config.bind();
+    if config.is_memcached() {
+        Bind::parse_as_memcached(&words)
+    } else {
+        words.iter().map(|word| Bind::parse(word)).collect()
+    }
+}
+
 /// Where the settings say to listen.
 pub(crate) fn listens(config: &Config) -> Vec<Listen> {
     let mut listens = Vec::new();
     let perm = config.unixsocketperm();
-    let binds = config.bind();
+    let binds = binds(config);
     let (port, tls_port) = (i32::from(config.port()), i32::from(config.tls_port()));
     for (front_end, port, tls_port, path) in [
         (FrontEnd::Resp, port, tls_port, config.unixsocket()),
         (FrontEnd::Memcached, config.memcached_port(), config.memcached_tls_port(), config.memcached_unixsocket()),
     ] {
         if let Some(port) = to_bind(port) {
-            let endpoint = |word: &String| Endpoint::Tcp { bind: Bind::parse(word), port };
-            listens.extend(binds.iter().map(|word| Listen { front_end, endpoint: endpoint(word) }));
+            let endpoint = |bind: &Bind| Endpoint::Tcp { bind: bind.clone(), port };
+            listens.extend(binds.iter().map(|bind| Listen { front_end, endpoint: endpoint(bind) }));
         }
         if let Some(port) = to_bind(tls_port) {
-            let endpoint = |word: &String| Endpoint::Tls { bind: Bind::parse(word), port };
-            listens.extend(binds.iter().map(|word| Listen { front_end, endpoint: endpoint(word) }));
+            let endpoint = |bind: &Bind| Endpoint::Tls { bind: bind.clone(), port };
+            listens.extend(binds.iter().map(|bind| Listen { front_end, endpoint: endpoint(bind) }));
         }
         if !path.is_empty() {
             let endpoint = Endpoint::Unix { path: PathBuf::from(&*path), mode: (perm != 0).then_some(perm) };

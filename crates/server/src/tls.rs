@@ -1,6 +1,6 @@
 //! What the settings say of TLS, as its library wants it: certificates, keys, ciphers. Knows no connection.
 
-use crate::net::TlsTerms;
+use crate::net::{TlsEvent, TlsTerms};
 use parking_lot::RwLock;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
@@ -8,15 +8,23 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tenon_engine::config::{Config, TlsAuthClients};
+use tenon_engine::stats::TlsCounts;
 
 /// How TLS is spoken with new connections; clones mean the same.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Tls {
     current: Arc<RwLock<Option<TlsTerms>>>,
+    counts: Arc<TlsCounts>,
 }
 
 impl Tls {
+    /// None is spoken yet; what becomes of it is counted there.
+    pub(crate) fn new(counts: Arc<TlsCounts>) -> Tls {
+        Tls { current: Arc::default(), counts }
+    }
+
     /// How it is spoken now; nothing where there is no port for it.
     pub(crate) fn current(&self) -> Option<TlsTerms> {
         self.current.read().clone()
@@ -28,7 +36,7 @@ impl Tls {
     /// What cannot be used; then all is as it was before.
     pub(crate) fn configure(&self, config: &Config) -> Result<(), String> {
         let is_wanted = config.tls_port() != 0 || config.memcached_tls_port() != 0;
-        *self.current.write() = if is_wanted { Some(terms(config)?) } else { None };
+        *self.current.write() = if is_wanted { Some(terms(config, &self.counts)?) } else { None };
         Ok(())
     }
 }
@@ -46,9 +54,20 @@ const CIPHERS: &[(&str, CipherSuite)] = &[
     ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
 ];
 
-fn terms(config: &Config) -> Result<TlsTerms, String> {
+fn terms(config: &Config, counts: &Arc<TlsCounts>) -> Result<TlsTerms, String> {
     let write_buffer = usize::try_from(config.tls_write_buffer()).expect("it is less than 4 GiB");
-    Ok(TlsTerms { config: Arc::new(server_config(config)?), write_buffer })
+    let (counts, keeps_sessions) = (Arc::clone(counts), config.tls_session_caching());
+    let tell = move |event| {
+        let count = match event {
+            // A session that nobody can resume is none.
+            TlsEvent::NewSession if !keeps_sessions => return,
+            TlsEvent::NewSession => &counts.new_sessions,
+            TlsEvent::HandshakeFailed => &counts.handshake_errors,
+            TlsEvent::Failed => &counts.protocol_errors,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    };
+    Ok(TlsTerms { config: Arc::new(server_config(config)?), write_buffer, tell: Arc::new(tell) })
 }
 
 fn server_config(config: &Config) -> Result<ServerConfig, String> {

@@ -202,3 +202,23 @@ fn sizes_that_do_not_go_together_are_refused_as_memcached_refuses_them() {
         assert_eq!(by_tenon.is_some(), is_refused, "{line}");
     }
 }
+
+#[test]
+fn the_version_is_said_as_scripts_that_know_memcached_read_it() {
+    let output = tenon(&["-V"]);
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success() && said.starts_with("memcached 1.6.18 (Tenon "), "{said}");
+    assert_eq!(String::from_utf8(tenon(&["-h"]).stdout).expect("text").lines().next(), said.lines().next());
+}
+
+#[test]
+fn an_address_that_cannot_be_had_is_refused_with_memcacheds_exit_code() {
+    let taken = TcpListener::bind("127.0.0.2:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for addresses in [&["-l", "127.0.0.2"][..], &["-l", "127.0.0.1,127.0.0.2"], &["-l", "127.0.0.1", "-l", "127.0.0.2"]]
+    {
+        let output = tenon(&[&["-p", &port, "-t", "1"], addresses].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(71) && said.contains("127.0.0.2"), "{addresses:?}: {said}");
+    }
+}

@@ -177,3 +177,31 @@ fn memcached_is_spoken_too() {
         assert!(said.contains(&format!("STAT ssl_wbuf_size {told_back}\r\n")), "{said}");
     }
 }
+
+#[test]
+fn memcached_tells_how_many_handshakes_there_were() {
+    let port = free_port();
+    let (cert, key) = (file("server.pem"), file("server.key.pem"));
+    let settings =
+        [("memcached-tls-port", &*port), ("tls-cert-file", &cert), ("tls-key-file", &key), ("tls-auth-clients", "no")];
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let (address, ca) = (format!("localhost:{port}"), file("ca.pem"));
+    let args = ["s_client", "-connect", &address, "-CAfile", &ca, "-quiet", "-ign_eof"];
+    let stat = |name: &str| {
+        let said = told("openssl", &args, "stats\r\nquit\r\n")?;
+        let line = said.lines().find_map(|line| line.strip_prefix("STAT ")?.strip_prefix(name)?.strip_prefix(' '));
+        Some(line.and_then(|number| number.trim().parse::<u64>().ok()))
+    };
+    let Some(sessions) = stat("ssl_new_sessions") else { return };
+    // Who asks is the first, and then the second.
+    assert_eq!((sessions, stat("ssl_new_sessions")), (Some(1), Some(Some(2))));
+    assert_eq!(stat("ssl_handshake_errors"), Some(Some(0)));
+    let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).expect("the server listens");
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is sent");
+    // Until the server has hung up.
+    let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
+    assert_eq!((stat("ssl_handshake_errors"), stat("ssl_proto_errors")), (Some(Some(1)), Some(Some(0))));
+    // Without sessions that could be resumed there is nothing to count.
+    assert_eq!(config_set(&server, "tls-session-caching", "no"), Value::Simple(b"OK".to_vec()));
+    assert_eq!(stat("ssl_new_sessions"), Some(None));
+}

@@ -150,3 +150,11 @@ pub fn cache_memlimit(engine: &Engine, worker: &mut Worker, megabytes: u64) -> A
         Err(_) => Answer::LimitOutOfBounds,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_version_is_the_one_that_the_command_line_tells() {
+        assert!(super::VERSION_TEXT.starts_with(tenon_engine::version::MEMCACHED));
+    }
+}

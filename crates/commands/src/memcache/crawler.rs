@@ -27,7 +27,7 @@ pub static LRU_CRAWLER: TextCommand = TextCommand {
 pub static LRU: TextCommand = TextCommand {
     name: "lru",
     family: "admin",
-    syntax: "tune <percent hot> <percent warm> <max hot factor> <max warm factor>",
+    syntax: "tune <percent hot> <percent warm> <max hot factor> <max warm factor> [noreply]",
     summary: "Is answered as memcached answers it, and changes nothing: there are no such queues.",
 };
 
@@ -35,7 +35,7 @@ pub static LRU: TextCommand = TextCommand {
 pub static SLABS: TextCommand = TextCommand {
     name: "slabs",
     family: "admin",
-    syntax: "reassign <source class> <dest class> | automove <0|1|2>",
+    syntax: "reassign <source class> <dest class> | automove <0|1|2> [noreply]",
     summary: "Is answered as by a memcached that does not reassign slabs: memory is packed without being told to.",
 };
 

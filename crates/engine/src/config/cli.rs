@@ -109,7 +109,7 @@ fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadE
         return Ok(Invocation::Help(memcached::help()));
     }
     if asked.version {
-        return Ok(Invocation::Version);
+        return Ok(Invocation::Help(memcached::version()));
     }
     for (name, words) in &asked.settings {
         loader.apply(name, words, &Origin::CommandLine)?;

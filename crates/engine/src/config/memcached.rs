@@ -2,7 +2,9 @@
 //! neither what the settings do nor who reads them.
 
 use super::error::LoadProblem;
+use super::memcached_addresses::{Parts, Plain};
 use super::memcached_sizes::Sizes;
+use crate::version::{MEMCACHED, TENON};
 
 /// What an option of memcached means.
 enum Meaning {
@@ -155,18 +157,6 @@ const PRESET: &[(&str, &[&str])] = &[
     ("tls-session-caching", &["no"]),
 ];
 
-/// Where memcached's clients are served without TLS although it is asked for (`notls:`).
-#[derive(Debug, Default, PartialEq, Eq)]
-enum Plain {
-    /// Nowhere.
-    #[default]
-    None,
-    /// Everywhere.
-    All,
-    /// On this port.
-    Port(String),
-}
-
 /// What memcached's command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -182,8 +172,8 @@ pub(super) struct Asked {
     auth_file: Option<String>,
     /// Whether the port speaks TLS.
     ssl: bool,
-    /// Where it does not, even so.
-    plain: Plain,
+    /// Where to listen.
+    parts: Parts,
     /// Memory and items.
     sizes: Sizes,
     /// Whether help is asked for, and nothing else.
@@ -272,7 +262,7 @@ impl Asked {
                 self.set("memcached-unixsocket", value);
                 self.set("memcached-port", "0");
             }
-            Listen => self.listen(word, value)?,
+            Listen => self.parts.add(value),
             Only(values, text) if !values.contains(&value) => return Err(problem(word, text)),
             Only(..) => {}
             Extended => {
@@ -309,6 +299,15 @@ impl Asked {
         if last("tls-auth-clients") == Some("optional") && last("tls-ca-cert-file").is_none() {
             self.set("tls-auth-clients", "no");
         }
+        let mut plain = Plain::None;
+        // A port behind an address is the one, whatever `-p` says.
+        if let Some(addresses) = self.parts.read()? {
+            plain = addresses.plain;
+            if let Some(port) = addresses.port {
+                self.set("memcached-port", port);
+            }
+            self.settings.push(("bind", addresses.bind));
+        }
         let udp_port = self.settings.iter().rfind(|(name, _)| *name == "memcached-udp-port");
         let udp_port = udp_port.map(|(_, words)| words[0].clone()).filter(|port| port != "0");
         let udp = udp_port.is_some();
@@ -339,15 +338,15 @@ impl Asked {
         if let Some(protocol) = self.protocol.take() {
             self.set("memcached-protocol", protocol);
         }
-        if !self.ssl && matches!(self.plain, Plain::Port(_)) {
+        if !self.ssl && matches!(plain, Plain::Port(_)) {
             return Err(problem("-l", "without -Z all addresses have the same port"));
         }
-        if self.ssl && self.plain != Plain::All {
+        if self.ssl && plain != Plain::All {
             let last = self.settings.iter().rposition(|(name, _)| *name == "memcached-port");
             let port = last.map_or_else(|| vec!["11211".to_owned()], |last| self.settings[last].1.clone());
             self.settings.push(("memcached-tls-port", port));
-            let plain = match &self.plain {
-                Plain::Port(port) => port.clone(),
+            let plain = match plain {
+                Plain::Port(port) => port,
                 _ => "0".to_owned(),
             };
             self.set("memcached-port", plain);
@@ -419,58 +418,17 @@ impl Asked {
         }
         Ok(())
     }
-
-    /// `[notls:]address[:port],...`; an IPv6 address with a port stands in brackets.
-    fn listen(&mut self, word: &str, value: &str) -> Result<(), LoadProblem> {
-        let (mut usual, mut plain) = (Vec::new(), Vec::new());
-        for part in value.split(',').filter(|part| !part.is_empty()) {
-            let (side, part) = match part.strip_prefix("notls:") {
-                Some(part) => (&mut plain, part),
-                None => (&mut usual, part),
-            };
-            let (address, port) = match part.strip_prefix('[').and_then(|part| part.split_once(']')) {
-                Some((address, behind)) => (address, behind.strip_prefix(':')),
-                None if part.matches(':').count() == 1 => {
-                    let (address, port) = part.split_once(':').expect("there is one");
-                    (address, Some(port))
-                }
-                None => (part, None),
-            };
-            side.push((address, port));
-        }
-        let port_of = |side: &[(&str, Option<&str>)]| match side {
-            [(_, port), rest @ ..] if rest.iter().all(|(_, other)| other == port) => Ok(port.map(str::to_owned)),
-            [] => Ok(None),
-            _ => Err(problem(word, "all addresses have the same port")),
-        };
-        let (usual_port, plain_port) = (port_of(&usual)?, port_of(&plain)?);
-        let addresses = |side: &[(&str, Option<&str>)]| -> Vec<String> {
-            side.iter().map(|(address, _)| (*address).to_owned()).collect()
-        };
-        let (mut usual, mut plain) = (addresses(&usual), addresses(&plain));
-        self.plain = match (usual.is_empty(), plain.is_empty()) {
-            (_, true) => Plain::None,
-            (true, false) => Plain::All,
-            (false, false) => {
-                usual.sort();
-                plain.sort();
-                match plain_port.clone() {
-                    Some(port) if usual == plain => Plain::Port(port),
-                    _ => return Err(problem(word, "the same addresses, with a port of their own, listen without TLS")),
-                }
-            }
-        };
-        if let Some(port) = if self.plain == Plain::All { plain_port } else { usual_port } {
-            self.set("memcached-port", port);
-        }
-        self.settings.push(("bind", if usual.is_empty() { plain } else { usual }));
-        Ok(())
-    }
 }
 
-/// The text of `tenon memcached --help`.
+/// What `tenon memcached -V` says: it begins as memcached's line does, for scripts that read the number in it.
+pub(super) fn version() -> String {
+    format!("memcached {MEMCACHED} (Tenon {TENON})\n")
+}
+
+/// The text of `tenon memcached --help`, whose first line is the version as in memcached's.
 pub(super) fn help() -> String {
-    let mut text = String::from(
+    let mut text = version();
+    text.push_str(
         "\
 Usage: tenon memcached [OPTION]...
 
@@ -500,7 +458,7 @@ recently used items go), and no RESP port. Options with a setting of Tenon:
             AuthFile => "--memcached-auth yes --memcached-auth-file, with the text protocol".to_owned(),
             Ssl => "--memcached-tls-port in place of --memcached-port, but where -l says notls:".to_owned(),
             Help => "this text".to_owned(),
-            Version => "the version".to_owned(),
+            Version => "the version of memcached whose verbs are there, and Tenon's".to_owned(),
             NoEffect(_) => "no effect".to_owned(),
             Refused(text) => format!("refused: {text}"),
         };
@@ -563,8 +521,8 @@ mod tests {
         // What Debian's file says.
         assert_eq!(
             settings("-d -m 64 -p 11211 -u memcache -l 127.0.0.1 -P /var/run/memcached/memcached.pid"),
-            "daemonize yes, maxmemory 64mb, memcached-port 11211, run-as memcache, bind 127.0.0.1, \
-             pidfile /var/run/memcached/memcached.pid"
+            "daemonize yes, maxmemory 64mb, memcached-port 11211, run-as memcache, \
+             pidfile /var/run/memcached/memcached.pid, bind 127.0.0.1"
         );
         assert_eq!(
             settings("-AFXW -U 11300 -o watcher_logbuf_size=8"),
@@ -614,6 +572,11 @@ mod tests {
         assert_eq!(settings("-l 127.0.0.1:11300"), "memcached-port 11300, bind 127.0.0.1");
         assert_eq!(settings("-l [::1]:11300,127.0.0.1:11300"), "memcached-port 11300, bind ::1 127.0.0.1");
         assert_eq!(settings("-l ::1"), "bind ::1");
+        assert_eq!(settings("-l 127.0.0.1 -l ::1"), "bind 127.0.0.1 ::1");
+        assert_eq!(
+            settings("-l 127.0.0.1:11300 -p 11400"),
+            "memcached-port 11400, memcached-port 11300, bind 127.0.0.1"
+        );
         assert_eq!(
             settings("-Z -l notls:127.0.0.1:11300,127.0.0.1:11400"),
             "memcached-port 11400, bind 127.0.0.1, memcached-tls-port 11400, memcached-port 11300"
@@ -664,6 +627,7 @@ mod tests {
         let asked = read_line("-u memcache -k -f 1.25").unwrap();
         assert_eq!(asked.idle.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["lock-memory", "slab-growth-factor"]);
         assert!(read_line("-h").unwrap().help && read_line("-V").unwrap().version);
+        assert_eq!(version(), format!("memcached 1.6.18 (Tenon {TENON})\n"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod live;
 mod loader;
 mod machine;
 mod memcached;
+mod memcached_addresses;
 mod memcached_sizes;
 mod packing;
 mod rewrite;

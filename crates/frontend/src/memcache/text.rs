@@ -390,8 +390,14 @@ impl MemcacheConnection {
                 self.has_quit = true;
                 return Ran::Closing;
             }
-            Request::Lru => (crawler::lru(&words_of(args, buf)), false),
-            Request::Slabs => (crawler::slabs(&words_of(args, buf)), false),
+            Request::Lru => {
+                let words = words_of(args, buf);
+                (crawler::lru(&words), wants_no_answer(&words))
+            }
+            Request::Slabs => {
+                let words = words_of(args, buf);
+                (crawler::slabs(&words), matches!(words[..], [b"automove", _, ..]) && wants_no_answer(&words))
+            }
             Request::Meta { .. } | Request::MetaDebug | Request::LruCrawler | Request::Watch => {
                 unreachable!("these run elsewhere")
             }
@@ -419,7 +425,9 @@ impl MemcacheConnection {
             }
             Err(answer) => {
                 worker.stats.all.errors.add(1);
-                answer.write(out.tail());
+                if !wants_no_answer(words) {
+                    answer.write(out.tail());
+                }
                 Ran::Wholly
             }
         }
@@ -483,6 +491,11 @@ fn may_be_long(request: &Request, args: &[Span]) -> bool {
 /// The words behind a verb.
 fn words_of<'a>(args: &[Span], buf: &'a [u8]) -> Vec<&'a [u8]> {
     args.iter().map(|&word| bytes_of(word, buf, &[])).collect()
+}
+
+/// Whether the words end with the one that says that no answer is wanted.
+fn wants_no_answer(words: &[&[u8]]) -> bool {
+    words.last() == Some(&&b"noreply"[..])
 }
 
 /// Answers a request that was refused as it was read.

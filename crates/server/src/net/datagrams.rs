@@ -30,9 +30,12 @@ impl AsFd for Datagrams {
 }
 
 impl Datagrams {
-    /// Opens the socket of this address.
-    pub(super) fn open(address: &Bind, port: u16) -> std::io::Result<Datagrams> {
-        let address = address.resolve(port)?;
+    /// Opens the sockets of this word.
+    pub(super) fn open(word: &Bind, port: u16) -> std::io::Result<Vec<Datagrams>> {
+        Ok(word.open_each(word.resolve(port)?, |errno| errno, Datagrams::open_at)?)
+    }
+
+    fn open_at(address: SocketAddr) -> Result<Datagrams, Errno> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = socket_with(family, SocketType::DGRAM, flags, None)?;

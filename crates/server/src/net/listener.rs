@@ -57,28 +57,94 @@ pub struct Bind {
     pub host: String,
     /// Written with a leading `-`: a machine that lacks the address starts without it.
     pub optional: bool,
+    /// As memcached has it: all addresses of a name are listened on, and of `*` those of IPv6, too. What is taken already
+    /// is passed over as long as one of them is not.
+    pub all: bool,
 }
 
 impl Bind {
     /// Reads one word: `127.0.0.1`, `-::1`, `*`, `-::*`, `localhost`.
     pub fn parse(word: &str) -> Bind {
         match word.strip_prefix('-') {
-            Some(host) => Bind { host: host.to_owned(), optional: true },
-            None => Bind { host: word.to_owned(), optional: false },
+            Some(host) => Bind { host: host.to_owned(), optional: true, all: false },
+            None => Bind { host: word.to_owned(), optional: false, all: false },
         }
     }
 
-    pub(super) fn resolve(&self, port: u16) -> std::io::Result<SocketAddr> {
+    /// Reads all words as memcached means them: `*` is followed by what stands for it in IPv6, and both are one.
+    pub fn parse_as_memcached(words: &[String]) -> Vec<Bind> {
+        let mut binds: Vec<Bind> = Vec::with_capacity(words.len());
+        for word in words {
+            if word == "-::*" && binds.last().is_some_and(|last| last.host == "*") {
+                continue;
+            }
+            binds.push(Bind { all: true, ..Bind::parse(word) });
+        }
+        binds
+    }
+
+    /// Where that is: one address, or those of [`Bind::all`].
+    pub(super) fn resolve(&self, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+        let any = [SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))];
         match self.host.as_str() {
-            "*" => Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
-            "::*" => Ok(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))),
+            "*" if self.all => Ok(any.to_vec()),
+            "*" => Ok(vec![any[0]]),
+            "::*" => Ok(vec![any[1]]),
             host => match host.parse::<IpAddr>() {
-                Ok(address) => Ok(SocketAddr::from((address, port))),
-                Err(_) => (host, port)
-                    .to_socket_addrs()?
-                    .next()
-                    .ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address")),
+                Ok(address) => Ok(vec![SocketAddr::from((address, port))]),
+                Err(_) => {
+                    let wanted = if self.all { usize::MAX } else { 1 };
+                    let mut found: Vec<SocketAddr> = Vec::new();
+                    for address in (host, port).to_socket_addrs()?.take(wanted) {
+                        if !found.contains(&address) {
+                            found.push(address);
+                        }
+                    }
+                    match found.is_empty() {
+                        true => Err(std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address")),
+                        false => Ok(found),
+                    }
+                }
             },
+        }
+    }
+
+    /// Opens what `open` opens at each address; what cannot be had is passed over where that is memcached's way.
+    pub(super) fn open_each<T, E: Copy>(
+        &self,
+        addresses: Vec<SocketAddr>,
+        errno: impl Fn(E) -> Errno,
+        mut open: impl FnMut(SocketAddr) -> Result<T, E>,
+    ) -> Result<Vec<T>, E> {
+        let mut opened = Vec::with_capacity(addresses.len());
+        let mut first_failure = None;
+        for address in addresses {
+            match open(address) {
+                Ok(socket) => opened.push(socket),
+                Err(error) if self.all && (errno(error) == Errno::ADDRINUSE || self.is_lacking(errno(error))) => {
+                    tracing::warn!(%address, "{}; going on without it", errno(error));
+                    first_failure.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match first_failure {
+            Some(error) if opened.is_empty() => Err(error),
+            _ => Ok(opened),
+        }
+    }
+
+    /// Which failures Redis passes over: an absent optional address, and a protocol that the kernel does not have. One of
+    /// the families that `*` stands for may be absent, too.
+    fn is_lacking(&self, errno: Errno) -> bool {
+        match errno {
+            Errno::ADDRNOTAVAIL => self.optional || self.all && self.host == "*",
+            Errno::NOPROTOOPT
+            | Errno::PROTONOSUPPORT
+            | Errno::SOCKTNOSUPPORT
+            | Errno::PFNOSUPPORT
+            | Errno::AFNOSUPPORT => true,
+            _ => false,
         }
     }
 }
@@ -160,7 +226,7 @@ impl Listener {
         let mut listeners = Vec::with_capacity(listens.len());
         for listen in listens {
             match Listener::open(listen, backlog) {
-                Ok(listener) => listeners.push(listener),
+                Ok(opened) => listeners.extend(opened),
                 Err((step, source)) => {
                     let error = ListenError { listen: listen.clone(), step, source };
                     if !can_be_skipped(listen, &error.source) {
@@ -173,27 +239,22 @@ impl Listener {
         Ok(listeners)
     }
 
-    fn open(listen: &Listen, backlog: i32) -> Result<Listener, (&'static str, std::io::Error)> {
+    fn open(listen: &Listen, backlog: i32) -> Result<Vec<Listener>, (&'static str, std::io::Error)> {
         match &listen.endpoint {
             Endpoint::Tcp { bind, port } | Endpoint::Tls { bind, port } => {
-                let address = bind.resolve(*port).map_err(|error| ("getaddrinfo", error))?;
-                open_tcp(address, backlog, listen).map_err(|(step, errno)| (step, errno.into()))
+                let addresses = bind.resolve(*port).map_err(|error| ("getaddrinfo", error))?;
+                bind.open_each(addresses, |(_, errno)| errno, |address| open_tcp(address, backlog, listen))
+                    .map_err(|(step, errno)| (step, errno.into()))
             }
-            Endpoint::Unix { path, mode } => open_unix(path, *mode, backlog, listen),
+            Endpoint::Unix { path, mode } => Ok(vec![open_unix(path, *mode, backlog, listen)?]),
         }
     }
 }
 
-/// Which failures Redis passes over: an absent optional address, and a protocol that the kernel does not have.
+/// Whether the server does without an address that it cannot have.
 fn can_be_skipped(listen: &Listen, error: &std::io::Error) -> bool {
     let (Endpoint::Tcp { bind, .. } | Endpoint::Tls { bind, .. }) = &listen.endpoint else { return false };
-    match Errno::from_io_error(error) {
-        Some(Errno::ADDRNOTAVAIL) => bind.optional,
-        Some(
-            Errno::NOPROTOOPT | Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT | Errno::PFNOSUPPORT | Errno::AFNOSUPPORT,
-        ) => true,
-        _ => false,
-    }
+    Errno::from_io_error(error).is_some_and(|errno| bind.is_lacking(errno))
 }
 
 const SOCKET_FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
@@ -279,18 +340,44 @@ mod tests {
 
     #[test]
     fn a_leading_minus_makes_an_address_optional() {
-        assert_eq!(Bind::parse("-::1"), Bind { host: "::1".to_owned(), optional: true });
-        assert_eq!(Bind::parse("::1").resolve(7).unwrap(), "[::1]:7".parse().unwrap());
-        assert_eq!(Bind::parse("*").resolve(7).unwrap(), "0.0.0.0:7".parse().unwrap());
-        assert_eq!(Bind::parse("-::*").resolve(7).unwrap(), "[::]:7".parse().unwrap());
-        assert_eq!(Bind::parse("127.0.0.1").resolve(7).unwrap(), "127.0.0.1:7".parse().unwrap());
+        assert_eq!(Bind::parse("-::1"), Bind { host: "::1".to_owned(), optional: true, all: false });
+        for (word, address) in
+            [("::1", "[::1]:7"), ("*", "0.0.0.0:7"), ("-::*", "[::]:7"), ("127.0.0.1", "127.0.0.1:7")]
+        {
+            assert_eq!(Bind::parse(word).resolve(7).unwrap(), [address.parse().unwrap()]);
+        }
+    }
+
+    #[test]
+    fn memcached_means_both_families_and_passes_over_what_is_taken() {
+        let words: Vec<String> = ["*", "-::*", "127.0.0.1"].map(str::to_owned).into();
+        let binds = Bind::parse_as_memcached(&words);
+        assert_eq!(binds.iter().map(|bind| &*bind.host).collect::<Vec<_>>(), ["*", "127.0.0.1"]);
+        assert_eq!(binds[0].resolve(7).unwrap(), ["0.0.0.0:7".parse().unwrap(), "[::]:7".parse().unwrap()]);
+        let addresses = || binds[0].resolve(7).unwrap();
+        let open = |taken: &'static [&str]| {
+            move |address: SocketAddr| match taken.contains(&&*address.to_string()) {
+                true => Err(Errno::ADDRINUSE),
+                false => Ok(address.to_string()),
+            }
+        };
+        let opened = |taken| binds[0].open_each(addresses(), |errno| errno, open(taken));
+        assert_eq!(opened(&[]).unwrap(), ["0.0.0.0:7", "[::]:7"]);
+        assert_eq!(opened(&["0.0.0.0:7"]).unwrap(), ["[::]:7"]);
+        assert_eq!(opened(&["0.0.0.0:7", "[::]:7"]), Err(Errno::ADDRINUSE));
+        // Another address is another matter.
+        assert_eq!(
+            binds[1].open_each(binds[1].resolve(7).unwrap(), |errno| errno, open(&["127.0.0.1:7"])),
+            Err(Errno::ADDRINUSE)
+        );
+        assert_eq!(Bind::parse("*").open_each(addresses(), |errno| errno, open(&["[::]:7"])), Err(Errno::ADDRINUSE));
     }
 
     #[test]
     fn an_address_of_another_machine_is_skipped_only_where_optional() {
         // 192.0.2.0/24 is kept for documentation, so no machine has it.
         for optional in [true, false] {
-            let bind = Bind { host: "192.0.2.1".to_owned(), optional };
+            let bind = Bind { host: "192.0.2.1".to_owned(), optional, all: false };
             let listen = Listen { front_end: FrontEnd::Resp, endpoint: Endpoint::Tcp { bind, port: 0 } };
             let opened = Listener::open_all(&[listen], 1);
             if optional {

@@ -26,5 +26,5 @@ pub use listener::{Bind, Endpoint, Listen, ListenError};
 pub use relisten::Listening;
 pub use serve::{Bound, Options, Running, ServeError, Takes, serve};
 pub use service::{Address, CloseReason, ConnectionId, FrontEnd, Meanwhile, OutputLimits, Peer, Service};
-pub use tls::TlsTerms;
+pub use tls::{TlsEvent, TlsTerms};
 pub use way::{Wanted, Way};

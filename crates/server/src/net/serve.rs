@@ -175,9 +175,11 @@ fn open_datagrams(options: &Options) -> Result<Vec<Arc<Datagrams>>, ServeError> 
     let mut opened = Vec::new();
     for address in addresses {
         match Datagrams::open(address, *port) {
-            Ok(socket) => {
-                tracing::info!(address = %socket.local(), "listening to datagrams");
-                opened.push(Arc::new(socket));
+            Ok(sockets) => {
+                for socket in sockets {
+                    tracing::info!(address = %socket.local(), "listening to datagrams");
+                    opened.push(Arc::new(socket));
+                }
             }
             Err(error) if address.optional => {
                 tracing::warn!("no UDP on {}: {error}; going on without it", address.host)

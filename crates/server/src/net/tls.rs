@@ -1,6 +1,7 @@
 //! One connection's TLS: between the socket's bytes and those that the service sees. Knows no socket, and no file.
 
-use rustls::{ServerConfig, ServerConnection};
+use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
 use tenon_wire::OutBuf;
@@ -11,18 +12,38 @@ const SEALED_MAX: usize = 256 * 1024;
 /// How many pieces of output may be gathered to be encrypted.
 const PIECES_PER_SEAL: usize = 16;
 
+/// What becomes of connections' TLS, for who counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsEvent {
+    /// A handshake has come to its end, and did not resume an earlier session.
+    NewSession,
+    /// A client has sent what is no handshake, or none that can be agreed to.
+    HandshakeFailed,
+    /// What a client sent behind its handshake is not as it should be.
+    Failed,
+}
+
 /// How TLS is spoken with a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TlsTerms {
     /// Certificates, versions, ciphers.
     pub config: Arc<ServerConfig>,
     /// Bytes of output that are gathered and encrypted together: a record never goes on past them.
     pub write_buffer: usize,
+    /// Who is told what becomes of it.
+    pub tell: Arc<dyn Fn(TlsEvent) + Send + Sync>,
+}
+
+impl fmt::Debug for TlsTerms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsTerms").field("write_buffer", &self.write_buffer).finish_non_exhaustive()
+    }
 }
 
 /// How one connection's bytes become those of the service, and back.
 pub(super) struct TlsSession {
     connection: ServerConnection,
+    tell: Arc<dyn Fn(TlsEvent) + Send + Sync>,
     /// Output that is not encrypted yet.
     clear: OutBuf,
     /// The client has said that it sends no more.
@@ -36,10 +57,10 @@ pub(super) struct TlsFailure;
 impl TlsSession {
     /// A session at its start.
     pub(super) fn new(terms: TlsTerms) -> Result<TlsSession, rustls::Error> {
-        let TlsTerms { config, write_buffer } = terms;
+        let TlsTerms { config, write_buffer, tell } = terms;
         let mut connection = ServerConnection::new(config)?;
         connection.set_buffer_limit(Some(write_buffer));
-        Ok(TlsSession { connection, clear: OutBuf::new(), has_ended: false })
+        Ok(TlsSession { connection, tell, clear: OutBuf::new(), has_ended: false })
     }
 
     /// Bytes of output that are not encrypted yet.
@@ -60,10 +81,16 @@ impl TlsSession {
             if self.connection.read_tls(&mut sealed).map_err(|_| TlsFailure)? == 0 {
                 break;
             }
+            let was_handshaking = self.connection.is_handshaking();
             let state = self.connection.process_new_packets().map_err(|error| {
                 tracing::debug!(%error, "a client's TLS failed");
+                (self.tell)(if was_handshaking { TlsEvent::HandshakeFailed } else { TlsEvent::Failed });
                 TlsFailure
             })?;
+            let is_resumed = || self.connection.handshake_kind() == Some(HandshakeKind::Resumed);
+            if was_handshaking && !self.connection.is_handshaking() && !is_resumed() {
+                (self.tell)(TlsEvent::NewSession);
+            }
             self.has_ended = state.peer_has_closed();
             let len = state.plaintext_bytes_to_read();
             if len > 0 {

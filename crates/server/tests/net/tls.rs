@@ -7,9 +7,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tenon_server::net::{Bind, CloseReason, Endpoint, FrontEnd, Listen, TlsTerms};
+use std::sync::{Arc, Mutex};
+use tenon_server::net::{Bind, CloseReason, Endpoint, FrontEnd, Listen, TlsEvent, TlsTerms};
 
 fn file(name: &str) -> String {
     format!("{}/../../tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -24,11 +24,16 @@ fn start() -> Server {
 }
 
 fn start_with(write_buffer: usize) -> Server {
+    start_telling(write_buffer, |_| {})
+}
+
+fn start_telling(write_buffer: usize, tell: impl Fn(TlsEvent) + Send + Sync + 'static) -> Server {
     let endpoint = Endpoint::Tls { bind: Bind::parse("127.0.0.1"), port: 0 };
     let server = Server::start_with(2, vec![Listen { front_end: FrontEnd::Resp, endpoint }]);
     let key = PrivateKeyDer::from_pem_file(file("server.key.pem")).unwrap();
     let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate("server.pem")], key);
-    *server.echo.tls.lock().unwrap() = Some(TlsTerms { config: Arc::new(config.unwrap()), write_buffer });
+    let terms = TlsTerms { config: Arc::new(config.unwrap()), write_buffer, tell: Arc::new(tell) };
+    *server.echo.tls.lock().unwrap() = Some(terms);
     server
 }
 
@@ -41,11 +46,14 @@ fn connect(server: &Server) -> Client {
     BufReader::new(StreamOwned::new(client_connection(), stream))
 }
 
-fn client_connection() -> ClientConnection {
+fn client_config() -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(certificate("ca.pem")).unwrap();
-    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    ClientConnection::new(Arc::new(config), ServerName::try_from("localhost").unwrap()).unwrap()
+    Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+}
+
+fn client_connection() -> ClientConnection {
+    ClientConnection::new(client_config(), ServerName::try_from("localhost").unwrap()).unwrap()
 }
 
 /// A socket that notes what is read from it.
@@ -215,4 +223,37 @@ fn what_is_no_tls_ends_the_connection_alone() {
     assert!(connect(&server).get_mut().write_all(b"hello\n").is_err());
     client.get_mut().write_all(b"still\n").unwrap();
     assert_eq!(line(&mut client), "still\n");
+}
+
+#[test]
+fn what_becomes_of_handshakes_is_told() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let events = Arc::clone(&told);
+    let server = start_telling(16 * 1024, move |event| events.lock().unwrap().push(event));
+    let wait_for = |count| {
+        eventually("the events", || {
+            let told = told.lock().unwrap();
+            (told.len() == count).then(|| told.clone())
+        })
+    };
+    // Who says nothing has not failed.
+    drop(TcpStream::connect(server.address(FrontEnd::Resp)).unwrap());
+    let mut client = connect(&server);
+    client.get_mut().write_all(b"hello\n").unwrap();
+    assert_eq!(line(&mut client), "hello\n");
+    assert_eq!(wait_for(1), [TlsEvent::NewSession]);
+    let mut stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    assert_eq!(wait_for(2)[1], TlsEvent::HandshakeFailed);
+    client.get_mut().sock.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    assert_eq!(wait_for(3)[2], TlsEvent::Failed);
+    // A second session of the same client is the first one gone on with.
+    let (tls, address) = (client_config(), server.address(FrontEnd::Resp));
+    for count in [4, 4] {
+        let connection = ClientConnection::new(Arc::clone(&tls), ServerName::try_from("localhost").unwrap()).unwrap();
+        let mut client = BufReader::new(StreamOwned::new(connection, TcpStream::connect(address).unwrap()));
+        client.get_mut().write_all(b"hello\n").unwrap();
+        assert_eq!(line(&mut client), "hello\n");
+        assert_eq!(wait_for(count)[count - 1], TlsEvent::NewSession);
+    }
 }

@@ -94,7 +94,8 @@ fn token_len(text: &[u8]) -> usize {
 /// The read a verb stands for.
 pub(super) fn get_verb(verb: &[u8]) -> Option<GetVerb> {
     match verb {
-        b"get" => Some(GetVerb::Get),
+        // The latter is an old name for the same.
+        b"get" | b"bget" => Some(GetVerb::Get),
         b"gets" => Some(GetVerb::Gets),
         b"gat" => Some(GetVerb::Gat),
         b"gats" => Some(GetVerb::Gats),

@@ -71,6 +71,13 @@ pub(super) fn general(engine: &Engine, worker: &mut Worker, lines: &mut Lines<'_
         lines.stat("idle_kicks", engine.idle_kicks.load(Ordering::Relaxed));
     }
     if config.memcached_tls_port() != 0 {
+        let counts = &engine.tls_counts;
+        if config.tls_session_caching() {
+            lines.stat("ssl_new_sessions", counts.new_sessions.load(Ordering::Relaxed));
+        }
+        lines.stat("ssl_handshake_errors", counts.handshake_errors.load(Ordering::Relaxed));
+        // As newer ones than 1.6.18 tell it.
+        lines.stat("ssl_proto_errors", counts.protocol_errors.load(Ordering::Relaxed));
         let age = engine.started.elapsed().as_secs() - engine.certificates_read_s.load(Ordering::Relaxed);
         lines.stat("time_since_server_cert_refresh", age);
     }

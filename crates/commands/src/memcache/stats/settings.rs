@@ -15,7 +15,11 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("maxconns", config.maxclients());
     lines.stat("tcpport", config.memcached_port());
     lines.stat("udpport", config.memcached_udp_port());
-    lines.stat("inter", config.bind().join(","));
+    // All addresses are those that nobody has named.
+    match &*config.bind() {
+        [v4, v6] if v4 == "*" && v6 == "-::*" => lines.stat("inter", "NULL"),
+        words => lines.stat("inter", words.join(",")),
+    }
     // The levels of `verbosity`; fewer lines than 0 has have none of their own.
     lines.stat(
         "verbosity",
