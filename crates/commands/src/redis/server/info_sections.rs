@@ -138,14 +138,23 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
     line(text, "used_memory_startup", memory.startup);
     line(text, "used_memory_dataset", memory.dataset());
     put(text, format_args!("used_memory_dataset_perc:{:.2}%\r\n", memory.dataset_percent()));
+    // The allocator tells nothing of itself. As Redis does with such a one, all that is in RAM is taken for its own.
+    line(text, "allocator_allocated", memory.used);
+    line(text, "allocator_active", memory.resident);
+    line(text, "allocator_resident", memory.resident);
     if let Some(bytes) = config.machine().memory_bytes {
         both(text, "total_system_memory", bytes);
     }
     scripts_memory(facts, text);
     both(text, "maxmemory", config.maxmemory());
     line(text, "maxmemory_policy", config.maxmemory_policy().name());
-    put(text, format_args!("mem_fragmentation_ratio:{:.2}\r\n", memory.fragmentation_ratio()));
-    line(text, "mem_fragmentation_bytes", memory.resident as i64 - memory.used as i64);
+    let mut fragmentation = |name: &str, ratio: f64, bytes: i64| {
+        put(text, format_args!("{name}_ratio:{ratio:.2}\r\n{name}_bytes:{bytes}\r\n"));
+    };
+    fragmentation("allocator_frag", memory.fragmentation_ratio(), memory.fragmentation_bytes());
+    fragmentation("allocator_rss", 1.0, 0);
+    fragmentation("rss_overhead", 1.0, 0);
+    fragmentation("mem_fragmentation", memory.fragmentation_ratio(), memory.fragmentation_bytes());
     lines(
         text,
         &[
