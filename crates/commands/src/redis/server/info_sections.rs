@@ -20,6 +20,7 @@ pub struct Facts<'a> {
     engine: &'a Engine,
     databases: Vec<DatabaseFacts>,
     memory: MemoryFacts,
+    now_ms: u64,
 }
 
 impl<'a> Facts<'a> {
@@ -27,7 +28,7 @@ impl<'a> Facts<'a> {
     pub fn gather(cx: &mut ServerCx<'a>) -> Facts<'a> {
         let databases = databases(cx);
         let memory = MemoryFacts::gather(cx.engine, &databases);
-        Facts { engine: cx.engine, databases, memory }
+        Facts { engine: cx.engine, databases, memory, now_ms: cx.worker.clock.now_ms }
     }
 
     fn sum(&self, counter: fn(&Counters) -> &Counter) -> u64 {
@@ -435,6 +436,16 @@ pub fn keyspace(facts: &Facts<'_>, text: &mut String) {
             ),
         );
     }
+}
+
+/// Whether there is anything to say of hot keys.
+pub fn has_hotkeys(facts: &Facts<'_>) -> bool {
+    facts.engine.hotkeys.is_known()
+}
+
+/// `# Hotkeys`
+pub fn hotkeys(facts: &Facts<'_>, text: &mut String) {
+    line(text, "hotkeys-tracking-active", u64::from(facts.engine.hotkeys.is_active(facts.now_ms)));
 }
 
 /// How late 99 % of the removed keys and members were at most, in milliseconds: the end of their bucket.
