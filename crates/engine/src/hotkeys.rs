@@ -114,6 +114,11 @@ impl HotKeys {
         self.search.read().as_ref().is_some_and(|search| search.is_active(now_ms))
     }
 
+    /// Whether there has been a search that is not forgotten.
+    pub fn is_known(&self) -> bool {
+        self.search.read().is_some()
+    }
+
     /// Forgets what the last search has found; `false`: it goes on.
     pub fn forget(&self, now_ms: u64) -> bool {
         let mut search = self.search.write();

@@ -181,6 +181,11 @@ impl MemoryFacts {
     pub fn fragmentation_ratio(&self) -> f64 {
         if self.used == 0 { 0.0 } else { self.resident as f64 / self.used as f64 }
     }
+
+    /// Bytes in RAM beyond the allocated ones; negative if some of these are in no page yet, or swapped out.
+    pub fn fragmentation_bytes(&self) -> i64 {
+        self.resident as i64 - self.used as i64
+    }
 }
 
 #[cfg(test)]

@@ -36,11 +36,13 @@ struct Section {
     /// The heading; in any case the name that clients ask for it by.
     title: &'static str,
     shown: Shown,
+    /// Whether it is there at all; one that is not has no heading either.
+    is_there: fn(&Facts<'_>) -> bool,
     write: fn(&Facts<'_>, &mut String),
 }
 
 const fn section(title: &'static str, shown: Shown, write: fn(&Facts<'_>, &mut String)) -> Section {
-    Section { title, shown, write }
+    Section { title, shown, is_there: |_| true, write }
 }
 
 /// In the order of Redis, which some clients rely on.
@@ -58,6 +60,7 @@ static SECTIONS: &[Section] = &[
     section("Latencystats", Shown::WithAll, write::latency_stats),
     section("Cluster", Shown::ByDefault, write::cluster),
     section("Keyspace", Shown::ByDefault, write::keyspace),
+    Section { is_there: write::has_hotkeys, ..section("Hotkeys", Shown::ByDefault, write::hotkeys) },
     section("Tenon", Shown::ByDefault, write::tenon),
 ];
 
@@ -76,7 +79,8 @@ fn info(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let names: Vec<Vec<u8>> = args.from(1).map(<[u8]>::to_ascii_lowercase).collect();
     let facts = Facts::gather(cx);
     let mut text = String::new();
-    for section in SECTIONS.iter().filter(|section| is_wanted(section, &names)) {
+    let wanted = SECTIONS.iter().filter(|section| is_wanted(section, &names));
+    for section in wanted.filter(|section| (section.is_there)(&facts)) {
         if !text.is_empty() {
             text.push_str("\r\n");
         }

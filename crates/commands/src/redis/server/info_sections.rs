@@ -20,6 +20,7 @@ pub struct Facts<'a> {
     engine: &'a Engine,
     databases: Vec<DatabaseFacts>,
     memory: MemoryFacts,
+    now_ms: u64,
 }
 
 impl<'a> Facts<'a> {
@@ -27,7 +28,7 @@ impl<'a> Facts<'a> {
     pub fn gather(cx: &mut ServerCx<'a>) -> Facts<'a> {
         let databases = databases(cx);
         let memory = MemoryFacts::gather(cx.engine, &databases);
-        Facts { engine: cx.engine, databases, memory }
+        Facts { engine: cx.engine, databases, memory, now_ms: cx.worker.clock.now_ms }
     }
 
     fn sum(&self, counter: fn(&Counters) -> &Counter) -> u64 {
@@ -138,14 +139,23 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
     line(text, "used_memory_startup", memory.startup);
     line(text, "used_memory_dataset", memory.dataset());
     put(text, format_args!("used_memory_dataset_perc:{:.2}%\r\n", memory.dataset_percent()));
+    // The allocator tells nothing of itself. As Redis does with such a one, all that is in RAM is taken for its own.
+    line(text, "allocator_allocated", memory.used);
+    line(text, "allocator_active", memory.resident);
+    line(text, "allocator_resident", memory.resident);
     if let Some(bytes) = config.machine().memory_bytes {
         both(text, "total_system_memory", bytes);
     }
     scripts_memory(facts, text);
     both(text, "maxmemory", config.maxmemory());
     line(text, "maxmemory_policy", config.maxmemory_policy().name());
-    put(text, format_args!("mem_fragmentation_ratio:{:.2}\r\n", memory.fragmentation_ratio()));
-    line(text, "mem_fragmentation_bytes", memory.resident as i64 - memory.used as i64);
+    let mut fragmentation = |name: &str, ratio: f64, bytes: i64| {
+        put(text, format_args!("{name}_ratio:{ratio:.2}\r\n{name}_bytes:{bytes}\r\n"));
+    };
+    fragmentation("allocator_frag", memory.fragmentation_ratio(), memory.fragmentation_bytes());
+    fragmentation("allocator_rss", 1.0, 0);
+    fragmentation("rss_overhead", 1.0, 0);
+    fragmentation("mem_fragmentation", memory.fragmentation_ratio(), memory.fragmentation_bytes());
     lines(
         text,
         &[
@@ -426,6 +436,16 @@ pub fn keyspace(facts: &Facts<'_>, text: &mut String) {
             ),
         );
     }
+}
+
+/// Whether there is anything to say of hot keys.
+pub fn has_hotkeys(facts: &Facts<'_>) -> bool {
+    facts.engine.hotkeys.is_known()
+}
+
+/// `# Hotkeys`
+pub fn hotkeys(facts: &Facts<'_>, text: &mut String) {
+    line(text, "hotkeys-tracking-active", u64::from(facts.engine.hotkeys.is_active(facts.now_ms)));
 }
 
 /// How late 99 % of the removed keys and members were at most, in milliseconds: the end of their bucket.

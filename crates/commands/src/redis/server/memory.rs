@@ -152,10 +152,26 @@ fn stats(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     };
     double(reply, "dataset.percentage", facts.dataset_percent());
     double(reply, "peak.percentage", facts.peak_percent());
-    double(reply, "fragmentation", facts.fragmentation_ratio());
-    pairs += 1;
-    reply.bulk(b"fragmentation.bytes");
-    reply.int(facts.resident as i64 - facts.used as i64);
+    // What the allocator holds is what is in RAM, as in INFO memory.
+    for (name, bytes) in [("allocated", facts.used), ("active", facts.resident), ("resident", facts.resident)] {
+        pairs += 1;
+        reply.bulk(format!("allocator.{name}").as_bytes());
+        reply.int(bytes as i64);
+    }
+    let (ratio, bytes) = (facts.fragmentation_ratio(), facts.fragmentation_bytes());
+    let fragmentation = [
+        ("allocator-fragmentation.ratio", ratio, "allocator-fragmentation.bytes", bytes),
+        ("allocator-rss.ratio", 1.0, "allocator-rss.bytes", 0),
+        ("rss-overhead.ratio", 1.0, "rss-overhead.bytes", 0),
+        ("fragmentation", ratio, "fragmentation.bytes", bytes),
+    ];
+    for (ratio_name, ratio, bytes_name, bytes) in fragmentation {
+        pairs += 2;
+        reply.bulk(ratio_name.as_bytes());
+        reply.double(ratio);
+        reply.bulk(bytes_name.as_bytes());
+        reply.int(bytes);
+    }
     reply.finish(map, pairs);
     Ok(())
 }

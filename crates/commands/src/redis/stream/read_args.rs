@@ -18,7 +18,7 @@ const IDLE_NOT_AN_INTEGER: CmdError = CmdError::text("ERR min-idle-time is not a
 const IDLE_NEGATIVE: CmdError = CmdError::text("ERR min-idle-time must be a positive integer");
 const NO_GROUP: CmdError = CmdError::text("ERR Missing GROUP option for XREADGROUP");
 const UNBALANCED: CmdError =
-    CmdError::text("ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be specified.");
+    CmdError::text("ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' must be specified.");
 const UNBALANCED_IN_GROUP: CmdError =
     CmdError::text("ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be specified.");
 
