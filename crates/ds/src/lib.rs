@@ -2,6 +2,7 @@
 
 pub mod apart;
 pub mod blob;
+pub mod extents;
 pub mod glob;
 pub mod hash_table;
 pub mod heavy_hitters;

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tenon_ds::{memory, slab};
+use tenon_ds::{extents, memory, slab};
 
 /// Waste that is not worth packing, in bytes.
 const WASTE_MIN: usize = 64 << 10;
@@ -78,7 +78,7 @@ impl Engine {
     /// Does a step of packing if there is something to win; tells how soon it wants to go on.
     pub fn compact_tick(&self, worker: &mut Worker) -> Duration {
         let started = Instant::now();
-        self.wasted_memory.store(slab::waste_of_all(), Ordering::Relaxed);
+        self.wasted_memory.store(slab::waste_of_all() + extents::kept(), Ordering::Relaxed);
         let (mut moves, mut from) = match worker.compaction.next {
             Some(next) => next,
             None => {

@@ -155,6 +155,8 @@ pub struct Engine {
     pub(crate) wasted_memory: AtomicUsize,
     /// Commands and bytes a second, of late.
     pub rates: Rates,
+    /// When what long blocks have left and nobody needs goes back, in milliseconds since the UNIX epoch.
+    pub(crate) extents_released_at_ms: AtomicU64,
     /// The process's allocator, told of by whoever chose it.
     pub allocator: OnceLock<Allocator>,
     /// How the clients' bytes are moved, said by whoever does it.
@@ -220,6 +222,7 @@ impl Engine {
         Engine {
             startup_memory: tenon_ds::memory::used() as u64,
             rates: Rates::default(),
+            extents_released_at_ms: AtomicU64::new(0),
             allocator: OnceLock::new(),
             multiplexer: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
@@ -424,6 +427,7 @@ impl Engine {
             self.forget_surplus();
             self.evict_clients(worker);
             self.fit_remembered(worker);
+            self.fit_extents(worker.clock.now_ms);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
             self.rewrite_aof_if_due(worker.clock.now_ms / 1_000);

@@ -9,7 +9,7 @@ use crate::worker::Worker;
 use std::io::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tenon_ds::{memory, slab};
+use tenon_ds::{extents, memory, slab};
 use tenon_store::Slot;
 use tenon_store::entry::{EntryRef, Marks};
 use tenon_store::evict::{Policy, Sampling, hand, victim};
@@ -39,6 +39,11 @@ const ROOM_MAX: usize = 64 * 1024;
 const WASTE_LEFT_OUT: usize = 64;
 /// And at most such a part of it counts beyond that.
 const WASTE_COUNTED_MAX: usize = 32;
+/// Of what long blocks have left such a part of the limit is kept, and of what is used where there is no limit, with a
+/// minimum; and for so long what is not needed.
+const EXTENTS_KEPT_PART: usize = 32;
+const EXTENTS_KEPT_MIN: usize = 128 << 20;
+const EXTENTS_KEPT_MS: u64 = 5_000;
 /// At a smaller limit no waste counts: there the program itself is up to a tenth of it, and it is about items.
 const WASTE_COUNTS_FROM: usize = 64 << 20;
 
@@ -120,6 +125,20 @@ impl Engine {
     /// Bytes of freed blocks whose memory is still taken, as a tick has last found them.
     pub fn wasted_memory(&self) -> usize {
         self.wasted_memory.load(Ordering::Relaxed)
+    }
+
+    /// Says how much of what long blocks have left is kept with its pages, for the next ones, and gives back what was not
+    /// needed for a while. At the limit it counts as wasted.
+    pub(crate) fn fit_extents(&self, now_ms: u64) {
+        let used = memory::used();
+        extents::keep_at_most(match self.config.maxmemory() as usize {
+            0 => EXTENTS_KEPT_MIN.max(used / EXTENTS_KEPT_PART),
+            limit => limit / EXTENTS_KEPT_PART + self.reach(limit).saturating_sub(used) / 2,
+        });
+        if now_ms >= self.extents_released_at_ms.load(Ordering::Relaxed) {
+            extents::release_unneeded();
+            self.extents_released_at_ms.store(now_ms + EXTENTS_KEPT_MS, Ordering::Relaxed);
+        }
     }
 
     /// How many bytes eviction leaves in use at this limit.

@@ -14,8 +14,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LEFT_OUT: &[(&str, &str)] = &[
     ("atomicvar_api", "how the C program was compiled"),
     ("gcc_version", "how the C program was compiled"),
-    ("allocator_", "what jemalloc says of itself"),
-    ("rss_overhead_", "follows from what jemalloc says of itself"),
     ("dump_payload_sanitizations", "every payload is looked through"),
 ];
 

@@ -84,6 +84,7 @@ pub static PURGE: Command = Command {
 fn purge(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     // This worker's empty slabs; the other workers do the same with theirs at each tick.
     ds::slab::collect();
+    ds::extents::release();
     if let Some(allocator) = cx.engine.allocator.get() {
         (allocator.release)();
     }
