@@ -83,6 +83,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const STEPS: usize = if cfg!(miri) { 20 } else { 200 };
+
     fn run(start: usize, pages: usize) -> Run {
         Run { start, pages }
     }
@@ -117,11 +119,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 256 }))]
 
         /// Whatever is taken and put back, no page is there twice or lost, and no two runs touch.
         #[test]
-        fn no_page_is_lost(steps in prop::collection::vec((any::<bool>(), 1..40usize), 0..200)) {
+        fn no_page_is_lost(steps in prop::collection::vec((any::<bool>(), 1..40usize), 0..STEPS)) {
             let mut runs = Runs::new();
             runs.put(run(0, 1_000));
             let mut taken = Vec::new();
