@@ -59,21 +59,39 @@ pub struct Room {
     limit: usize,
     /// What `counted_here` may say: what is beyond, the worker has to make up for.
     until: isize,
+    /// Bytes of output that were unsent when `until` was set.
+    unsent: usize,
     /// What it said when nothing could be evicted.
     stuck_at: Option<isize>,
 }
 
+/// What eviction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Makes {
+    /// Some room, in a bounded time.
+    SomeRoom,
+    /// As much at least as the worker has taken since it last saw room, for a write: so those of long values do not outrun the
+    /// eviction of short ones.
+    UpForGrowth,
+}
+
 impl Room {
     /// Ends the share; what was taken beyond it is still to be made up for.
-    fn end_share(&mut self) {
-        self.until = self.until.min(memory::counted_here());
+    fn end_share(&mut self, unsent: usize) {
+        if self.until > memory::counted_here() {
+            (self.until, self.unsent) = (memory::counted_here(), unsent);
+        }
         self.stuck_at = None;
     }
 
-    /// What `counted_here` is to come down to. At another limit than the one that the worker has looked at nothing is to be
-    /// made up for: it is not this worker that has taken all that is beyond.
-    fn made_up_at(&self, limit: usize) -> isize {
-        if self.limit == limit { self.until } else { isize::MAX }
+    /// What `counted_here` is to come down to, but for output that clients have not taken yet. At another limit than the one
+    /// that the worker has looked at nothing is to be made up for: it is not this worker that has taken all that is beyond.
+    fn made_up_at(&self, limit: usize, unsent: usize) -> isize {
+        if self.limit == limit {
+            self.until.saturating_add_unsigned(unsent.saturating_sub(self.unsent))
+        } else {
+            isize::MAX
+        }
     }
 }
 
@@ -156,14 +174,15 @@ impl Engine {
     fn take_share(&self, worker: &mut Worker, limit: usize, reach: usize) -> bool {
         let Some(left) = reach.checked_sub(memory::used()) else { return false };
         let share = (left / 2 / self.threads()).min(ROOM_MAX);
-        worker.room = Room { limit, until: memory::counted_here() + share as isize, stuck_at: None };
+        let until = memory::counted_here() + share as isize;
+        worker.room = Room { limit, until, unsent: self.unsent.total(), stuck_at: None };
         true
     }
 
     #[cold]
     fn evict_or_wait(&self, worker: &mut Worker, limit: usize) -> bool {
         // With some room made the command may run: as in Redis the limit is then approached over several commands.
-        self.evict(worker, limit)
+        self.evict(worker, limit, Makes::UpForGrowth)
             // Where nothing can go, what is wasted is left out.
             || self.take_share(worker, limit, self.reach(limit))
             || self.reaper.wait_until(|| memory::used() <= self.reach(limit), REAPER_WAIT)
@@ -192,7 +211,7 @@ impl Engine {
         if is_stuck || self.take_share(worker, limit, self.kept(limit)) {
             return;
         }
-        if !self.evict(worker, limit) {
+        if !self.evict(worker, limit, Makes::SomeRoom) {
             worker.room.stuck_at = Some(memory::counted_here());
         }
         if !worker.ready.is_empty() {
@@ -202,16 +221,20 @@ impl Engine {
 
     /// What a tick does: evicts what commands have left over the limit. Tells whether there is more to do.
     pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
-        worker.room.end_share();
+        worker.room.end_share(self.unsent.total());
         let limit = self.config.maxmemory() as usize;
-        let is_over = || limit > 0 && memory::used() > self.kept(limit);
-        worker.index == 0 && is_over() && self.evict(worker, limit) && is_over()
+        let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(self.unsent.total());
+        // What a long call takes may be its answer, which is not known to be output yet.
+        worker.index == 0
+            && !self.long_calls.are_there()
+            && is_over()
+            && self.evict(worker, limit, Makes::SomeRoom)
+            && is_over()
     }
 
-    /// Evicts until the limit is kept, or for a bounded time and until as much has gone as this worker has taken since it
-    /// last saw room: so writes of long values do not outrun the eviction of short ones. Tells whether a key went, or nothing
-    /// had to: another worker may have made room since this one looked, and take it again right behind.
-    fn evict(&self, worker: &mut Worker, limit: usize) -> bool {
+    /// Evicts until the limit is kept, or for a bounded time. Tells whether a key went, or nothing had to: another worker may
+    /// have made room since this one looked, and take it again right behind.
+    fn evict(&self, worker: &mut Worker, limit: usize, makes: Makes) -> bool {
         let how = Sampling {
             policy: self.policy(),
             samples: self.config.maxmemory_samples() as usize,
@@ -225,11 +248,18 @@ impl Engine {
         }
         let started = Instant::now();
         let kept = self.kept(limit);
-        let made_up_at = worker.room.made_up_at(limit);
+        let (made_up_at, leaves_unsent) = match makes {
+            Makes::SomeRoom => (isize::MAX, true),
+            Makes::UpForGrowth => (worker.room.made_up_at(limit, self.unsent.total()), false),
+        };
         let mut packed_at = started;
         let mut evicted = 0;
-        // What waits to be written to disk is freed without that.
-        let is_over = || memory::used() > kept.saturating_add(self.snapshots.queued());
+        // What waits to be written to disk is freed without that, and so is output, mostly: a long answer is not to drive out
+        // data that nobody needs room for.
+        let is_over = || {
+            let freed_soon = self.snapshots.queued() + if leaves_unsent { self.unsent.total() } else { 0 };
+            memory::used() > kept.saturating_add(freed_soon)
+        };
         let mut has_room = !is_over();
         while !has_room {
             let has_gone = if how.policy.remembers() {
@@ -249,7 +279,11 @@ impl Engine {
             let has_made_up = || memory::counted_here() <= made_up_at || !self.reaper.is_idle();
             has_room = is_time_over && has_made_up() || !is_over();
         }
-        worker.room = Room { limit, until: memory::counted_here(), stuck_at: None };
+        if makes == Makes::UpForGrowth || worker.room.limit != limit {
+            worker.room = Room { limit, until: memory::counted_here(), unsent: self.unsent.total(), stuck_at: None };
+        } else {
+            worker.room.end_share(self.unsent.total());
+        }
         let elapsed = started.elapsed();
         worker.stats.all.evicted.add(evicted as u64);
         worker.stats.all.eviction_us.add(elapsed.as_micros() as u64);

@@ -21,6 +21,13 @@ pub struct Unsent {
     total: AtomicUsize,
 }
 
+impl Unsent {
+    /// Bytes of all clients.
+    pub(crate) fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+}
+
 impl Engine {
     /// Notes how much of a client's output is unsent, in bytes. Told by the client's own worker.
     pub fn note_unsent(&self, client: &Client, bytes: usize) {
@@ -39,7 +46,7 @@ impl Engine {
     pub fn unsent_max(&self) -> usize {
         let maxmemory = Some(self.config.maxmemory()).filter(|&bytes| bytes > 0);
         let memory = maxmemory.or(self.config.machine().memory_bytes).map(|bytes| bytes as usize);
-        bound(self.unsent.total.load(Ordering::Relaxed), memory)
+        bound(self.unsent.total(), memory)
     }
 }
 
