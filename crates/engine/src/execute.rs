@@ -587,11 +587,7 @@ impl Engine {
             }
         };
         let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);
-        if waits
-            || is_run
-                && (self.waits_to_kill(worker, session, resolved)
-                    || self.waits_for_keys(worker, session, resolved, args)?)
-        {
+        if waits || is_run && self.waits_for_keys(worker, session, resolved, args)? {
             return Ok(Gate::Wait);
         }
         Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })

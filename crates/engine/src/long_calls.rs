@@ -13,8 +13,6 @@
 
 use crate::clients::{ConnectionKey, Message};
 use crate::engine::Engine;
-use crate::session::Session;
-use crate::table::Resolved;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -82,15 +80,6 @@ impl Engine {
             self.go_on(self.long_calls.wake());
         }
         waits
-    }
-
-    /// Has a client wait that wants to kill a script while a call is long that may be one and does not count as busy yet. As
-    /// in Redis, where no command is looked at before, it is killed then; or it has ended, and nothing is left to kill.
-    pub(crate) fn waits_to_kill(&self, worker: &mut Worker, session: &Session, resolved: Resolved) -> bool {
-        self.long_calls.are_there()
-            && matches!(resolved.command.name, "SCRIPT KILL" | "FUNCTION KILL")
-            && self.scripts.running.busy().is_none()
-            && self.puts_off(worker, session.client.info.key)
     }
 }
 

@@ -55,29 +55,6 @@ fn begin(server: &Server, name: &str, key: &str, (first, last): (&str, &str)) ->
     client
 }
 
-/// Starts a script that does not end; comes back when it has begun and `waiting` waits for its key `k`.
-fn start_endless(slow: &mut Resp, waiting: &mut Resp) {
-    slow.send(&[b"EVAL", b"while true do end", b"1", b"k"]).expect("it is sent");
-    while let Some(answer) = answer_soon(waiting, &[b"GET", b"k"]) {
-        assert_eq!(answer, Value::NullBulk);
-    }
-}
-
-/// What a command is answered within a moment, if it is.
-fn answer_soon(client: &mut Resp, command: &[&[u8]]) -> Option<Value> {
-    client.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
-    client.send(command).expect("it is sent");
-    let answer = match client.receive() {
-        Ok(answer) => Some(answer),
-        Err(error) => {
-            assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}");
-            None
-        }
-    };
-    client.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
-    answer
-}
-
 /// Has a script end, whose last reply comes then.
 fn end(server: &Server, name: &str, client: &mut Resp) -> Value {
     let mut listener = connect(server);
@@ -164,7 +141,17 @@ fn who_waits_for_a_script_is_refused_when_that_counts_as_busy() {
     let server = one_worker(&[]);
     let [mut client, mut waiting] = [connect(&server), connect(&server)];
     let mut slow = connect(&server);
-    start_endless(&mut slow, &mut waiting);
+    slow.send(&[b"EVAL", b"while true do end", b"1", b"k"]).expect("it is sent");
+    // It has begun when the key is not to be had.
+    waiting.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
+    loop {
+        waiting.send(&[b"GET", b"k"]).expect("it is sent");
+        match waiting.receive() {
+            Ok(answer) => assert_eq!(answer, Value::NullBulk),
+            Err(error) => break assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
+        }
+    }
+    waiting.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
     assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
     let refused = waiting.receive().expect("a reply");
     assert!(matches!(&refused, Value::Error(error) if error.starts_with(b"BUSY ")), "{refused:?}");
@@ -181,6 +168,7 @@ fn a_script_that_counts_as_busy_is_killed_by_a_client_of_its_worker() {
     let mut slow = connect(&server);
     slow.send(&[b"EVAL", b"while true do end", b"0"]).expect("it is sent");
     assert_eq!(call(&mut client, "SET k v"), ok());
+    assert!(matches!(call(&mut client, "SCRIPT KILL"), Value::Error(error) if error.starts_with(b"NOTBUSY ")));
     assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
     loop {
         match call(&mut client, "GET k") {
@@ -193,24 +181,6 @@ fn a_script_that_counts_as_busy_is_killed_by_a_client_of_its_worker() {
     assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
     assert_eq!(call(&mut slow, "GET k"), bulk("v"));
     assert_eq!(call(&mut client, "GET k"), bulk("v"));
-}
-
-#[test]
-fn a_kill_waits_until_the_script_counts_as_busy_or_has_ended() {
-    let server = one_worker(&[]);
-    let [mut client, mut waiting, mut killer, mut slow] = [(); 4].map(|()| connect(&server));
-    start_endless(&mut slow, &mut waiting);
-    assert_eq!(answer_soon(&mut killer, &[b"SCRIPT", b"KILL"]), None);
-    assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
-    assert_eq!(killer.receive().expect("a reply"), ok());
-    let killed = slow.receive().expect("it has ended");
-    assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
-    assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1000000"), ok());
-    let mut slow = begin(&server, "x", "", ("", "return 'ended'"));
-    assert_eq!(answer_soon(&mut killer, &[b"FUNCTION", b"KILL"]), None);
-    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
-    let nothing = killer.receive().expect("a reply");
-    assert!(matches!(&nothing, Value::Error(error) if error.starts_with(b"NOTBUSY ")), "{nothing:?}");
 }
 
 #[test]
