@@ -39,13 +39,13 @@ const ROOM_MAX: usize = 64 * 1024;
 const WASTE_LEFT_OUT: usize = 64;
 /// And at most such a part of it counts beyond that.
 const WASTE_COUNTED_MAX: usize = 32;
+/// At a smaller limit no waste counts: there the program itself is up to a tenth of it, and it is about items.
+const WASTE_COUNTS_FROM: usize = 64 << 20;
 /// Of what long blocks have left such a part of the limit is kept, and of what is used where there is no limit, with a
 /// minimum; and for so long what is not needed.
 const EXTENTS_KEPT_PART: usize = 32;
 const EXTENTS_KEPT_MIN: usize = 128 << 20;
 const EXTENTS_KEPT_MS: u64 = 5_000;
-/// At a smaller limit no waste counts: there the program itself is up to a tenth of it, and it is about items.
-const WASTE_COUNTS_FROM: usize = 64 << 20;
 
 /// What a worker may allocate before it looks again how much memory is in use.
 ///

@@ -156,13 +156,18 @@ fn a_port_without_a_certificate_stops_the_start() {
     }
 }
 
-#[test]
-fn memcached_is_spoken_too() {
+/// A server that speaks memcached's protocols over TLS, and on which port.
+fn memcached_over_tls() -> (Server, String) {
     let port = free_port();
     let (cert, key) = (file("server.pem"), file("server.key.pem"));
     let settings =
         [("memcached-tls-port", &*port), ("tls-cert-file", &cert), ("tls-key-file", &key), ("tls-auth-clients", "no")];
-    let server = Server::tenon(&settings).expect("tenon starts");
+    (Server::tenon(&settings).expect("tenon starts"), port)
+}
+
+#[test]
+fn memcached_is_spoken_too() {
+    let (server, port) = memcached_over_tls();
     let (address, ca) = (format!("localhost:{port}"), file("ca.pem"));
     for version in ["-tls1_2", "-tls1_3"] {
         let args =
@@ -180,11 +185,7 @@ fn memcached_is_spoken_too() {
 
 #[test]
 fn memcached_tells_how_many_handshakes_there_were() {
-    let port = free_port();
-    let (cert, key) = (file("server.pem"), file("server.key.pem"));
-    let settings =
-        [("memcached-tls-port", &*port), ("tls-cert-file", &cert), ("tls-key-file", &key), ("tls-auth-clients", "no")];
-    let server = Server::tenon(&settings).expect("tenon starts");
+    let (server, port) = memcached_over_tls();
     let (address, ca) = (format!("localhost:{port}"), file("ca.pem"));
     let args = ["s_client", "-connect", &address, "-CAfile", &ca, "-quiet", "-ign_eof"];
     let stat = |name: &str| {
