@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod in_process;
+pub mod info;
 pub mod journal;
 pub mod oracle;
 pub mod random;

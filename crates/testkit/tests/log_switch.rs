@@ -37,9 +37,7 @@ fn ok(client: &mut Resp, command: &str) {
 }
 
 fn info(client: &mut Resp, field: &str) -> String {
-    let all = text(call(client, "INFO persistence"));
-    let found = all.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    found.unwrap_or_else(|| panic!("INFO has no {field}")).to_owned()
+    tenon_testkit::info::field(client, "persistence", field)
 }
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {

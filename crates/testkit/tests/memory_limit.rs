@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 use tenon_client::{Resp, Value};
+use tenon_testkit::info;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -49,17 +50,10 @@ fn long_values_do_not_outrun_the_eviction_of_short_ones() {
             let keys: Vec<String> = (0..LONG_AT_ONCE).map(|number| format!("long:{round}:{number}")).collect();
             set_all(&mut connection, &keys, &value);
             // What was written last may be over it, and what the connection holds.
-            let used = used_memory(&mut connection);
+            let used: u64 = info::field(&mut connection, "memory", "used_memory").parse().expect("it is a number");
             assert!(used < LIMIT + 2 * LEN as u64, "{policy}: {used} bytes after round {round}");
         }
     }
-}
-
-fn used_memory(connection: &mut Resp) -> u64 {
-    let Value::Bulk(info) = connection.call(&[b"INFO", b"memory"]).expect("a reply") else { panic!("it is text") };
-    let info = String::from_utf8(info).expect("it is text");
-    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("it is told");
-    used.parse().expect("it is a number")
 }
 
 /// Writes keys of a name of their own.

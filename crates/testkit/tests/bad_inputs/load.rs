@@ -22,12 +22,7 @@ fn command(arguments: &[&[u8]]) -> Vec<u8> {
 
 /// The bytes that INFO says are in use.
 fn used_memory(server: &Server) -> usize {
-    let Value::Bulk(info) = resp(server).call(&[b"INFO", b"memory"]).expect("an answer") else {
-        panic!("INFO is text")
-    };
-    let info = String::from_utf8(info).expect("INFO is text");
-    let bytes = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("the field is there");
-    bytes.parse().expect("a number")
+    tenon_testkit::info::field(&mut resp(server), "memory", "used_memory").parse().expect("a number")
 }
 
 /// How many connections this process may open at once, of the number wanted; raises its limit where the system lets it.

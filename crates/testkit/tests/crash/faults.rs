@@ -29,10 +29,7 @@ fn error(value: &Value) -> String {
 }
 
 fn field(resp: &mut Resp, name: &str) -> String {
-    let Value::Bulk(text) = call(resp, &["INFO", "persistence"]) else { panic!("INFO answers a string") };
-    let text = String::from_utf8(text).expect("it is text");
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+    tenon_testkit::info::field(resp, "persistence", name)
 }
 
 /// Waits until `probe` says yes.
