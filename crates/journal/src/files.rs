@@ -44,8 +44,8 @@ pub trait File: Send + Sync {
     /// Makes sure that what was written survives a crash. After an error nothing is known of what was written before:
     /// the system may have given it up, and answer well the next time.
     fn sync(&self) -> io::Result<()>;
-    /// Gives back the memory in which the system keeps the first `len` bytes, which were synced: nobody reads them soon. It is
-    /// advice, and who does not take it does no harm.
+    /// Gives back the memory in which the system keeps the first `len` bytes, as far as they are on the disk, and has it begin to
+    /// bring the others there: nobody reads them soon. It is advice, and who does not take it does no harm.
     fn forget(&self, len: u64) {
         let _ = len;
     }

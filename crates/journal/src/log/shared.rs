@@ -77,8 +77,10 @@ pub(super) struct Control {
     pub(super) drop_before_switch: bool,
     /// The file being written, counted from 0.
     pub(super) generation: u64,
-    /// What the syncer is to do, or does.
+    /// What the syncer is to sync, or syncs.
     pub(super) sync: Option<SyncJob>,
+    /// And what it is to give back to the system besides.
+    pub(super) forget: Option<ForgetJob>,
     /// While files that are not trusted lie before: what would be durable but for them.
     pub(super) synced_since: u64,
     /// How many wait for progress.
@@ -92,6 +94,20 @@ pub(super) struct SyncJob {
     pub(super) position: u64,
     /// Length of the file at that position.
     pub(super) file_len: u64,
+}
+
+/// Memory of the system's to be given back.
+#[derive(Clone)]
+pub(super) struct ForgetJob {
+    pub(super) file: Arc<dyn File>,
+    /// So much was written.
+    pub(super) file_len: u64,
+}
+
+/// What there is for the syncer.
+pub(super) enum Job {
+    Sync(SyncJob),
+    Forget(ForgetJob),
 }
 
 #[derive(Debug, Default)]
@@ -222,10 +238,15 @@ impl Shared {
     }
 
     /// Waits until there is something to do for the syncer; nothing when the writer has ended.
-    pub(super) fn wait_for_job(&self) -> Option<SyncJob> {
-        let has_none = |control: &mut Control| control.sync.is_none() && !control.ended;
-        let control = self.jobs.wait_while(self.control(), has_none).unwrap_or_else(PoisonError::into_inner);
-        control.sync.clone()
+    pub(super) fn wait_for_job(&self) -> Option<Job> {
+        let has_none = |control: &mut Control| control.sync.is_none() && control.forget.is_none() && !control.ended;
+        let mut control = self.jobs.wait_while(self.control(), has_none).unwrap_or_else(PoisonError::into_inner);
+        // A sync is there until it is done; somebody may wait for it.
+        match control.sync.clone() {
+            Some(sync) => Some(Job::Sync(sync)),
+            None if control.ended => None,
+            None => control.forget.take().map(Job::Forget),
+        }
     }
 
     /// Tells the syncer that there is something to do, or that there will be nothing more. It was said under the lock.

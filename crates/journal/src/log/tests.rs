@@ -192,6 +192,16 @@ struct Remembering {
     inner: Arc<dyn File>,
     synced: AtomicU64,
     forgotten: AtomicU64,
+    /// How much was forgotten at once that was not synced.
+    ahead: AtomicU64,
+}
+
+impl Remembering {
+    fn new() -> Arc<Remembering> {
+        let inner = Memory::new().create(Path::new("f")).expect("it can be made");
+        let [synced, forgotten, ahead] = [(); 3].map(|()| AtomicU64::new(0));
+        Arc::new(Remembering { inner, synced, forgotten, ahead })
+    }
 }
 
 impl File for Remembering {
@@ -205,7 +215,8 @@ impl File for Remembering {
         Ok(())
     }
     fn forget(&self, len: u64) {
-        assert!(len <= self.synced.load(Ordering::SeqCst), "what is not on disk is forgotten");
+        assert!(self.size().is_ok_and(|size| len <= size), "what is not there is forgotten");
+        self.ahead.fetch_max(len.saturating_sub(self.synced.load(Ordering::SeqCst)), Ordering::SeqCst);
         self.forgotten.store(len, Ordering::SeqCst);
     }
     fn truncate(&self, len: u64) -> io::Result<()> {
@@ -219,14 +230,29 @@ impl File for Remembering {
 #[test]
 fn what_is_on_disk_is_given_back_to_the_system() {
     for policy in [Policy::Always, Policy::EverySecond] {
-        let inner = Memory::new().create(Path::new("f")).expect("it can be made");
-        let file = Arc::new(Remembering { inner, synced: AtomicU64::new(0), forgotten: AtomicU64::new(0) });
+        let file = Remembering::new();
         let log = Log::start(file.clone(), &settings(policy), Arc::new(NoHooks)).expect("threads can be started");
         let record = vec![b'r'; 4_000];
         let last = (0..600).map(|_| log.append(&record)).last().expect("there are some");
         until(|| file.forgotten.load(Ordering::SeqCst) > 1 << 20);
         assert!(log.wait_durable(last, LONG));
+        assert_eq!(file.ahead.load(Ordering::SeqCst), 0, "what is not on disk is forgotten");
     }
+}
+
+#[test]
+fn what_nobody_syncs_is_given_to_the_system_in_pieces() {
+    let file = Remembering::new();
+    let log = Log::start(file.clone(), &settings(Policy::No), Arc::new(NoHooks)).expect("threads can be started");
+    let record = vec![b'r'; 8_000];
+    let piece = 16 << 20;
+    for pieces in 1..=2 {
+        while log.statistics().file_len < pieces * piece {
+            log.append(&record);
+        }
+        until(|| file.forgotten.load(Ordering::SeqCst) >= pieces * piece);
+    }
+    assert_eq!(log.statistics().syncs, 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Policy;
 use super::event::Event;
 use super::group_commit::GroupCommit;
-use super::shared::{NO_SWITCH, Shared, SyncJob, WANTS_NONE};
+use super::shared::{ForgetJob, NO_SWITCH, Shared, SyncJob, WANTS_NONE};
 use super::trouble::words;
 use crate::files::File;
 use std::io::{self, IoSlice};
@@ -20,8 +20,11 @@ const SLOW_SYNC: Duration = Duration::from_secs(2);
 /// Between two attempts to write; each takes twice as long as the one before.
 const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = SECOND;
-/// After each of many short syncs it would cost more than it brings.
+/// What each write is synced with is given back in pieces of so many bytes: after each of many short syncs it would cost more
+/// than it brings.
 const FORGOTTEN_AT_ONCE: u64 = 1 << 20;
+/// And what is synced later or never in such pieces.
+const FORGOTTEN_BEHIND: u64 = 16 << 20;
 /// Nothing is to be done before something happens.
 const FOREVER: Duration = Duration::from_secs(3600);
 /// Who appends tells the writer when there is something to sync; it looks all the same so often.
@@ -34,7 +37,7 @@ pub(super) struct Writer {
     generation: u64,
     /// Length of the file, as far as it is known to be as it should.
     file_len: u64,
-    /// So much of it was given back to the system by this thread.
+    /// Of so much of it the memory was given back to the system, or the syncer told to do so.
     forgotten: u64,
     /// Something was written behind `file_len` that should not be there, perhaps.
     may_be_torn: bool,
@@ -199,7 +202,18 @@ impl Writer {
         }
         self.may_be_torn = false;
         self.took(end, len as u64);
+        if self.file_len - self.forgotten >= FORGOTTEN_BEHIND && self.shared.policy() != Policy::Always {
+            self.forget_behind();
+        }
         Ok(())
+    }
+
+    /// Has the syncer give back what was written, and so begin to bring it to the disk.
+    #[cold]
+    fn forget_behind(&mut self) {
+        self.forgotten = self.file_len;
+        self.shared.control().forget = Some(ForgetJob { file: Arc::clone(&self.file), file_len: self.file_len });
+        self.shared.has_job();
     }
 
     /// So many bytes, up to `end`, are in the file.
