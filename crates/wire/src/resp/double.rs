@@ -5,8 +5,9 @@ use std::fmt::{self, Write};
 /// Longest text of a double, in bytes: sign, 17 digits, point or leading zeros, exponent.
 pub const DOUBLE_LEN_MAX: usize = 32;
 
-/// Integers of less than 2^52 are written as such (`double2ll` in Redis' `util.c`).
-const PLAIN_INTEGER_MAX: f64 = ((1u64 << 52) - 1) as f64;
+/// Integers of up to 2^62 are written with all of their digits (`double2ll` in Redis' `util.c`, whose bound is that of half an
+/// `i64` as a double).
+const PLAIN_INTEGER_MAX: f64 = (1u64 << 62) as f64;
 
 /// The text of a double, which needs no allocation.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,7 @@ impl DoubleText {
             text.extend(if value > 0.0 { b"inf" } else { b"-inf" });
         } else if value == 0.0 {
             text.extend(if value.is_sign_negative() { b"-0" } else { b"0" });
-        } else if value.abs() < PLAIN_INTEGER_MAX && value.trunc() == value {
+        } else if value.abs() <= PLAIN_INTEGER_MAX && value.trunc() == value {
             text.extend(itoa::Buffer::new().format(value as i64).as_bytes());
         } else {
             text.extend_shortest(value);
@@ -138,7 +139,11 @@ mod tests {
             (1e10, "10000000000"),
             (4503599627370496.0, "4503599627370496"),
             (9007199254740993.0, "9007199254740992"),
-            (1e17, "1e+17"),
+            (1e17, "100000000000000000"),
+            (-103761967581248048.0, "-103761967581248048"),
+            (4611686018427387904.0, "4611686018427387904"),
+            (9223372036854775808.0, "9223372036854776000"),
+            (1e19, "1e+19"),
             (123456789e15, "1.23456789e+23"),
             (0.001, "0.001"),
             (0.00001, "0.00001"),
