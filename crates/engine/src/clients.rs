@@ -126,6 +126,8 @@ pub struct Client {
     pub input_bytes: AtomicU64,
     /// Bytes of replies that are not sent yet.
     pub output_bytes: AtomicU64,
+    /// Bytes of memory that its unsent output takes, values that it shares with the data counted whole.
+    pub output_memory: AtomicU64,
     /// Bytes it has sent in all.
     pub received_bytes: AtomicU64,
     /// Bytes it was answered in all.
@@ -182,6 +184,7 @@ impl Client {
             awaited: AtomicU8::new(Awaited::Request as u8),
             input_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
+            output_memory: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
             sent_bytes: AtomicU64::new(0),
             commands: AtomicU64::new(0),

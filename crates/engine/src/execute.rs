@@ -184,7 +184,7 @@ impl Engine {
             self.advance_clock(worker);
         }
         worker.sweep();
-        self.evict_behind(worker);
+        self.evict_behind(worker, out);
         self.broadcast_changes(worker);
         self.wait_for_scanner(worker);
         (ran, stopped)
@@ -258,7 +258,7 @@ impl Engine {
             session.client.note_written(worker.journaled);
         }
         worker.sweep();
-        self.evict_behind(worker);
+        self.evict_behind(worker, out);
         self.broadcast_changes(worker);
         self.wait_for_scanner(worker);
         match (session.closing, session.is_parked()) {

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::worker::Worker;
 use scoped_tls_hkt::scoped_thread_local;
 use std::cell::Cell;
-use tenon_ds::progress;
+use tenon_ds::{memory, progress};
 
 /// How long a command may take before the worker's other clients are lent, in nanoseconds.
 pub(crate) const LENT_AFTER_NS: u64 = 500_000;
@@ -48,6 +48,8 @@ scoped_thread_local!(
 thread_local! {
     /// When the others of this thread's worker are to be lent, by the monotonic clock in nanoseconds.
     static LOOKS_AT_NS: Cell<u64> = const { Cell::new(NOT_YET) };
+    /// What [`memory::counted_here`] said when they were lent, and how much the call was said to have taken since.
+    static TAKEN: Cell<(isize, usize)> = const { Cell::new((0, 0)) };
 }
 
 /// Has every long work in a call lend the worker's other clients.
@@ -63,6 +65,7 @@ fn went_on(steps_ahead: usize) {
     }
     let looks_at_ns = LOOKS_AT_NS.get();
     if looks_at_ns == NEVER {
+        MEANWHILE.with(|meanwhile| note_taken(meanwhile.engine(), true));
         // Where it shares its core with the thread that has the others, that would else wait for the clock to tick.
         return std::thread::yield_now();
     }
@@ -102,9 +105,19 @@ fn lend_in(meanwhile: &mut dyn Meanwhile) -> bool {
     let is_lent = meanwhile.lend();
     if is_lent {
         LOOKS_AT_NS.set(NEVER);
+        TAKEN.set((memory::counted_here(), 0));
         meanwhile.engine().long_calls.begin();
     }
     is_lent
+}
+
+/// Notes how much the call has taken that goes on: nobody evicts for it, as in Redis, where nobody could. When it has ended
+/// that is data, or output.
+fn note_taken(engine: &Engine, goes_on: bool) {
+    let (from, before) = TAKEN.get();
+    let bytes = if goes_on { usize::try_from(memory::counted_here() - from).unwrap_or(0) } else { 0 };
+    engine.note_on_its_way(before, bytes);
+    TAKEN.set((from, bytes));
 }
 
 /// A command of a batch has ended, and more may follow in the same call: whoever waits for what it held tries again. Tells
@@ -123,6 +136,7 @@ pub(crate) fn command_ended(engine: &Engine) -> bool {
 #[cold]
 fn end_long(engine: &Engine) {
     LOOKS_AT_NS.set(NOT_YET);
+    note_taken(engine, false);
     engine.go_on(engine.long_calls.end());
 }
 

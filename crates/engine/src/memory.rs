@@ -13,6 +13,7 @@ use tenon_ds::{extents, memory, slab};
 use tenon_store::Slot;
 use tenon_store::entry::{EntryRef, Marks};
 use tenon_store::evict::{Policy, Sampling, hand, victim};
+use tenon_wire::OutBuf;
 
 /// Keys evicted for one command without a look at the clock.
 const EVICTIONS_UNTIMED: usize = 64;
@@ -41,11 +42,15 @@ const WASTE_LEFT_OUT: usize = 64;
 const WASTE_COUNTED_MAX: usize = 32;
 /// At a smaller limit no waste counts: there the program itself is up to a tenth of it, and it is about items.
 const WASTE_COUNTS_FROM: usize = 64 << 20;
-/// Of what long blocks have left such a part of the limit is kept, and of what is used where there is no limit, with a
-/// minimum; and for so long what is not needed.
+/// Of what long blocks have left such a part of what is used is kept where there is no limit, with a minimum; such a part of
+/// the limit at least where there is one; and for so long what is not needed.
 const EXTENTS_KEPT_PART: usize = 32;
 const EXTENTS_KEPT_MIN: usize = 128 << 20;
+const EXTENTS_KEPT_PART_MIN: usize = 256;
 const EXTENTS_KEPT_MS: u64 = 5_000;
+
+/// Of a batch's output from so many bytes on it is known that its memory will be freed.
+const LONG_OUTPUT: usize = 256 << 10;
 
 /// What a worker may allocate before it looks again how much memory is in use.
 ///
@@ -59,7 +64,7 @@ pub struct Room {
     limit: usize,
     /// What `counted_here` may say: what is beyond, the worker has to make up for.
     until: isize,
-    /// Bytes of output that were unsent when `until` was set.
+    /// Bytes that unsent output took when `until` was set.
     unsent: usize,
     /// What it said when nothing could be evicted.
     stuck_at: Option<isize>,
@@ -68,8 +73,9 @@ pub struct Room {
 /// What eviction is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Makes {
-    /// Some room, in a bounded time.
-    SomeRoom,
+    /// Some room, in a bounded time. What is freed soon without that, all output and so many bytes, is left out: a long answer
+    /// is not to drive out data that nobody needs room for.
+    SomeRoomBut(usize),
     /// As much at least as the worker has taken since it last saw room, for a write: so those of long values do not outrun the
     /// eviction of short ones.
     UpForGrowth,
@@ -146,12 +152,16 @@ impl Engine {
     }
 
     /// Says how much of what long blocks have left is kept with its pages, for the next ones, and gives back what was not
-    /// needed for a while. At the limit it counts as wasted.
+    /// needed for a while. At the limit it counts as wasted, and is no more than does not have anything evicted.
     pub(crate) fn fit_extents(&self, now_ms: u64) {
         let used = memory::used();
         extents::keep_at_most(match self.config.maxmemory() as usize {
             0 => EXTENTS_KEPT_MIN.max(used / EXTENTS_KEPT_PART),
-            limit => limit / EXTENTS_KEPT_PART + self.reach(limit).saturating_sub(used) / 2,
+            limit => {
+                let others = self.wasted_memory().saturating_sub(extents::kept());
+                let spared = (limit / WASTE_LEFT_OUT).saturating_sub(others).max(limit / EXTENTS_KEPT_PART_MIN);
+                spared + self.reach(limit).saturating_sub(used) / 2
+            }
         });
         if now_ms >= self.extents_released_at_ms.load(Ordering::Relaxed) {
             extents::release_unneeded();
@@ -175,7 +185,7 @@ impl Engine {
         let Some(left) = reach.checked_sub(memory::used()) else { return false };
         let share = (left / 2 / self.threads()).min(ROOM_MAX);
         let until = memory::counted_here() + share as isize;
-        worker.room = Room { limit, until, unsent: self.unsent.total(), stuck_at: None };
+        worker.room = Room { limit, until, unsent: self.unsent.memory(), stuck_at: None };
         true
     }
 
@@ -189,17 +199,17 @@ impl Engine {
     }
 
     /// What comes behind a batch: takes off what its commands have left over the limit, so that it is not there until
-    /// the next write. No shard is locked.
+    /// the next write, but for the batch's own output. No shard is locked.
     #[inline]
-    pub(crate) fn evict_behind(&self, worker: &mut Worker) {
+    pub(crate) fn evict_behind(&self, worker: &mut Worker, output: &OutBuf) {
         let limit = self.config.maxmemory() as usize;
         if limit != 0 && (worker.room.limit != limit || memory::counted_here() >= worker.room.until) {
-            self.look_behind(worker, limit);
+            self.look_behind(worker, limit, output);
         }
     }
 
     #[inline(never)]
-    fn look_behind(&self, worker: &mut Worker, limit: usize) {
+    fn look_behind(&self, worker: &mut Worker, limit: usize, output: &OutBuf) {
         // Data that is not whole is left as it is.
         if self.is_loading() {
             return;
@@ -211,7 +221,9 @@ impl Engine {
         if is_stuck || self.take_share(worker, limit, self.kept(limit)) {
             return;
         }
-        if !self.evict(worker, limit, Makes::SomeRoom) {
+        // A worker's buffer for short answers stays.
+        let output = if output.len() < LONG_OUTPUT { 0 } else { output.memory() };
+        if !self.evict(worker, limit, Makes::SomeRoomBut(output)) {
             worker.room.stuck_at = Some(memory::counted_here());
         }
         if !worker.ready.is_empty() {
@@ -221,15 +233,10 @@ impl Engine {
 
     /// What a tick does: evicts what commands have left over the limit. Tells whether there is more to do.
     pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
-        worker.room.end_share(self.unsent.total());
+        worker.room.end_share(self.unsent.memory());
         let limit = self.config.maxmemory() as usize;
-        let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(self.unsent.total());
-        // What a long call takes may be its answer, which is not known to be output yet.
-        worker.index == 0
-            && !self.long_calls.are_there()
-            && is_over()
-            && self.evict(worker, limit, Makes::SomeRoom)
-            && is_over()
+        let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(self.unsent.freed_soon());
+        worker.index == 0 && is_over() && self.evict(worker, limit, Makes::SomeRoomBut(0)) && is_over()
     }
 
     /// Evicts until the limit is kept, or for a bounded time. Tells whether a key went, or nothing had to: another worker may
@@ -248,17 +255,19 @@ impl Engine {
         }
         let started = Instant::now();
         let kept = self.kept(limit);
-        let (made_up_at, leaves_unsent) = match makes {
-            Makes::SomeRoom => (isize::MAX, true),
-            Makes::UpForGrowth => (worker.room.made_up_at(limit, self.unsent.total()), false),
+        let made_up_at = match makes {
+            Makes::SomeRoomBut(_) => isize::MAX,
+            Makes::UpForGrowth => worker.room.made_up_at(limit, self.unsent.memory()),
         };
         let mut packed_at = started;
         let mut evicted = 0;
-        // What waits to be written to disk is freed without that, and so is output, mostly: a long answer is not to drive out
-        // data that nobody needs room for.
         let is_over = || {
-            let freed_soon = self.snapshots.queued() + if leaves_unsent { self.unsent.total() } else { 0 };
-            memory::used() > kept.saturating_add(freed_soon)
+            let output = match makes {
+                Makes::SomeRoomBut(output) => output + self.unsent.freed_soon(),
+                Makes::UpForGrowth => self.unsent.on_its_way(),
+            };
+            // What waits to be written to disk is freed, too.
+            memory::used() > kept.saturating_add(self.snapshots.queued() + output)
         };
         let mut has_room = !is_over();
         while !has_room {
@@ -280,9 +289,9 @@ impl Engine {
             has_room = is_time_over && has_made_up() || !is_over();
         }
         if makes == Makes::UpForGrowth || worker.room.limit != limit {
-            worker.room = Room { limit, until: memory::counted_here(), unsent: self.unsent.total(), stuck_at: None };
+            worker.room = Room { limit, until: memory::counted_here(), unsent: self.unsent.memory(), stuck_at: None };
         } else {
-            worker.room.end_share(self.unsent.total());
+            worker.room.end_share(self.unsent.memory());
         }
         let elapsed = started.elapsed();
         worker.stats.all.evicted.add(evicted as u64);

@@ -1,5 +1,5 @@
 //! How much output may wait for clients that send and do not read: a bound for each, and a share of the memory for all
-//! of them together. Knows no socket and no reply.
+//! of them together. And how much is still to become output, in calls that go on for long. Knows no socket and no reply.
 
 use crate::clients::Client;
 use crate::engine::Engine;
@@ -19,6 +19,11 @@ const SHARE_OF_MEMORY: usize = 8;
 pub struct Unsent {
     /// Bytes of all clients.
     total: AtomicUsize,
+    /// What they take: a long answer's memory is freed when the last of it has left.
+    memory: AtomicUsize,
+    /// Bytes that long calls have taken so far, which are mostly their answers, and answers of such calls that are not yet
+    /// known to be output.
+    on_its_way: AtomicUsize,
 }
 
 impl Unsent {
@@ -26,20 +31,38 @@ impl Unsent {
     pub(crate) fn total(&self) -> usize {
         self.total.load(Ordering::Relaxed)
     }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that are on their way.
+    pub(crate) fn on_its_way(&self) -> usize {
+        self.on_its_way.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that are freed without anybody making room: all clients' and those on their way.
+    pub(crate) fn freed_soon(&self) -> usize {
+        self.memory() + self.on_its_way()
+    }
 }
 
 impl Engine {
-    /// Notes how much of a client's output is unsent, in bytes. Told by the client's own worker.
-    pub fn note_unsent(&self, client: &Client, bytes: usize) {
+    /// Notes how much of a client's output is unsent and what it takes, in bytes. Told by the client's own worker.
+    pub fn note_unsent(&self, client: &Client, bytes: usize, memory: usize) {
         let before = client.output_bytes.swap(bytes as u64, Ordering::Relaxed) as usize;
-        if bytes >= before {
-            self.unsent.total.fetch_add(bytes - before, Ordering::Relaxed);
-        } else {
-            self.unsent.total.fetch_sub(before - bytes, Ordering::Relaxed);
-            if bytes == 0 && client.roles().has(Roles::WATCHER) {
-                self.tell_left_out(client);
-            }
+        let memory_before = client.output_memory.swap(memory as u64, Ordering::Relaxed) as usize;
+        change(&self.unsent.total, before, bytes);
+        change(&self.unsent.memory, memory_before, memory);
+        if bytes == 0 && before > 0 && client.roles().has(Roles::WATCHER) {
+            self.tell_left_out(client);
         }
+    }
+
+    /// Notes that so many bytes are on their way that were `before`; the last note of a call is that there are none.
+    pub fn note_on_its_way(&self, before: usize, bytes: usize) {
+        change(&self.unsent.on_its_way, before, bytes);
     }
 
     /// How much output an authenticated client may leave unread and still be answered, in bytes.
@@ -48,6 +71,12 @@ impl Engine {
         let memory = maxmemory.or(self.config.machine().memory_bytes).map(|bytes| bytes as usize);
         bound(self.unsent.total(), memory)
     }
+}
+
+/// Brings a sum up to date in which one part was `before` and is `now`.
+fn change(sum: &AtomicUsize, before: usize, now: usize) {
+    // The sum of all parts is right also where the difference is below zero.
+    sum.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
 }
 
 /// What one client may leave unread when all together leave `total` bytes, of this much memory if that is known.
@@ -59,6 +88,18 @@ fn bound(total: usize, memory: Option<usize>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_follows_its_parts() {
+        let sum = AtomicUsize::new(0);
+        change(&sum, 0, 900);
+        change(&sum, 0, 50);
+        change(&sum, 900, 10);
+        assert_eq!(sum.load(Ordering::Relaxed), 60);
+        change(&sum, 50, 0);
+        change(&sum, 10, 0);
+        assert_eq!(sum.load(Ordering::Relaxed), 0);
+    }
 
     #[test]
     fn together_they_have_their_share() {

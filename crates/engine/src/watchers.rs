@@ -255,10 +255,10 @@ mod tests {
             engine.tell_watchers(Watched::FETCHERS, |line| line.extend_from_slice(&[b'x'; 400]));
         }
         assert_eq!(taken(&slow).len(), 2);
-        engine.note_unsent(&slow, 900);
-        engine.note_unsent(&slow, 10);
+        engine.note_unsent(&slow, 900, 900);
+        engine.note_unsent(&slow, 10, 900);
         assert_eq!(taken(&slow), <[&str; 0]>::default());
-        engine.note_unsent(&slow, 0);
+        engine.note_unsent(&slow, 0, 0);
         assert_eq!(taken(&slow), ["skipped=3"]);
         engine.tell_watchers(Watched::FETCHERS, |line| line.extend_from_slice(b"type=a"));
         assert_eq!(taken(&slow), ["6 type=a"]);

@@ -56,6 +56,41 @@ fn long_values_do_not_outrun_the_eviction_of_short_ones() {
     }
 }
 
+#[test]
+fn a_long_answer_drives_out_no_data() {
+    const ELEMENTS: usize = 80_000;
+    const LEN: usize = 100;
+    for io in ["epoll", "io-uring"] {
+        let settings = [("workers", "1"), ("io", io), ("maxmemory", "64mb"), ("maxmemory-policy", "allkeys-lru")];
+        let server = Server::tenon(&settings).expect("tenon starts");
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let mut connection = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+        let element = [b'e'; LEN];
+        let push: Vec<&[u8]> = [&b"RPUSH"[..], b"list"].into_iter().chain(vec![&element[..]; ELEMENTS]).collect();
+        assert_eq!(connection.call(&push).expect("a reply"), Value::Int(ELEMENTS as i64));
+        let evicted = |connection: &mut Resp| -> usize {
+            info::field(connection, "stats", "evicted_keys").parse().expect("it is a number")
+        };
+        let mut round = 0;
+        while evicted(&mut connection) == 0 {
+            (0..100).for_each(|part| write(&mut connection, &format!("{round}:{part}")));
+            // It is used, so others go.
+            connection.call(&[b"LLEN", b"list"]).expect("a reply");
+            round += 1;
+        }
+        let before = evicted(&mut connection);
+        for _ in 0..5 {
+            let Value::Array(elements) = connection.call(&[b"LRANGE", b"list", b"0", b"-1"]).expect("a reply") else {
+                panic!("{io}: the list was driven out")
+            };
+            assert_eq!(elements.len(), ELEMENTS);
+        }
+        let gone = evicted(&mut connection) - before;
+        // Each answer takes the memory of 50,000 such keys.
+        assert!(gone < 25_000, "{io}: {gone} keys went for five answers");
+    }
+}
+
 /// Writes keys of a name of their own.
 fn write(connection: &mut Resp, name: &str) {
     let keys: Vec<String> = (0..AT_ONCE).map(|number| format!("{name}:{number}")).collect();

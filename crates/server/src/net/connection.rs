@@ -40,6 +40,11 @@ impl<C, S: Socket> Connection<C, S> {
     pub(super) fn unsent(&self) -> usize {
         self.socket.unsent() + self.held.bytes()
     }
+
+    /// Bytes of memory that they take.
+    pub(super) fn unsent_memory(&self) -> usize {
+        self.socket.unsent_memory() + self.held.bytes()
+    }
 }
 
 /// Where a connection's input goes.

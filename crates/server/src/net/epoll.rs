@@ -66,6 +66,10 @@ impl Socket for EpollSocket {
         self.unsent.len() + self.tls.as_ref().map_or(0, |tls| tls.unsealed())
     }
 
+    fn unsent_memory(&self) -> usize {
+        self.unsent.memory() + self.tls.as_ref().map_or(0, |tls| tls.unsealed())
+    }
+
     fn is_clear(&self) -> bool {
         self.tls.is_none()
     }

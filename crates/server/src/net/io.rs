@@ -80,6 +80,9 @@ pub(super) trait Socket {
     /// among them.
     fn unsent(&self) -> usize;
 
+    /// Bytes of memory that they take.
+    fn unsent_memory(&self) -> usize;
+
     /// Whether the client has ended its side; input from before may still be waiting.
     fn peer_ended(&self) -> bool;
 

@@ -170,8 +170,15 @@ pub trait Service: Send + Sync + 'static {
     /// Ends a connection. Its socket is still open, but nothing more is sent.
     fn closed(&self, worker: &mut Self::Worker, connection: Self::Connection, reason: CloseReason);
 
-    /// Notes how many bytes of the connection's output are unsent. Told when that has changed.
-    fn note_unsent(&self, connection: &Self::Connection, bytes: usize);
+    /// Notes how many bytes of the connection's output are unsent, and how many they take in memory. Told when the former has
+    /// changed.
+    fn note_unsent(&self, connection: &Self::Connection, bytes: usize, memory: usize);
+
+    /// Notes that an answer which takes so many bytes is on its way to the connection's thread, before that can tell of it as
+    /// unsent; and then that it has come.
+    fn note_on_its_way(&self, bytes: usize, has_come: bool) {
+        let _ = (bytes, has_come);
+    }
 
     /// Whether a connection may be given its input while another one's call has not ended (see
     /// [`Service::with_meanwhile`]); its input waits otherwise.

@@ -71,6 +71,11 @@ impl Socket for UringSocket {
         port.unsent.len() + port.tls.as_ref().map_or(0, |tls| tls.unsealed())
     }
 
+    fn unsent_memory(&self) -> usize {
+        let port = self.0.borrow();
+        port.unsent.memory() + port.tls.as_ref().map_or(0, |tls| tls.unsealed())
+    }
+
     fn peer_ended(&self) -> bool {
         self.0.borrow().end_is_near
     }

@@ -557,7 +557,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let Connection { socket, state, unsent_noted, .. } = connection;
         let state = state.expect("a connection is not closed while a call with it runs");
         if unsent_noted > 0 {
-            self.service.note_unsent(&state, 0);
+            self.service.note_unsent(&state, 0, 0);
         }
         self.guarded(worker, |service, worker| service.closed(worker, state, reason));
         self.io.close(socket);
@@ -586,7 +586,8 @@ fn flushed<C, I: Io>(io: &mut I, connection: &mut Connection<C, I::Socket>) -> u
 fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S::Connection, K>, unsent: usize) {
     if unsent != connection.unsent_noted {
         connection.unsent_noted = unsent;
-        service.note_unsent(connection.state(), unsent);
+        let memory = if unsent > 0 { connection.unsent_memory() } else { 0 };
+        service.note_unsent(connection.state(), unsent, memory);
     }
 }
 

@@ -308,7 +308,8 @@ impl Service for Echo {
         assert!(!client.panics_when_closed, "asked to when closed");
     }
 
-    fn note_unsent(&self, client: &Client, bytes: usize) {
+    fn note_unsent(&self, client: &Client, bytes: usize, memory: usize) {
+        assert!(memory >= bytes, "{memory} hold {bytes}");
         self.unsent.lock().unwrap().insert(client.peer.remote.to_string(), bytes);
     }
 
