@@ -481,8 +481,9 @@ impl Engine {
         if !worker.ready.is_empty() {
             self.serve_left(worker);
         }
-        // What the command has brought upon its own client comes right behind its reply.
-        if session.client.outbox.is_waiting() {
+        // What the command has brought upon its own client comes right behind its reply: with a later message, if that is still
+        // to come, also where another thread is answering it already.
+        if session.client.outbox.is_waiting() && !session.is_parked() {
             session.client.outbox.take(out);
         }
         session.reply = session.reply.after_command();
