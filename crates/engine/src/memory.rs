@@ -267,7 +267,7 @@ impl Engine {
                 Makes::UpForGrowth => self.unsent.on_its_way(),
             };
             // What waits to be written to disk is freed, too.
-            memory::used() > kept.saturating_add(self.snapshots.queued() + output)
+            memory::used() > kept.saturating_add(self.snapshots.freed_soon() + output)
         };
         let mut has_room = !is_over();
         while !has_room {

@@ -57,6 +57,37 @@ fn long_values_do_not_outrun_the_eviction_of_short_ones() {
 }
 
 #[test]
+fn a_lower_limit_during_a_save_leaves_as_much_as_has_room() {
+    const LEN: usize = 20 << 20;
+    const KEYS: usize = 6;
+    for policy in ["allkeys-lru", "allkeys-tenon"] {
+        let settings = [("workers", "2"), ("maxmemory", "300mb"), ("maxmemory-policy", policy)];
+        let server = Server::tenon(&settings).expect("tenon starts");
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let mut connection = Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+        // Nothing that could be compressed.
+        let mut state = 1_u32;
+        let value: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        })
+        .take(LEN)
+        .collect();
+        let keys: Vec<String> = (0..KEYS).map(|number| number.to_string()).collect();
+        set_all(&mut connection, &keys, &value);
+        connection.call(&[b"BGSAVE"]).expect("a reply");
+        connection.call(&[b"CONFIG", b"SET", b"maxmemory", b"50mb"]).expect("a reply");
+        while info::field(&mut connection, "persistence", "rdb_bgsave_in_progress") != "0" {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(info::field(&mut connection, "persistence", "rdb_last_bgsave_status"), "ok");
+        // What waits to be written frees nothing when it is evicted: that is no reason to evict everything.
+        let left = connection.call(&[b"DBSIZE"]).expect("a reply");
+        assert!(matches!(left, Value::Int(1..)), "{policy}: {left:?}");
+    }
+}
+
+#[test]
 fn a_long_answer_drives_out_no_data() {
     const ELEMENTS: usize = 80_000;
     const LEN: usize = 100;

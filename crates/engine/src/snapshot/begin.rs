@@ -64,9 +64,9 @@ impl Snapshots {
         known.snapshot.as_ref()
     }
 
-    /// Bytes that wait to be written: they are freed without any eviction.
-    pub(crate) fn queued(&self) -> usize {
-        if self.is_active() { self.current.read().as_ref().map_or(0, |snapshot| snapshot.queued()) } else { 0 }
+    /// Bytes that are freed without any eviction, when they are written.
+    pub(crate) fn freed_soon(&self) -> usize {
+        if self.is_active() { self.current.read().as_ref().map_or(0, |snapshot| snapshot.freed_soon()) } else { 0 }
     }
 
     pub(super) fn end(&self) {

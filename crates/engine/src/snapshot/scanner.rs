@@ -8,6 +8,7 @@ use crate::clients::Message;
 use crate::engine::Engine;
 use crate::reaper::Garbage;
 use crate::shards::ShardState;
+use crate::string;
 use crate::version;
 use parking_lot::MutexGuard;
 use std::io::{self, Write};
@@ -42,8 +43,9 @@ struct Slice {
     /// Keys as they are to stand in the file, and how many they are.
     encoded: Vec<u8>,
     encoded_keys: u64,
-    /// Long strings.
+    /// Long strings, and their bytes.
     strings: Vec<Entry>,
+    strings_len: usize,
     /// Keys whose values are large.
     large: Vec<Box<[u8]>>,
     /// Whether it was full before its last key.
@@ -59,11 +61,14 @@ impl Slice {
             self.large.push(entry.key().into());
             return false;
         }
-        if self.copies.bytes() + self.encoded.len() > SLICE_BYTES {
+        // Strings are not copied; but those that are evicted before they are written free nothing until then.
+        if self.copies.bytes() + self.encoded.len() + self.strings_len > SLICE_BYTES {
             self.is_full = true;
             return false;
         }
         if matches!(object, Object::Shared(_) | Object::Rope(_)) {
+            self.strings_len += string::len(value);
+            snapshot.takes_in_hand(string::len(value));
             self.strings.push(shared(entry, object));
         } else {
             snapshot.encode(entry, &mut self.encoded);
@@ -77,6 +82,7 @@ impl Slice {
         self.encoded.clear();
         self.encoded_keys = 0;
         self.strings.clear();
+        self.strings_len = 0;
         self.large.clear();
         self.is_full = false;
     }
@@ -211,7 +217,10 @@ impl<'e, W: Write> Scanner<'e, W> {
             self.count(slice.encoded_keys);
         }
         for entry in slice.strings.drain(..) {
+            let len = string::len(entry.view().value());
             self.write_entry(database, entry.view());
+            drop(entry);
+            self.snapshot.has_done_with(len);
         }
     }
 
@@ -226,7 +235,14 @@ impl<'e, W: Write> Scanner<'e, W> {
 
     fn write_entry(&mut self, database: usize, entry: EntryRef<'_>) {
         let access = self.snapshot.access_of(entry);
+        // It is put together, and perhaps compressed, before it is written, in a buffer that grows.
+        let taken = match entry.value() {
+            ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => 3 * string::len(entry.value()),
+            _ => 0,
+        };
+        self.snapshot.takes_in_hand(taken);
         self.put(|file| file.entry(database, entry, access));
+        self.snapshot.has_done_with(taken);
         self.count(1);
     }
 
@@ -246,7 +262,10 @@ impl<'e, W: Write> Scanner<'e, W> {
                     }
                     Handed::Entry(database, entry) => {
                         self.write_owned(database, entry.view(), Cursor::START);
-                        self.free(Garbage::Entry(entry));
+                        // A string is gone when it no longer counts as queued; what takes longer is freed elsewhere.
+                        if is_large(entry.view().value()) {
+                            self.free(Garbage::Entry(entry));
+                        }
                     }
                     Handed::Encoded(database, bytes) => {
                         self.put(|file| file.encoded(database, &bytes));

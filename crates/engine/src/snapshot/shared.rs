@@ -112,6 +112,8 @@ pub struct Snapshot {
     queue: Mutex<Queue>,
     /// Bytes in the queue.
     queued: AtomicUsize,
+    /// Bytes of long strings that the scanner has taken and not yet written, and those that writing one takes.
+    in_hand: AtomicUsize,
     /// Bytes from which on the queue is full.
     queued_max: usize,
     has_room: Condvar,
@@ -142,6 +144,7 @@ impl Snapshot {
             swaps: AtomicU64::new(0),
             queue: Mutex::default(),
             queued: AtomicUsize::new(0),
+            in_hand: AtomicUsize::new(0),
             queued_max: (memory / QUEUED_PART).clamp(QUEUED_MIN, QUEUED_MAX),
             has_room: Condvar::new(),
             large: Mutex::default(),
@@ -175,6 +178,22 @@ impl Snapshot {
     /// Bytes that wait to be written.
     pub(crate) fn queued(&self) -> usize {
         self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that are freed when something is written: those in the queue, and those that the scanner has in hand, also if they
+    /// are still data.
+    pub(crate) fn freed_soon(&self) -> usize {
+        self.queued() + self.in_hand.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the scanner has so many bytes more in hand.
+    pub(super) fn takes_in_hand(&self, bytes: usize) {
+        self.in_hand.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// And so many less.
+    pub(super) fn has_done_with(&self, bytes: usize) {
+        self.in_hand.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// The database that this one was when the snapshot began.
@@ -282,13 +301,15 @@ impl Snapshot {
         if !matches!(handed.back(), Some(Handed::Copies(of, copies)) if *of == database && copies.bytes() < COPIES_MAX)
         {
             let copies = spare.pop().unwrap_or_else(|| EntryCopies::with_room_for(COPIES_ROOM));
+            // What it takes counts, not what it holds: at the limit eviction goes on until as much will be freed as is over.
+            self.add(copies.room());
             handed.push_back(Handed::Copies(database, copies));
         }
         let Some(Handed::Copies(_, copies)) = handed.back_mut() else { unreachable!("it was just looked at") };
-        let before = copies.bytes();
+        let before = copies.room();
         let is_copied = copies.push(entry);
         debug_assert!(is_copied, "what is no object is bytes");
-        self.add(copies.bytes() - before);
+        self.add(copies.room() - before);
     }
 
     fn push(&self, handed: Handed) {
@@ -357,7 +378,7 @@ impl Handed {
     /// Bytes of memory that it keeps.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Handed::Copies(_, copies) => copies.bytes(),
+            Handed::Copies(_, copies) => copies.room(),
             Handed::Entry(_, entry) => match entry.view().value() {
                 // Of a shared string at least what is changed is kept.
                 ValueRef::Object(object) if object.memory_steps() < 10_000 => object.memory(),

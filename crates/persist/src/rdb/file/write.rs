@@ -24,6 +24,8 @@ use tenon_wire::rdb::{self, Compression};
 const MAGIC: &[u8] = b"REDIS0010";
 /// Bytes that are gathered before they are written.
 const BUFFER_LEN: usize = 64 * 1024;
+/// As much memory as the buffer keeps.
+const BUFFER_KEPT: usize = 16 * BUFFER_LEN;
 
 /// What a file is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,8 @@ impl<W: Write> FileWriter<W> {
             self.out.write_all(&self.buffer)?;
             self.written += self.buffer.len() as u64;
             self.buffer.clear();
+            // What a long value took is not kept for short ones.
+            self.buffer.shrink_to(BUFFER_KEPT);
         }
         Ok(())
     }
