@@ -254,9 +254,8 @@ impl Service for Tenon {
         self.engine.scripts.running.end_all();
     }
 
-    fn note_on_its_way(&self, bytes: usize, has_come: bool) {
-        let (before, now) = if has_come { (bytes, 0) } else { (0, bytes) };
-        self.engine.note_on_its_way(before, now);
+    fn note_on_its_way(&self, before: usize, bytes: usize) {
+        self.engine.note_on_its_way(before, bytes);
     }
 
     fn note_unsent(&self, connection: &Connection, bytes: usize, memory: usize) {

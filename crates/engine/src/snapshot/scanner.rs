@@ -24,6 +24,9 @@ use tenon_store::types::Object;
 const SLICE_KEYS: usize = 64;
 /// Bytes after which no more of them are.
 const SLICE_BYTES: usize = 256 * 1024;
+/// So many times its length a long string takes while it is written: it is put together, and perhaps compressed, in a buffer
+/// that grows.
+const WRITING_TAKES: usize = 3;
 /// How long the scanner waits for a shard before it looks at the queue again.
 const SLICE_WAIT: Duration = Duration::from_millis(2);
 
@@ -218,7 +221,7 @@ impl<'e, W: Write> Scanner<'e, W> {
         }
         for entry in slice.strings.drain(..) {
             let len = string::len(entry.view().value());
-            self.write_entry(database, entry.view());
+            self.write_string(database, entry.view());
             drop(entry);
             self.snapshot.has_done_with(len);
         }
@@ -235,15 +238,16 @@ impl<'e, W: Write> Scanner<'e, W> {
 
     fn write_entry(&mut self, database: usize, entry: EntryRef<'_>) {
         let access = self.snapshot.access_of(entry);
-        // It is put together, and perhaps compressed, before it is written, in a buffer that grows.
-        let taken = match entry.value() {
-            ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => 3 * string::len(entry.value()),
-            _ => 0,
-        };
-        self.snapshot.takes_in_hand(taken);
         self.put(|file| file.entry(database, entry, access));
-        self.snapshot.has_done_with(taken);
         self.count(1);
+    }
+
+    /// Writes an entry whose value is a long string.
+    fn write_string(&mut self, database: usize, entry: EntryRef<'_>) {
+        let taken = WRITING_TAKES * string::len(entry.value());
+        self.snapshot.takes_in_hand(taken);
+        self.write_entry(database, entry);
+        self.snapshot.has_done_with(taken);
     }
 
     /// Writes what was handed over.
@@ -290,8 +294,10 @@ impl<'e, W: Write> Scanner<'e, W> {
 
     /// Writes an entry that nobody else has, or the rest of it.
     fn write_owned(&mut self, database: usize, entry: EntryRef<'_>, cursor: Cursor) {
-        if !is_large(entry.value()) {
-            return self.write_entry(database, entry);
+        match entry.value() {
+            ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => return self.write_string(database, entry),
+            value if !is_large(value) => return self.write_entry(database, entry),
+            _ => {}
         }
         let access = self.snapshot.access_of(entry);
         let mut bytes = Vec::new();

@@ -174,10 +174,10 @@ pub trait Service: Send + Sync + 'static {
     /// changed.
     fn note_unsent(&self, connection: &Self::Connection, bytes: usize, memory: usize);
 
-    /// Notes that an answer which takes so many bytes is on its way to the connection's thread, before that can tell of it as
-    /// unsent; and then that it has come.
-    fn note_on_its_way(&self, bytes: usize, has_come: bool) {
-        let _ = (bytes, has_come);
+    /// Notes that an answer on its way to the connection's thread takes so many bytes, which were `before`, as long as that
+    /// cannot tell of it as unsent: none when it has come.
+    fn note_on_its_way(&self, before: usize, bytes: usize) {
+        let _ = (before, bytes);
     }
 
     /// Whether a connection may be given its input while another one's call has not ended (see

@@ -163,7 +163,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         // For what it has done this was a turn of its own.
         self.guarded(worker, |service, worker| service.end_turn(worker));
         let away = self.away.as_ref().expect("a connection stays while a call with it runs");
-        self.service.note_on_its_way(reply.memory(), false);
+        self.service.note_on_its_way(0, reply.memory());
         let call = EndedCall { key, state, flow, reply, hold_until };
         // Where nobody is there any more a bug has ended the loop, and the server ends.
         if away.send(Returned::Call(call)).is_ok() {
@@ -184,7 +184,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             self.letters.extend(self.awaiting_letters.drain(..).rev());
             let answered = reply.memory();
             self.after_call(worker, key, state, flow, reply, |_, _| hold_until);
-            self.service.note_on_its_way(answered, true);
+            self.service.note_on_its_way(answered, 0);
             let Some(connection) = self.connections.get_mut(key) else { continue };
             if connection.intake != Intake::Room {
                 self.io.tell_of_every_byte(&mut connection.socket);
