@@ -357,51 +357,6 @@ mod tests {
         std::thread::spawn(check).join().unwrap();
     }
 
-    /// Whether a word that was written to a span in an earlier life is still there, far behind the one block of a new life;
-    /// nothing if that block is elsewhere.
-    #[cfg(all(target_os = "linux", not(miri)))]
-    fn keeps_what_was_written(mut drain: impl FnMut()) -> Option<bool> {
-        const MARK: u64 = 0x7e40_0000_8765_4321;
-        let blocks: Vec<NonNull<u8>> = (0..SPAN_BYTES / 30_000).map(|_| alloc(30_000)).collect();
-        let span = span_of(blocks[0].as_ptr());
-        let is_last = |block: &&NonNull<u8>| span_of(block.as_ptr()) == span;
-        let mark = blocks.iter().rfind(is_last).unwrap().cast::<u64>();
-        // The second page of the block: the first may be that of the new life's end.
-        let mark = mark.map_addr(|address| address.saturating_add(2 * PAGE));
-        // SAFETY: the blocks are live until they are freed, each once; the word is within one.
-        unsafe {
-            mark.write_unaligned(MARK);
-            blocks.iter().for_each(|&block| free(block, 30_000));
-        }
-        let again = alloc(28_000);
-        let is_same = span_of(again.as_ptr()) == span && mark.addr().get() > again.addr().get() + 32_768;
-        drain();
-        // SAFETY: the word lies in a span of this thread's, where nothing is used.
-        let kept = is_same.then(|| unsafe { mark.read_unaligned() } == MARK);
-        // SAFETY: the block is live and freed once.
-        unsafe { free(again, 28_000) };
-        kept
-    }
-
-    #[test]
-    #[cfg(all(target_os = "linux", not(miri)))]
-    fn pages_of_an_earlier_life_go_when_packing_begins() {
-        let shows = |drains: bool, wanted: bool| {
-            let look = move || {
-                keeps_what_was_written(|| {
-                    if drains {
-                        start_draining(usize::MAX);
-                        stop_draining();
-                    }
-                })
-            };
-            // Other tests' threads take and give spans meanwhile, so not every round shows it.
-            std::thread::spawn(move || (0..1_000).any(|_| look() == Some(wanted))).join().unwrap()
-        };
-        assert!(shows(false, true), "they are kept for a while");
-        assert!(shows(true, false), "they are gone");
-    }
-
     /// Blocks in six spans, of which every fourth stays.
     fn leave_every_fourth(size: usize) -> Vec<NonNull<u8>> {
         let blocks: Vec<NonNull<u8>> = (0..6 * (SPAN_BYTES / size)).map(|_| alloc(size)).collect();
