@@ -3,10 +3,12 @@
 
 pub mod disk;
 pub mod fault;
+mod hold;
 pub mod memory;
 
 pub use disk::Disk;
 pub use fault::Faulty;
+pub use hold::Hold;
 pub use memory::Memory;
 
 use std::ffi::OsString;
@@ -35,6 +37,12 @@ pub trait Files: Send + Sync {
     fn list(&self, path: &Path) -> io::Result<Option<Vec<OsString>>>;
     /// Makes sure that the directory's names survive a crash.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// Takes a directory for this process, so that no other one writes to its files; nothing where that cannot be had. An
+    /// error of the kind [`io::ErrorKind::WouldBlock`] says that another one has it.
+    fn hold_directory(&self, path: &Path) -> io::Result<Option<Hold>> {
+        let _ = path;
+        Ok(None)
+    }
 }
 
 /// A file that is open for writing behind its end.

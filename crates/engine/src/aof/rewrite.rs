@@ -38,6 +38,8 @@ pub(super) struct Rewrites {
     pub(super) task: Arc<RewriteTask>,
     thread: Option<JoinHandle<()>>,
     restraint: Restraint,
+    /// In which second it was last looked whether the file that is written to is still there.
+    looked_s: u64,
     is_ending: bool,
 }
 
@@ -276,6 +278,9 @@ impl Engine {
             let rested = rewrites.ended.is_none_or(|ended| ended.elapsed() >= RETRY);
             let is_whole = self.aof.is_whole.load(Ordering::Relaxed);
             let needed = append_only.as_ref().is_some_and(|append_only| !is_whole || append_only.log().needs_rewrite());
+            if let Some(append_only) = append_only.as_ref().filter(|_| rested) {
+                self.look_for_file(append_only, &mut rewrites.looked_s, now_s);
+            }
             let asked = self.aof.wanted.load(Ordering::Relaxed) && !needed;
             if !(asked || needed && rested) {
                 let Some(append_only) = append_only.filter(|_| !needed) else { return };
@@ -300,6 +305,20 @@ impl Engine {
             }
         }
         self.start_rewrite();
+    }
+
+    /// Once a second: wants a rewrite if somebody has removed the file that is written to.
+    fn look_for_file(&self, append_only: &AppendOnly, looked_s: &mut u64, now_s: u64) {
+        if std::mem::replace(looked_s, now_s) == now_s {
+            return;
+        }
+        if let Some(path) = append_only.lost_file() {
+            tracing::warn!(
+                "The append-only file {} was removed while it is written to: the log is written anew",
+                path.display()
+            );
+            self.aof.wanted.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Ends a rewrite that is under way, and begins no other.

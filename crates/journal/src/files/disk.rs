@@ -1,6 +1,6 @@
 //! The system's own files. Knows nothing of what is written.
 
-use super::{File, Files};
+use super::{File, Files, Hold};
 use rustix::fs::{Advice, fadvise};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -76,6 +76,10 @@ impl Files for Disk {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         fs::File::open(path)?.sync_all()
+    }
+
+    fn hold_directory(&self, path: &Path) -> io::Result<Option<Hold>> {
+        Hold::of(path)
     }
 }
 

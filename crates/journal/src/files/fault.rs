@@ -11,7 +11,7 @@
 //! | `abort` | any | the process ends, a write after half of its bytes |
 //! | `slow=MS` | any | it takes so many milliseconds longer |
 
-use super::{File, Files};
+use super::{File, Files, Hold};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io::{self, IoSlice, Read};
@@ -246,6 +246,10 @@ impl<F: Files> Files for Faulty<F> {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         before(&self.state, Operation::SyncDirectory)?;
         self.inner.sync_directory(path)
+    }
+
+    fn hold_directory(&self, path: &Path) -> io::Result<Option<Hold>> {
+        self.inner.hold_directory(path)
     }
 }
 

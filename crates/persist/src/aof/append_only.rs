@@ -13,7 +13,7 @@
 //! list that is valid holds every record: before the last step the old base and both increments, then the new base and
 //! the second. What is not on the list is overwritten by the next rewrite.
 
-use super::directory::{Directory, OpenError, commit, make_directory, stage, tried};
+use super::directory::{self, Directory, OpenError, commit, stage, tried};
 use super::manifest::{Entry, Manifest};
 use super::names::{BaseFormat, Names};
 use super::words_of_error;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenon_journal::files::Files;
+use tenon_journal::files::{Files, Hold};
 use tenon_journal::{Hooks, Log, Settings, log};
 
 /// How long the switch to another file may take before the old ones are left to the next rewrite.
@@ -34,6 +34,8 @@ const SWITCH_MAX: Duration = Duration::from_secs(30);
 pub struct AppendOnly {
     files: Arc<dyn Files>,
     names: Names,
+    /// No other server has its log in the directory as long as this one does.
+    hold: Mutex<Option<Hold>>,
     log: Log,
     /// What is valid on disk. Held while files are synced.
     manifest: Mutex<Manifest>,
@@ -86,6 +88,8 @@ pub enum RewriteError {
     UnderWay,
     /// The log has ended, and the files belong to whoever has begun another.
     Retired,
+    /// The directory could not be made, or another server has it.
+    Directory(OpenError),
     /// A file could not be made, or the list could not be written.
     Io {
         /// What was tried, in words.
@@ -100,6 +104,7 @@ impl std::fmt::Display for RewriteError {
         match self {
             RewriteError::UnderWay => f.write_str("Background append only file rewriting already in progress"),
             RewriteError::Retired => f.write_str("the log has ended"),
+            RewriteError::Directory(error) => error.fmt(f),
             RewriteError::Io { what, error } => write!(f, "{what}: {}", words_of_error(error)),
         }
     }
@@ -143,7 +148,7 @@ impl Directory {
         settings: &Settings,
         hooks: Arc<dyn Hooks>,
     ) -> Result<AppendOnly, OpenError> {
-        make_directory(&*self.files, &self.names)?;
+        self.make()?;
         let before = self.manifest.clone();
         let is_new = self.manifest.is_empty();
         if is_new {
@@ -223,18 +228,11 @@ impl Directory {
             manifest: Mutex::new(self.manifest),
             files: self.files,
             names: self.names,
+            hold: Mutex::new(self.hold),
             log,
             rewrites: AtomicU64::new(0),
             is_retired: AtomicBool::new(false),
         }
-    }
-
-    /// Makes the directory of the files, if it is not there.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn make(&self) -> Result<(), OpenError> {
-        make_directory(&*self.files, &self.names)
     }
 
     /// Begins a log that is made for its base alone, in the place of what is there: nothing of it is valid before the
@@ -244,11 +242,11 @@ impl Directory {
     /// # Errors
     /// When files cannot be made.
     pub fn begin_with_rewrite(
-        self,
+        mut self,
         settings: &Settings,
         hooks: Arc<dyn Hooks>,
     ) -> Result<(AppendOnly, Rewrite), OpenError> {
-        make_directory(&*self.files, &self.names)?;
+        self.make()?;
         let path = self.names.path(self.names.temporary_increment());
         let what = format!("Can't open the append-only file {}", path.display());
         let file = self.files.create(&path).map_err(tried(what))?;
@@ -313,6 +311,9 @@ impl AppendOnly {
         if !self.log.wait_switched(SWITCH_MAX) {
             return Err(failed("Can't switch to another append-only file")(io::ErrorKind::TimedOut.into()));
         }
+        // Somebody may have removed it.
+        let hold = directory::make(&*self.files, &self.names).map_err(RewriteError::Directory)?;
+        *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = hold;
         let mut manifest = valid.clone();
         let increment = manifest.add_increment(|seq| self.names.increment(seq));
         let path = self.path(&increment);
@@ -438,6 +439,14 @@ impl AppendOnly {
             self.figures().closed_size = total.saturating_sub(self.log.statistics().file_len);
         }
         self.figures().note_failure();
+    }
+
+    /// The file that is written to, if its name is gone: somebody has removed it, and a restart would not find it. Only a
+    /// rewrite makes the log whole again. Waits for nobody.
+    pub fn lost_file(&self) -> Option<PathBuf> {
+        let manifest = self.manifest.try_lock().ok()?;
+        let path = self.path(manifest.increments.last()?);
+        matches!(self.files.len(&path), Ok(None)).then_some(path)
     }
 
     /// Leaves the list to whoever opens the files next: from now on no rewrite of this log changes it.

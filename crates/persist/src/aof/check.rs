@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use tenon_journal::files::{Files, read_short};
+use tenon_journal::files::{Files, Hold, read_short};
 
 /// What to do beside looking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,17 @@ impl Check<'_> {
     /// # Errors
     /// When what is found cannot be written.
     pub fn run(&mut self, path: &Path) -> io::Result<bool> {
+        let _hold = match self.hold(path) {
+            Ok(hold) => hold,
+            Err(InUse) => {
+                writeln!(
+                    self.out,
+                    "A server has the files of {} open: end it before they are changed",
+                    path.display()
+                )?;
+                return Ok(false);
+            }
+        };
         match self.manifest(path) {
             Ok(Some(text)) => self.all_parts(path, &text),
             Ok(None) => self.old_style(path),
@@ -70,6 +81,19 @@ impl Check<'_> {
                 writeln!(self.out, "Cannot open file {}: {}", path.display(), words_of_error(&error))?;
                 Ok(false)
             }
+        }
+    }
+
+    /// Takes the directory for as long as its files may be changed, so that no server begins to write to them.
+    fn hold(&self, path: &Path) -> Result<Option<Hold>, InUse> {
+        if self.mode == Mode::Look {
+            return Ok(None);
+        }
+        match self.files.hold_directory(directory_of(path)) {
+            Ok(hold) => Ok(hold),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(InUse),
+            // Whoever opens the file says what is wrong.
+            Err(_) => Ok(None),
         }
     }
 
@@ -300,6 +324,14 @@ impl Check<'_> {
 }
 
 struct InvalidTimestamp;
+
+/// A server has the files open.
+struct InUse;
+
+/// Where a file lies.
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
 
 /// Whether an annotation is a timestamp behind `to`.
 fn later_than(annotation: &[u8], to: i64) -> Option<Result<(), InvalidTimestamp>> {

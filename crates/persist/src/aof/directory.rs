@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tenon_journal::files::{Files, read_short};
+use tenon_journal::files::{Files, Hold, read_short};
 
 /// Longest manifest that is read, in bytes.
 const MANIFEST_MAX: u64 = 64 << 20;
@@ -30,6 +30,8 @@ pub struct Directory {
     pub(super) files: Arc<dyn Files>,
     pub(super) names: Names,
     pub(super) manifest: Manifest,
+    /// No other server has its log here meanwhile.
+    pub(super) hold: Option<Hold>,
     /// What was done that an operator wants to read.
     pub notes: Vec<String>,
 }
@@ -71,6 +73,11 @@ pub enum OpenError {
         /// Its name.
         name: String,
     },
+    /// Another process has the directory.
+    InUse {
+        /// The directory.
+        directory: String,
+    },
     /// There are files, and no manifest.
     NoManifest {
         /// The manifest's name.
@@ -100,6 +107,11 @@ impl std::fmt::Display for OpenError {
             OpenError::Missing { name } => {
                 write!(f, "The append log file {name} doesn't exist: No such file or directory")
             }
+            OpenError::InUse { directory } => write!(
+                f,
+                "{directory} is in use by another server, whose log lies there: end that one first, or give this one \
+                 another 'dir' or 'appenddirname'"
+            ),
             OpenError::NoManifest { manifest, directory, found } => write!(
                 f,
                 "The AOF manifest file {manifest} doesn't exist, but {directory} has files of a log ({found}): put the \
@@ -134,9 +146,10 @@ impl Directory {
     /// # Errors
     /// When it must not be loaded, nor begun anew.
     pub fn open(files: Arc<dyn Files>, names: Names) -> Result<Directory, OpenError> {
+        let hold = hold(&*files, &names)?;
         let manifest = read_manifest(&*files, &names)?;
         let has_manifest = manifest.is_some();
-        let mut directory = Directory { files, names, manifest: manifest.unwrap_or_default(), notes: Vec::new() };
+        let mut directory = Directory { files, names, manifest: manifest.unwrap_or_default(), hold, notes: Vec::new() };
         if directory.has_old_file()? && directory.may_upgrade()? {
             directory.upgrade()?;
         } else if !has_manifest {
@@ -235,6 +248,15 @@ impl Directory {
         Ok(Cut { at, notes })
     }
 
+    /// Makes the directory of the files, if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made, or is another server's.
+    pub fn make(&mut self) -> Result<(), OpenError> {
+        self.hold = make(&*self.files, &self.names)?;
+        Ok(())
+    }
+
     pub(super) fn path(&self, entry: &Entry) -> PathBuf {
         self.names.path(OsStr::from_bytes(&entry.name))
     }
@@ -259,7 +281,7 @@ impl Directory {
     /// The old file becomes the base. The list comes first: should it end in between, the next start goes on.
     fn upgrade(&mut self) -> Result<(), OpenError> {
         let (name, directory) = (self.names.appendfilename.clone(), self.names.appenddirname.clone());
-        make_directory(&*self.files, &self.names)?;
+        self.make()?;
         if self.manifest.base.is_none() {
             self.refuse_orphans()?;
             self.manifest.base = Some(Entry { name: name.clone().into_bytes(), seq: 1, lacks_base: false });
@@ -301,19 +323,34 @@ impl Directory {
     }
 }
 
+/// Makes the directory of the files, if it is not there, and takes it for this process.
+pub(super) fn make(files: &dyn Files, names: &Names) -> Result<Option<Hold>, OpenError> {
+    let what = format!("Can't open or create append-only dir {}", names.appenddirname);
+    files.create_directory(&names.directory()).map_err(tried(what.clone()))?;
+    files.sync_directory(&names.dir).map_err(tried(what))?;
+    hold(files, names)
+}
+
+/// Takes the directory of the files for this process; nothing while it is not there.
+fn hold(files: &dyn Files, names: &Names) -> Result<Option<Hold>, OpenError> {
+    let directory = names.directory();
+    match files.hold_directory(&directory) {
+        Ok(hold) => Ok(hold),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let directory = std::path::absolute(&directory).unwrap_or(directory);
+            Err(OpenError::InUse { directory: directory.display().to_string() })
+        }
+        // Whoever reads it says what is wrong with it.
+        Err(_) => Ok(None),
+    }
+}
+
 fn read_manifest(files: &dyn Files, names: &Names) -> Result<Option<Manifest>, OpenError> {
     match read_short(files, &names.path(names.manifest()), MANIFEST_MAX) {
         Ok(text) => Ok(Some(Manifest::parse(&text)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(OpenError::ReadManifest { name: names.manifest(), error }),
     }
-}
-
-/// Makes the directory of the files.
-pub(super) fn make_directory(files: &dyn Files, names: &Names) -> Result<(), OpenError> {
-    let what = format!("Can't open or create append-only dir {}", names.appenddirname);
-    files.create_directory(&names.directory()).map_err(tried(what.clone()))?;
-    files.sync_directory(&names.dir).map_err(tried(what))
 }
 
 /// Writes the list under its temporary name.

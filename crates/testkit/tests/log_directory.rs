@@ -1,0 +1,109 @@
+//! The directory of the log: one server has it at a time, and it comes back when somebody removes it. Knows of its files the
+//! names.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tenon_client::{Resp, Value};
+use tenon_testkit::server::{Server, StartError, tenon_binary};
+use tenon_testkit::target::Dialect;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn client(server: &Server) -> Resp {
+    Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), Some(PATIENCE)).expect("connected")
+}
+
+fn call(client: &mut Resp, command: &str) -> String {
+    let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+    match client.call(&words).expect("an answer") {
+        Value::Bulk(text) | Value::Simple(text) | Value::Error(text) => String::from_utf8(text).expect("it is text"),
+        other => panic!("a text was expected: {other:?}"),
+    }
+}
+
+/// A server with a log in its own folder, which goes with it.
+fn start() -> Server {
+    Server::tenon(&[("appendonly", "yes"), ("appendfsync", "always"), ("save", "")]).expect("tenon starts")
+}
+
+/// Another one in that folder.
+fn start_in(folder: &Path, appendonly: &str) -> Result<Server, StartError> {
+    let dir = folder.to_str().expect("it is text");
+    Server::tenon(&[("dir", dir), ("appendonly", appendonly), ("save", "")])
+}
+
+fn kill(server: &mut Server) {
+    let pid = server.pid().to_string();
+    assert!(Command::new("kill").args(["-KILL", &pid]).status().expect("kill runs").success());
+    server.wait_for_end(PATIENCE).expect("it ends");
+}
+
+fn fix(folder: &Path) -> (bool, String) {
+    let manifest = folder.join("appendonlydir/appendonly.aof.manifest");
+    let tenon = tenon_binary().expect("it is built");
+    let output = Command::new(tenon).args(["check", "aof", "--fix"]).arg(manifest).output().expect("tenon runs");
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_second_server_is_refused_the_directory_of_a_log() {
+    let mut first = start();
+    let folder = first.folder().to_owned();
+    assert_eq!(call(&mut client(&first), "SET key first"), "OK");
+    let why = start_in(&folder, "yes").expect_err("the directory is the first one's").to_string();
+    assert!(why.contains("appendonlydir is in use by another server"), "{why}");
+    // Without a log it may start there, and gets none later.
+    let without = start_in(&folder, "no").expect("tenon starts");
+    let mut other = client(&without);
+    let why = call(&mut other, "CONFIG SET appendonly yes");
+    assert!(why.contains("Unable to turn on AOF. Check server logs."), "{why}");
+    assert!(without.log().contains("appendonlydir is in use by another server"), "{}", without.log());
+    call(&mut other, "BGREWRITEAOF");
+    let rewritten = || tenon_testkit::info::field(&mut client(&without), "persistence", "aof_last_bgrewrite_status");
+    wait_until("the end of the rewrite", || rewritten() == "err");
+    let (is_fixed, told) = fix(&folder);
+    assert!(!is_fixed && told.contains("A server has the files"), "{told}");
+    // What the first one's crash leaves is anybody's.
+    kill(&mut first);
+    assert!(fix(&folder).0);
+    assert_eq!(call(&mut other, "CONFIG SET appendonly yes"), "OK");
+    assert!(start_in(&folder, "yes").is_err());
+    drop(without);
+    let again = start_in(&folder, "yes").expect("tenon starts");
+    drop(again);
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_directory_that_was_removed_is_made_again() {
+    let mut server = start();
+    let folder = server.folder().to_owned();
+    let mut resp = client(&server);
+    assert_eq!(call(&mut resp, "SET before 1"), "OK");
+    let directory = folder.join("appendonlydir");
+    std::fs::remove_dir_all(&directory).expect("it is there");
+    assert_eq!(call(&mut resp, "SET between 2"), "OK");
+    wait_until("the list", || directory.join("appendonly.aof.manifest").exists());
+    wait_until("the base", || {
+        let names = std::fs::read_dir(&directory).expect("it is there");
+        let is_base = |name: &str| name.contains(".base.") && !name.contains("temp");
+        names.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_base))
+            && tenon_testkit::info::field(&mut resp, "persistence", "aof_rewrite_in_progress") == "0"
+    });
+    assert_eq!(call(&mut resp, "SET after 3"), "OK");
+    assert!(start_in(&folder, "yes").is_err(), "the new directory is this server's, too");
+    kill(&mut server);
+    let again = start_in(&folder, "yes").expect("tenon starts");
+    let mut resp = client(&again);
+    for (key, value) in [("before", "1"), ("between", "2"), ("after", "3")] {
+        assert_eq!(call(&mut resp, &format!("GET {key}")), value, "{key}");
+    }
+}
