@@ -113,6 +113,24 @@ fn parts_are_looked_through_in_their_order() {
 }
 
 #[test]
+fn what_has_a_manifests_name_is_never_cut() {
+    for (content, fault) in [
+        ("", "Found an empty AOF manifest\n"),
+        ("\n", "Invalid AOF manifest file format\n"),
+        ("\0\0\0", "The AOF manifest file contains too long line\n"),
+    ] {
+        let place = Place::new("manifest", &[("a.manifest", content)]);
+        let (text, well) = place.check(Mode::Fix, "a.manifest", true);
+        assert!(!well && text.ends_with(fault), "{text}");
+        assert_eq!(place.content("a.manifest"), content);
+    }
+    let list = "file a.1.base.rdb seq 1 type b\n";
+    let place = Place::new("no-base", &[("a.manifest", list), ("a.1.base.rdb", "")]);
+    let (text, well) = place.check(Mode::Fix, "a.manifest", true);
+    assert!(!well && text.ends_with("BASE AOF a.1.base.rdb is empty, and was not when it was made\n"), "{text}");
+}
+
+#[test]
 fn commands_behind_a_snapshot_are_looked_through() {
     let place = Place::new("preamble", &[("a.aof", &format!("REDIS0010{PING}x"))]);
     let (text, well) = place.check(Mode::Look, "a.aof", true);

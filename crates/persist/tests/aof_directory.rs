@@ -51,8 +51,14 @@ fn files_of_the_manifest_are_loaded_in_order() {
         "file b.rdb seq 1 type b\nfile h.aof seq 1 type h\nfile i.aof seq 2 type i\nfile j.aof seq 3 type i\n";
     let all = [("*appendonly.aof.manifest", manifest), ("*b.rdb", "REDIS"), ("*i.aof", "xy"), ("*j.aof", "")];
     check(&all, "b.rdb 5 base, i.aof 2 last, j.aof 0 last");
-    check(&all[..3], "The append log file j.aof doesn't exist: No such file or directory");
-    check(&[all[0], all[2], all[3]], "The append log file b.rdb doesn't exist: No such file or directory");
+    let missing = |name: &str| {
+        format!(
+            "The append log file {name} doesn't exist: No such file or directory. Put it back, or take its line out of the \
+             manifest to start without what is in it"
+        )
+    };
+    check(&all[..3], &missing("j.aof"));
+    check(&[all[0], all[2], all[3]], &missing("b.rdb"));
     check(&[], "");
 }
 
@@ -68,13 +74,75 @@ fn files_without_a_manifest_are_refused() {
         let starred = format!("*{name}");
         check(&[(&starred, "x")], &refused(name));
         check(&[(&starred, "x"), ("appendonly.aof", "y")], &refused(name));
-        // A first start that was interrupted leaves its list under the temporary name.
-        check(&[(&starred, "x"), ("*temp-appendonly.aof.manifest", "")], "");
     }
+    // A first start that was interrupted leaves its list under the temporary name, and no record.
+    let temporary = ("*temp-appendonly.aof.manifest", "");
+    check(&[("*appendonly.aof.1.base.rdb", "x"), ("*appendonly.aof.1.incr.aof", ""), temporary], "");
+    for name in ["appendonly.aof.1.incr.aof", "appendonly.aof.2.base.rdb"] {
+        check(&[(&format!("*{name}"), "x"), temporary], &refused(name));
+    }
+    let one = "file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\n";
+    let increment = ("*appendonly.aof.1.incr.aof", "x");
+    check(&[increment, ("*temp-appendonly.aof.manifest", one)], "");
+    let two = format!("{one}file appendonly.aof.2.incr.aof seq 2 type i\n");
+    check(&[increment, ("*temp-appendonly.aof.manifest", &two)], &refused("appendonly.aof.1.incr.aof"));
     check(&[("*other.aof.1.base.rdb", "x"), ("*notes.txt", "x")], "");
     check(
         &[("*appendonly.aof.manifest", "")],
-        "\n*** FATAL AOF MANIFEST FILE ERROR ***\n\nFound an empty AOF manifest",
+        "\n*** FATAL AOF MANIFEST FILE ERROR ***\n\nFound an empty AOF manifest (appendonly.aof.manifest)",
+    );
+}
+
+#[test]
+fn a_manifest_that_leaves_records_out_is_refused() {
+    let refused = |found: &str| {
+        format!(
+            "The AOF manifest file {MANIFEST} does not list aofdir/{found}, which belongs to the log: put back a manifest \
+             that does, or move the file away to start without what is in it"
+        )
+    };
+    let (base, first) = ("*appendonly.aof.1.base.rdb", "*appendonly.aof.1.incr.aof");
+    let line = |name: &str, seq: i64, kind: &str| format!("file {} seq {seq} type {kind}\n", &name[1..]);
+    let list = [line(base, 1, "b"), line(first, 1, "i")].concat();
+    let files = |list: &str, second: &str| {
+        vec![
+            ("*appendonly.aof.manifest", list.to_owned()),
+            (base, "REDIS".to_owned()),
+            (first, "xy".to_owned()),
+            ("*appendonly.aof.2.incr.aof", second.to_owned()),
+            // What a rewrite left that was interrupted.
+            ("*appendonly.aof.2.base.rdb", "REDIS".to_owned()),
+        ]
+    };
+    let check = |list: &str, second: &str, expected: &str| {
+        let files = files(list, second);
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, content)| (*name, content.as_str())).collect();
+        check(&files, expected);
+    };
+    check(&list, "", "appendonly.aof.1.base.rdb 5 base, appendonly.aof.1.incr.aof 2 last");
+    check(&list, "z", &refused("appendonly.aof.2.incr.aof"));
+    check(&line(base, 1, "b"), "", &refused("appendonly.aof.1.incr.aof"));
+    check(&line(first, 1, "i"), "", &refused("appendonly.aof.1.base.rdb"));
+    // A log that began while a server ran has its base still to come.
+    let lacking = line(first, 1, "i").replace('\n', " lacks base\n");
+    check(&lacking, "", "appendonly.aof.1.incr.aof 2 last");
+    // An older increment is what a rewrite has not yet deleted.
+    let newer = [line("*appendonly.aof.2.base.rdb", 2, "b"), line("*appendonly.aof.2.incr.aof", 2, "i")].concat();
+    check(&newer, "z", "appendonly.aof.2.base.rdb 5 base, appendonly.aof.2.incr.aof 1 last");
+}
+
+#[test]
+fn a_snapshot_of_no_bytes_is_refused() {
+    let list = "file appendonly.aof.1.base.rdb seq 1 type b\n";
+    check(
+        &[("*appendonly.aof.manifest", list), ("*appendonly.aof.1.base.rdb", "")],
+        "The base file appendonly.aof.1.base.rdb is empty, and was not when it was made: put it back, or take its line out of \
+         the manifest and move it away to start without what was in it",
+    );
+    let list = "file appendonly.aof.1.base.aof seq 1 type b\n";
+    check(
+        &[("*appendonly.aof.manifest", list), ("*appendonly.aof.1.base.aof", "")],
+        "appendonly.aof.1.base.aof 0 base last",
     );
 }
 

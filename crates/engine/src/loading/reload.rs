@@ -73,7 +73,8 @@ impl ServerCx<'_> {
         let directory = Directory::open(engine.files(), engine.aof_names()).map_err(LoadError::Open)?;
         // Where Redis ends.
         if directory.is_empty() {
-            return Err(LoadError::Open(OpenError::Missing { name: engine.aof_names().manifest() }));
+            let error = std::io::ErrorKind::NotFound.into();
+            return Err(LoadError::Open(OpenError::ReadManifest { name: engine.aof_names().manifest(), error }));
         }
         let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;

@@ -2,6 +2,7 @@
 //! `redis-check-aof`. Knows no command, and leaves snapshots to its caller.
 
 use super::manifest::{Entry, Manifest};
+use super::names::is_snapshot;
 use super::read::{Fault, ReadError, Reader, is_rdb};
 use super::words_of_error;
 use std::ffi::OsStr;
@@ -97,8 +98,12 @@ impl Check<'_> {
         }
     }
 
-    /// The text of a manifest: a file whose first line that is no comment begins with `file`.
+    /// The text of a manifest: a file whose first line that is no comment begins with `file`. One of a manifest's name is
+    /// one whatever is in it: to be cut as a log would not mend it.
     fn manifest(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        if path.extension().is_some_and(|extension| extension == "manifest") {
+            return read_short(self.files, path, MANIFEST_MAX).map(Some);
+        }
         let mut start = Vec::new();
         self.files.read(path)?.take(64 << 10).read_to_end(&mut start)?;
         let first = start.split(|&byte| byte == b'\n').find(|line| !line.starts_with(b"#"));
@@ -186,6 +191,10 @@ impl Check<'_> {
                 return Ok(None);
             }
         };
+        if size == 0 && may_be_rdb && is_snapshot(subject.name) {
+            writeln!(self.out, "BASE AOF {} is empty, and was not when it was made", subject.name)?;
+            return Ok(None);
+        }
         if size == 0 {
             return Ok(Some(Found::Empty));
         }

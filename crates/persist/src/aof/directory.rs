@@ -5,17 +5,18 @@
 //!
 //! | in `dir` and `appenddirname` | |
 //! | --- | --- |
-//! | a manifest | its files are loaded; one that is missing is refused |
+//! | a manifest | its files are loaded; one that is missing is refused, and a snapshot of no bytes |
+//! | a manifest, and a later increment with records, or no base on it and one beside it | refused: it was cut, or is an old one |
 //! | only a file of the name of older versions, in `dir` | it becomes the base |
 //! | a manifest with just this base, which still is in `dir` | a move that was interrupted goes on |
 //! | nothing, or what a first start left that was interrupted | an empty log |
 //! | files of a log, and no manifest | refused: somebody has to look |
 
 use super::manifest::{Entry, Manifest, ManifestError};
-use super::names::Names;
+use super::names::{Kind, Names, is_snapshot};
 use super::read::ReadError;
 use super::words_of_error;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -60,7 +61,12 @@ pub struct Part {
 #[derive(Debug)]
 pub enum OpenError {
     /// The manifest is not as it should be.
-    Manifest(ManifestError),
+    Manifest {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        error: ManifestError,
+    },
     /// The manifest cannot be read.
     ReadManifest {
         /// Its name.
@@ -87,6 +93,20 @@ pub enum OpenError {
         /// One of the files.
         found: String,
     },
+    /// There are files that the manifest should list.
+    Unlisted {
+        /// The manifest's name.
+        manifest: String,
+        /// The directory.
+        directory: String,
+        /// One of the files.
+        found: String,
+    },
+    /// The snapshot that the increments begin with has no byte.
+    EmptyBase {
+        /// Its name.
+        name: String,
+    },
     /// Something else does not work.
     Io {
         /// What was tried, in words.
@@ -99,13 +119,17 @@ pub enum OpenError {
 impl std::fmt::Display for OpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            OpenError::Manifest(error) => error.fmt(f),
+            OpenError::Manifest { name, error } => write!(f, "{error} ({name})"),
             OpenError::ReadManifest { name, error } => {
                 let error = words_of_error(error);
                 write!(f, "Fatal error: can't open the AOF manifest file {name} for reading: {error}")
             }
             OpenError::Missing { name } => {
-                write!(f, "The append log file {name} doesn't exist: No such file or directory")
+                write!(
+                    f,
+                    "The append log file {name} doesn't exist: No such file or directory. Put it back, or take its line out of \
+                     the manifest to start without what is in it"
+                )
             }
             OpenError::InUse { directory } => write!(
                 f,
@@ -117,18 +141,22 @@ impl std::fmt::Display for OpenError {
                 "The AOF manifest file {manifest} doesn't exist, but {directory} has files of a log ({found}): put the \
                  manifest back, or move the files away to start without them"
             ),
+            OpenError::Unlisted { manifest, directory, found } => write!(
+                f,
+                "The AOF manifest file {manifest} does not list {directory}/{found}, which belongs to the log: put back a \
+                 manifest that does, or move the file away to start without what is in it"
+            ),
+            OpenError::EmptyBase { name } => write!(
+                f,
+                "The base file {name} is empty, and was not when it was made: put it back, or take its line out of the \
+                 manifest and move it away to start without what was in it"
+            ),
             OpenError::Io { what, error } => write!(f, "{what}: {}", words_of_error(error)),
         }
     }
 }
 
 impl std::error::Error for OpenError {}
-
-impl From<ManifestError> for OpenError {
-    fn from(error: ManifestError) -> OpenError {
-        OpenError::Manifest(error)
-    }
-}
 
 /// For `map_err`: an error with what was tried.
 pub(super) fn tried(what: impl Into<String>) -> impl FnOnce(io::Error) -> OpenError {
@@ -152,7 +180,9 @@ impl Directory {
         let mut directory = Directory { files, names, manifest: manifest.unwrap_or_default(), hold, notes: Vec::new() };
         if directory.has_old_file()? && directory.may_upgrade()? {
             directory.upgrade()?;
-        } else if !has_manifest {
+        } else if has_manifest {
+            directory.refuse_unlisted()?;
+        } else {
             directory.refuse_orphans()?;
         }
         Ok(directory)
@@ -180,6 +210,9 @@ impl Directory {
             let size = self.files.len(&path).map_err(tried(what))?;
             let size = size.ok_or_else(|| OpenError::Missing { name: name.clone() })?;
             let is_base = base.is_some_and(|base| std::ptr::eq(base, entry));
+            if is_base && size == 0 && is_snapshot(&name) {
+                return Err(OpenError::EmptyBase { name });
+            }
             let is_old_style = is_base && name == self.names.appendfilename;
             Ok(Part { path, name, size, is_base, is_old_style, is_last: false, lacks_base: entry.lacks_base })
         };
@@ -302,25 +335,74 @@ impl Directory {
         Ok(())
     }
 
-    /// Without a manifest there must be no files, but for those of a first start that did not get so far: it leaves
-    /// its list under the temporary name.
-    fn refuse_orphans(&self) -> Result<(), OpenError> {
+    /// What lies in the directory.
+    fn found(&self) -> Result<Vec<Lying>, OpenError> {
         let directory = self.names.directory();
         let listed = self.files.list(&directory).map_err(tried(format!("Can't read {}", directory.display())))?;
-        let listed: Vec<String> =
-            listed.unwrap_or_default().into_iter().map(|name| name.to_string_lossy().into_owned()).collect();
-        if listed.contains(&self.names.temporary_manifest()) {
-            return Ok(());
-        }
-        match listed.into_iter().find(|name| self.names.is_part(name)) {
+        let lying = |name: OsString| {
+            let name = name.to_string_lossy().into_owned();
+            let part = self.names.part(&name);
+            let size = part.and_then(|_| self.files.len(&self.names.path(&name)).ok().flatten()).unwrap_or(0);
+            Lying { name, part, size }
+        };
+        Ok(listed.unwrap_or_default().into_iter().map(lying).collect())
+    }
+
+    /// Without a manifest there must be no files, but for those of a first start that did not get so far: it leaves
+    /// its list under the temporary name. That one lists a single increment, or is torn and nothing is in any yet.
+    fn refuse_orphans(&self) -> Result<(), OpenError> {
+        let found = self.found()?;
+        let temporary = self.names.temporary_manifest();
+        let is_first_start = found.iter().any(|file| file.name == temporary);
+        let list = read_short(&*self.files, &self.names.path(&temporary), MANIFEST_MAX).unwrap_or_default();
+        let lists_one = Manifest::parse(&list)
+            .is_ok_and(|list| list.history.is_empty() && list.increments.len() == 1 && list.increment_seq == 1);
+        let is_of_first_start = |file: &Lying| match file.part {
+            Some((Kind::Base, seq)) => seq == 1,
+            Some((Kind::Increment, seq)) => file.size == 0 || lists_one && seq == 1,
+            None => true,
+        };
+        let is_left = |file: &Lying| file.part.is_some() && !(is_first_start && is_of_first_start(file));
+        match found.into_iter().find(is_left) {
             None => Ok(()),
             Some(found) => Err(OpenError::NoManifest {
                 manifest: self.names.manifest(),
                 directory: self.names.appenddirname.clone(),
-                found,
+                found: found.name,
             }),
         }
     }
+
+    /// A manifest that was cut or put back from an earlier day leaves records out that are there: every increment is listed
+    /// before anything is written to it, and increments alone stand on nothing. Older ones than the list's, and bases, may be
+    /// what a rewrite left that was interrupted.
+    fn refuse_unlisted(&self) -> Result<(), OpenError> {
+        let listed = || self.manifest.to_load().chain(&self.manifest.history);
+        let is_listed = |name: &str| listed().any(|entry| entry.name == name.as_bytes());
+        let wants_base = self.manifest.base.is_none() && !self.manifest.increments.iter().any(|entry| entry.lacks_base);
+        let is_left_out = |file: &Lying| match file.part {
+            Some((Kind::Base, _)) => wants_base,
+            Some((Kind::Increment, seq)) => seq > self.manifest.increment_seq && file.size > 0,
+            None => false,
+        };
+        match self.found()?.into_iter().find(|file| is_left_out(file) && !is_listed(&file.name)) {
+            None => Ok(()),
+            Some(found) => Err(OpenError::Unlisted {
+                manifest: self.names.manifest(),
+                directory: self.names.appenddirname.clone(),
+                found: found.name,
+            }),
+        }
+    }
+}
+
+/// A file of the directory.
+struct Lying {
+    name: String,
+    /// Kind and number, if it is a part of a log.
+    part: Option<(Kind, i64)>,
+    /// Bytes of a part.
+    size: u64,
 }
 
 /// Makes the directory of the files, if it is not there, and takes it for this process.
@@ -347,7 +429,10 @@ fn hold(files: &dyn Files, names: &Names) -> Result<Option<Hold>, OpenError> {
 
 fn read_manifest(files: &dyn Files, names: &Names) -> Result<Option<Manifest>, OpenError> {
     match read_short(files, &names.path(names.manifest()), MANIFEST_MAX) {
-        Ok(text) => Ok(Some(Manifest::parse(&text)?)),
+        Ok(text) => match Manifest::parse(&text) {
+            Ok(manifest) => Ok(Some(manifest)),
+            Err(error) => Err(OpenError::Manifest { name: names.manifest(), error }),
+        },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(OpenError::ReadManifest { name: names.manifest(), error }),
     }

@@ -22,6 +22,15 @@ pub enum BaseFormat {
     Aof,
 }
 
+/// What a file of the list is by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What increments begin with.
+    Base,
+    /// Writes since.
+    Increment,
+}
+
 impl Names {
     /// The directory of the files.
     pub fn directory(&self) -> PathBuf {
@@ -77,12 +86,21 @@ impl Names {
         name.strip_prefix(TEMPORARY_BASE).and_then(|rest| rest.strip_suffix(".aof")).is_some_and(is_number)
     }
 
-    /// Whether a name is that of a base or an increment.
-    pub fn is_part(&self, name: &str) -> bool {
-        let rest = name.strip_prefix(&self.appendfilename).and_then(|rest| rest.strip_prefix('.'));
-        rest.and_then(|rest| rest.split_once('.'))
-            .is_some_and(|(seq, kind)| is_number(seq) && matches!(kind, "base.rdb" | "base.aof" | "incr.aof"))
+    /// Kind and number of a base or an increment.
+    pub fn part(&self, name: &str) -> Option<(Kind, i64)> {
+        let (seq, kind) = name.strip_prefix(&self.appendfilename)?.strip_prefix('.')?.split_once('.')?;
+        let kind = match kind {
+            "base.rdb" | "base.aof" => Kind::Base,
+            "incr.aof" => Kind::Increment,
+            _ => return None,
+        };
+        is_number(seq).then(|| (kind, seq.parse().unwrap_or(i64::MAX)))
     }
+}
+
+/// Whether a base's name says that it is a snapshot.
+pub(super) fn is_snapshot(name: &str) -> bool {
+    name.ends_with(".base.rdb")
 }
 
 const TEMPORARY_BASE: &str = "temp-rewriteaof-bg-";
@@ -105,11 +123,16 @@ mod tests {
         assert_eq!(names.temporary_increment(), "temp-a.aof.incr");
         assert_eq!(names.temporary_manifest(), "temp-a.aof.manifest");
         assert!(Names::is_temporary_base(&names.temporary_base()));
-        for part in ["a.aof.1.base.rdb", "a.aof.10.incr.aof", "a.aof.2.base.aof"] {
-            assert!(names.is_part(part), "{part}");
+        let parts = [
+            ("a.aof.1.base.rdb", Kind::Base, 1),
+            ("a.aof.10.incr.aof", Kind::Increment, 10),
+            ("a.aof.2.base.aof", Kind::Base, 2),
+        ];
+        for (name, kind, seq) in parts {
+            assert_eq!(names.part(name), Some((kind, seq)), "{name}");
         }
         for other in ["a.aof.manifest", "a.aof", "b.aof.1.base.rdb", "a.aof.x.incr.aof", "a.aof.1.incr.rdb"] {
-            assert!(!names.is_part(other), "{other}");
+            assert_eq!(names.part(other), None, "{other}");
         }
     }
 }
