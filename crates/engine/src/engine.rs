@@ -480,6 +480,7 @@ impl Engine {
                     self.certificates_read_s.store(self.started.elapsed().as_secs(), Ordering::Relaxed);
                 }
                 SettingId::tracking_table_max_keys => self.forget_surplus(),
+                SettingId::dir => self.say_where_log_stays(),
                 SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
                 SettingId::appendfsync | SettingId::no_appendfsync_on_rewrite | SettingId::aof_timestamp_enabled => {
                     self.follow_aof_settings()

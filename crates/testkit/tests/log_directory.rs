@@ -24,7 +24,9 @@ fn call(client: &mut Resp, command: &str) -> String {
 
 /// A server with a log in its own folder, which goes with it.
 fn start() -> Server {
-    Server::tenon(&[("appendonly", "yes"), ("appendfsync", "always"), ("save", "")]).expect("tenon starts")
+    let settings =
+        [("appendonly", "yes"), ("appendfsync", "always"), ("save", ""), ("enable-protected-configs", "local")];
+    Server::tenon(&settings).expect("tenon starts")
 }
 
 /// Another one in that folder.
@@ -102,6 +104,35 @@ fn a_directory_that_was_removed_is_made_again() {
     assert!(start_in(&folder, "yes").is_err(), "the new directory is this server's, too");
     kill(&mut server);
     let again = start_in(&folder, "yes").expect("tenon starts");
+    let mut resp = client(&again);
+    for (key, value) in [("before", "1"), ("between", "2"), ("after", "3")] {
+        assert_eq!(call(&mut resp, &format!("GET {key}")), value, "{key}");
+    }
+}
+
+#[test]
+fn a_log_moves_when_it_begins_anew() {
+    let mut server = start();
+    let mut resp = client(&server);
+    let other = server.folder().join("other");
+    std::fs::create_dir(&other).expect("it can be made");
+    assert_eq!(call(&mut resp, "SET before 1"), "OK");
+    assert_eq!(call(&mut resp, &format!("CONFIG SET dir {}", other.display())), "OK");
+    assert!(server.log().contains("The append-only file stays in"), "{}", server.log());
+    // A backup's way: who sets the directory for a moment moves no log.
+    call(&mut resp, "BGREWRITEAOF");
+    wait_until("the end of the rewrite", || {
+        tenon_testkit::info::field(&mut resp, "persistence", "aof_rewrite_in_progress") == "0"
+    });
+    assert_eq!(call(&mut resp, "SET between 2"), "OK");
+    assert!(!other.join("appendonlydir").exists());
+    for appendonly in ["no", "yes"] {
+        assert_eq!(call(&mut resp, &format!("CONFIG SET appendonly {appendonly}")), "OK");
+    }
+    wait_until("the base", || tenon_testkit::info::field(&mut resp, "persistence", "aof_rewrite_in_progress") == "0");
+    assert_eq!(call(&mut resp, "SET after 3"), "OK");
+    kill(&mut server);
+    let again = start_in(&other, "yes").expect("tenon starts");
     let mut resp = client(&again);
     for (key, value) in [("before", "1"), ("between", "2"), ("after", "3")] {
         assert_eq!(call(&mut resp, &format!("GET {key}")), value, "{key}");

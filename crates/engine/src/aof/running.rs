@@ -119,12 +119,29 @@ impl Engine {
         Some(self.aof.is_whole.load(Ordering::Relaxed) && durable >= position.min(log.position()))
     }
 
-    /// How the log's files are called. The process works in `dir`.
+    /// How the files of a log are called that begins now. By its whole path: `dir` may be set to another one later, and a
+    /// directory that was removed is made again where it was.
     pub fn aof_names(&self) -> Names {
         Names {
-            dir: PathBuf::from("."),
+            dir: PathBuf::from(&*self.config.dir()),
             appenddirname: self.config.appenddirname().to_string(),
             appendfilename: self.config.appendfilename().to_string(),
+        }
+    }
+
+    /// How those are called of the log that is written to, or else of one that begins now.
+    pub(crate) fn current_aof_names(&self) -> Names {
+        self.append_only().map_or_else(|| self.aof_names(), |append_only| append_only.names().clone())
+    }
+
+    /// Tells an operator who has just set `dir` that the log stays where it is.
+    pub(crate) fn say_where_log_stays(&self) {
+        let names = self.current_aof_names();
+        if names.dir != self.aof_names().dir {
+            tracing::warn!(
+                "The append-only file stays in {}: 'CONFIG SET appendonly no' and then 'yes' begins one in the new dir",
+                names.directory().display()
+            );
         }
     }
 

@@ -70,11 +70,13 @@ impl ServerCx<'_> {
         let engine = self.engine;
         // What is in the log's buffer is read back, too.
         engine.sync_aof(WRITE_MAX);
-        let directory = Directory::open(engine.files(), engine.aof_names()).map_err(LoadError::Open)?;
+        let names = engine.current_aof_names();
+        let manifest = names.manifest();
+        let directory = Directory::open(engine.files(), names).map_err(LoadError::Open)?;
         // Where Redis ends.
         if directory.is_empty() {
             let error = std::io::ErrorKind::NotFound.into();
-            return Err(LoadError::Open(OpenError::ReadManifest { name: engine.aof_names().manifest(), error }));
+            return Err(LoadError::Open(OpenError::ReadManifest { name: manifest, error }));
         }
         let total_bytes = directory.parts().map_err(LoadError::Open)?.iter().map(|part| part.size).sum();
         let loading = engine.try_begin_loading(total_bytes).ok_or(LoadError::UnderWay)?;

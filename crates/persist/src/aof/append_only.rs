@@ -278,6 +278,11 @@ enum Unpublished {
 }
 
 impl AppendOnly {
+    /// How its files are called.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// The log, to append to.
     pub fn log(&self) -> &Log {
         &self.log
