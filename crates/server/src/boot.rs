@@ -124,11 +124,12 @@ fn serve(config: Config) -> Result<bool, Failure> {
     let hook = outside.clone();
     engine.set_config_hook(Box::new(move |setting| hook.apply(setting)));
     let (of_engine, of_logging, ends) = (Arc::clone(&engine), logging.clone(), shutdown.clone());
-    let is_ending = Arc::clone(&engine);
+    let (is_ending, insisting) = (Arc::clone(&engine), Arc::clone(&engine));
     signals::listen(
         shutdown.clone(),
         move |signal| end_after_saving(&of_engine, &ends, signal),
         move || is_ending.is_ending(),
+        move || insisting.drop_unfinished_save(),
         move || match of_logging.reopen() {
             Ok(()) => tracing::info!("SIGHUP: the log file was opened anew"),
             Err(error) => tracing::warn!("SIGHUP: the log file cannot be opened anew: {error}"),
@@ -190,6 +191,7 @@ fn serve(config: Config) -> Result<bool, Failure> {
         tracing::info!("ready to accept connections");
     }
     let well = running.wait();
+    engine.drop_unfinished_save();
     // Nobody writes any more.
     let well = match engine.close_aof() {
         Ok(()) => well,

@@ -19,11 +19,12 @@ pub enum Signal {
 }
 
 /// Starts the thread that hears signals. `on_end` is called for those that end the process, and asks for the shutdown
-/// when all is ready for it; `is_ending` tells whether it is about to.
+/// when all is ready for it; `is_ending` tells whether it is about to. `on_insist` is called before a second SIGINT ends it.
 pub fn listen(
     shutdown: Shutdown,
     on_end: impl Fn(Signal) + Send + 'static,
     is_ending: impl Fn() -> bool + Send + 'static,
+    on_insist: impl Fn() + Send + 'static,
     mut on_hangup: impl FnMut() + Send + 'static,
 ) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
@@ -36,6 +37,7 @@ pub fn listen(
                 }
                 SIGINT if shutdown.is_requested() || is_ending() => {
                     tracing::warn!("You insist... exiting now.");
+                    on_insist();
                     std::process::exit(1);
                 }
                 SIGINT => {

@@ -238,6 +238,37 @@ fn a_signal_that_is_to_ends_the_process_although_nothing_can_be_saved() {
 }
 
 #[test]
+fn of_a_save_that_the_end_interrupts_nothing_stays() {
+    for insists in [false, true] {
+        let settings = [("save", "3600 1"), ("enable-debug-command", "local")];
+        let mut server = Server::tenon(&settings).expect("tenon starts");
+        let mut client = client(&server);
+        ok(&mut client, "DEBUG POPULATE 100000 key 100");
+        ok(&mut client, "SET key value");
+        ok(&mut client, "DEBUG FAULTS write:slow=300");
+        let sigint = || {
+            let pid = server.pid().to_string();
+            assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
+        };
+        if insists {
+            sigint();
+        } else {
+            call(&mut client, "BGSAVE");
+        }
+        let unfinished = server.folder().join(format!("temp-{}.rdb", server.pid()));
+        wait_until("the file", || unfinished.exists());
+        if insists {
+            sigint();
+        } else {
+            _ = client.call(&[b"SHUTDOWN", b"NOSAVE"]);
+        }
+        let status = server.wait_for_end(PATIENCE).expect("it ends");
+        assert_eq!(status.success(), !insists, "{}", server.log());
+        assert!(!unfinished.exists() && !server.folder().join("dump.rdb").exists(), "{}", server.log());
+    }
+}
+
+#[test]
 fn a_directory_that_is_gone_fails_saves_and_nothing_else() {
     let server = Server::tenon(&[("save", "3600 1"), ("enable-protected-configs", "yes")]).expect("tenon starts");
     let mut client = client(&server);

@@ -165,9 +165,21 @@ impl Engine {
                 return Err(error);
             }
         };
-        let (file, report) = begun.write_to(self, file)?;
-        file.publish(&self.config.dbfilename())?;
-        Ok(report.bytes)
+        *self.saving.unfinished.lock() = Some(directory.join(name));
+        let written = begun
+            .write_to(self, file)
+            .and_then(|(file, report)| file.publish(&self.config.dbfilename()).map(|()| report.bytes));
+        *self.saving.unfinished.lock() = None;
+        written
+    }
+
+    /// The process ends although a save may be under way: of that nothing stays.
+    pub fn drop_unfinished_save(&self) {
+        self.saving.cancel();
+        if let Some(path) = self.saving.unfinished.lock().take() {
+            // It may be whole by now, or removed by who wrote it.
+            let _ = self.files().remove(&path);
+        }
     }
 
     /// Saves while a client waits for it; the worker goes on.

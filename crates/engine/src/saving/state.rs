@@ -3,6 +3,7 @@
 use crate::config::SavePoint;
 use crate::snapshot::{Progress, Snapshot};
 use parking_lot::{Condvar, Mutex};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -58,6 +59,8 @@ struct State {
 pub struct Saving {
     state: Mutex<State>,
     ended: Condvar,
+    /// The file that is being written, under the name that it has until it is whole.
+    pub(super) unfinished: Mutex<Option<PathBuf>>,
     /// Whether the process ends once the data is saved.
     pub(super) ending: AtomicBool,
     /// Whether a thread is about to begin one that is due.
@@ -101,6 +104,7 @@ impl Saving {
                 last: Progress::default(),
             }),
             ended: Condvar::new(),
+            unfinished: Mutex::new(None),
             ending: AtomicBool::new(false),
             starting: AtomicBool::new(false),
         }
