@@ -138,3 +138,21 @@ fn a_log_moves_when_it_begins_anew() {
         assert_eq!(call(&mut resp, &format!("GET {key}")), value, "{key}");
     }
 }
+
+#[test]
+fn a_damaged_base_is_named() {
+    let mut server = start();
+    let mut resp = client(&server);
+    let folder = server.folder().to_owned();
+    assert_eq!(call(&mut resp, "SET key value"), "OK");
+    assert_eq!(call(&mut resp, "BGREWRITEAOF"), "Background append only file rewriting started");
+    let base = folder.join("appendonlydir/appendonly.aof.2.base.rdb");
+    wait_until("the base", || tenon_testkit::info::field(&mut resp, "persistence", "aof_rewrite_in_progress") == "0");
+    kill(&mut server);
+    let mut bytes = std::fs::read(&base).expect("it is there");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&base, bytes).expect("it can be written");
+    let why = start_in(&folder, "yes").expect_err("its checksum is wrong").to_string();
+    assert!(why.contains("the snapshot in appendonly.aof.2.base.rdb cannot be loaded: "), "{why}");
+}

@@ -9,6 +9,13 @@ use tenon_persist::rdb::file::FileError;
 pub enum LoadError {
     /// The file is not as it has to be.
     File(FileError),
+    /// The snapshot that a log's file begins with is not.
+    Base {
+        /// The file's name.
+        name: String,
+        /// What is wrong.
+        error: FileError,
+    },
     /// There is no telling which files a log has.
     Open(OpenError),
     /// A log's file ends within a record, or what stands in it is none.
@@ -40,6 +47,7 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadError::File(error) => error.fmt(f),
+            LoadError::Base { name, error } => write!(f, "the snapshot in {name} cannot be loaded: {error}"),
             LoadError::Open(error) => error.fmt(f),
             LoadError::Torn(error) => error.fmt(f),
             LoadError::Log { name, at, why } => write!(f, "at byte {at} of the append-only file {name}: {why}"),

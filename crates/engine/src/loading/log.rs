@@ -87,8 +87,11 @@ impl Run<'_, '_> {
         let before = self.report;
         let mut progress =
             |it: Progress| (self.progress)(Progress { bytes: before.bytes + it.bytes, keys: before.keys + it.keys });
-        let (report, (rest, source)) =
-            self.engine.load_rdb(self.loading, self.worker, source, &options, &mut progress)?;
+        let loaded = self.engine.load_rdb(self.loading, self.worker, source, &options, &mut progress);
+        let (report, (rest, source)) = loaded.map_err(|error| match error {
+            LoadError::File(error) => LoadError::Base { name: part.name.clone(), error },
+            error => error,
+        })?;
         self.report.keys += report.keys;
         self.report.bytes += report.bytes;
         self.run_commands(directory, part, Reader::starting_at(io::Cursor::new(rest).chain(source), report.bytes))

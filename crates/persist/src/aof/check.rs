@@ -283,7 +283,12 @@ impl Check<'_> {
     fn fix(&mut self, subject: &Subject<'_>, size: u64, ok_up_to: u64) -> io::Result<Option<Found>> {
         let (name, diff) = (subject.name, size - ok_up_to);
         if !subject.is_last {
-            writeln!(self.out, "Failed to truncate AOF {name} because it is not the last file")?;
+            writeln!(
+                self.out,
+                "Failed to truncate AOF {name} because it is not the last file\n\
+                 Put a whole one back, or, to give up what is in the later files, move them away and their lines out of \
+                 the manifest, then run tenon check aof --fix again."
+            )?;
             return Ok(None);
         }
         writeln!(

@@ -276,7 +276,8 @@ impl Directory {
             notes.push(format!("Revert incomplete MULTI/EXEC transaction in AOF file {name}"));
         }
         notes.push(format!("!!! Warning: short read while loading the AOF file {name}!!!"));
-        notes.push(format!("!!! Truncating the AOF {name} at offset {at} !!!"));
+        let cut_off = part.size.saturating_sub(at);
+        notes.push(format!("!!! Truncating the AOF {name} at offset {at}, by {cut_off} bytes !!!"));
         notes.push(format!("AOF {name} loaded anyway because aof-load-truncated is enabled"));
         Ok(Cut { at, notes })
     }
@@ -526,7 +527,13 @@ impl std::fmt::Display for LoadError {
                  server."
             ),
             LoadError::NotTheLast { name, at } => {
-                write!(f, "Fatal error: the truncated file is not the last file: {name}, truncated at offset {at}")
+                write!(
+                    f,
+                    "Fatal error: the truncated file is not the last file: {name}, truncated at offset {at}. Records are \
+                     missing before those of later files: put a whole {name} back, or, to give up what is in the later \
+                     files, move them away and their lines out of the manifest, then use tenon check aof --fix \
+                     <filename.manifest>"
+                )
             }
             LoadError::NotCut { name, error } => {
                 write!(f, "Error truncating the AOF file {name}: {}", words_of_error(error))
