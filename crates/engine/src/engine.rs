@@ -430,6 +430,7 @@ impl Engine {
             self.fit_extents(worker.clock.now_ms);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
+            self.watch_aof();
             self.rewrite_aof_if_due(worker.clock.now_ms / 1_000);
         }
         if self.evict_ahead(worker) || is_left { Duration::ZERO } else { next }

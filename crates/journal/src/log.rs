@@ -148,7 +148,18 @@ impl Log {
 
     /// Whether a reply may be sent whose records end at `position`.
     pub fn may_answer(&self, position: u64) -> bool {
-        self.policy() != Policy::Always || self.durable() >= position
+        self.answerable() >= position
+    }
+
+    /// Up to which position replies may be sent: what is synced with `always`, else everything, unless the writer has been
+    /// held up for a second; then what is written. So what a killed process takes along was confirmed in its last seconds.
+    pub fn answerable(&self) -> u64 {
+        self.shared.answerable()
+    }
+
+    /// Looks whether the writer comes on. To be called several times a second.
+    pub fn watch(&self) {
+        self.shared.watch(Instant::now());
     }
 
     /// When what was written is synced.

@@ -71,8 +71,7 @@ impl Journal for OpenLog {
     }
 
     fn answerable(&self) -> u64 {
-        let log = self.0.log();
-        if log.policy() == Policy::Always { log.durable() } else { u64::MAX }
+        self.0.log().answerable()
     }
 }
 
@@ -208,6 +207,13 @@ impl Engine {
         let Some(append_only) = self.append_only() else { return true };
         let log = append_only.log();
         log.wait_durable(log.position(), at_most)
+    }
+
+    /// Has replies wait for the log while its writer is held up. Called several times a second.
+    pub(crate) fn watch_aof(&self) {
+        if let Some(append_only) = self.append_only() {
+            append_only.log().watch();
+        }
     }
 
     /// Writes and syncs what is in the log, and ends it. Nobody is served any more.

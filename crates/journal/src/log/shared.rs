@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_ds::ring::{Claim, Ring};
 
 /// No switch to another file is due.
@@ -16,6 +16,9 @@ pub(super) const NO_SWITCH: u64 = u64::MAX;
 
 /// What `wants_records` is while the writer does not sleep.
 pub(super) const WANTS_NONE: u64 = u64::MAX;
+
+/// How long the writer may not come on while there is something to write before replies wait for it.
+const BEHIND_AFTER: Duration = Duration::from_secs(1);
 
 /// Bits of `care`: why appending takes the longer way.
 pub(super) const CARE_TIMESTAMPS: u8 = 1;
@@ -27,6 +30,9 @@ pub(super) struct Shared {
     pub(super) care: AtomicU8,
     /// Something is wrong; what it is stands in `trouble`.
     pub(super) failing: AtomicBool,
+    /// What was appended has not been written for too long: replies wait for it, whatever the policy.
+    pub(super) behind: AtomicBool,
+    watch: Mutex<Watch>,
     pub(super) written: AtomicU64,
     pub(super) durable: AtomicU64,
     /// Records from this position on go to the next file.
@@ -53,6 +59,12 @@ pub(super) struct Shared {
     /// There is something to do for the syncer.
     jobs: Condvar,
     pub(super) counts: Counts,
+}
+
+/// How far everything was written when that last changed, or when nothing was left to write.
+struct Watch {
+    written: u64,
+    since: Instant,
 }
 
 pub(super) struct Aside {
@@ -151,6 +163,8 @@ impl Shared {
             ring,
             care: AtomicU8::new(0),
             failing: AtomicBool::new(false),
+            behind: AtomicBool::new(false),
+            watch: Mutex::new(Watch { written: start, since: Instant::now() }),
             written: AtomicU64::new(start),
             durable: AtomicU64::new(start),
             switch_at: AtomicU64::new(NO_SWITCH),
@@ -268,6 +282,40 @@ impl Shared {
             }
         }
         self.raise_durable(position);
+    }
+
+    /// Looks whether the writer comes on.
+    pub(super) fn watch(&self, now: Instant) {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        // In this order: what is appended in between is not taken for old.
+        let head = self.ring.head();
+        let written = self.written.load(Ordering::Acquire);
+        if written >= head || written != watch.written {
+            *watch = Watch { written, since: now };
+            drop(watch);
+            self.caught_up();
+        } else if now.saturating_duration_since(watch.since) >= BEHIND_AFTER && !self.failing.load(Ordering::Relaxed) {
+            self.behind.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// The writer has come on: replies that waited for it may leave.
+    pub(super) fn caught_up(&self) {
+        if self.behind.load(Ordering::SeqCst) {
+            self.behind.store(false, Ordering::SeqCst);
+            self.hooks.may_answer(self.written.load(Ordering::Acquire));
+        }
+    }
+
+    /// Up to where replies may be sent.
+    pub(super) fn answerable(&self) -> u64 {
+        if self.policy() == Policy::Always {
+            self.durable.load(Ordering::Acquire)
+        } else if self.behind.load(Ordering::SeqCst) {
+            self.written.load(Ordering::Acquire)
+        } else {
+            u64::MAX
+        }
     }
 
     /// Everything before `position` is durable.

@@ -154,6 +154,36 @@ impl File for Gated {
 }
 
 #[test]
+fn replies_wait_for_a_writer_that_is_held_up() {
+    for policy in [Policy::No, Policy::EverySecond] {
+        let memory = Memory::new();
+        let gate = Arc::new((Mutex::new(Gate::default()), Condvar::new()));
+        let inner = memory.create(Path::new("f")).expect("it can be made");
+        let file = Arc::new(Gated { inner, gate: gate.clone() });
+        let heard = Arc::new(Heard::default());
+        let log = Log::start(file, &settings(policy), heard.clone()).expect("threads can be started");
+        // Whoever asks has this thread sync, and it is held up.
+        let first = log.append(b"first ");
+        assert!(!log.wait_durable(first, Duration::ZERO));
+        drop(gate.1.wait_while(gate.0.lock().unwrap(), |gate| gate.arrived < 1).unwrap());
+        let second = log.append(b"second ");
+        assert!(log.may_answer(second), "not yet for long");
+        until(|| {
+            log.watch();
+            !log.may_answer(second)
+        });
+        assert_eq!(log.answerable(), first, "what is written has left");
+        assert!(log.may_answer(first));
+        let before = heard.may_answer.load(Ordering::SeqCst);
+        gate.0.lock().unwrap().let_go = u64::MAX;
+        gate.1.notify_all();
+        until(|| log.may_answer(second));
+        until(|| heard.may_answer.load(Ordering::SeqCst) > before);
+        assert!(log.may_answer(u64::MAX - 1), "it comes on again");
+    }
+}
+
+#[test]
 fn what_comes_during_a_sync_goes_with_the_next_one() {
     let memory = Memory::new();
     let gate = Arc::new((Mutex::new(Gate::default()), Condvar::new()));

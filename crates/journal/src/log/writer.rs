@@ -83,6 +83,9 @@ impl Writer {
             }
             let has_written = self.is_time_to_try() && self.write_what_is_there().is_ok_and(|written| written);
             let has_switched = self.switch_if_due();
+            if has_written {
+                self.shared.caught_up();
+            }
             self.sync_if_due();
             if has_switched {
                 // What was appended behind the cut was seen, and can be written only now.
@@ -92,6 +95,7 @@ impl Writer {
                 self.wait();
             }
         };
+        self.shared.caught_up();
         let mut control = self.shared.control();
         control.end = Some(end);
         control.ended = true;

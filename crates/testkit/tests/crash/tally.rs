@@ -34,6 +34,11 @@ impl Tally {
         confirmed.iter().rev().find(|(at, _)| *at <= time).map_or(0, |(_, number)| *number)
     }
 
+    /// When the last write was confirmed.
+    pub fn last_confirmed(&self) -> Option<Instant> {
+        self.confirmed.lock().unwrap().last().map(|(at, _)| *at)
+    }
+
     /// Begins anew from what was found after a restart.
     pub fn found(&self, number: u64, at: Instant) {
         self.sent.store(number, Ordering::SeqCst);
