@@ -134,6 +134,14 @@ fn what_has_a_manifests_name_is_never_cut() {
 }
 
 #[test]
+fn a_snapshot_is_not_cut_as_an_increment() {
+    let place = Place::new("not-base", &[("a.manifest", "file b.rdb seq 1 type i\n"), ("b.rdb", "REDIS0010")]);
+    let (text, well) = place.check(Mode::Fix, "a.manifest", true);
+    assert!(!well && text.contains("b.rdb is a snapshot, and only the base of a log can be one"), "{text}");
+    assert_eq!(place.content("b.rdb"), "REDIS0010");
+}
+
+#[test]
 fn commands_behind_a_snapshot_are_looked_through() {
     let place = Place::new("preamble", &[("a.aof", &format!("REDIS0010{PING}x"))]);
     let (text, well) = place.check(Mode::Look, "a.aof", true);

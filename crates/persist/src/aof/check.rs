@@ -199,7 +199,17 @@ impl Check<'_> {
             return Ok(Some(Found::Empty));
         }
         let mut start = 0;
-        if may_be_rdb && self.is_rdb(subject.path)? {
+        let is_rdb = self.is_rdb(subject.path)?;
+        if is_rdb && !may_be_rdb {
+            // As a log nothing of it would be whole.
+            writeln!(
+                self.out,
+                "{} is a snapshot, and only the base of a log can be one: the manifest is wrong",
+                subject.name
+            )?;
+            return Ok(None);
+        }
+        if is_rdb {
             let Some(len) = (self.check_rdb)(&mut source, self.out)? else {
                 writeln!(self.out, "RDB preamble of AOF file is not sane, aborting.")?;
                 return Ok(None);

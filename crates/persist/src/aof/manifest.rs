@@ -120,6 +120,10 @@ impl Manifest {
     }
 
     fn add(&mut self, line: &[u8]) -> Result<(), Fault> {
+        // No name has one, and a block that a disk has lost is full of them.
+        if line.contains(&0) {
+            return Err(Fault::Format);
+        }
         let words = words_of(line).map_err(|_| Fault::Format)?;
         // More pairs than the three are for versions to come.
         if words.len() < 6 || words.len() % 2 != 0 {
@@ -273,6 +277,8 @@ mod tests {
         assert_eq!(parse(""), Err(Fault::Empty));
         assert_eq!(parse("\n"), Err(Fault::Format));
         assert_eq!(parse(" \t\r\n"), Err(Fault::Format));
+        // Zeros in the place of a line's end would make one of two.
+        assert_eq!(parse("file a seq 1 type b\0\0\0 seq 1 type i\n"), Err(Fault::Format));
         assert_eq!(parse(line.trim_end()), Err(Fault::TooLong));
         assert_eq!(parse(&format!("file {} seq 1 type i\n", "a".repeat(1010))), Err(Fault::TooLong));
         for wrong in ["file a seq 1\n", "file a seq 1 type\n", "file a seq 0 type i\n", "file a seq x type i\n"]
