@@ -40,7 +40,7 @@ impl Hooks for LogHooks {
         match event {
             Event::WriteFailed(why) | Event::SyncFailed(why) => engine.refuse_writes_for_log(Some(why)),
             Event::WritesAgain => engine.look_at_log(),
-            Event::NotCut(_) | Event::SyncIsSlow => {}
+            Event::NotCut(_) | Event::SyncIsSlow | Event::HeldUp => {}
         }
     }
 

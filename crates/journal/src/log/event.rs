@@ -15,6 +15,8 @@ pub enum Event {
     SyncFailed(String),
     /// A sync takes more than two seconds while others wait.
     SyncIsSlow,
+    /// What was appended has not been written for a second.
+    HeldUp,
 }
 
 impl std::fmt::Display for Event {
@@ -32,6 +34,9 @@ impl std::fmt::Display for Event {
             Event::SyncIsSlow => f.write_str(
                 "Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF buffer without waiting for \
                  fsync to complete.",
+            ),
+            Event::HeldUp => f.write_str(
+                "The append-only file could not be written to for a second (disk is busy?). Replies to writes wait for it.",
             ),
         }
     }

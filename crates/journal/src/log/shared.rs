@@ -128,6 +128,7 @@ pub(super) struct Counts {
     pub(super) writes: AtomicU64,
     pub(super) syncs: AtomicU64,
     pub(super) delayed_syncs: AtomicU64,
+    pub(super) held_up: AtomicU64,
     pub(super) stalls: AtomicU64,
     pub(super) stalled_us: AtomicU64,
 }
@@ -143,6 +144,8 @@ pub struct Statistics {
     pub sync_pending: bool,
     /// Syncs that took more than two seconds while others waited.
     pub delayed_syncs: u64,
+    /// How often the writer was held up for a second, so that replies waited for it.
+    pub held_up: u64,
     /// Whether the last write succeeded, and no file is untrusted.
     pub last_write_ok: bool,
     /// Calls that wrote to the file.
@@ -295,7 +298,10 @@ impl Shared {
             drop(watch);
             self.caught_up();
         } else if now.saturating_duration_since(watch.since) >= BEHIND_AFTER && !self.failing.load(Ordering::Relaxed) {
-            self.behind.store(true, Ordering::SeqCst);
+            if !self.behind.swap(true, Ordering::SeqCst) {
+                self.counts.held_up.fetch_add(1, Ordering::Relaxed);
+                self.hooks.event(&Event::HeldUp);
+            }
         }
     }
 
@@ -351,6 +357,7 @@ impl Shared {
             buffered: self.ring.head().saturating_sub(written),
             sync_pending: self.control().sync.is_some(),
             delayed_syncs: load(&self.counts.delayed_syncs),
+            held_up: load(&self.counts.held_up),
             last_write_ok: !self.failing.load(Ordering::Acquire),
             writes: load(&self.counts.writes),
             syncs: load(&self.counts.syncs),

@@ -173,6 +173,8 @@ fn replies_wait_for_a_writer_that_is_held_up() {
             !log.may_answer(second)
         });
         assert_eq!(log.answerable(), first, "what is written has left");
+        assert_eq!(*heard.events.lock().unwrap(), [Event::HeldUp]);
+        assert_eq!(log.statistics().held_up, 1);
         assert!(log.may_answer(first));
         let before = heard.may_answer.load(Ordering::SeqCst);
         gate.0.lock().unwrap().let_go = u64::MAX;

@@ -44,6 +44,7 @@ pub fn append_only(engine: &Engine, text: &mut String) {
                 ("aof_fsyncs", files.log.syncs),
                 ("aof_write_stalls", files.log.stalls),
                 ("aof_write_stalls_usec", files.log.stalled_us),
+                ("aof_replies_held_up", files.log.held_up),
             ],
         );
     }
