@@ -297,11 +297,12 @@ impl Shared {
             *watch = Watch { written, since: now };
             drop(watch);
             self.caught_up();
-        } else if now.saturating_duration_since(watch.since) >= BEHIND_AFTER && !self.failing.load(Ordering::Relaxed) {
-            if !self.behind.swap(true, Ordering::SeqCst) {
-                self.counts.held_up.fetch_add(1, Ordering::Relaxed);
-                self.hooks.event(&Event::HeldUp);
-            }
+            return;
+        }
+        let is_held_up = now.saturating_duration_since(watch.since) >= BEHIND_AFTER;
+        if is_held_up && !self.failing.load(Ordering::Relaxed) && !self.behind.swap(true, Ordering::SeqCst) {
+            self.counts.held_up.fetch_add(1, Ordering::Relaxed);
+            self.hooks.event(&Event::HeldUp);
         }
     }
 
