@@ -42,6 +42,12 @@ use sync::{Arc, AtomicU32, AtomicU64, Ordering, after_write};
 const NONE: u64 = u64::MAX;
 /// What `wake_from` is while the consumer is awake.
 const AWAKE: u64 = u64::MAX;
+/// Bytes of a cache line.
+const LINE_LEN: u64 = 64;
+/// How far ahead lines are asked for: some short records.
+const PREPARED_AHEAD: u64 = 512;
+/// The longest record behind which lines are asked for.
+const PREPARED_MAX: u64 = 512;
 
 #[derive(Debug)]
 struct Block {
@@ -180,9 +186,26 @@ impl Ring {
         // SAFETY: as in `fill`: nobody else has reserved these positions, this claim of them is not given away, and all of
         // them lie below the limit.
         unsafe { self.bytes.write((claim.start & (self.capacity - 1)) as usize, record) };
+        // Before the count, which waits for what was written.
+        self.prepare(&claim);
         block.filled.fetch_add(record.len() as u32, Ordering::SeqCst);
         self.has_filled(claim.end);
         Ok(claim.end)
+    }
+
+    /// Asks for the lines that records as short as this one will be written to soon. The ring is larger than the caches, and
+    /// whoever counts what is filled would wait, with all its writes, until its lines have come.
+    #[inline(always)]
+    fn prepare(&self, claim: &Claim) {
+        if claim.end - claim.start > PREPARED_MAX {
+            // The processor itself sees where that goes on.
+            return;
+        }
+        let mut at = (claim.start + PREPARED_AHEAD).next_multiple_of(LINE_LEN);
+        while at < claim.end + PREPARED_AHEAD {
+            self.bytes.prepare((at & (self.capacity - 1)) as usize);
+            at += LINE_LEN;
+        }
     }
 
     /// Copies the claim's next bytes in, as many as there is room for, and tells how many they were.
