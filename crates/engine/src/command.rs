@@ -248,6 +248,8 @@ impl Flags {
     pub const CHANGES_LIBRARIES: Flags = Flags(1 << 27);
     /// May have the log begin or end: a transaction with it is put down whole for the log that there is at its end.
     pub const SWITCHES_LOG: Flags = Flags(1 << 28);
+    /// Waits, outside of MULTI, for the scripts that run, until one of them is busy or all have ended.
+    pub const WAITS_FOR_SCRIPTS: Flags = Flags(1 << 29);
 
     /// Both sets together.
     pub const fn or(self, other: Flags) -> Flags {

@@ -591,7 +591,19 @@ impl Engine {
         if waits || is_run && self.waits_for_keys(worker, session, resolved, args)? {
             return Ok(Gate::Wait);
         }
+        if is_run && flags.any(Flags::WAITS_FOR_SCRIPTS) && self.waits_for_scripts(worker, session) {
+            return Ok(Gate::Wait);
+        }
         Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })
+    }
+
+    /// Whether a client that wants to kill a script is to come again when there is one to kill, or none.
+    #[cold]
+    fn waits_for_scripts(&self, worker: &mut Worker, session: &Session) -> bool {
+        let waits =
+            !worker.is_nested && self.clients.post().is_some() && self.scripts.running.waits(session.client.info.key);
+        worker.waits_for_another_turn |= waits;
+        waits
     }
 
     /// Writes an error and counts it; `failed` is the command that ran and failed.

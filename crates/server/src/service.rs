@@ -245,6 +245,11 @@ impl Service for Tenon {
         connection.may_serve_meanwhile()
     }
 
+    fn may_tell_meanwhile(&self, message: &Message) -> bool {
+        // What it has sent comes again, and is let through or refused as if it came now.
+        *message == Message::Unpause
+    }
+
     #[inline(always)]
     fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Worker>, call: impl FnOnce() -> R) -> R {
         tenon_engine::meanwhile::with(&mut Others { engine: &self.engine, connections: meanwhile }, call)

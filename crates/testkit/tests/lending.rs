@@ -168,7 +168,6 @@ fn a_script_that_counts_as_busy_is_killed_by_a_client_of_its_worker() {
     let mut slow = connect(&server);
     slow.send(&[b"EVAL", b"while true do end", b"0"]).expect("it is sent");
     assert_eq!(call(&mut client, "SET k v"), ok());
-    assert!(matches!(call(&mut client, "SCRIPT KILL"), Value::Error(error) if error.starts_with(b"NOTBUSY ")));
     assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
     loop {
         match call(&mut client, "GET k") {
@@ -181,6 +180,104 @@ fn a_script_that_counts_as_busy_is_killed_by_a_client_of_its_worker() {
     assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
     assert_eq!(call(&mut slow, "GET k"), bulk("v"));
     assert_eq!(call(&mut client, "GET k"), bulk("v"));
+}
+
+/// A client whose command waits: there is no reply yet.
+fn assert_waits(client: &mut Resp) {
+    client.set_timeout(Some(Duration::from_millis(50))).expect("it is no timeout of zero");
+    let error = client.receive().expect_err("there is no reply yet");
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}");
+    client.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
+}
+
+/// The name of the function that FUNCTION STATS says is running.
+fn running_function(client: &mut Resp) -> Option<Value> {
+    let Value::Array(stats) = call(client, "FUNCTION STATS") else { panic!("it is an array") };
+    assert_eq!(stats[0], bulk("running_script"));
+    match &stats[1] {
+        Value::Array(running) => Some(running[1].clone()),
+        Value::NullBulk => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+const ENDLESS: &[u8] = b"#!lua name=lib
+    redis.register_function('endless', function() while true do end end)
+    redis.register_function('until_heard', function()
+        repeat until redis.call('PUBSUB', 'NUMSUB', 'end')[2] > 0
+        return 'heard'
+    end)";
+
+#[test]
+fn a_kill_waits_until_what_runs_counts_as_busy() {
+    let server = one_worker(&[]);
+    let [mut client, mut killer, mut slow] = [connect(&server), connect(&server), connect(&server)];
+    assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
+    assert_eq!(running_function(&mut client), None);
+    slow.send(&[b"FCALL", b"endless", b"0"]).expect("it is sent");
+    while running_function(&mut client).is_none() {}
+    assert_eq!(running_function(&mut client), Some(bulk("endless")));
+    killer.send(&[b"FUNCTION", b"KILL"]).expect("it is sent");
+    assert_waits(&mut killer);
+    // In a transaction nothing can wait.
+    assert_eq!(call(&mut client, "MULTI"), ok());
+    assert_eq!(call(&mut client, "FUNCTION KILL"), Value::Simple(b"QUEUED".to_vec()));
+    let Value::Array(answers) = call(&mut client, "EXEC") else { panic!("it is run") };
+    assert!(matches!(&answers[..], [Value::Error(error)] if error.starts_with(b"NOTBUSY ")), "{answers:?}");
+    assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
+    assert_eq!(killer.receive().expect("a reply"), ok());
+    let killed = slow.receive().expect("it has ended");
+    assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
+    assert_eq!(running_function(&mut client), None);
+}
+
+#[test]
+fn a_kill_finds_nothing_when_what_ran_has_ended() {
+    let server = one_worker(&[]);
+    let [mut client, mut killer, mut gone, mut slow] = [(); 4].map(|()| connect(&server));
+    assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
+    slow.send(&[b"FCALL", b"until_heard", b"0"]).expect("it is sent");
+    while running_function(&mut client).is_none() {}
+    for waiting in [&mut killer, &mut gone] {
+        waiting.send(&[b"SCRIPT", b"KILL"]).expect("it is sent");
+        assert_waits(waiting);
+    }
+    drop(gone);
+    assert_eq!(call(&mut client, "SET k v"), ok());
+    let mut listener = connect(&server);
+    call(&mut listener, "SUBSCRIBE end");
+    let answer = killer.receive().expect("a reply");
+    assert!(matches!(&answer, Value::Error(error) if error.starts_with(b"NOTBUSY ")), "{answer:?}");
+    assert_eq!(slow.receive().expect("it has ended"), bulk("heard"));
+    let answer = call(&mut killer, "SCRIPT KILL");
+    assert!(matches!(&answer, Value::Error(error) if error.starts_with(b"NOTBUSY ")), "{answer:?}");
+}
+
+#[test]
+fn kills_that_wait_end_more_scripts_than_there_are_threads() {
+    let server = one_worker(&[("busy-reply-threshold", "300")]);
+    let mut killers: Vec<Resp> = (0..THREADS + 2).map(|_| connect(&server)).collect();
+    let mut slow: Vec<Resp> = (0..THREADS + 2).map(|_| connect(&server)).collect();
+    for (slow, killer) in slow.iter_mut().zip(&mut killers) {
+        slow.send(&[b"EVAL", b"while true do end", b"0"]).expect("it is sent");
+        killer.send(&[b"SCRIPT", b"KILL"]).expect("it is sent");
+    }
+    for (slow, killer) in slow.iter_mut().zip(&mut killers) {
+        slow.set_timeout(Some(Duration::from_millis(20))).expect("it is no timeout of zero");
+        killer.receive().expect("a reply");
+        let ended = loop {
+            match slow.receive() {
+                Ok(ended) => break ended,
+                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "{error}"),
+            }
+            call(killer, "SCRIPT KILL");
+        };
+        assert!(matches!(ended, Value::Error(_)), "{ended:?}");
+        slow.set_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
+    }
+    for client in slow.iter_mut().chain(&mut killers) {
+        assert_eq!(call(client, "SET k v"), ok());
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@
 
 use super::known::Known;
 use super::libraries::Function;
-use super::running::{Busy, Kind};
+use super::running::{Kind, LongScript};
 use crate::args::Args;
 use crate::batch::{Target, Wrong};
 use crate::clock::monotonic_ns;
@@ -42,6 +42,9 @@ use tenon_wire::resp::{Proto, Reply};
 
 /// How long a script may go on when the server ends: what it has begun it mostly finishes.
 const ENDING_GRACE_MS: u64 = 1_000;
+
+/// A script that has run for so long is told of by FUNCTION STATS, and SCRIPT KILL waits for it, in nanoseconds.
+const LONG_AFTER_NS: u64 = 5_000_000;
 
 /// What runs.
 #[derive(Clone, Copy)]
@@ -105,7 +108,8 @@ pub(crate) struct ScriptHost<'h, 'e> {
     pub(crate) wrote: bool,
     /// The shards to begin with when it starts anew.
     pub(crate) wanted: Vec<usize>,
-    pub(crate) busy: Option<Arc<Busy>>,
+    /// From when on others know of it.
+    pub(crate) long: Option<Arc<LongScript>>,
     pub(crate) is_stray: bool,
     /// Whether what it changes goes into a record that has not ended.
     pub(crate) is_recording: bool,
@@ -120,19 +124,26 @@ impl Drop for ScriptHost<'_, '_> {
         if self.is_stray {
             self.engine.shards.stray.end();
         }
-        if let Some(busy) = self.busy.take()
-            && self.engine.scripts.running.end(&busy, &self.engine.pause)
-        {
-            // With the shards let go.
-            if let Reach::Own(held) = &mut self.reach {
-                held.clear();
-                self.engine.unwatch_deferred();
-            }
+        if let Some(long) = self.long.take() {
+            self.end_long(&long);
         }
     }
 }
 
 impl ScriptHost<'_, '_> {
+    #[cold]
+    fn end_long(&mut self, long: &Arc<LongScript>) {
+        let ended = self.engine.scripts.running.end(long, &self.engine.pause);
+        // With the shards let go.
+        if ended.was_last_busy
+            && let Reach::Own(held) = &mut self.reach
+        {
+            held.clear();
+            self.engine.unwatch_deferred();
+        }
+        self.engine.go_on(ended.waiting);
+    }
+
     fn end_record(&mut self) {
         if std::mem::take(&mut self.is_recording) {
             self.engine.end_unit(self.worker);
@@ -316,7 +327,7 @@ impl ScriptHost<'_, '_> {
     /// Notes that what comes may change something.
     fn begin_write(&mut self) -> Result<(), Stop> {
         if !self.wrote {
-            if self.busy.as_ref().is_some_and(|busy| !busy.may_write()) {
+            if self.long.as_ref().is_some_and(|long| !long.may_write()) {
                 return Err(Stop::Killed);
             }
             self.wrote = true;
@@ -337,21 +348,30 @@ impl ScriptHost<'_, '_> {
         }
     }
 
-    fn become_busy(&mut self) {
+    /// Lets others know of it.
+    #[cold]
+    fn become_long(&mut self) -> Arc<LongScript> {
         let elapsed = Duration::from_nanos(monotonic_ns() - self.started_ns);
         let started = Instant::now().checked_sub(elapsed).unwrap_or_else(Instant::now);
         let words = self.command.from(0).map(<[u8]>::to_vec).collect();
-        let busy = Busy::new(self.subject.kind(), self.subject.name(), words, started, self.wrote);
+        let long = LongScript::new(self.subject.kind(), self.subject.name(), words, started, self.wrote);
+        Arc::clone(self.long.insert(self.engine.scripts.running.begin(long)))
+    }
+
+    #[cold]
+    fn become_busy(&mut self) {
+        let long = self.long.clone().unwrap_or_else(|| self.become_long());
         tracing::warn!(
-            script = busy.name,
+            script = long.name,
             "Slow script detected: still in execution after {} milliseconds. You can try killing the script using \
              the {} KILL command.",
-            elapsed.as_millis(),
-            if busy.kind == Kind::Script { "SCRIPT" } else { "FUNCTION" },
+            self.elapsed_ms(),
+            if long.kind == Kind::Script { "SCRIPT" } else { "FUNCTION" },
         );
-        self.busy = Some(self.engine.scripts.running.begin(busy, &self.engine.pause));
-        // They are refused now.
+        let change = self.engine.scripts.running.become_busy(&long, &self.engine.pause);
+        // Those are refused now, and these are not.
         self.engine.go_on(self.engine.long_calls.wake());
+        self.engine.go_on(change.waiting);
     }
 }
 
@@ -422,12 +442,16 @@ impl Host for ScriptHost<'_, '_> {
         if self.engine.scripts.running.is_ending() && self.elapsed_ms() >= ENDING_GRACE_MS {
             return Err(Stop::Killed);
         }
-        self.lend_if_long(monotonic_ns());
+        let now_ns = monotonic_ns();
+        self.lend_if_long(now_ns);
+        if self.long.is_none() && now_ns >= self.started_ns + LONG_AFTER_NS {
+            self.become_long();
+        }
         if self.lends_at_ns == u64::MAX {
             // Who serves the others may share its core, and would wait for the kernel's clock to tick.
             std::thread::yield_now();
         }
-        if self.busy.is_none() {
+        if !self.long.as_ref().is_some_and(|long| long.is_busy()) {
             let threshold_ms = self.engine.config.busy_reply_threshold();
             if threshold_ms == 0 || self.elapsed_ms() < threshold_ms {
                 // Somebody else's script may be busy while this one waits for it.
@@ -438,7 +462,7 @@ impl Host for ScriptHost<'_, '_> {
             }
             self.become_busy();
         }
-        if self.busy.as_ref().is_some_and(|busy| busy.is_killed()) {
+        if self.long.as_ref().is_some_and(|long| long.is_killed()) {
             return Err(Stop::Killed);
         }
         meanwhile::serve(self.engine, self.worker);

@@ -15,5 +15,5 @@ pub use libraries::{Function, Library, Shelf};
 pub(crate) use load::OnExisting;
 pub use payload::Restore;
 pub use run::{Access, By};
-pub use running::{Busy, Kind};
+pub use running::{Kind, LongScript};
 pub use scripts::Scripts;

@@ -308,7 +308,7 @@ impl Engine {
                 started_ns,
                 wrote: false,
                 wanted: Vec::new(),
-                busy: None,
+                long: None,
                 is_stray: false,
                 is_recording: true,
                 lends_at_ns: started_ns + meanwhile::LENT_AFTER_NS,

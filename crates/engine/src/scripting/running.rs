@@ -1,5 +1,15 @@
-//! Which scripts run for too long, and how they are killed. Knows no Lua.
+//! Which scripts run for long, which of them are busy, and how those are killed. Knows no Lua.
+//!
+//! ```text
+//!   a script ---- long: `begin` ---- busy: `become_busy` ---- its end: `end`
+//!                    ^                   |                       |
+//!   SCRIPT KILL -----+ `waits`           +-----------------------+--> a letter to each that waits: it tries again
+//! ```
+//!
+//! In Redis nobody is heard while a script runs, before it counts as busy: SCRIPT KILL is answered when it does, or when the
+//! script has ended. Here others are served meanwhile, but such a call waits all the same: it means the script that runs.
 
+use crate::clients::ConnectionKey;
 use crate::errors::CmdError;
 use crate::pause::Pause;
 use parking_lot::Mutex;
@@ -7,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Instant;
 
-/// What a busy script is; its clients are told which command kills it.
+/// What a script is; its clients are told which command kills it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Of EVAL.
@@ -26,9 +36,9 @@ const CLEAN: u8 = 0;
 const DIRTY: u8 = 1;
 const KILLED: u8 = 2;
 
-/// A script that has run for longer than `busy-reply-threshold`.
+/// A script that has run for long enough to be told of. It is busy when that is longer than `busy-reply-threshold`.
 #[derive(Debug)]
-pub struct Busy {
+pub struct LongScript {
     /// What it is.
     pub kind: Kind,
     /// Its function's name, or its SHA1.
@@ -37,13 +47,20 @@ pub struct Busy {
     pub command: Vec<Vec<u8>>,
     /// When it began.
     pub started: Instant,
+    is_busy: AtomicBool,
     fate: AtomicU8,
 }
 
-impl Busy {
-    /// A script that now counts as busy.
-    pub(crate) fn new(kind: Kind, name: String, command: Vec<Vec<u8>>, started: Instant, wrote: bool) -> Busy {
-        Busy { kind, name, command, started, fate: AtomicU8::new(if wrote { DIRTY } else { CLEAN }) }
+impl LongScript {
+    /// A script that is not busy yet.
+    pub(crate) fn new(kind: Kind, name: String, command: Vec<Vec<u8>>, started: Instant, wrote: bool) -> LongScript {
+        let fate = AtomicU8::new(if wrote { DIRTY } else { CLEAN });
+        LongScript { kind, name, command, started, is_busy: AtomicBool::new(false), fate }
+    }
+
+    /// Whether it counts as busy.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Acquire)
     }
 
     /// Whether it was killed.
@@ -61,39 +78,90 @@ impl Busy {
     }
 }
 
-/// The busy scripts.
+/// The long scripts.
 #[derive(Debug, Default)]
 pub struct Running {
-    busy: Mutex<Vec<Arc<Busy>>>,
+    state: Mutex<State>,
     /// Every script is to end: the server is.
     ending: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// In the order in which they became long, each with its number.
+    long: Vec<(u64, Arc<LongScript>)>,
+    /// How many there have been.
+    begun: u64,
+    /// Clients that want to kill one, each with how many there had been when it came: it waits for none that is younger.
+    waiting: Vec<(ConnectionKey, u64)>,
+}
+
+impl State {
+    fn busy(&self) -> impl Iterator<Item = &Arc<LongScript>> {
+        self.long.iter().map(|(_, script)| script).filter(|script| script.is_busy())
+    }
+
+    fn waiting(&self) -> Vec<ConnectionKey> {
+        self.waiting.iter().map(|(client, _)| *client).collect()
+    }
+}
+
+/// What has come of a script's end, or of its becoming busy.
+#[derive(Debug)]
+#[must_use = "who waits is to be told"]
+pub(crate) struct Change {
+    /// It was the last busy one.
+    pub(crate) was_last_busy: bool,
+    /// The clients that wait to kill one: they are to try again.
+    pub(crate) waiting: Vec<ConnectionKey>,
 }
 
 impl Running {
     /// What the busy script is, if there is one.
     pub fn busy(&self) -> Option<Kind> {
-        self.busy.lock().first().map(|busy| busy.kind)
+        self.state.lock().busy().next().map(|script| script.kind)
     }
 
-    /// The busy script that is busy for longest.
-    pub fn longest(&self) -> Option<Arc<Busy>> {
-        self.busy.lock().first().cloned()
+    /// The function that runs for longest of the long ones.
+    pub fn longest_function(&self) -> Option<Arc<LongScript>> {
+        let state = self.state.lock();
+        let mut functions = state.long.iter().filter(|(_, script)| script.kind == Kind::Function);
+        functions.next().map(|(_, script)| Arc::clone(script))
     }
 
-    /// Adds a busy script.
-    pub(crate) fn begin(&self, busy: Busy, pause: &Pause) -> Arc<Busy> {
-        let busy = Arc::new(busy);
-        self.busy.lock().push(Arc::clone(&busy));
+    /// Adds a long script.
+    pub(crate) fn begin(&self, script: LongScript) -> Arc<LongScript> {
+        let script = Arc::new(script);
+        let mut state = self.state.lock();
+        let number = state.begun;
+        state.begun += 1;
+        state.long.push((number, Arc::clone(&script)));
+        script
+    }
+
+    /// A long script counts as busy from now on.
+    pub(crate) fn become_busy(&self, script: &LongScript, pause: &Pause) -> Change {
+        let state = self.state.lock();
+        script.is_busy.store(true, Ordering::Release);
         pause.begin_busy();
-        busy
+        Change { was_last_busy: false, waiting: state.waiting() }
     }
 
-    /// Takes one away; tells whether it was the last.
-    pub(crate) fn end(&self, ended: &Arc<Busy>, pause: &Pause) -> bool {
-        pause.end_busy();
-        let mut busy = self.busy.lock();
-        busy.retain(|other| !Arc::ptr_eq(other, ended));
-        busy.is_empty()
+    /// Takes one away.
+    pub(crate) fn end(&self, ended: &Arc<LongScript>, pause: &Pause) -> Change {
+        let mut state = self.state.lock();
+        let was_busy = ended.is_busy();
+        if was_busy {
+            pause.end_busy();
+        }
+        state.long.retain(|(_, other)| !Arc::ptr_eq(other, ended));
+        let was_last_busy = was_busy && state.busy().next().is_none();
+        let waiting = state.waiting();
+        if state.long.is_empty() {
+            // Nobody waits any longer; some may be gone without having asked again.
+            state.waiting.clear();
+        }
+        Change { was_last_busy, waiting }
     }
 
     /// Ends every script soon, whatever it has written: the server ends.
@@ -106,20 +174,36 @@ impl Running {
         self.ending.load(Ordering::Acquire)
     }
 
+    /// Whether a client that wants to kill a script has to wait: none is busy, but one runs that may become it. Then the
+    /// client is told when it is to ask again.
+    pub(crate) fn waits(&self, client: ConnectionKey) -> bool {
+        let mut state = self.state.lock();
+        let begun = state.begun;
+        let known = state.waiting.iter().position(|(waiting, _)| *waiting == client);
+        let came_at = known.map_or(begun, |at| state.waiting[at].1);
+        let waits = state.busy().next().is_none() && state.long.iter().any(|(number, _)| *number < came_at);
+        match known {
+            Some(at) if !waits => _ = state.waiting.swap_remove(at),
+            None if waits => state.waiting.push((client, begun)),
+            Some(_) | None => {}
+        }
+        waits
+    }
+
     /// SCRIPT KILL and FUNCTION KILL: ends the busy scripts of a kind.
     ///
     /// # Errors
     /// When there is none, all are of the other kind, or have written.
     pub fn kill(&self, kind: Kind) -> Result<(), CmdError> {
-        let busy = self.busy.lock();
-        let Some(first) = busy.first() else {
+        let state = self.state.lock();
+        let Some(first) = state.busy().next() else {
             return Err(CmdError::text("NOTBUSY No scripts in execution right now."));
         };
-        let mut mine = busy.iter().filter(|busy| busy.kind == kind).peekable();
+        let mut mine = state.busy().filter(|script| script.kind == kind).peekable();
         if mine.peek().is_none() {
             return Err(CmdError::Busy(first.kind));
         }
-        let killed = mine.filter(|busy| busy.kill()).count();
+        let killed = mine.filter(|script| script.kill()).count();
         if killed == 0 {
             return Err(CmdError::text(
                 "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either \
@@ -134,28 +218,69 @@ impl Running {
 mod tests {
     use super::*;
 
-    fn begin(running: &Running, kind: Kind, wrote: bool) -> Arc<Busy> {
-        running.begin(Busy::new(kind, "f".to_owned(), Vec::new(), Instant::now(), wrote), &Pause::default())
+    fn begin(running: &Running, kind: Kind, wrote: bool) -> Arc<LongScript> {
+        running.begin(LongScript::new(kind, "f".to_owned(), Vec::new(), Instant::now(), wrote))
+    }
+
+    fn begin_busy(running: &Running, kind: Kind, wrote: bool) -> Arc<LongScript> {
+        let script = begin(running, kind, wrote);
+        assert_eq!(running.become_busy(&script, &Pause::default()).waiting, []);
+        script
+    }
+
+    fn client(index: u32) -> ConnectionKey {
+        ConnectionKey { worker: 0, index, generation: 0 }
     }
 
     #[test]
     fn only_what_has_not_written_can_be_killed() {
         let running = Running::default();
         assert!(running.kill(Kind::Script).unwrap_err().to_string().starts_with("NOTBUSY "));
-        let dirty = begin(&running, Kind::Script, true);
+        let dirty = begin_busy(&running, Kind::Script, true);
         assert!(running.kill(Kind::Script).unwrap_err().to_string().starts_with("UNKILLABLE "));
         assert!(running.kill(Kind::Function).unwrap_err().to_string().starts_with("BUSY "));
-        let clean = begin(&running, Kind::Script, false);
+        let (clean, quick) = (begin_busy(&running, Kind::Script, false), begin(&running, Kind::Script, false));
         assert_eq!(running.kill(Kind::Script), Ok(()));
         assert!(clean.is_killed() && !dirty.is_killed() && !clean.may_write() && dirty.may_write());
+        assert!(!quick.is_killed(), "it is not busy");
     }
 
     #[test]
     fn a_write_that_comes_first_wins() {
         let running = Running::default();
-        let busy = begin(&running, Kind::Function, false);
+        let busy = begin_busy(&running, Kind::Function, false);
         assert!(busy.may_write() && busy.may_write());
         assert!(running.kill(Kind::Function).unwrap_err().to_string().starts_with("UNKILLABLE "));
         assert!(!busy.is_killed());
+    }
+
+    #[test]
+    fn who_wants_to_kill_waits_for_what_ran_before() {
+        let (running, pause) = (Running::default(), Pause::default());
+        let (one, other) = (client(1), client(2));
+        assert!(!running.waits(one), "nothing runs");
+        let first = begin(&running, Kind::Script, false);
+        assert!(running.waits(one) && running.waits(one));
+        let second = begin(&running, Kind::Function, false);
+        assert!(running.waits(other));
+        let ended = running.end(&first, &pause);
+        assert!(!ended.was_last_busy);
+        assert_eq!(ended.waiting, [one, other]);
+        assert!(!running.waits(one), "the second came later than it");
+        assert!(running.waits(other));
+        assert_eq!(running.become_busy(&second, &pause).waiting, [other]);
+        assert!(!running.waits(other), "there is something to kill");
+        let ended = running.end(&second, &pause);
+        assert!(ended.was_last_busy && ended.waiting.is_empty(), "{ended:?}");
+    }
+
+    #[test]
+    fn who_is_gone_is_forgotten() {
+        let (running, pause) = (Running::default(), Pause::default());
+        let script = begin(&running, Kind::Script, false);
+        assert!(running.waits(client(1)));
+        assert_eq!(running.end(&script, &pause).waiting, [client(1)]);
+        let script = begin(&running, Kind::Script, false);
+        assert!(running.end(&script, &pause).waiting.is_empty());
     }
 }

@@ -187,6 +187,12 @@ pub trait Service: Send + Sync + 'static {
         false
     }
 
+    /// Whether such a connection may be told this then; the message waits otherwise.
+    fn may_tell_meanwhile(&self, message: &Self::Message) -> bool {
+        let _ = message;
+        false
+    }
+
     /// Makes a call for a connection. As long as it runs, `meanwhile` serves the worker's other connections, new ones
     /// too, whenever the service asks for it.
     fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Self::Worker>, call: impl FnOnce() -> R) -> R {

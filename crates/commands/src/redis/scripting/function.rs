@@ -72,7 +72,7 @@ static KILL: Command = Command {
     since: "7.0.0",
     arity: Arity::Exactly(2),
     keys: Keys::None,
-    flags: Flags::NO_SCRIPT.or(Flags::ALLOW_BUSY),
+    flags: Flags::NO_SCRIPT.or(Flags::ALLOW_BUSY).or(Flags::WAITS_FOR_SCRIPTS),
     run: Run::Session(kill),
 };
 

@@ -1,11 +1,11 @@
-//! FUNCTION LIST and STATS: which libraries there are, and which function runs for too long.
+//! FUNCTION LIST and STATS: which libraries there are, and which function runs for long.
 
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::errors::{CmdError, shown};
-use tenon_engine::scripting::Library;
+use tenon_engine::scripting::{Kind, Library};
 use tenon_engine::wire::resp::Reply;
 
 /// Lists the libraries.
@@ -95,18 +95,22 @@ fn reply_library(library: &Library, with_code: bool, reply: &mut Reply<'_>) {
 
 fn stats(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let scripts = &cx.engine.scripts;
+    let running = scripts.running.longest_function();
+    if running.is_none() && scripts.running.busy().is_some() {
+        return Err(CmdError::Busy(Kind::Script));
+    }
     reply.map(2);
     reply.bulk(b"running_script");
-    match scripts.running.longest() {
-        Some(busy) => {
+    match running {
+        Some(function) => {
             reply.map(3);
             reply.bulk(b"name");
-            reply.bulk(busy.name.as_bytes());
+            reply.bulk(function.name.as_bytes());
             reply.bulk(b"command");
-            reply.array(busy.command.len());
-            busy.command.iter().for_each(|word| reply.bulk(word));
+            reply.array(function.command.len());
+            function.command.iter().for_each(|word| reply.bulk(word));
             reply.bulk(b"duration_ms");
-            reply.int(busy.started.elapsed().as_millis() as i64);
+            reply.int(function.started.elapsed().as_millis() as i64);
         }
         None => reply.null(),
     }

@@ -42,7 +42,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         }
     }
 
-    fn deliver(&mut self, worker: &mut S::Worker, to: ConnectionId, message: S::Message) {
+    pub(super) fn deliver(&mut self, worker: &mut S::Worker, to: ConnectionId, message: S::Message) {
         let key = Key { index: to.index, generation: to.generation };
         let Some(connection) = self.connections.get_mut(key) else {
             self.guarded(worker, |service, worker| service.on_lost_message(worker, to, message));

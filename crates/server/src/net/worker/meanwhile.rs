@@ -4,7 +4,8 @@
 use super::Worker;
 use crate::net::inbox::Letter;
 use crate::net::io::{Event, Io};
-use crate::net::service::{Meanwhile, Service};
+use crate::net::service::{ConnectionId, Meanwhile, Service};
+use crate::net::slab::Key;
 use std::time::Duration;
 
 impl<S: Service, I: Io> Meanwhile<S::Worker> for Worker<'_, S, I> {
@@ -12,8 +13,8 @@ impl<S: Service, I: Io> Meanwhile<S::Worker> for Worker<'_, S, I> {
         self.lend()
     }
 
-    /// Takes new connections, and what the service lets through of the others' input. Everything else waits for the
-    /// call's end.
+    /// Takes new connections, and what the service lets through of the others' input and messages. Everything else waits
+    /// for the call's end.
     fn serve(&mut self, worker: &mut S::Worker) {
         debug_assert!(self.away.is_none(), "whoever has the loop serves them");
         self.in_call = true;
@@ -24,6 +25,7 @@ impl<S: Service, I: Io> Meanwhile<S::Worker> for Worker<'_, S, I> {
         for letter in letters {
             match letter {
                 Letter::Accepted(accepted) => self.accept(worker, accepted),
+                Letter::Connection(to, message) if self.may_tell(to, &message) => self.deliver(worker, to, message),
                 other => {
                     if let Letter::Shutdown { .. } = other {
                         self.service.end_long_calls();
@@ -46,6 +48,12 @@ impl<S: Service, I: Io> Meanwhile<S::Worker> for Worker<'_, S, I> {
 }
 
 impl<S: Service, I: Io> Worker<'_, S, I> {
+    fn may_tell(&mut self, to: ConnectionId, message: &S::Message) -> bool {
+        let connection = self.connections.get_mut(Key { index: to.index, generation: to.generation });
+        let state = connection.and_then(|connection| connection.state.as_ref());
+        self.service.may_tell_meanwhile(message) && state.is_some_and(|state| self.service.may_serve_meanwhile(state))
+    }
+
     /// Puts an event off that cannot be dealt with in the middle of a call: of this thread's until that ends, of another
     /// thread's with the same connection until that does. A connection has one entry there, whatever comes meanwhile.
     #[cold]
