@@ -1,6 +1,7 @@
 //! Data structures of Tenon: the only data crate that may use unsafe. Knows nothing of keys, commands or time.
 
 pub mod apart;
+pub mod bits;
 pub mod blob;
 pub mod extents;
 pub mod glob;

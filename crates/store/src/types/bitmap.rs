@@ -3,6 +3,9 @@
 //!
 //! Bit 0 is the most significant bit of byte 0.
 
+pub use tenon_ds::bits::count_ones;
+use tenon_ds::bits::first_unlike;
+
 /// One bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bit {
@@ -31,13 +34,6 @@ fn mask(index: u64) -> u8 {
     0x80 >> (index & 7)
 }
 
-/// How many bits of a slice are set.
-pub fn count_ones(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let in_words: u64 = words.iter().map(|word| u64::from(u64::from_ne_bytes(*word).count_ones())).sum();
-    in_words + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
-}
-
 /// Where the first bit of this kind is in the slices, which follow one another, from bit `from` of the first slice's
 /// first byte on.
 pub fn position_of<'a>(slices: impl IntoIterator<Item = &'a [u8]>, bit: Bit, from: u32) -> Option<u64> {
@@ -57,22 +53,14 @@ pub fn position_of<'a>(slices: impl IntoIterator<Item = &'a [u8]>, bit: Bit, fro
 
 /// Where the first bit of this kind is in a slice of whose first byte the bits in `ignored` do not count.
 fn position_in(slice: &[u8], bit: Bit, ignored: u8) -> Option<u64> {
-    // What is looked for is a 1 after this, which makes a word of nothing but others zero.
-    let flip = if bit == Bit::Set { 0 } else { u64::MAX };
-    let first = (slice.first()? ^ flip as u8) & !ignored;
+    // What is looked for is a 1 after this, which makes a byte of nothing but others zero.
+    let flip = if bit == Bit::Set { 0 } else { u8::MAX };
+    let first = (slice.first()? ^ flip) & !ignored;
     if first != 0 {
         return Some(u64::from(first.leading_zeros()));
     }
-    let (words, rest) = slice[1..].as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let found = u64::from_be_bytes(*word) ^ flip;
-        if found != 0 {
-            return Some(8 + index as u64 * 64 + u64::from(found.leading_zeros()));
-        }
-    }
-    let before = 8 + words.len() as u64 * 64;
-    let index = rest.iter().position(|byte| byte ^ flip as u8 != 0)?;
-    Some(before + index as u64 * 8 + u64::from((rest[index] ^ flip as u8).leading_zeros()))
+    let index = 1 + first_unlike(&slice[1..], flip)?;
+    Some(index as u64 * 8 + u64::from((slice[index] ^ flip).leading_zeros()))
 }
 
 /// How several rows of bits become one.
@@ -98,7 +86,8 @@ pub enum Combine {
 
 impl Combine {
     /// Combines the parts of the rows that lie where `result` is to lie; a part that is shorter goes on with zeros.
-    /// `result` holds zeros before; `scratch` is of the same length, and what is in it does not matter.
+    /// `result` holds zeros before; `scratch` is of the same length, and what is in it does not matter. Goes over all of
+    /// it several times: short parts stay in the cache meanwhile.
     ///
     /// # Panics
     /// When there is no row, or a part is longer than the result.

@@ -9,7 +9,7 @@ use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
 use tenon_engine::store::types::bitmap::Combine;
-use tenon_engine::store::types::{CHUNK_LEN, Object, Rope};
+use tenon_engine::store::types::{CHUNK_FRONT, CHUNK_LEN, Object, Rope};
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
 
@@ -111,18 +111,55 @@ impl Source {
     }
 }
 
+/// How much is combined at a time: what stays in the cache closest to the processor, in bytes.
+const PART_LEN: usize = 4 * 1024;
+
 /// The strings combined to one of `len` bytes, which is the length of the longest.
 fn combined(combine: Combine, sources: &[Source], len: usize) -> Rope {
     let mut result = Rope::new();
-    let mut chunk = vec![0; len.min(CHUNK_LEN)];
-    let mut scratch = chunk.clone();
+    let mut scratch = [0; PART_LEN];
     for index in 0..len.div_ceil(CHUNK_LEN) {
         let here = (len - index * CHUNK_LEN).min(CHUNK_LEN);
         let rows: Vec<&[u8]> = sources.iter().map(|source| source.chunk(index)).collect();
         progress::count_bytes(here * rows.len());
-        chunk.fill(0);
-        combine.run(&rows, &mut chunk[..here], &mut scratch[..here]);
-        result.append(&chunk[..here]);
+        let mut block = Vec::with_capacity(CHUNK_FRONT + here);
+        block.resize(CHUNK_FRONT, 0);
+        for from in (0..here).step_by(PART_LEN) {
+            let to = (from + PART_LEN).min(here);
+            let parts: Vec<&[u8]> = rows.iter().map(|row| &row[from.min(row.len())..to.min(row.len())]).collect();
+            block.resize(CHUNK_FRONT + to, 0);
+            combine.run(&parts, &mut block[CHUNK_FRONT + from..], &mut scratch[..to - from]);
+        }
+        result.append_block(block);
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_chunks_meet_without_a_seam() {
+        let string = |len: usize, seed: usize| -> Vec<u8> { (0..len).map(|at| ((at * seed) >> 3) as u8).collect() };
+        for len in [1, PART_LEN - 1, PART_LEN, PART_LEN + 1, CHUNK_LEN, CHUNK_LEN + PART_LEN + 5] {
+            for shorter in [0, 3, PART_LEN, len] {
+                let (long, short) = (string(len, 37), string(shorter.min(len), 101));
+                let sources = [Source::Chunks(Rope::from(&long[..])), Source::Short(short.clone())];
+                let padded = short.iter().copied().chain(std::iter::repeat(0));
+                let expected = |combine: fn(u8, u8) -> u8| -> Vec<u8> {
+                    long.iter().zip(padded.clone()).map(|(one, other)| combine(*one, other)).collect()
+                };
+                for (combine, of_bytes) in [
+                    (Combine::And, (|a, b| a & b) as fn(u8, u8) -> u8),
+                    (Combine::Xor, |a, b| a ^ b),
+                    (Combine::Diff, |a, b| a & !b),
+                    (Combine::One, |a, b| a ^ b),
+                ] {
+                    let result = combined(combine, &sources, len);
+                    assert!(result.to_vec() == expected(of_bytes), "{combine:?} of {len} and {shorter} bytes");
+                }
+            }
+        }
+    }
 }

@@ -50,11 +50,20 @@ fn pfadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
 fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdError> {
     let bytes = bytes_of(cx.string(slot)?);
     let stored = parse(&bytes)?;
-    if stored.encoding() == Encoding::Dense {
-        // Once many were added most elements change nothing, and then nobody is told of a change.
-        let Some(first) = args.from(2).position(|element| stored.is_below(Position::of(element))) else {
-            return Ok(false);
-        };
+    // Once many were added most elements change nothing, and then nobody is told of a change.
+    let mut first = 0;
+    for element in args.from(2) {
+        if stored.is_below(Position::of(element)).map_err(corrupt)? {
+            break;
+        }
+        first += 1;
+    }
+    if 2 + first == args.len() {
+        return Ok(false);
+    }
+    let mut sketch = if stored.encoding() == Encoding::Sparse {
+        stored.to_sketch().map_err(corrupt)?
+    } else {
         drop(bytes);
         let changed_in_place = cx.change_inline(slot, |sketch| {
             for element in args.from(2 + first) {
@@ -65,8 +74,8 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
             cx.mark_raw(slot);
             return Ok(true);
         }
-    }
-    let mut sketch = parse(&bytes_of(cx.string(slot)?))?.to_sketch().map_err(corrupt)?;
+        parse(&bytes_of(cx.string(slot)?))?.to_sketch().map_err(corrupt)?
+    };
     let raised = raise_all(cx, &mut sketch, args);
     if raised > 0 {
         cx.count_changes(raised as i64 - 1);

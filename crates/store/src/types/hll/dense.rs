@@ -6,9 +6,9 @@
 //! +--------+--------+--------+--------+
 //! ```
 
+use super::Registers;
 use super::estimate::Histogram;
 use super::registers::REGISTERS;
-use super::{Position, Registers};
 
 /// Bytes of the registers.
 pub(super) const LEN: usize = REGISTERS * 6 / 8;
@@ -35,25 +35,28 @@ fn word(bytes: &[u8], group: usize) -> u32 {
     u32::from_le_bytes([bytes[group], bytes[group + 1], bytes[group + 2], 0])
 }
 
-/// The registers in order.
-fn counts(bytes: &[u8]) -> impl Iterator<Item = u8> {
-    let groups = bytes.as_chunks::<3>().0.iter();
-    groups.flat_map(|&[low, middle, high]| {
-        let word = u32::from_le_bytes([low, middle, high, 0]);
-        [word, word >> 6, word >> 12, word >> 18].map(|shifted| (shifted & 63) as u8)
-    })
+/// Eight registers, one a byte, that the six lowest bytes of a word are.
+fn unpacked(packed: u64) -> u64 {
+    // Halves of four registers to halves of the word, those to quarters, and those to bytes.
+    let fours = packed & 0x00ff_ffff | (packed & 0xffff_ff00_0000) << 8;
+    let twos = fours & 0x0000_0fff_0000_0fff | (fours & 0x00ff_f000_00ff_f000) << 4;
+    twos & 0x003f_003f_003f_003f | (twos & 0x0fc0_0fc0_0fc0_0fc0) << 2
+}
+
+/// The registers in order, eight in a word: the first is its lowest byte.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let eights = bytes.as_chunks::<6>().0.iter();
+    eights.map(|&[a, b, c, d, e, f]| unpacked(u64::from_le_bytes([a, b, c, d, e, f, 0, 0])))
 }
 
 /// How many registers have each value.
 pub(super) fn histogram(bytes: &[u8]) -> Histogram {
-    let mut histogram = Histogram::default();
-    counts(bytes).for_each(|count| histogram.add(count, 1));
-    histogram
+    Histogram::of_words(words(bytes))
 }
 
 /// Makes the registers at least these.
 pub(super) fn merge_into(bytes: &[u8], registers: &mut Registers) {
-    counts(bytes).enumerate().for_each(|(register, count)| registers.raise(Position { register, count }));
+    registers.raise_all(words(bytes));
 }
 
 #[cfg(test)]
@@ -69,7 +72,8 @@ mod tests {
                 set(&mut bytes, register, count_of(register, round));
             }
             assert!((0..REGISTERS).all(|register| get(&bytes, register) == count_of(register, round)));
-            assert!(counts(&bytes).eq((0..REGISTERS).map(|register| count_of(register, round))));
+            let counts = words(&bytes).flat_map(u64::to_le_bytes);
+            assert!(counts.eq((0..REGISTERS).map(|register| count_of(register, round))));
         }
         // As drawn above.
         let mut first = vec![0; LEN];

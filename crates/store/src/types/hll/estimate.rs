@@ -19,6 +19,28 @@ impl Histogram {
         self.0[usize::from(value)] += registers as u32;
     }
 
+    /// Counts registers that stand one a byte, eight in a word.
+    pub(super) fn of_words(words: impl Iterator<Item = u64>) -> Histogram {
+        // Neighbours mostly have the same values: a count waits for the one before if both are in one place.
+        let mut parts = [[0; 256]; 4];
+        let mut zero_words = 0;
+        for word in words {
+            if word == 0 {
+                zero_words += 1;
+                continue;
+            }
+            for (index, value) in word.to_le_bytes().into_iter().enumerate() {
+                parts[index % 4][usize::from(value)] += 1;
+            }
+        }
+        let mut histogram = Histogram::default();
+        for (value, count) in histogram.0.iter_mut().enumerate() {
+            *count = parts.iter().map(|part: &[u32; 256]| part[value]).sum();
+        }
+        histogram.add(0, zero_words * 8);
+        histogram
+    }
+
     fn of(&self, value: u8) -> f64 {
         f64::from(self.0[usize::from(value)])
     }

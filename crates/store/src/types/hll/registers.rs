@@ -22,6 +22,15 @@ impl Registers {
         *register = position.count.max(*register);
     }
 
+    /// Makes all registers at least these, eight in a word: the first is its lowest byte.
+    pub(super) fn raise_all(&mut self, words: impl Iterator<Item = u64>) {
+        for (eight, word) in self.0.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            for (register, count) in eight.iter_mut().zip(word.to_le_bytes()) {
+                *register = count.max(*register);
+            }
+        }
+    }
+
     /// The registers that are not zero, in order.
     pub fn raised(&self) -> impl Iterator<Item = Position> {
         self.0
@@ -38,8 +47,7 @@ impl Registers {
 
     /// About how many different elements were added.
     pub fn estimate(&self) -> u64 {
-        let mut histogram = Histogram::default();
-        self.0.iter().for_each(|&count| histogram.add(count, 1));
-        estimate(&histogram)
+        let eights = self.0.as_chunks::<8>().0.iter();
+        estimate(&Histogram::of_words(eights.map(|eight| u64::from_le_bytes(*eight))))
     }
 }

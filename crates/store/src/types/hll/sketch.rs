@@ -118,10 +118,16 @@ impl<'a> SketchRef<'a> {
         Ok(sparse::runs(self.registers()))
     }
 
-    /// Whether a register of a dense sketch is lower.
-    pub fn is_below(self, position: Position) -> bool {
-        debug_assert!(self.encoding == Encoding::Dense);
-        dense::get(self.registers(), position.register) < position.count
+    /// Whether a register is lower.
+    ///
+    /// # Errors
+    /// When the runs end before it.
+    pub fn is_below(self, position: Position) -> Result<bool, Corrupt> {
+        let count = match self.encoding {
+            Encoding::Dense => dense::get(self.registers(), position.register),
+            Encoding::Sparse => sparse::get(self.registers(), position.register)?,
+        };
+        Ok(count < position.count)
     }
 
     /// A copy that can be changed.

@@ -99,13 +99,55 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Corrupt> {
     if bytes.len() > LEN_MAX {
         return Err(Corrupt);
     }
-    let (mut registers, mut size) = (0, 0);
+    let (mut registers, mut at) = (0, 0);
     // No sum overflows: the length is limited.
-    for run in runs(bytes) {
-        registers += run.registers();
-        size += run.size();
+    while let Some((len, size)) = extent(bytes, at) {
+        registers += len;
+        at += size;
     }
-    if registers == REGISTERS && size == bytes.len() { Ok(()) } else { Err(Corrupt) }
+    if registers == REGISTERS && at == bytes.len() { Ok(()) } else { Err(Corrupt) }
+}
+
+/// How many registers the run at `at` has, and how many bytes it takes; `None` when there is none. Whether a short run is of
+/// zeros cannot be foretold, so no branch depends on it; where the next one begins mostly can.
+#[inline(always)]
+fn extent(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let first = *bytes.get(at)?;
+    if first >> 6 == 1 {
+        return Some(((usize::from(first & 0x3f) << 8 | usize::from(*bytes.get(at + 1)?)) + 1, 2));
+    }
+    Some((usize::from(SHORT_LENS[usize::from(first)]), 1))
+}
+
+/// How many registers a run of one byte has.
+static SHORT_LENS: [u8; 256] = {
+    let mut lens = [0; 256];
+    let mut first = 0;
+    while first < 256 {
+        lens[first] = if first >= 0x80 { first as u8 & 3 } else { first as u8 & 0x3f } + 1;
+        first += 1;
+    }
+    lens
+};
+
+/// Where the run begins in which a register is, where the one before does, and which is its first register.
+fn find(bytes: &[u8], register: usize) -> Option<(usize, usize, usize)> {
+    let (mut at, mut previous, mut first) = (0, 0, 0);
+    loop {
+        let (len, size) = extent(bytes, at)?;
+        if register < first + len {
+            return Some((at, previous, first));
+        }
+        previous = at;
+        at += size;
+        first += len;
+    }
+}
+
+/// One register.
+pub(super) fn get(bytes: &[u8], register: usize) -> Result<u8, Corrupt> {
+    let (at, ..) = find(bytes, register).ok_or(Corrupt)?;
+    Run::first_of(&bytes[at..]).map(Run::value).ok_or(Corrupt)
 }
 
 /// How many registers have each value, of bytes that were checked.
@@ -151,16 +193,9 @@ pub(super) fn raise(bytes: &mut Vec<u8>, from: usize, position: Position, len_ma
     if count > VALUE_MAX {
         return Raised::NeedsDense;
     }
-    let (mut at, mut previous, mut first) = (from, from, 0);
-    let run = loop {
-        let run = Run::first_of(&bytes[at..]).expect("the runs cover every register");
-        if register < first + run.registers() {
-            break run;
-        }
-        previous = at;
-        at += run.size();
-        first += run.registers();
-    };
+    let (at, previous, first) = find(&bytes[from..], register).expect("the runs cover every register");
+    let (at, previous) = (from + at, from + previous);
+    let run = Run::first_of(&bytes[at..]).expect("the runs cover every register");
     if run.value() >= count {
         return Raised::Not;
     }

@@ -33,6 +33,18 @@ fn width_of(value: i64) -> usize {
     }
 }
 
+/// Where a value is among ascending integers, or where it would be.
+#[inline]
+fn find_in<const WIDTH: usize>(
+    integers: &[[u8; WIDTH]],
+    value: i64,
+    read: impl Fn([u8; WIDTH]) -> i64,
+) -> Result<usize, usize> {
+    let index = integers.partition_point(|bytes| read(*bytes) < value);
+    let is_there = integers.get(index).is_some_and(|bytes| read(*bytes) == value);
+    if is_there { Ok(index) } else { Err(index) }
+}
+
 impl<'a> IntSetRef<'a> {
     /// The set in these bytes, which this module has written.
     #[inline]
@@ -80,16 +92,13 @@ impl<'a> IntSetRef<'a> {
     /// When it is not there; the index is the one it would have.
     #[inline]
     pub fn find(self, value: i64) -> Result<usize, usize> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.get(middle) < value {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+        let bytes = self.0.get(HEADER..).unwrap_or_default();
+        match self.width() {
+            1 => find_in(bytes.as_chunks().0, value, |bytes| i8::from_le_bytes(bytes).into()),
+            2 => find_in(bytes.as_chunks().0, value, |bytes| i16::from_le_bytes(bytes).into()),
+            4 => find_in(bytes.as_chunks().0, value, |bytes| i32::from_le_bytes(bytes).into()),
+            _ => find_in(bytes.as_chunks().0, value, i64::from_le_bytes),
         }
-        if low < self.len() && self.get(low) == value { Ok(low) } else { Err(low) }
     }
 
     /// Whether the integer is there.

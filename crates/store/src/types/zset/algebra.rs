@@ -1,5 +1,6 @@
 //! Union, intersection and difference of sorted sets and sets, whose members all have the score 1. Knows no keys.
 
+use super::gathered::Gathered;
 use super::{Zset, ZsetLimits, ZsetRef};
 use crate::types::SetRef;
 use std::ops::ControlFlow;
@@ -116,8 +117,22 @@ fn by_size<'a>(sources: &[(Source<'a>, f64)]) -> Vec<(Source<'a>, f64)> {
     sorted
 }
 
+/// Up to so many members are gathered and then sorted; of more, each is put where it belongs.
+const GATHERED_MAX: usize = 1_024;
+
 /// All members of the sources, whose scores are multiplied by their weights.
 pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
+    if sources.iter().map(|(source, _)| source.len()).sum::<usize>() <= GATHERED_MAX {
+        let mut all = Gathered::default();
+        for (source, weight) in by_size(sources) {
+            source.try_for_each(|member, score| {
+                all.push(member, number(aggregate.weighted(score, weight)));
+                ControlFlow::Continue(())
+            });
+        }
+        all.unite(|first, second| aggregate.of(first, second));
+        return all.into_zset(limits);
+    }
     let mut all = Zset::default();
     for (source, weight) in by_size(sources) {
         source.try_for_each(|member, score| {
@@ -132,20 +147,20 @@ pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLi
 /// The members that are in all of the sources, whose scores are multiplied by their weights. No sources at all have none
 /// in common.
 pub fn intersection(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
-    let mut common = Zset::default();
     let sorted = by_size(sources);
-    let Some(((smallest, weight), others)) = sorted.split_first() else { return common };
+    let Some(((smallest, weight), others)) = sorted.split_first() else { return Zset::default() };
+    let mut common = Outcome::of(smallest.len());
     smallest.try_for_each(|member, score| {
         let first = number(aggregate.weighted(score, *weight));
         let sum = others.iter().try_fold(first, |sum, (other, weight)| {
             other.score(member).map(|score| aggregate.of(sum, aggregate.weighted(score, *weight)))
         });
         if let Some(sum) = sum {
-            common.set(member, sum, limits);
+            common.add(member, sum, limits);
         }
         ControlFlow::Continue(())
     });
-    common
+    common.into_zset(limits)
 }
 
 /// How many members are in all of the sources, counted up to `limit`.
@@ -162,14 +177,41 @@ pub fn intersection_len(mut sources: Vec<Source<'_>>, limit: usize) -> usize {
 
 /// The members of `first` that are in none of the others, with their scores.
 pub fn difference(first: Source<'_>, mut others: Vec<Source<'_>>, limits: ZsetLimits) -> Zset {
-    let mut rest = Zset::default();
+    let mut rest = Outcome::of(first.len());
     // A member is likeliest to be in the largest.
     others.sort_by_key(|other| std::cmp::Reverse(other.len()));
     first.try_for_each(|member, score| {
         if others.iter().all(|other| other.score(member).is_none()) {
-            rest.set(member, score, limits);
+            rest.add(member, score, limits);
         }
         ControlFlow::Continue(())
     });
-    rest
+    rest.into_zset(limits)
+}
+
+/// A sorted set in the making, to which no member is added twice.
+enum Outcome {
+    Small(Gathered),
+    Large(Zset),
+}
+
+impl Outcome {
+    /// One that will have no more than `members`.
+    fn of(members: usize) -> Outcome {
+        if members <= GATHERED_MAX { Outcome::Small(Gathered::default()) } else { Outcome::Large(Zset::default()) }
+    }
+
+    fn add(&mut self, member: &[u8], score: f64, limits: ZsetLimits) {
+        match self {
+            Outcome::Small(gathered) => gathered.push(member, score),
+            Outcome::Large(zset) => zset.set(member, score, limits),
+        }
+    }
+
+    fn into_zset(self, limits: ZsetLimits) -> Zset {
+        match self {
+            Outcome::Small(gathered) => gathered.into_zset(limits),
+            Outcome::Large(zset) => zset,
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod algebra;
 mod bounds;
 mod forms;
+mod gathered;
 mod packed;
 mod random;
 mod view;

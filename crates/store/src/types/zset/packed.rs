@@ -6,7 +6,9 @@
 //!                     8 bytes                      the f64
 //! ```
 
+use super::ScoreRange;
 use std::cmp::Ordering;
+use std::ops::Range;
 use tenon_ds::packed::{HEADER, IntText, Item, Packed, PackedBuf};
 
 /// Integers up to this magnitude are kept as such: each of them is an f64 of its own.
@@ -71,19 +73,39 @@ pub(super) fn find<'a>(packed: Packed<'a>, member: Item<'_>) -> Option<(usize, P
     Some((found.index, member))
 }
 
+/// The score that starts at byte `at`, and where it ends.
+#[inline]
+fn score_at(packed: Packed<'_>, at: usize) -> (f64, usize) {
+    if let Some((int, end)) = packed.quick_int_at(at) {
+        return (int as f64, end);
+    }
+    let element = packed.at(at);
+    (score_of(element.item), element.end)
+}
+
+/// The ranks whose scores are in a range. Members are passed over unread.
+pub(super) fn ranks_by_score(packed: Packed<'_>, range: ScoreRange) -> Range<usize> {
+    let (mut at, mut rank, mut start) = (HEADER, 0, 0);
+    while at < packed.bytes().len() {
+        let (score, end) = score_at(packed, packed.end_at(at));
+        if !range.reaches(score) {
+            break;
+        }
+        rank += 1;
+        if range.is_above(score) {
+            start = rank;
+        }
+        at = end;
+    }
+    start..rank
+}
+
 /// Where a member that is not there belongs: by score, where these are equal by bytes. Members are passed over unread
 /// as long as their scores say enough.
 fn place_of(packed: Packed<'_>, member: &[u8], score: f64) -> usize {
     let mut at = HEADER;
     while at < packed.bytes().len() {
-        let score_at = packed.end_at(at);
-        let (other, end) = match packed.quick_int_at(score_at) {
-            Some((int, end)) => (int as f64, end),
-            None => {
-                let element = packed.at(score_at);
-                (score_of(element.item), element.end)
-            }
-        };
+        let (other, end) = score_at(packed, packed.end_at(at));
         let order = match score.partial_cmp(&other) {
             Some(Ordering::Equal) | None => member.cmp(packed.at(at).item.as_bytes(&mut IntText::new())),
             Some(order) => order,
@@ -94,6 +116,12 @@ fn place_of(packed: Packed<'_>, member: &[u8], score: f64) -> usize {
         at = end;
     }
     at
+}
+
+/// Puts a canonical member behind all others.
+pub(super) fn push(packed: &mut PackedBuf, member: Item<'_>, score: f64) {
+    packed.push(member);
+    packed.push(score_item(score, &mut [0; 8]));
 }
 
 /// Puts in a canonical member that is not there.
@@ -118,6 +146,24 @@ mod tests {
         }
         for (score, len) in [(3.0, 1), (1000.0, 3), (-2.0, 2), (1.5, 5), (0.1, 9), (f64::INFINITY, 5)] {
             assert_eq!(score_item(score, &mut [0; 8]).packed_len(), len, "{score}");
+        }
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_scores_in_a_range() {
+        use super::super::ScoreBound::{Exclusive, Inclusive};
+        let scores = [-7.0, -1.5, 0.0, 0.0, 0.25, 1.0, 3.0, 3.0, 3.0, 1e18];
+        let mut packed = PackedBuf::new();
+        scores.iter().enumerate().for_each(|(index, score)| insert(&mut packed, Item::Int(index as i64), *score));
+        let ends = [f64::NEG_INFINITY, -7.0, -2.0, 0.0, 0.25, 2.0, 3.0, 1e18, f64::INFINITY];
+        let bounds: Vec<_> = ends.into_iter().flat_map(|end| [Inclusive(end), Exclusive(end)]).collect();
+        for (min, max) in bounds.iter().flat_map(|min| bounds.iter().map(move |max| (*min, *max))) {
+            let range = ScoreRange { min, max };
+            let ranks = ranks_by_score(packed.view(), range);
+            let expected: Vec<usize> = (0..scores.len())
+                .filter(|rank| !range.is_above(scores[*rank]) && range.reaches(scores[*rank]))
+                .collect();
+            assert_eq!(ranks.collect::<Vec<_>>(), expected, "{range:?}");
         }
     }
 }

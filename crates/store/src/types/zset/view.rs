@@ -64,17 +64,14 @@ impl<'a> ZsetRef<'a> {
 
     /// The ranks whose scores are in a range.
     pub fn ranks_by_score(self, range: ScoreRange) -> Range<usize> {
-        let (start, end) = match self {
-            ZsetRef::Packed(packed) => (
-                members(packed).take_while(|found| range.is_above(found.score)).count(),
-                members(packed).take_while(|found| range.reaches(found.score)).count(),
-            ),
-            ZsetRef::Tree(members) => (
-                members.partition(|score, _| range.is_above(score)),
-                members.partition(|score, _| range.reaches(score)),
-            ),
-        };
-        start.min(end)..end
+        match self {
+            ZsetRef::Packed(packed) => super::packed::ranks_by_score(packed, range),
+            ZsetRef::Tree(members) => {
+                let start = members.partition(|score, _| range.is_above(score));
+                let end = members.partition(|score, _| range.reaches(score));
+                start.min(end)..end
+            }
+        }
     }
 
     /// The ranks whose members are in a range, where all scores are equal.
