@@ -524,9 +524,16 @@ impl Engine {
         sum
     }
 
-    /// Counts an error by its code.
+    /// Counts an error by its code. Scripts can make up codes: of those that come when there are many, all are counted
+    /// as one, as in Valkey.
     pub fn count_error(&self, code: String) {
-        *self.errors.lock().entry(code).or_default() += 1;
+        const CODES_MAX: usize = 128;
+        let mut errors = self.errors.lock();
+        if errors.len() < CODES_MAX || errors.contains_key(&code) {
+            *errors.entry(code).or_default() += 1;
+        } else {
+            *errors.entry("ERRORSTATS_OVERFLOW".to_owned()).or_default() += 1;
+        }
     }
 
     /// All statistics back to 0 (CONFIG RESETSTAT).

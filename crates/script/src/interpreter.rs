@@ -6,7 +6,10 @@ use crate::random::Random;
 use crate::raw::{calls, stack};
 use crate::{bit, cjson, cmsgpack, into_resp, pattern, redis, structs};
 use mlua::chunk::ChunkMode;
-use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState, WeakLua};
+use mlua::{
+    Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, RegistryKey, StdLib, Table, Value, VmState,
+    WeakLua,
+};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -170,10 +173,17 @@ pub(crate) fn function<R: IntoLuaMulti + 'static>(
     })
 }
 
-/// A compiled script.
+/// A compiled script. It lies in Lua's registry: of the handles that are a [`Function`] a state has room for 8,000.
 #[derive(Clone, Debug)]
 pub struct Script {
-    function: Function,
+    key: Rc<RegistryKey>,
+}
+
+impl Script {
+    fn keep(lua: &Lua, function: Function) -> Result<Script, Vec<u8>> {
+        let key = lua.create_registry_value(function).map_err(|error| error.to_string().into_bytes())?;
+        Ok(Script { key: Rc::new(key) })
+    }
 }
 
 /// How a script ended.
@@ -261,6 +271,10 @@ impl Interpreter {
     /// allocates. Tells whether something is left to do.
     pub fn collect_some(&self) -> bool {
         let cycles = self.cycles_left.get();
+        if cycles > 0 {
+            // What scripts that are gone have left in the registry.
+            self.lua.expire_registry_values();
+        }
         // An error of a finalizer: scripts have none.
         if cycles > 0 && (0..STEPS_AT_ONCE).any(|_| self.lua.gc_step().unwrap_or(true)) {
             self.cycles_left.set(cycles - 1);
@@ -280,7 +294,7 @@ impl Interpreter {
     /// The compiler's text when it is no script.
     pub fn compile(&self, source: &[u8], name: &str) -> Result<Script, Vec<u8>> {
         let function = compile(&self.lua, source, name.as_bytes(), &self.env)?;
-        Ok(Script { function })
+        Script::keep(&self.lua, function)
     }
 
     /// Runs a script with its keys and arguments, and writes its result as a reply.
@@ -292,7 +306,7 @@ impl Interpreter {
         host: &mut dyn Host,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.run(&self.eval, &script.function, keys, args, host, reply)
+        self.run(&self.eval, script, keys, args, host, reply)
     }
 
     /// Runs a function of a library in the same way.
@@ -304,13 +318,13 @@ impl Interpreter {
         host: &mut dyn Host,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.run(&self.call, &function.function, keys, args, host, reply)
+        self.run(&self.call, function, keys, args, host, reply)
     }
 
     fn run<'a>(
         &self,
         runner: &Function,
-        function: &Function,
+        script: &Script,
         keys: impl ExactSizeIterator<Item = &'a [u8]>,
         args: impl ExactSizeIterator<Item = &'a [u8]>,
         host: &mut dyn Host,
@@ -321,8 +335,9 @@ impl Interpreter {
         self.state.kept.take();
         self.state.input.set(keys, args);
         let result = HOST.set(host, || {
+            let function = self.lua.registry_value::<Function>(&script.key).expect("the script is of this state");
             set_limit(&self.lua, self.state.memory_max.get());
-            let result = runner.call::<(bool, Value)>(function);
+            let result = runner.call::<(bool, Value)>(&function);
             set_limit(&self.lua, 0);
             result
         });
@@ -400,7 +415,8 @@ impl Interpreter {
         match outcome {
             Outcome::Done(_) if registered.is_empty() => Err(b"ERR No functions registered".to_vec()),
             Outcome::Done(_) => {
-                Ok(registered.into_iter().map(|(info, function)| (info, Script { function })).collect())
+                let kept = |(info, function)| Ok((info, Script::keep(&self.lua, function)?));
+                registered.into_iter().map(kept).collect()
             }
             Outcome::Failed(failure) => Err([b"ERR Error registering functions: ", &failure.text[..]].concat()),
             Outcome::Stopped(..) => Err(b"ERR Error registering functions: ERR FUNCTION LOAD timeout".to_vec()),

@@ -72,6 +72,32 @@ fn canned(reply: &[u8]) -> Canned {
     Canned { reply: reply.to_vec(), called_with: Vec::new(), panics: false }
 }
 
+#[test]
+fn any_number_of_scripts_is_kept() {
+    let interpreter = interpreter(0);
+    // Lua's stack has room for 8,000.
+    let count = if cfg!(miri) { 10 } else { 20_000 };
+    let compiled = |number: usize| {
+        interpreter.compile(format!("return {number}").as_bytes(), "@user_script").expect("it compiles")
+    };
+    let scripts: Vec<_> = (0..count).map(compiled).collect();
+    for number in [0, count / 2, count - 1] {
+        let mut out = OutBuf::new();
+        let mut reply = Reply::new(&mut out, Proto::Resp2);
+        let host = &mut canned(b"");
+        let none = std::iter::empty;
+        let outcome = interpreter.eval(&scripts[number], none(), none(), host, &mut reply);
+        assert!(matches!(&outcome, Outcome::Done(errors) if errors.is_empty()), "{outcome:?}");
+        assert_eq!(out.contiguous().expect("it is short"), format!(":{number}\r\n").as_bytes());
+    }
+    let before = interpreter.memory();
+    drop(scripts);
+    // Their places are taken by others.
+    let scripts: Vec<_> = (0..count).map(compiled).collect();
+    assert!(interpreter.memory() < before * 2, "{} bytes, {before} before", interpreter.memory());
+    drop(scripts);
+}
+
 #[track_caller]
 fn check(reply: &str, shown: &str) {
     let interpreter = interpreter(0);

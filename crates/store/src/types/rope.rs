@@ -151,11 +151,20 @@ impl Rope {
 
     /// Adds bytes to the last chunk, which they fit.
     fn grow_last(&mut self, bytes: &[u8]) {
+        let len = self.last.len();
+        // Doubling up to the chunk keeps short tails small, and never allocates more than a chunk.
+        let doubled = (len + bytes.len()).max(len * 2).min(CHUNK_LEN);
+        let last = self.last_with_room(len + bytes.len(), doubled);
+        last.extend_from_slice(bytes);
+        if last.len() == CHUNK_LEN {
+            self.full.push(std::mem::take(&mut self.last).into_bytes());
+        }
+    }
+
+    /// The last chunk, to add to, of `wanted` bytes if it has no room for `needed`.
+    fn last_with_room(&mut self, needed: usize, wanted: usize) -> &mut BytesMut {
         let last = self.last.to_mut();
-        let len = last.len();
-        if last.capacity() - len < bytes.len() {
-            // Doubling up to the chunk keeps short tails small, and never allocates more than a chunk.
-            let wanted = (len + bytes.len()).max(len * 2).min(CHUNK_LEN);
+        if last.capacity() < needed {
             // `BytesMut::reserve` may double past the chunk.
             let mut grown = BytesMut::with_capacity(CHUNK_FRONT + wanted);
             grown.resize(CHUNK_FRONT, 0);
@@ -163,19 +172,20 @@ impl Rope {
             grown.extend_from_slice(last);
             *last = grown;
         }
-        last.extend_from_slice(bytes);
-        if last.len() == CHUNK_LEN {
-            self.full.push(std::mem::take(&mut self.last).into_bytes());
-        }
+        last
     }
 
-    /// Adds zero bytes at the end; whole chunks of them take no memory of their own.
-    fn append_zeros(&mut self, mut count: usize) {
+    /// Adds zero bytes at the end, behind which there will be so many others; whole chunks of them take no memory of their
+    /// own.
+    fn append_zeros(&mut self, mut count: usize, others: usize) {
         while count > 0 {
             let now = count.min(CHUNK_LEN - self.last.len());
             if now == CHUNK_LEN {
                 self.full.push(Bytes::from_static(&ZEROS));
             } else {
+                // The others would have it double.
+                let needed = (self.last.len() + now + others).min(CHUNK_LEN);
+                self.last_with_room(needed, needed);
                 self.append(&ZEROS[..now]);
             }
             count -= now;
@@ -184,7 +194,7 @@ impl Rope {
 
     /// Writes `bytes` over what is at `offset`, growing with zeros as far as needed.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
-        self.append_zeros(offset.saturating_sub(self.len()));
+        self.append_zeros(offset.saturating_sub(self.len()), bytes.len());
         let (over, append) = bytes.split_at(bytes.len().min(self.len() - offset));
         let mut at = offset;
         let mut rest = over;
@@ -302,6 +312,18 @@ impl From<Bytes> for Rope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_before_what_is_written_take_no_more_than_they_are() {
+        for (before, offset) in [(0, 100_000), (20_000, 100_000), (0, CHUNK_LEN + 50_000), (0, CHUNK_LEN - 1)] {
+            let mut rope = Rope::from(&vec![b'a'; before][..]);
+            rope.write_at(offset, b"xy");
+            assert_eq!(rope.len(), offset + 2);
+            let own = if offset > CHUNK_LEN { offset - CHUNK_LEN } else { offset };
+            assert!(rope.last.capacity() <= own + 2 + 64, "{} bytes for {own}", rope.last.capacity());
+            assert!(rope.to_vec()[before..offset].iter().all(|byte| *byte == 0));
+        }
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "a million steps of safe code")]

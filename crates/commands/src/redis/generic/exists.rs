@@ -40,6 +40,8 @@ fn exists(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 }
 
 fn touch(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    // That is what it is for, also where CLIENT NO-TOUCH is on.
+    cx.touch_all();
     reply.int(args.from(1).filter(|key| cx.key(key).read().is_some()).count() as i64);
     Ok(Effect::Unchanged)
 }

@@ -4,7 +4,7 @@ use crate::redis::help::reply_help;
 use crate::redis::help_command::help_command;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
-use tenon_engine::config::Caller;
+use tenon_engine::config::{Caller, Config};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
@@ -68,6 +68,11 @@ fn set(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let words: Vec<&[u8]> = args.from(2).collect();
     let (pairs, []) = words.as_chunks::<2>() else { return Err(CmdError::Syntax) };
     let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|&[name, value]| (name, value)).collect();
+    for (index, (name, _)) in pairs.iter().enumerate() {
+        if Config::is_sensitive(name) {
+            cx.keep_secret(2 + index * 2 + 1);
+        }
+    }
     let caller = if cx.session.client.info.is_local() { Caller::Local } else { Caller::Remote };
     cx.engine.set_config(&pairs, caller).map_err(|error| CmdError::new(format!("ERR {error}")))?;
     reply.simple("OK");
