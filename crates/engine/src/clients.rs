@@ -6,7 +6,7 @@ use crate::config::ClientClass;
 use crate::outbox::Outbox;
 use crate::pubsub::Topic;
 use crate::session::Roles;
-use crate::session::Session;
+use crate::session::{Session, WatchedKey};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -116,6 +116,8 @@ pub struct Client {
     pub queued_bytes: AtomicU64,
     /// Keys watched.
     pub watching: AtomicU32,
+    /// Bytes of the keys that it watches, and of the names of what it has subscribed to.
+    pub(crate) names_bytes: AtomicU64,
     /// What it does beside asking and being answered: the bits of [`Roles`].
     pub roles: AtomicU8,
     /// How many channels, patterns and shard channels it is subscribed to.
@@ -177,6 +179,7 @@ impl Client {
             database: AtomicU32::new(0),
             protocol: AtomicU8::new(2),
             queued: AtomicU32::new(u32::MAX),
+            names_bytes: AtomicU64::new(0),
             queued_bytes: AtomicU64::new(0),
             watching: AtomicU32::new(0),
             roles: AtomicU8::new(0),
@@ -234,17 +237,32 @@ impl Client {
         self.written.store(position, Ordering::Relaxed);
     }
 
+    /// Notes that it watches none of these keys any more, which were all.
+    pub(crate) fn watches_nothing(&self, watched: &[WatchedKey]) {
+        let bytes: usize = watched.iter().map(|watch| watch.key.len()).sum();
+        self.names_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+        self.watching.store(0, Ordering::Relaxed);
+    }
+
     /// Notes that so many of its commands have run. Only the client's worker says so.
     pub(crate) fn count_commands(&self, count: u64) {
         self.commands.store(self.commands.load(Ordering::Relaxed) + count, Ordering::Relaxed);
     }
 
-    /// Bytes of memory that the client takes: itself, input that is kept, commands that MULTI has queued, and output
-    /// that is not sent.
+    /// Bytes of memory that the client takes: itself, input that is kept, commands that MULTI has queued, output that is
+    /// not sent, and about what it watches and has subscribed to.
     pub fn memory(&self) -> u64 {
-        let buffers = [&self.input_bytes, &self.queued_bytes, &self.output_bytes];
-        let own = size_of::<Client>() + size_of::<Session>();
-        own as u64 + buffers.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<u64>()
+        // Beside the names, as measured with 20,000 and 100,000.
+        const WATCHED: u64 = 190;
+        const SUBSCRIBED: [(Topic, u64); 3] =
+            [(Topic::Channel, 100), (Topic::Pattern, 280), (Topic::ShardChannel, 100)];
+        let buffers = [&self.input_bytes, &self.queued_bytes, &self.output_bytes, &self.names_bytes];
+        let own = (size_of::<Client>() + size_of::<Session>()) as u64;
+        let watched = u64::from(self.watching.load(Ordering::Relaxed)) * WATCHED;
+        let subscribed = SUBSCRIBED
+            .iter()
+            .map(|&(topic, bytes)| u64::from(self.subscribed[topic as usize].load(Ordering::Relaxed)) * bytes);
+        own + watched + subscribed.sum::<u64>() + buffers.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<u64>()
     }
 }
 

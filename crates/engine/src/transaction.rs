@@ -128,7 +128,7 @@ impl Engine {
         }
         if !watched.is_empty() {
             session.dirty = DirtyFlag::default();
-            session.client.watching.store(0, Ordering::Relaxed);
+            session.client.watches_nothing(&watched);
         }
         if dirty {
             reply.null_array();
@@ -220,6 +220,7 @@ impl Engine {
         // The shard knows it at once; a look through the session's list would take the longer the more it watches.
         if is_new {
             session.watched.push(WatchedKey { database, key: key.into() });
+            session.client.names_bytes.fetch_add(key.len() as u64, Ordering::Relaxed);
         }
         session.client.watching.store(session.watched.len() as u32, Ordering::Relaxed);
     }
@@ -230,12 +231,12 @@ impl Engine {
             return;
         }
         let (watched, dirty) = (std::mem::take(&mut session.watched), std::mem::take(&mut session.dirty));
+        session.client.watches_nothing(&watched);
         if let Some(left) = self.unwatch_keys(watched, &dirty) {
             // A busy script may hold their shards: whoever is the last of those goes on. Until then changes mark what
             // nobody looks at any more.
             self.scripts.unwatched.lock().push((left, dirty));
         }
-        session.client.watching.store(0, Ordering::Relaxed);
     }
 
     /// Lets watched keys go; gives those whose shards are held by a busy script.

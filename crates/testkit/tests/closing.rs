@@ -73,3 +73,41 @@ fn clients_of_the_unix_socket_have_its_path_for_an_address() {
     assert_eq!(me.call(&[b"CLIENT", b"KILL", name.as_bytes()]).expect("a reply"), ok());
     assert!(is_closed(&mut client));
 }
+
+#[test]
+fn what_a_client_watches_and_has_subscribed_to_is_its_memory() {
+    let server = Server::tenon(&[]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let [mut client, mut other] = [connect(address), connect(address)];
+    let id = field(&mut client, "id");
+    let mut memory = || {
+        let line = other.call(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]).expect("a reply");
+        let Value::Bulk(line) = line else { panic!("CLIENT LIST gives a text, not {line:?}") };
+        let line = String::from_utf8(line).expect("the line is text");
+        let bytes = line.split_whitespace().find_map(|field| field.strip_prefix("tot-mem=")).expect("it is told");
+        bytes.parse::<u64>().expect("it is a number")
+    };
+    let before = memory();
+    let names: Vec<Vec<u8>> = (0..1_000).map(|number| format!("name-{number:05}").into_bytes()).collect();
+    let call = |client: &mut Resp, verb: &str, replies: usize| {
+        let words: Vec<&[u8]> = std::iter::once(verb.as_bytes()).chain(names.iter().map(Vec::as_slice)).collect();
+        client.send(&words).expect("it is sent");
+        (0..replies).for_each(|_| drop(client.receive().expect("a reply")));
+    };
+    for (begin, end, replies) in [("WATCH", "UNWATCH", 1), ("SUBSCRIBE", "UNSUBSCRIBE", 1_000)] {
+        call(&mut client, begin, replies);
+        let with_all = memory();
+        assert!(with_all >= before + 100_000, "{begin}: {with_all} bytes, {before} before");
+        if end == "UNWATCH" {
+            assert_eq!(client.call(&[b"UNWATCH"]).expect("a reply"), ok());
+        } else {
+            call(&mut client, end, replies);
+        }
+        assert_eq!(memory(), before, "{end}");
+    }
+    // Who takes most goes.
+    call(&mut client, "WATCH", 1);
+    assert_eq!(other.call(&[b"CONFIG", b"SET", b"maxmemory-clients", b"100000"]).expect("a reply"), ok());
+    assert!(is_closed(&mut client));
+    assert_eq!(other.call(&[b"PING"]).expect("a reply"), Value::Simple(b"PONG".to_vec()));
+}

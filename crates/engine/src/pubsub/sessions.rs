@@ -52,6 +52,7 @@ impl Engine {
         if subscriptions.names[topic as usize].insert(name.into()) {
             let client = &session.client;
             client.subscribed[topic as usize].fetch_add(1, Ordering::Relaxed);
+            client.names_bytes.fetch_add(name.len() as u64, Ordering::Relaxed);
             match topic {
                 Topic::Channel => self.pubsub.add(Scope::Global, self.shards.hash(name), name, client),
                 Topic::Pattern => self.pubsub.add_pattern(name, client),
@@ -71,6 +72,7 @@ impl Engine {
         if subscriptions.names[topic as usize].remove(name) {
             let client = &session.client;
             client.subscribed[topic as usize].fetch_sub(1, Ordering::Relaxed);
+            client.names_bytes.fetch_sub(name.len() as u64, Ordering::Relaxed);
             match topic {
                 Topic::Channel => self.pubsub.remove(Scope::Global, self.shards.hash(name), name, client),
                 Topic::Pattern => self.pubsub.remove_pattern(name, client),
