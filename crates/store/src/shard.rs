@@ -87,7 +87,22 @@ impl Shard {
         let keyspace = self.database_mut(index);
         let mut empty = Keyspace::default();
         empty.follow_snapshot(keyspace);
-        std::mem::replace(keyspace, empty)
+        let taken = std::mem::replace(keyspace, empty);
+        if !self.is_unfinished() {
+            self.forget_unused();
+        }
+        taken
+    }
+
+    /// Gives the memory back of databases behind the last one that has keys.
+    fn forget_unused(&mut self) {
+        let Some(others) = &mut self.others else { return };
+        others.truncate(others.iter().rposition(|keyspace| !keyspace.is_empty()).map_or(0, |last| last + 1));
+        if others.is_empty() {
+            self.others = None;
+        } else {
+            others.shrink_to_fit();
+        }
     }
 
     fn each(&mut self, visit: impl FnMut(&mut Keyspace)) {
@@ -156,5 +171,29 @@ impl Shard {
     /// A time before which no key of any database is due, in milliseconds.
     pub fn next_due_ms(&self) -> Option<u64> {
         (0..self.databases()).filter_map(|index| self.database(index)?.next_due_ms()).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Meta, NewValue};
+    use crate::hash::KeyHasher;
+
+    #[test]
+    fn databases_that_are_emptied_take_no_memory_when_they_are_the_last() {
+        let mut shard = Shard::default();
+        for index in [3, 900] {
+            let hash = KeyHasher::new(5).hash(b"k");
+            shard.database_mut(index).insert(hash, b"k", NewValue::Bytes(b"v"), &Meta::default(), 0);
+        }
+        assert_eq!(shard.databases(), 901);
+        assert_eq!(shard.take(900).len(), 1);
+        assert_eq!((shard.databases(), shard.keys()), (4, 1));
+        assert_eq!(shard.take(0).len(), 0);
+        assert_eq!(shard.database(3).map(Keyspace::len), Some(1));
+        assert_eq!(shard.take(3).len(), 1);
+        assert_eq!((shard.databases(), shard.keys()), (1, 0));
+        assert!(shard.others.is_none() && shard.database(3).is_none());
     }
 }
