@@ -108,7 +108,7 @@ pub(crate) struct ScriptHost<'h, 'e> {
     pub(crate) wrote: bool,
     /// The shards to begin with when it starts anew.
     pub(crate) wanted: Vec<usize>,
-    /// From when on others know of it.
+    /// What others know of it, once it has run for long.
     pub(crate) long: Option<Arc<LongScript>>,
     pub(crate) is_stray: bool,
     /// Whether what it changes goes into a record that has not ended.
