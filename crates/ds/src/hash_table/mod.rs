@@ -33,5 +33,5 @@ mod size;
 mod table;
 
 pub use extendible::{Ahead, ExtendibleTable, Location};
-pub use pointer::{Pointer, prefetch};
+pub use pointer::{Pointer, prefetch, prefetch_to_write};
 pub use table::{Place, Slot, TagTable};

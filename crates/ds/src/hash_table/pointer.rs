@@ -70,3 +70,16 @@ pub fn prefetch(address: *const u8) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = address;
 }
+
+/// As [`prefetch`], for a line that is to be written to.
+#[inline(always)]
+pub fn prefetch_to_write(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the instruction changes nothing that the program can see and never faults; a processor without it takes it
+    // for none.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}

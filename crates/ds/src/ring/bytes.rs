@@ -1,6 +1,8 @@
 //! The memory of the ring, which several threads write to at different places. Knows no block and no position.
 
 use super::sync::UnsafeCell;
+#[cfg(not(all(test, loom)))]
+use crate::hash_table::prefetch_to_write;
 
 #[derive(Debug)]
 pub(super) struct Bytes {
@@ -36,15 +38,7 @@ impl Bytes {
     /// Asks the processor for the cache line of a place, to write to it.
     #[inline(always)]
     pub(super) fn prepare(&self, at: usize) {
-        let cell = UnsafeCell::raw_get(&raw const self.cells[at]);
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: the instruction changes nothing that the program can see and never faults; a processor without it takes
-        // it for none.
-        unsafe {
-            std::arch::asm!("prefetchw [{}]", in(reg) cell, options(nostack, preserves_flags, readonly));
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-        let _ = cell;
+        prefetch_to_write(UnsafeCell::raw_get(&raw const self.cells[at]));
     }
 
     /// The bytes at these places.
