@@ -122,26 +122,22 @@ const GATHERED_MAX: usize = 1_024;
 
 /// All members of the sources, whose scores are multiplied by their weights.
 pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
-    if sources.iter().map(|(source, _)| source.len()).sum::<usize>() <= GATHERED_MAX {
-        let mut all = Gathered::default();
-        for (source, weight) in by_size(sources) {
-            source.try_for_each(|member, score| {
-                all.push(member, number(aggregate.weighted(score, weight)));
-                ControlFlow::Continue(())
-            });
-        }
-        all.unite(|first, second| aggregate.of(first, second));
-        return all.into_zset(limits);
-    }
-    let mut all = Zset::default();
+    let mut all = Outcome::of(sources.iter().map(|(source, _)| source.len()).sum());
     for (source, weight) in by_size(sources) {
         source.try_for_each(|member, score| {
             let score = number(aggregate.weighted(score, weight));
-            all.update(member, limits, |before| Some(before.map_or(score, |before| aggregate.of(before, score))));
+            match &mut all {
+                Outcome::Small(gathered) => gathered.push(member, score),
+                Outcome::Large(zset) => zset
+                    .update(member, limits, |before| Some(before.map_or(score, |before| aggregate.of(before, score)))),
+            }
             ControlFlow::Continue(())
         });
     }
-    all
+    if let Outcome::Small(gathered) = &mut all {
+        gathered.unite(|first, second| aggregate.of(first, second));
+    }
+    all.into_zset(limits)
 }
 
 /// The members that are in all of the sources, whose scores are multiplied by their weights. No sources at all have none
@@ -189,18 +185,19 @@ pub fn difference(first: Source<'_>, mut others: Vec<Source<'_>>, limits: ZsetLi
     rest.into_zset(limits)
 }
 
-/// A sorted set in the making, to which no member is added twice.
+/// A sorted set in the making.
 enum Outcome {
     Small(Gathered),
     Large(Zset),
 }
 
 impl Outcome {
-    /// One that will have no more than `members`.
+    /// One to which no more than `members` are added.
     fn of(members: usize) -> Outcome {
         if members <= GATHERED_MAX { Outcome::Small(Gathered::default()) } else { Outcome::Large(Zset::default()) }
     }
 
+    /// Adds a member that is not there.
     fn add(&mut self, member: &[u8], score: f64, limits: ZsetLimits) {
         match self {
             Outcome::Small(gathered) => gathered.push(member, score),
