@@ -30,7 +30,7 @@ fn pfadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     let is_changed = match slot {
         None => {
             let mut sketch = Sketch::default();
-            let raised = raise_all(cx, &mut sketch, args);
+            let raised = raise_all(cx, &mut sketch, args.from(2));
             cx.count_changes(raised as i64);
             // A new sketch has no estimate, not even that of no element.
             sketch.outdate();
@@ -51,14 +51,11 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
     let bytes = bytes_of(cx.string(slot)?);
     let stored = parse(&bytes)?;
     // Once many were added most elements change nothing, and then nobody is told of a change.
-    let mut first = 0;
-    for element in args.from(2) {
-        if stored.is_below(Position::of(element)).map_err(corrupt)? {
-            break;
-        }
+    let mut first = 2;
+    while first < args.len() && !stored.is_below(Position::of(args.get(first))).map_err(corrupt)? {
         first += 1;
     }
-    if 2 + first == args.len() {
+    if first == args.len() {
         return Ok(false);
     }
     let mut sketch = if stored.encoding() == Encoding::Sparse {
@@ -66,7 +63,7 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
     } else {
         drop(bytes);
         let changed_in_place = cx.change_inline(slot, |sketch| {
-            for element in args.from(2 + first) {
+            for element in args.from(first) {
                 raise_dense(sketch, Position::of(element));
             }
         });
@@ -76,7 +73,7 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
         }
         parse(&bytes_of(cx.string(slot)?))?.to_sketch().map_err(corrupt)?
     };
-    let raised = raise_all(cx, &mut sketch, args);
+    let raised = raise_all(cx, &mut sketch, args.from(first));
     if raised > 0 {
         cx.count_changes(raised as i64 - 1);
         cx.rewrite(slot, NewValue::Bytes(sketch.as_bytes()));
@@ -86,7 +83,7 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
 }
 
 /// Adds the elements; tells how many have raised a register.
-fn raise_all(cx: &KeyCx<'_>, sketch: &mut Sketch, args: &Args<'_>) -> usize {
+fn raise_all<'a>(cx: &KeyCx<'_>, sketch: &mut Sketch, elements: impl Iterator<Item = &'a [u8]>) -> usize {
     let sparse_len_max = cx.engine().config.hll_sparse_max_bytes() as usize;
-    args.from(2).filter(|element| sketch.raise(Position::of(element), sparse_len_max)).count()
+    elements.filter(|element| sketch.raise(Position::of(element), sparse_len_max)).count()
 }
