@@ -529,11 +529,9 @@ impl Engine {
     pub fn count_error(&self, code: String) {
         const CODES_MAX: usize = 128;
         let mut errors = self.errors.lock();
-        if errors.len() < CODES_MAX || errors.contains_key(&code) {
-            *errors.entry(code).or_default() += 1;
-        } else {
-            *errors.entry("ERRORSTATS_OVERFLOW".to_owned()).or_default() += 1;
-        }
+        let has_place = errors.len() < CODES_MAX || errors.contains_key(&code);
+        let code = if has_place { code } else { "ERRORSTATS_OVERFLOW".to_owned() };
+        *errors.entry(code).or_default() += 1;
     }
 
     /// All statistics back to 0 (CONFIG RESETSTAT).
