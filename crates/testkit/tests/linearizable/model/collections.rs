@@ -1,6 +1,6 @@
 //! Hashes, sets and sorted sets.
 
-use super::state::{Answer, Data, Run, array, bulk, int, maybe, wrong_type};
+use super::state::{Answer, Data, Run, array, bulk, int, maybe};
 use std::collections::{BTreeMap, BTreeSet};
 use tenon_client::Value;
 
@@ -10,27 +10,15 @@ type Zset = BTreeMap<String, i64>;
 
 impl Run<'_> {
     fn hash(&self, key: &str) -> Result<Hash, Value> {
-        match self.get(key) {
-            None => Ok(Hash::new()),
-            Some(Data::Hash(hash)) => Ok(hash.clone()),
-            Some(_) => Err(wrong_type()),
-        }
+        self.read(key, |data| if let Data::Hash(hash) = data { Some(hash) } else { None })
     }
 
     fn members(&self, key: &str) -> Result<Set, Value> {
-        match self.get(key) {
-            None => Ok(Set::new()),
-            Some(Data::Set(set)) => Ok(set.clone()),
-            Some(_) => Err(wrong_type()),
-        }
+        self.read(key, |data| if let Data::Set(set) = data { Some(set) } else { None })
     }
 
     fn zset(&self, key: &str) -> Result<Zset, Value> {
-        match self.get(key) {
-            None => Ok(Zset::new()),
-            Some(Data::Zset(zset)) => Ok(zset.clone()),
-            Some(_) => Err(wrong_type()),
-        }
+        self.read(key, |data| if let Data::Zset(zset) = data { Some(zset) } else { None })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lists, and commands that wait for an element.
 
-use super::state::{Answer, Data, Run, array, bulk, error, int, maybe, simple, wrong_type};
+use super::state::{Answer, Data, Run, array, bulk, error, int, maybe, simple};
 use std::collections::VecDeque;
 use tenon_client::Value;
 
@@ -8,11 +8,7 @@ type List = VecDeque<String>;
 
 impl Run<'_> {
     fn list(&self, key: &str) -> Result<List, Value> {
-        match self.get(key) {
-            None => Ok(List::new()),
-            Some(Data::List(list)) => Ok(list.clone()),
-            Some(_) => Err(wrong_type()),
-        }
+        self.read(key, |data| if let Data::List(list) = data { Some(list) } else { None })
     }
 }
 

@@ -216,6 +216,11 @@ impl Run<'_> {
         self.state.data(self.operation.database, key)
     }
 
+    /// A copy of what a key holds, which is nothing where there is no key; `of` gives it if it is of the right type.
+    pub(super) fn read<T: Clone + Default>(&self, key: &str, of: fn(&Data) -> Option<&T>) -> Result<T, Value> {
+        self.get(key).map_or_else(|| Ok(T::default()), |data| of(data).cloned().ok_or_else(wrong_type))
+    }
+
     /// Writes a value where the key's expiry stays; an empty collection is none.
     pub(super) fn change(&mut self, key: &str, data: Data) {
         let place = self.place(key);
