@@ -109,7 +109,8 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Corrupt> {
 }
 
 /// How many registers the run at `at` has, and how many bytes it takes; `None` when there is none. Whether a short run is of
-/// zeros cannot be foretold, so no branch depends on it; where the next one begins mostly can.
+/// zeros cannot be foretold, so no branch depends on it; where the next one begins mostly can. By [`Run::first_of`] a PFADD to
+/// some hundred runs takes a sixth more.
 #[inline(always)]
 fn extent(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let first = *bytes.get(at)?;
