@@ -15,6 +15,7 @@ pub mod progress;
 pub mod quicklist;
 pub mod ring;
 pub mod scored_set;
+pub mod six_bits;
 pub mod slab;
 pub mod timer_wheel;
 pub mod turn_length;

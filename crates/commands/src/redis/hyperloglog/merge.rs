@@ -41,12 +41,13 @@ fn pfmerge(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
         }
     }
     if any_dense {
-        merged.make_dense();
+        merged.take_dense(&registers);
+    } else {
+        for position in registers.raised() {
+            merged.raise(position, sparse_len_max);
+        }
+        merged.outdate();
     }
-    for position in registers.raised() {
-        merged.raise(position, sparse_len_max);
-    }
-    merged.outdate();
     let value = NewValue::Bytes(merged.as_bytes());
     let mut target = cx.key(args.get(1));
     match target.find_for_write() {

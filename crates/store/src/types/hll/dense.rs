@@ -9,6 +9,7 @@
 use super::Registers;
 use super::estimate::Histogram;
 use super::registers::REGISTERS;
+use tenon_ds::six_bits;
 
 /// Bytes of the registers.
 pub(super) const LEN: usize = REGISTERS * 6 / 8;
@@ -35,32 +36,24 @@ fn word(bytes: &[u8], group: usize) -> u32 {
     u32::from_le_bytes([bytes[group], bytes[group + 1], bytes[group + 2], 0])
 }
 
-/// Eight registers, one a byte, that the six lowest bytes of a word are.
-fn unpacked(packed: u64) -> u64 {
-    // Halves of four registers to halves of the word, those to quarters, and those to bytes.
-    let fours = packed & 0x00ff_ffff | (packed & 0xffff_ff00_0000) << 8;
-    let twos = fours & 0x0000_0fff_0000_0fff | (fours & 0x00ff_f000_00ff_f000) << 4;
-    twos & 0x003f_003f_003f_003f | (twos & 0x0fc0_0fc0_0fc0_0fc0) << 2
-}
-
-/// The registers in order, eight in a word: the first is its lowest byte.
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    let eights = bytes.as_chunks::<6>().0.iter();
-    eights.map(|&[a, b, c, d, e, f]| unpacked(u64::from_le_bytes([a, b, c, d, e, f, 0, 0])))
-}
-
 /// How many registers have each value.
 pub(super) fn histogram(bytes: &[u8]) -> Histogram {
-    Histogram::of_words(words(bytes))
+    Histogram::of_words(six_bits::words(bytes))
 }
 
 /// Makes the registers at least these.
 pub(super) fn merge_into(bytes: &[u8], registers: &mut Registers) {
-    registers.raise_all(words(bytes));
+    six_bits::raise(bytes, registers.counts_mut());
+}
+
+/// Makes the packed bytes these registers.
+pub(super) fn pack(registers: &Registers, bytes: &mut [u8]) {
+    six_bits::pack(registers.counts(), bytes);
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Position;
     use super::*;
 
     #[test]
@@ -72,8 +65,18 @@ mod tests {
                 set(&mut bytes, register, count_of(register, round));
             }
             assert!((0..REGISTERS).all(|register| get(&bytes, register) == count_of(register, round)));
-            let counts = words(&bytes).flat_map(u64::to_le_bytes);
+            let counts = six_bits::words(&bytes).flat_map(u64::to_le_bytes);
             assert!(counts.eq((0..REGISTERS).map(|register| count_of(register, round))));
+
+            let mut registers = Registers::default();
+            (0..REGISTERS).step_by(3).for_each(|register| registers.raise(Position { register, count: 40 }));
+            merge_into(&bytes, &mut registers);
+            let raised =
+                |register: usize| if register.is_multiple_of(3) { 40 } else { 0 }.max(count_of(register, round));
+            assert!(registers.counts().iter().copied().eq((0..REGISTERS).map(raised)));
+            let mut again = vec![0xff; LEN];
+            pack(&registers, &mut again);
+            assert!((0..REGISTERS).all(|register| get(&again, register) == raised(register)));
         }
         // As drawn above.
         let mut first = vec![0; LEN];

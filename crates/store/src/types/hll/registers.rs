@@ -22,15 +22,6 @@ impl Registers {
         *register = position.count.max(*register);
     }
 
-    /// Makes all registers at least these, eight in a word: the first is its lowest byte.
-    pub(super) fn raise_all(&mut self, words: impl Iterator<Item = u64>) {
-        for (eight, word) in self.0.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            for (register, count) in eight.iter_mut().zip(word.to_le_bytes()) {
-                *register = count.max(*register);
-            }
-        }
-    }
-
     /// The registers that are not zero, in order.
     pub fn raised(&self) -> impl Iterator<Item = Position> {
         self.0
@@ -43,6 +34,10 @@ impl Registers {
     /// All of them, in order.
     pub fn counts(&self) -> &[u8] {
         &self.0[..]
+    }
+
+    pub(super) fn counts_mut(&mut self) -> &mut [u8] {
+        &mut self.0[..]
     }
 
     /// About how many different elements were added.

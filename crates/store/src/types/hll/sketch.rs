@@ -186,6 +186,13 @@ impl Sketch {
         raise_dense(&mut self.bytes, position)
     }
 
+    /// Makes the registers these, in a dense sketch.
+    pub fn take_dense(&mut self, registers: &Registers) {
+        self.make_dense();
+        dense::pack(registers, &mut self.bytes[HEADER_LEN..]);
+        self.outdate();
+    }
+
     /// Makes the sketch dense if it is not.
     pub fn make_dense(&mut self) {
         if self.encoding == Encoding::Dense {
