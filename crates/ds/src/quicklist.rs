@@ -491,6 +491,24 @@ impl<'a> Iterator for Elements<'a> {
 }
 
 impl Elements<'_> {
+    /// Goes on until behind the next element that is equal to `wanted`, over `at_most` elements; gives how many others lay
+    /// before it.
+    pub fn find_next(&mut self, wanted: Item<'_>, at_most: usize) -> Option<usize> {
+        let mut passed = 0;
+        loop {
+            let elements = self.elements.as_mut()?;
+            let left = elements.len();
+            if let Some(others) = elements.find_next(wanted, self.towards, at_most - passed) {
+                return Some(passed + others);
+            }
+            if left >= at_most - passed {
+                return None;
+            }
+            passed += left;
+            self.go_on();
+        }
+    }
+
     /// Moves on to the next node. Not inlined: it is done once a node, and those who go through packed lists would pay for it.
     #[inline(never)]
     fn go_on(&mut self) {
@@ -556,7 +574,8 @@ mod tests {
                     1..10 => next(50).to_string().into_bytes(),
                     _ => vec![b'a' + next(4) as u8; next(12)],
                 };
-                let item = Item::of(&text);
+                let wanted = text.clone();
+                let item = Item::of(&wanted);
                 let index = next(model.len() + 1);
                 match next(if model.len() > 600 { 12 } else { 9 }) {
                     0 | 1 => {
@@ -609,6 +628,20 @@ mod tests {
                 let index = next(model.len() + 1);
                 assert_eq!(list.get(index).map(Item::to_vec), model.get(index).cloned());
                 assert!(list.iter_from(index).map(Item::to_vec).take(9).eq(model[index..].iter().take(9).cloned()));
+                let (mut on, mut off) = (list.iter_from(index), list.iter_back_from(index));
+                let at_most = next(model.len() + 2);
+                assert_eq!(
+                    on.find_next(item, at_most),
+                    model[index..].iter().take(at_most).position(|other| *other == wanted)
+                );
+                let before = model[..index].iter().rev().take(at_most).position(|other| *other == wanted);
+                assert_eq!(off.find_next(item, at_most), before);
+                if let Some(passed) = before {
+                    assert!(
+                        off.map(Item::to_vec).eq(model[..index - passed - 1].iter().rev().cloned()),
+                        "it goes on behind"
+                    );
+                }
                 let back: Vec<_> = list.iter_back_from(index).map(Item::to_vec).take(9).collect();
                 assert!(back.iter().eq(model[..index].iter().rev().take(9)));
                 if step % 50 == 0 || step + 1 == steps {

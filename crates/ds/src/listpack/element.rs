@@ -199,6 +199,16 @@ pub(super) fn read(bytes: &[u8], at: usize) -> Element<'_> {
     }
 }
 
+/// Bytes before and behind a short string: its length, and that of both.
+pub(super) const SHORT_STRING_AROUND: usize = 2;
+
+/// The element that starts at byte `at`, if it is a short string in the form that most strings have.
+#[inline]
+pub(super) fn short_string(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    let head = bytes[at];
+    (STRING_6..INT_13).contains(&head).then(|| &bytes[at + 1..at + 1 + usize::from(head & 0x3f)])
+}
+
 /// Where the element that ends before byte `end` starts.
 #[inline]
 pub(super) fn start_of_previous(bytes: &[u8], end: usize) -> usize {

@@ -162,6 +162,28 @@ impl DoubleEndedIterator for Iter<'_> {
 impl ExactSizeIterator for Iter<'_> {}
 
 impl<'a> Iter<'a> {
+    /// Goes towards an end until behind the next element that is equal to `wanted`, over `at_most` elements; gives how many
+    /// others lay before it.
+    pub fn find_next(&mut self, wanted: Item<'_>, towards: End, at_most: usize) -> Option<usize> {
+        let most = self.left.min(at_most);
+        match towards {
+            End::Back => (0..most).find(|_| self.next_is(wanted)),
+            End::Front => (0..most).find(|_| self.next_back().is_some_and(|element| element.item == wanted)),
+        }
+    }
+
+    /// Goes over the next element, of which there is one, and tells whether it is equal to `wanted`.
+    #[inline]
+    fn next_is(&mut self, wanted: Item<'_>) -> bool {
+        let Some(short) = element::short_string(self.bytes, self.at) else {
+            return self.next().is_some_and(|element| element.item == wanted);
+        };
+        self.left -= 1;
+        self.at += element::SHORT_STRING_AROUND + short.len();
+        // Names mostly differ at their ends, if at all in length.
+        matches!(wanted, Item::Bytes(wanted) if wanted.len() == short.len() && wanted.last() == short.last() && wanted == short)
+    }
+
     /// What is left, without the places.
     pub fn items(self) -> impl DoubleEndedIterator<Item = Item<'a>> + ExactSizeIterator {
         self.map(|element| element.item)

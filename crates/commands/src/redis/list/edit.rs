@@ -100,7 +100,7 @@ fn linsert(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let (pivot, element) = (Item::of(args.get(3)), args.get(4));
     let limits = cx.engine().list_limits();
     let updated = cx.update_existing(|list: &mut List| {
-        let Some(at) = list.view().iter_from(0).position(|item| item == pivot) else {
+        let Some(at) = list.view().iter_from(0).find_next(pivot, usize::MAX) else {
             return Ok(Change::nothing(-1));
         };
         check_len(element)?;

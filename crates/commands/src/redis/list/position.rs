@@ -87,10 +87,13 @@ fn lpos(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
         return Ok(Effect::Unchanged);
     };
     let len = list.len();
-    let items = if search.backward { list.iter_back_from(len) } else { list.iter_from(0) };
-    let compared = items.take(search.compared_max).enumerate();
-    let matches =
-        compared.filter(|(_, item)| *item == wanted).map(|(at, _)| if search.backward { len - 1 - at } else { at });
+    let mut items = if search.backward { list.iter_back_from(len) } else { list.iter_from(0) };
+    let mut compared = 0;
+    let matches = std::iter::from_fn(|| {
+        let at = compared + items.find_next(wanted, search.compared_max - compared)?;
+        compared = at + 1;
+        Some(if search.backward { len - 1 - at } else { at })
+    });
     let mut matches = matches.skip(usize::try_from(search.skipped).unwrap_or(usize::MAX));
     match search.count {
         Some(count) => {
