@@ -85,6 +85,7 @@ impl<P: Pointer> TagTable<P> {
     /// The elements in the order of their tags.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Slot, P::Ref<'_>)> {
         (0..self.capacity).filter_map(|index| {
+            self.prefetch_ahead(index);
             let slot = self.slot_at(index)?;
             Some((slot, self.get(slot)))
         })

@@ -22,7 +22,7 @@
 
 use super::directory::{Directory, SEGMENT_LEN_MAX, Segment, prefix_of, tag_at};
 use super::pointer::Pointer;
-use super::table::{Slot, TagTable};
+use super::table::{Search, Slot, TagTable};
 use crate::progress;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -148,6 +148,13 @@ impl<P: Pointer> ExtendibleTable<P> {
                 Some(Location { segment: number, slot })
             }
         }
+    }
+
+    /// Begins a search for this hash. Several that go on together do not wait for one another's memory.
+    #[inline]
+    pub fn begin_search(&self, hash: u64) -> Search<'_, P> {
+        let (_, table, depth) = self.segment_at(self.position(hash));
+        Search::of(table, tag_at(self.position(hash), depth))
     }
 
     /// Starts loading a part of what a search for this hash reads.

@@ -34,4 +34,4 @@ mod table;
 
 pub use extendible::{Ahead, ExtendibleTable, Location};
 pub use pointer::{Pointer, prefetch, prefetch_to_write};
-pub use table::{Place, Slot, TagTable};
+pub use table::{Place, Search, Slot, TagTable};

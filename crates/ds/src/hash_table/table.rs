@@ -37,6 +37,35 @@ impl Place {
     }
 }
 
+/// A search that waits for nothing until it must, so that several can be under way.
+pub struct Search<'a, P: Pointer> {
+    table: &'a TagTable<P>,
+    tag: u16,
+    index: u32,
+}
+
+impl<'a, P: Pointer> Search<'a, P> {
+    /// Begins it, and starts loading the slots.
+    #[inline]
+    pub(super) fn of(table: &'a TagTable<P>, tag: u16) -> Search<'a, P> {
+        table.place().prefetch(tag);
+        Search { table, tag, index: 0 }
+    }
+
+    /// Goes through the slots, which have had time to arrive, and starts loading the element that they name.
+    #[inline]
+    pub fn go_on(&mut self) {
+        self.index = self.table.first_from(self.tag);
+        self.table.prefetch_tagged(self.index, self.tag);
+    }
+
+    /// Whether there is an element that `is_it` accepts; to be asked after `go_on`, when that has had time to arrive.
+    #[inline]
+    pub fn is_there(self, is_it: impl FnMut(P::Ref<'_>) -> bool) -> bool {
+        self.table.find_word_from(self.index, self.tag, is_it).is_some()
+    }
+}
+
 /// The table. An empty one has no memory of its own.
 pub struct TagTable<P: Pointer> {
     pub(super) slots: NonNull<*mut u8>,
@@ -116,7 +145,13 @@ impl<P: Pointer> TagTable<P> {
     /// Starts loading the first element that has `tag`; to be called when the slots have had time to arrive.
     #[inline]
     pub fn prefetch_element(&self, tag: u16) {
-        let word = self.read(self.first_from(tag));
+        self.prefetch_tagged(self.first_from(tag), tag);
+    }
+
+    /// Starts loading the element in a slot if it has `tag`.
+    #[inline]
+    fn prefetch_tagged(&self, index: u32, tag: u16) {
+        let word = self.read(index);
         if tag_of(word) == tag {
             prefetch(word.map_addr(|a| a & ADDRESS_MASK));
         }
@@ -149,8 +184,17 @@ impl<P: Pointer> TagTable<P> {
     }
 
     #[inline]
-    fn find_word(&self, tag: u16, mut is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<(Slot, *mut u8)> {
-        let mut index = self.first_from(tag);
+    fn find_word(&self, tag: u16, is_it: impl FnMut(P::Ref<'_>) -> bool) -> Option<(Slot, *mut u8)> {
+        self.find_word_from(self.first_from(tag), tag, is_it)
+    }
+
+    #[inline]
+    fn find_word_from(
+        &self,
+        mut index: u32,
+        tag: u16,
+        mut is_it: impl FnMut(P::Ref<'_>) -> bool,
+    ) -> Option<(Slot, *mut u8)> {
         loop {
             let word = self.read(index);
             if word.is_null() || tag_of(word) > tag {
@@ -303,9 +347,7 @@ impl<P: Pointer> TagTable<P> {
         let mut visited = 0;
         let mut last = None;
         while index < self.capacity {
-            if index + SCAN_AHEAD < self.capacity {
-                prefetch(self.read(index + SCAN_AHEAD).map_addr(|address| address & ADDRESS_MASK));
-            }
+            self.prefetch_ahead(index);
             let word = self.read(index);
             if !word.is_null() && tag_of(word) >= from {
                 let tag = tag_of(word);
@@ -320,6 +362,14 @@ impl<P: Pointer> TagTable<P> {
             index += 1;
         }
         None
+    }
+
+    /// Starts loading the element that who goes over all slots comes to some slots after this one.
+    #[inline]
+    pub(super) fn prefetch_ahead(&self, index: u32) {
+        if index + SCAN_AHEAD < self.capacity {
+            prefetch(self.read(index + SCAN_AHEAD).map_addr(|address| address & ADDRESS_MASK));
+        }
     }
 
     /// The slots of the elements that have `tag`.

@@ -5,10 +5,10 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::types::set::{difference, intersection, union};
+use tenon_engine::store::types::set::{difference, intersection, union, visit_difference, visit_union};
 use tenon_engine::store::types::{Collection, Set, SetRef};
-use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
+use tenon_engine::wire::resp::{Deferred, Reply};
 
 /// Gives what all sets have.
 pub static SINTER: Command = Command {
@@ -134,9 +134,7 @@ fn sinterstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
     let limits = cx.engine().config.set_limits();
     let sets = all_or_none(read_sets(cx, args, 2..args.len())?);
     let mut common = Set::default();
-    intersection(sets, usize::MAX, |member| {
-        common.add(member, limits);
-    });
+    intersection(sets, usize::MAX, |member| common.add_new(member, limits));
     Ok(store(cx, args, "sinterstore", common, reply))
 }
 
@@ -163,11 +161,16 @@ fn sintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
 fn sunion(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.set_limits();
     let sets: Vec<SetRef<'_>> = read_sets(cx, args, 1..args.len())?.into_iter().flatten().collect();
-    match &sets[..] {
-        [only] => give(*only, reply),
-        sets => {
-            let all = union(sets, limits);
-            give_and_discard(cx, all, reply);
+    if let [only] = &sets[..] {
+        give(*only, reply);
+        return Ok(Effect::Unchanged);
+    }
+    let members = reply.set_deferred();
+    match visit_union(&sets, limits, |member| bulk_item(reply, member)) {
+        Some(count) => reply.finish(members, count),
+        None => {
+            let all = union(&sets, limits);
+            finish_and_discard(cx, members, all, reply);
         }
     }
     Ok(Effect::Unchanged)
@@ -180,25 +183,35 @@ fn sunionstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
     Ok(store(cx, args, "sunionstore", all, reply))
 }
 
-/// What the first set has and no other.
-fn rest_of_first(cx: &mut KeysCx<'_>, args: &Args<'_>, keys: std::ops::Range<usize>) -> Result<Set, CmdError> {
-    let limits = cx.engine().config.set_limits();
-    let sets = read_sets(cx, args, keys)?;
-    let (first, others) = sets.split_first().expect("there is a key at least");
-    Ok(match first {
-        Some(first) => difference(*first, others.iter().flatten().copied().collect(), limits),
-        None => Set::default(),
-    })
+/// The first set and those of the others that are there; an empty one when the first is not there.
+fn first_and_others<'c>(
+    cx: &'c mut KeysCx<'_>,
+    args: &Args<'_>,
+    keys: std::ops::Range<usize>,
+) -> Result<(SetRef<'c>, Vec<SetRef<'c>>), CmdError> {
+    let mut sets = read_sets(cx, args, keys)?.into_iter();
+    let first = sets.next().expect("there is a key at least").unwrap_or(SetRef::EMPTY);
+    Ok((first, sets.flatten().collect()))
 }
 
 fn sdiff(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let rest = rest_of_first(cx, args, 1..args.len())?;
-    give_and_discard(cx, rest, reply);
+    let limits = cx.engine().config.set_limits();
+    let (first, others) = first_and_others(cx, args, 1..args.len())?;
+    let members = reply.set_deferred();
+    match visit_difference(first, &others, limits, |member| bulk_item(reply, member)) {
+        Some(count) => reply.finish(members, count),
+        None => {
+            let rest = difference(first, &others, limits);
+            finish_and_discard(cx, members, rest, reply);
+        }
+    }
     Ok(Effect::Unchanged)
 }
 
 fn sdiffstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let rest = rest_of_first(cx, args, 2..args.len())?;
+    let limits = cx.engine().config.set_limits();
+    let (first, others) = first_and_others(cx, args, 2..args.len())?;
+    let rest = difference(first, &others, limits);
     Ok(store(cx, args, "sdiffstore", rest, reply))
 }
 
@@ -208,10 +221,11 @@ fn give(set: SetRef<'_>, reply: &mut Reply<'_>) {
 }
 
 /// Gives a set that was made for this reply alone; a large one is freed when no shard is locked.
-fn give_and_discard(cx: &mut KeysCx<'_>, set: Set, reply: &mut Reply<'_>) {
-    give(set.view(), reply);
-    let members = set.view().len();
-    cx.worker().discard_part(set, members);
+fn finish_and_discard(cx: &mut KeysCx<'_>, members: Deferred, set: Set, reply: &mut Reply<'_>) {
+    let count = set.view().len();
+    set.view().for_each(|member| bulk_item(reply, member));
+    reply.finish(members, count);
+    cx.worker().discard_part(set, count);
 }
 
 /// Puts the result in the place of whatever the destination holds, and answers how many members it has.

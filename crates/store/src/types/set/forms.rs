@@ -10,6 +10,7 @@
 //! No form goes back, as in Redis.
 
 use super::{IntSet, IntSetRef, Members};
+use crate::hash::element_hash;
 use crate::types::{MemberForm, Object, PackedKind, ValueType, WithDeadlines};
 use std::ops::ControlFlow;
 use tenon_ds::packed::{COUNT_MAX, Element, IntText, Item, Packed, PackedBuf};
@@ -159,6 +160,9 @@ fn find_packed<'a>(packed: Packed<'a>, member: Item<'_>) -> Option<Element<'a>> 
 }
 
 impl<'a> SetRef<'a> {
+    /// The set of no member.
+    pub const EMPTY: SetRef<'static> = SetRef::Ints(IntSetRef::new(&[]));
+
     /// How many members there are.
     #[inline]
     pub fn len(self) -> usize {
@@ -321,6 +325,18 @@ impl Set {
     /// Adds a member, which keeps its deadline if it is there; tells whether it is new. Its bytes need not be canonical.
     pub fn add(&mut self, member: Item<'_>, limits: SetLimits) -> bool {
         self.form.add(member, limits)
+    }
+
+    /// Adds a member that is not there. Its bytes need not be canonical.
+    pub fn add_new(&mut self, member: Item<'_>, limits: SetLimits) {
+        match &mut self.form {
+            SetForm::Table(members) => {
+                let mut room: IntText = IntText::new();
+                let bytes = member.as_bytes(&mut room);
+                members.add_new(bytes, element_hash(bytes));
+            }
+            form @ (SetForm::Packed(_) | SetForm::Ints(_)) => drop(form.add(member, limits)),
+        }
     }
 
     /// Takes a member out; tells whether it was there. Its bytes need not be canonical.

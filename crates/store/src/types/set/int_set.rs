@@ -48,7 +48,7 @@ fn find_in<const WIDTH: usize>(
 impl<'a> IntSetRef<'a> {
     /// The set in these bytes, which this module has written.
     #[inline]
-    pub fn new(bytes: &'a [u8]) -> IntSetRef<'a> {
+    pub const fn new(bytes: &'a [u8]) -> IntSetRef<'a> {
         IntSetRef(bytes)
     }
 

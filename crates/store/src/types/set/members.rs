@@ -2,7 +2,10 @@
 
 use crate::hash::element_hash;
 use tenon_ds::blob::{Blob, BlobRef};
-use tenon_ds::hash_table::{Ahead, ExtendibleTable, Location};
+use tenon_ds::hash_table::{Ahead, ExtendibleTable, Location, Search};
+
+/// How many members are looked for together.
+pub(super) const TOGETHER: usize = 16;
 
 /// Members in a table.
 #[derive(Debug, Default)]
@@ -45,6 +48,26 @@ impl Members {
         self.table.prefetch(hash, ahead);
     }
 
+    /// Looks for some members together, each of which comes with its hash: gives for each whether it is there.
+    pub(super) fn contain(&self, some: &[(&[u8], u64)]) -> [bool; TOGETHER] {
+        let mut searches = self.searches(some);
+        std::array::from_fn(|index| {
+            let search = searches[index].take();
+            search.is_some_and(|search| search.is_there(|blob| blob.bytes() == some[index].0))
+        })
+    }
+
+    /// Starts loading what the searches for some members read, each of which comes with its hash.
+    pub(super) fn prefetch_all(&self, some: &[(&[u8], u64)]) {
+        let _ = self.searches(some);
+    }
+
+    fn searches(&self, some: &[(&[u8], u64)]) -> [Option<Search<'_, Blob>>; TOGETHER] {
+        let mut searches = std::array::from_fn(|index| some.get(index).map(|(_, hash)| self.table.begin_search(*hash)));
+        searches.iter_mut().flatten().for_each(Search::go_on);
+        searches
+    }
+
     /// Whether the member is there.
     #[inline]
     pub fn contains(&self, member: &[u8]) -> bool {
@@ -59,14 +82,23 @@ impl Members {
 
     /// Adds a member; tells whether it is new.
     pub fn add(&mut self, member: &[u8]) -> bool {
-        let hash = element_hash(member);
-        if self.find(member, hash).is_some() {
-            return false;
+        self.add_hashed(member, element_hash(member))
+    }
+
+    /// Adds a member, whose hash this is; tells whether it is new.
+    pub(super) fn add_hashed(&mut self, member: &[u8], hash: u64) -> bool {
+        let is_new = self.find(member, hash).is_none();
+        if is_new {
+            self.add_new(member, hash);
         }
+        is_new
+    }
+
+    /// Adds a member that is not there, and whose hash this is.
+    pub(super) fn add_new(&mut self, member: &[u8], hash: u64) {
         let blob = Blob::new(member);
         self.bytes += blob.view().memory();
         self.table.insert(hash, blob, hash_of);
-        true
     }
 
     /// Takes a member out; tells whether it was there.
