@@ -170,8 +170,8 @@ fn with_mail(engine: &Arc<Engine>) -> Arc<Mail> {
 fn copy_of(engine: &Engine, held: &mut dyn Locked) -> Vec<(usize, Vec<u8>, Vec<u8>, Meta)> {
     let mut all = Vec::new();
     held.each(&mut |_, state| {
-        for database in 0..state.shard.databases() {
-            state.shard.database(database).unwrap().scan(0, usize::MAX, |entry| {
+        for (database, keyspace) in state.shard.databases() {
+            keyspace.scan(0, usize::MAX, |entry| {
                 all.push((database, entry.key().to_vec(), dump(entry.value(), entry.flags()), entry.meta()));
             });
         }

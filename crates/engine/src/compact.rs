@@ -135,8 +135,7 @@ impl Engine {
     fn relocate(&self, shard: usize, moves: Moves) {
         // What somebody holds is left as it is: a script may hold it, and for long.
         let Some(mut state) = self.shards.try_lock(shard) else { return };
-        for database in 0..state.shard.databases() {
-            let keyspace = state.shard.database_mut(database);
+        for (_, keyspace) in state.shard.databases_mut() {
             match moves {
                 Moves::Tables => keyspace.relocate_table(),
                 Moves::Entries => keyspace.relocate_entries(),

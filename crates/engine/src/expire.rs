@@ -60,10 +60,10 @@ impl Engine {
     /// Removes some of the due keys and members of one shard.
     fn expire_shard(&self, worker: &mut Worker, state: &mut ShardState, index: usize, now_ms: u64) {
         let mut done = true;
-        for database in 0..state.shard.databases() {
-            let watched = &state.watched;
+        let ShardState { shard, watched } = state;
+        for (database, keyspace) in shard.databases_mut() {
             let worker = RefCell::new(&mut *worker);
-            done &= state.shard.database_mut(database).expire_due(
+            done &= keyspace.expire_due(
                 now_ms,
                 BATCH,
                 |entry| self.hand_over_ahead(&mut worker.borrow_mut(), database, entry),

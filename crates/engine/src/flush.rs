@@ -56,11 +56,11 @@ impl ServerCx<'_> {
         let mut keys = 0;
         self.all_shards(|engine, worker, held| {
             held.each(&mut |index, state| {
-                let range = match databases {
-                    Emptied::One(database) => database..database + 1,
-                    Emptied::All => 0..state.shard.databases(),
+                let databases: Vec<usize> = match databases {
+                    Emptied::One(database) => vec![database],
+                    Emptied::All => state.shard.used_databases().map(|(database, _)| database).collect(),
                 };
-                for database in range {
+                for database in databases {
                     if let Some(keyspace) = take(engine, worker, state, database) {
                         keys += keyspace.len();
                         taken.extend(engine.keep_for_snapshot(index, database, keyspace));

@@ -88,13 +88,12 @@ pub fn databases(cx: &mut ServerCx<'_>) -> Vec<DatabaseFacts> {
     let mut ttl_sums: Vec<u128> = Vec::new();
     let now_ms = cx.worker.clock.now_ms;
     cx.each_shard(|_, worker, _, state| {
-        let databases = state.shard.databases();
-        if facts.len() < databases {
-            facts.resize(databases, DatabaseFacts::default());
-            ttl_sums.resize(databases, 0);
-        }
-        for (index, (facts, ttl_sum)) in iter::zip(&mut facts, &mut ttl_sums).enumerate() {
-            let Some(keyspace) = state.shard.database(index) else { continue };
+        for (database, keyspace) in state.shard.databases() {
+            if facts.len() <= database {
+                facts.resize(database + 1, DatabaseFacts::default());
+                ttl_sums.resize(database + 1, 0);
+            }
+            let (facts, ttl_sum) = (&mut facts[database], &mut ttl_sums[database]);
             facts.keys += keyspace.len() as u64;
             facts.expiring += keyspace.expiring() as u64;
             facts.with_deadlines += keyspace.with_deadlines() as u64;

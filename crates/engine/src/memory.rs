@@ -409,11 +409,9 @@ impl Engine {
     /// Evicts the worst of a few keys of one shard, of whichever database it is in.
     fn evict_from(&self, state: &mut ShardState, worker: &mut Worker, how: &Sampling) -> bool {
         let mut worst = None;
-        let databases = state.shard.databases();
         // Of keys that are equally bad the first counts: no database is always the first.
-        let start = worker.random() as usize % databases;
-        for database in (start..databases).chain(0..start) {
-            let Some(keyspace) = state.shard.database(database) else { continue };
+        let start = worker.random() as usize % state.shard.databases().count();
+        for (database, keyspace) in state.shard.databases().skip(start).chain(state.shard.databases().take(start)) {
             if let Some((slot, badness)) = victim(keyspace, how, || worker.random())
                 && worst.is_none_or(|(_, _, most)| badness > most)
             {

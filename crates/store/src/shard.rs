@@ -6,22 +6,43 @@ use crate::keyspace::Keyspace;
 #[derive(Default)]
 pub struct Shard {
     first: Keyspace,
-    /// Databases from 1 on, as far as they were ever used; most servers use only database 0.
+    /// Those of databases from 1 on that were used, by their numbers; most servers use only database 0.
     #[expect(clippy::box_collection, reason = "one word, so that a shard with its lock is one cache line")]
-    others: Option<Box<Vec<Keyspace>>>,
+    others: Option<Box<Vec<Other>>>,
+}
+
+/// The part of a database from 1 on.
+struct Other {
+    database: u32,
+    keyspace: Keyspace,
 }
 
 impl Shard {
     /// The keys of a database; it may never have been used.
     #[inline]
     pub fn database(&self, index: usize) -> Option<&Keyspace> {
-        if index == 0 { Some(&self.first) } else { self.others.as_ref()?.get(index - 1) }
+        if index == 0 {
+            return Some(&self.first);
+        }
+        let others = self.others.as_ref()?;
+        Some(&others[place(others, index).ok()?].keyspace)
+    }
+
+    /// The databases that were ever used, the first one in any case, with their numbers.
+    pub fn databases(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
+        let others = self.others.iter().flat_map(|others| others.iter());
+        std::iter::once((0, &self.first)).chain(others.map(|other| (other.database as usize, &other.keyspace)))
+    }
+
+    /// The same, to be changed.
+    pub fn databases_mut(&mut self) -> impl Iterator<Item = (usize, &mut Keyspace)> {
+        let others = self.others.iter_mut().flat_map(|others| others.iter_mut());
+        std::iter::once((0, &mut self.first)).chain(others.map(|other| (other.database as usize, &mut other.keyspace)))
     }
 
     /// The databases that have keys, with their numbers.
     pub fn used_databases(&self) -> impl Iterator<Item = (usize, &Keyspace)> {
-        let others = self.others.iter().flat_map(|others| others.iter());
-        std::iter::once(&self.first).chain(others).enumerate().filter(|(_, keyspace)| !keyspace.is_empty())
+        self.databases().filter(|(_, keyspace)| !keyspace.is_empty())
     }
 
     /// Keys in all databases.
@@ -32,7 +53,12 @@ impl Shard {
     /// The keys of a database, to be changed; it may never have been used.
     #[inline]
     pub fn used_database_mut(&mut self, index: usize) -> Option<&mut Keyspace> {
-        if index == 0 { Some(&mut self.first) } else { self.others.as_mut()?.get_mut(index - 1) }
+        if index == 0 {
+            return Some(&mut self.first);
+        }
+        let others = self.others.as_mut()?;
+        let at = place(others, index).ok()?;
+        Some(&mut others[at].keyspace)
     }
 
     /// The keys of a database.
@@ -41,15 +67,20 @@ impl Shard {
         if index == 0 { &mut self.first } else { self.other(index) }
     }
 
-    #[cold]
     fn other(&mut self, index: usize) -> &mut Keyspace {
         let others = self.others.get_or_insert_default();
-        while others.len() < index {
+        let at = place(others, index).unwrap_or_else(|at| {
             let mut keyspace = Keyspace::default();
             keyspace.follow_snapshot(&self.first);
-            others.push(keyspace);
-        }
-        &mut others[index - 1]
+            let database = u32::try_from(index).expect("the number of databases has 32 bits");
+            // Most who use another database use one.
+            if others.is_empty() {
+                others.reserve_exact(1);
+            }
+            others.insert(at, Other { database, keyspace });
+            at
+        });
+        &mut others[at].keyspace
     }
 
     /// Two databases, which must differ.
@@ -58,17 +89,20 @@ impl Shard {
     /// When they do not.
     pub fn two_databases_mut(&mut self, a: usize, b: usize) -> (&mut Keyspace, &mut Keyspace) {
         assert_ne!(a, b, "two different databases");
-        let most = a.max(b);
-        self.other(most);
+        for index in [a, b] {
+            self.database_mut(index);
+        }
         let Shard { first, others } = self;
-        let others = others.as_mut().expect("the larger index is above 0");
-        match (a, b) {
-            (0, b) => (first, &mut others[b - 1]),
-            (a, 0) => (&mut others[a - 1], first),
-            (a, b) => {
-                let [a, b] = others.get_disjoint_mut([a - 1, b - 1]).expect("they differ and are there");
-                (a, b)
+        let others = others.as_mut().expect("one of them is not the first");
+        let [at_a, at_b] = [a, b].map(|index| place(others, index));
+        match (at_a, at_b) {
+            (Ok(a), Ok(b)) => {
+                let [a, b] = others.get_disjoint_mut([a, b]).expect("they differ and are there");
+                (&mut a.keyspace, &mut b.keyspace)
             }
+            (Err(_), Ok(b)) => (first, &mut others[b].keyspace),
+            (Ok(a), Err(_)) => (&mut others[a].keyspace, first),
+            (Err(_), Err(_)) => unreachable!("only the first is not among the others"),
         }
     }
 
@@ -84,9 +118,9 @@ impl Shard {
 
     /// Takes all keys of a database out.
     pub fn take(&mut self, index: usize) -> Keyspace {
-        let keyspace = self.database_mut(index);
         let mut empty = Keyspace::default();
-        empty.follow_snapshot(keyspace);
+        empty.follow_snapshot(&self.first);
+        let Some(keyspace) = self.used_database_mut(index) else { return empty };
         let taken = std::mem::replace(keyspace, empty);
         if !self.is_unfinished() {
             self.forget_unused();
@@ -94,10 +128,10 @@ impl Shard {
         taken
     }
 
-    /// Gives the memory back of databases behind the last one that has keys.
+    /// Gives the memory back of databases that have no keys.
     fn forget_unused(&mut self) {
         let Some(others) = &mut self.others else { return };
-        others.truncate(others.iter().rposition(|keyspace| !keyspace.is_empty()).map_or(0, |last| last + 1));
+        others.retain(|other| !other.keyspace.is_empty());
         if others.is_empty() {
             self.others = None;
         } else {
@@ -105,20 +139,14 @@ impl Shard {
         }
     }
 
-    fn each(&mut self, visit: impl FnMut(&mut Keyspace)) {
-        std::iter::once(&mut self.first)
-            .chain(self.others.iter_mut().flat_map(|others| others.iter_mut()))
-            .for_each(visit);
-    }
-
     /// Begins a snapshot of all databases.
     pub fn begin_snapshot(&mut self) {
-        self.each(Keyspace::begin_snapshot);
+        self.databases_mut().for_each(|(_, keyspace)| keyspace.begin_snapshot());
     }
 
     /// Ends a snapshot, which lacks nothing of the shard any more.
     pub fn end_snapshot(&mut self) {
-        self.each(Keyspace::end_snapshot);
+        self.databases_mut().for_each(|(_, keyspace)| keyspace.end_snapshot());
     }
 
     /// Whether a snapshot is under way that may lack keys of the shard.
@@ -146,7 +174,7 @@ impl Shard {
 
     /// Forgets that one had, if no key has members with deadlines any more.
     pub fn forget_many_deadlines(&mut self) {
-        if (0..self.databases()).all(|index| self.database(index).is_none_or(|it| it.with_deadlines() == 0)) {
+        if self.databases().all(|(_, keyspace)| keyspace.with_deadlines() == 0) {
             self.first.set_many_deadlines(false);
         }
     }
@@ -163,15 +191,16 @@ impl Shard {
         self.first.set_reaches_further(reaches);
     }
 
-    /// How many databases were used so far.
-    pub fn databases(&self) -> usize {
-        1 + self.others.as_ref().map_or(0, |others| others.len())
-    }
-
     /// A time before which no key of any database is due, in milliseconds.
     pub fn next_due_ms(&self) -> Option<u64> {
-        (0..self.databases()).filter_map(|index| self.database(index)?.next_due_ms()).min()
+        self.databases().filter_map(|(_, keyspace)| keyspace.next_due_ms()).min()
     }
+}
+
+/// Where a database from 1 on is among those that were used, or where it would be.
+#[inline]
+fn place(others: &[Other], index: usize) -> Result<usize, usize> {
+    others.binary_search_by_key(&index, |other| other.database as usize)
 }
 
 #[cfg(test)]
@@ -181,19 +210,20 @@ mod tests {
     use crate::hash::KeyHasher;
 
     #[test]
-    fn databases_that_are_emptied_take_no_memory_when_they_are_the_last() {
+    fn databases_that_are_not_used_take_no_memory() {
         let mut shard = Shard::default();
         for index in [3, 900] {
             let hash = KeyHasher::new(5).hash(b"k");
             shard.database_mut(index).insert(hash, b"k", NewValue::Bytes(b"v"), &Meta::default(), 0);
         }
-        assert_eq!(shard.databases(), 901);
+        assert!(shard.databases().map(|(number, _)| number).eq([0, 3, 900]));
+        assert!(shard.database(2).is_none() && shard.database(901).is_none());
         assert_eq!(shard.take(900).len(), 1);
-        assert_eq!((shard.databases(), shard.keys()), (4, 1));
+        assert_eq!((shard.databases().count(), shard.keys()), (2, 1));
         assert_eq!(shard.take(0).len(), 0);
         assert_eq!(shard.database(3).map(Keyspace::len), Some(1));
         assert_eq!(shard.take(3).len(), 1);
-        assert_eq!((shard.databases(), shard.keys()), (1, 0));
+        assert_eq!((shard.databases().count(), shard.keys()), (1, 0));
         assert!(shard.others.is_none() && shard.database(3).is_none());
     }
 }

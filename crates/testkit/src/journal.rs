@@ -186,12 +186,10 @@ pub fn state(engine: &Engine) -> BTreeMap<(usize, Vec<u8>), String> {
     let mut state = BTreeMap::new();
     for index in 0..engine.shards.count() {
         let locked = engine.shards.lock(index);
-        for database in 0..locked.shard.databases() {
-            if let Some(keyspace) = locked.shard.database(database) {
-                keyspace.scan(0, usize::MAX, |entry| {
-                    state.insert((database, entry.key().to_vec()), show(entry));
-                });
-            }
+        for (database, keyspace) in locked.shard.databases() {
+            keyspace.scan(0, usize::MAX, |entry| {
+                state.insert((database, entry.key().to_vec()), show(entry));
+            });
         }
     }
     for library in engine.scripts.libraries.shelf().libraries() {

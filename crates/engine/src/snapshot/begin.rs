@@ -109,8 +109,7 @@ impl Engine {
         let snapshot = Snapshot::new(options.file, self.policy(), worker.clock.access, databases, memory);
         let mut sizes = vec![(0, 0); 1];
         held.each(&mut |_, state| {
-            for database in 0..state.shard.databases() {
-                let keyspace = state.shard.database(database).expect("it was used");
+            for (database, keyspace) in state.shard.databases() {
                 if sizes.len() <= database {
                     sizes.resize(database + 1, (0, 0));
                 }

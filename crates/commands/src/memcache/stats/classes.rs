@@ -9,7 +9,6 @@ use tenon_engine::Engine;
 use tenon_engine::ds::slab::{self, SPAN_BYTES};
 use tenon_engine::stats::{CLASSES, ClassCounters, Counter};
 use tenon_engine::store::entry::EntryRef;
-use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::worker::Worker;
 
 /// Keys that are looked at, about.
@@ -27,18 +26,17 @@ struct Class {
 /// Looks at the keys; classes by the numbers that `class_of` gives them, 0 for those in none.
 fn survey(engine: &Engine, worker: &mut Worker, class_of: impl Fn(EntryRef<'_>) -> usize) -> BTreeMap<usize, Class> {
     let clock = worker.clock.access;
-    let count = |keyspace: Option<&Keyspace>| keyspace.map_or(0, Keyspace::len);
     let mut all = 0;
     for index in 0..engine.shards.count() {
         let state = engine.lock_serving(worker, index);
-        all += (0..state.shard.databases()).map(|database| count(state.shard.database(database))).sum::<usize>();
+        all += state.shard.keys();
     }
     let step = all.div_ceil(KEYS_SEEN).max(1);
     let mut classes = BTreeMap::<usize, Class>::new();
     let mut seen = 0;
     for index in (0..engine.shards.count()).step_by(step) {
         let state = engine.lock_serving(worker, index);
-        for keyspace in (0..state.shard.databases()).filter_map(|database| state.shard.database(database)) {
+        for (_, keyspace) in state.shard.databases() {
             seen += keyspace.len();
             keyspace.scan(0, usize::MAX, |entry| {
                 let class = classes.entry(class_of(entry)).or_default();

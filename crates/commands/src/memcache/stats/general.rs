@@ -7,7 +7,6 @@ use tenon_engine::Engine;
 use tenon_engine::ds::memory;
 use tenon_engine::info::CpuTimes;
 use tenon_engine::stats::{Counter, Counters};
-use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::worker::Worker;
 
 /// Keys of all databases, and the bytes that tables and expiry indexes take.
@@ -15,10 +14,9 @@ fn keys_and_overhead(engine: &Engine, worker: &mut Worker) -> (usize, usize) {
     let (mut keys, mut overhead) = (0, 0);
     for index in 0..engine.shards.count() {
         let state = engine.lock_serving(worker, index);
-        for database in 0..state.shard.databases() {
-            let keyspace = state.shard.database(database);
-            keys += keyspace.map_or(0, Keyspace::len);
-            overhead += keyspace.map_or(0, Keyspace::overhead);
+        for (_, keyspace) in state.shard.databases() {
+            keys += keyspace.len();
+            overhead += keyspace.overhead();
         }
     }
     (keys, overhead)

@@ -263,9 +263,9 @@ fn set_disable_deny_scripts(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut 
 fn digest(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let mut sums: Vec<(usize, Digest)> = Vec::new();
     cx.each_shard(|_, _, _, state| {
-        sums.resize(sums.len().max(state.shard.databases()), Default::default());
-        for (index, (keys, sum)) in sums.iter_mut().enumerate() {
-            let Some(keyspace) = state.shard.database(index) else { break };
+        for (database, keyspace) in state.shard.databases() {
+            sums.resize(sums.len().max(database + 1), Default::default());
+            let (keys, sum) = &mut sums[database];
             *keys += keyspace.len();
             each_key(keyspace, |entry| sum.add_key(entry));
         }
