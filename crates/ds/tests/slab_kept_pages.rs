@@ -1,7 +1,7 @@
 //! An empty span keeps its pages for who needs one next, and they go in time. Alone in its process, and one at a time: no
 //! other thread takes or gives spans, nor leaves a heap behind.
 
-#![cfg(all(target_os = "linux", not(miri)))]
+#![cfg(all(target_os = "linux", not(any(miri, sanitized))))]
 
 use std::ptr::NonNull;
 use std::sync::Mutex;

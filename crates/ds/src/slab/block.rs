@@ -1,7 +1,8 @@
 //! Giving out blocks and taking them back. Knows not how heaps keep their spans.
 
-use super::classes::{SLAB_MAX, class_of};
+use super::classes::{SLAB_MAX, class_of, rounded};
 use super::lease::{HEAP, collect_idle, own_heap};
+use super::poison;
 use super::span::span_of;
 use crate::memory;
 use std::alloc::{Layout, handle_alloc_error};
@@ -17,7 +18,7 @@ pub fn alloc(size: usize) -> NonNull<u8> {
     if size > SLAB_MAX {
         return alloc_large(size);
     }
-    let class = class_of(size);
+    let class = class_of(poison::asked_for(size));
     let heap = own_heap();
     // SAFETY: this thread owns `heap`, so nobody else touches `bins` or the spans listed there.
     unsafe {
@@ -26,7 +27,9 @@ pub fn alloc(size: usize) -> NonNull<u8> {
             span = heap.span_with_room(class);
         }
         memory::count((*span).block_bytes as isize);
-        heap.take_block(span)
+        let block = heap.take_block(span);
+        poison::allow(block.as_ptr(), rounded(size));
+        block
     }
 }
 
@@ -46,7 +49,8 @@ pub unsafe fn free(block: NonNull<u8>, size: usize) {
     // SAFETY: the block lies in a live span, whose `heap`, `class` and `block_bytes` do not change while blocks of it
     // are in use; the rest of the span is touched by the owner only.
     unsafe {
-        debug_assert_eq!((*span).class as usize, class_of(size));
+        debug_assert_eq!((*span).class as usize, class_of(poison::asked_for(size)));
+        poison::forbid(block, (*span).block_bytes as usize);
         memory::count(-((*span).block_bytes as isize));
         let owner = (*span).heap;
         if ptr::eq(owner, HEAP.get()) { (*owner).put_block(span, block) } else { (*owner).push_remote(block) }

@@ -27,6 +27,7 @@ mod classes;
 mod drain;
 mod heap;
 mod lease;
+mod poison;
 mod span;
 mod spare;
 

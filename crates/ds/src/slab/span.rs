@@ -1,6 +1,7 @@
 //! A span: its header, the way from a block to it, and the lists that it and its blocks are in. Knows no thread.
 
 use super::heap::Heap;
+use super::poison;
 use std::ptr;
 use std::sync::atomic::AtomicBool;
 
@@ -21,7 +22,12 @@ const _: () = assert!(size_of::<Span>() <= HEADER_BYTES);
 #[inline]
 pub(super) unsafe fn next_of(block: *mut u8) -> *mut u8 {
     // SAFETY: a free block holds the next one's address; blocks need not be aligned to eight.
-    unsafe { block.cast::<*mut u8>().read_unaligned() }
+    unsafe {
+        poison::allow(block, size_of::<*mut u8>());
+        let next = block.cast::<*mut u8>().read_unaligned();
+        poison::forbid(block, size_of::<*mut u8>());
+        next
+    }
 }
 
 /// # Safety
@@ -29,7 +35,11 @@ pub(super) unsafe fn next_of(block: *mut u8) -> *mut u8 {
 #[inline]
 pub(super) unsafe fn set_next(block: *mut u8, next: *mut u8) {
     // SAFETY: a block has room for an address; blocks need not be aligned to eight.
-    unsafe { block.cast::<*mut u8>().write_unaligned(next) }
+    unsafe {
+        poison::allow(block, size_of::<*mut u8>());
+        block.cast::<*mut u8>().write_unaligned(next);
+        poison::forbid(block, size_of::<*mut u8>());
+    }
 }
 
 pub(super) struct Span {

@@ -2,7 +2,8 @@
 //! how many spans each has.
 
 use super::classes::CLASSES;
-use super::span::{CHUNK_BYTES, HEADER_BYTES, SPAN_BYTES, SPANS_PER_CHUNK, Span, first_block, start_of};
+use super::poison;
+use super::span::{CHUNK_BYTES, HEADER_BYTES, HEADERS_BYTES, SPAN_BYTES, SPANS_PER_CHUNK, Span, first_block, start_of};
 use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,6 +58,7 @@ pub(super) fn fresh_span(class: usize) -> (NonNull<Span>, u32) {
     // SAFETY: the layout's size is not zero. The chunk is never given back whole; its spans are reused for good.
     let chunk = unsafe { System.alloc(layout) };
     let Some(chunk) = NonNull::new(chunk) else { handle_alloc_error(layout) };
+    poison::forbid(chunk.as_ptr().wrapping_add(HEADERS_BYTES), CHUNK_BYTES - HEADERS_BYTES);
     // Pushed last to first, so that spans are taken in address order.
     for index in (1..SPANS_PER_CHUNK).rev() {
         // SAFETY: the offset lies inside the chunk.
