@@ -1,7 +1,7 @@
 //! The command line of `cargo xtask`: which task, with which options. Knows nothing of how a task does its work.
 
 use crate::workspace::Workspace;
-use crate::{bench, ci, docs, fuzz, loom, miri, test, tidy};
+use crate::{bench, ci, docs, fuzz, loom, miri, sanitize, test, tidy};
 use anyhow::{Result, bail};
 
 const USAGE: &str = "\
@@ -15,6 +15,8 @@ cargo xtask TASK
   fuzz [SECONDS] [TARGET]   run the fuzz targets from their saved seeds (20 seconds each)
   loom                      try every order of the steps of ds's lock-free parts
   miri                      run the tests of ds and store under Miri
+  sanitize [address|thread] [FILTER]
+                            run the tests against a server built with AddressSanitizer (or ThreadSanitizer)
   bench [OPTIONS] [FILTER]  measure Tenon beside redis-server and memcached
       --quick               fewer keys, shorter runs, one round: shows that it works, not how fast
       --callgrind           user instructions an operation under valgrind, where perf may not count
@@ -42,6 +44,8 @@ pub enum Task {
     Loom,
     /// Run the data crates under Miri.
     Miri,
+    /// Run the tests against a server that watches itself.
+    Sanitize(sanitize::Options),
     /// Measure.
     Bench(bench::Options),
 }
@@ -62,6 +66,7 @@ impl Task {
             Task::Fuzz(options) => ci::report("fuzz", fuzz::run(&workspace, &options)?),
             Task::Loom => ci::report("loom", loom::run(&workspace)?),
             Task::Miri => ci::report("miri", miri::run(&workspace)?),
+            Task::Sanitize(options) => sanitize::run(&workspace, &options),
             Task::Bench(options) => bench::run(&workspace, &options),
         }
     }
@@ -76,7 +81,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Task> {
         "help" | "-h" | "--help" => return Ok(Task::Help),
         "test" => (&["--quick"], 1),
         "ci" | "tidy" | "docs" | "loom" | "miri" => (&[], 0),
-        "fuzz" => (&[], 2),
+        "fuzz" | "sanitize" => (&[], 2),
         "bench" => (&["--quick", "--callgrind", "--cross-check"], 1),
         _ => bail!("unknown task '{name}'\n\n{USAGE}"),
     };
@@ -96,6 +101,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Task> {
         "loom" => Task::Loom,
         "miri" => Task::Miri,
         "fuzz" => Task::Fuzz(fuzz_options(operands)?),
+        "sanitize" => Task::Sanitize(sanitize_options(operands)?),
         _ => Task::Bench(bench::Options {
             quick: has("--quick"),
             callgrind: has("--callgrind"),
@@ -112,6 +118,18 @@ fn fuzz_options(operands: Vec<String>) -> Result<fuzz::Options> {
             Ok(seconds) => options.seconds = seconds,
             Err(_) if options.target.is_none() => options.target = Some(operand),
             Err(_) => bail!("'fuzz' takes one target, not '{operand}' too\n\n{USAGE}"),
+        }
+    }
+    Ok(options)
+}
+
+fn sanitize_options(operands: Vec<String>) -> Result<sanitize::Options> {
+    let mut options = sanitize::Options { sanitizer: sanitize::Sanitizer::Address, filter: None };
+    for (index, operand) in operands.into_iter().enumerate() {
+        match sanitize::Sanitizer::named(&operand) {
+            Some(sanitizer) if index == 0 => options.sanitizer = sanitizer,
+            _ if options.filter.is_none() => options.filter = Some(operand),
+            _ => bail!("'sanitize' takes one filter, not '{operand}' too\n\n{USAGE}"),
         }
     }
     Ok(options)
@@ -143,8 +161,18 @@ mod tests {
     }
 
     #[test]
+    fn a_sanitizer_may_be_named_before_the_filter() {
+        use sanitize::{Options, Sanitizer};
+        let of = |sanitizer, filter: Option<&str>| Options { sanitizer, filter: filter.map(str::to_owned) };
+        assert_eq!(task("sanitize").unwrap(), Task::Sanitize(of(Sanitizer::Address, None)));
+        assert_eq!(task("sanitize thread").unwrap(), Task::Sanitize(of(Sanitizer::Thread, None)));
+        assert_eq!(task("sanitize thread tls").unwrap(), Task::Sanitize(of(Sanitizer::Thread, Some("tls"))));
+        assert_eq!(task("sanitize tls").unwrap(), Task::Sanitize(of(Sanitizer::Address, Some("tls"))));
+    }
+
+    #[test]
     fn what_is_not_known_is_refused() {
-        for line in ["bake", "ci --fast", "tidy src", "test a b", "bench --quik", "fuzz a b"] {
+        for line in ["bake", "ci --fast", "tidy src", "test a b", "bench --quik", "fuzz a b", "sanitize a b"] {
             let error = task(line).expect_err(line).to_string();
             assert!(error.contains("cargo xtask TASK"), "{line}: {error}");
         }

@@ -9,6 +9,7 @@ mod fuzz;
 mod loom;
 mod miri;
 mod process;
+mod sanitize;
 mod test;
 mod tidy;
 mod workspace;
