@@ -7,7 +7,7 @@ use super::error::LoadProblem;
 use super::loader::nearest;
 use super::setting::{At, Group, Initial, Kind, Setting, Support};
 use super::table::{SETTINGS, find};
-use super::unsupported::{ACCEPTED_AT_DEFAULT, UNSUPPORTED_DIRECTIVES};
+use super::unsupported::{ACCEPTED_AT_DEFAULT, Otherwise, UNSUPPORTED_DIRECTIVES};
 
 /// The settings that `--help` shows without further asking.
 const FIRST: &[&str] = &[
@@ -99,9 +99,14 @@ fn every_setting() -> String {
         let members = SETTINGS.iter().filter(|setting| setting.group == *group);
         members.for_each(|setting| text.push_str(&entry(setting)));
     }
-    text.push_str("\nThese settings of Redis are accepted at their defaults only:\n");
-    let names: Vec<_> = ACCEPTED_AT_DEFAULT.iter().map(|fixed| fixed.name).collect();
-    text.push_str(&wrapped(&names.join(", "), 2));
+    for (otherwise, heading) in [
+        (Otherwise::Refused, "These settings of Redis and Valkey are accepted at their defaults only:"),
+        (Otherwise::Warned, "These settings of Redis and Valkey have no effect:"),
+    ] {
+        let these = ACCEPTED_AT_DEFAULT.iter().filter(|fixed| fixed.otherwise == otherwise);
+        let names: Vec<_> = these.map(|fixed| fixed.name).collect();
+        let _ = write!(text, "\n{heading}\n{}", wrapped(&names.join(", "), 2));
+    }
     text
 }
 
@@ -243,12 +248,17 @@ rather than unlimited (`--maxmemory 0`).
         SETTINGS.iter().filter(|setting| setting.group == *group).for_each(|setting| docs_row(&mut text, setting));
     }
     text.push_str(
-        "\n## Not supported yet\n\nThese settings of Redis are accepted at this value only; any other stops the \
-         start.\n\n| setting | value | reason |\n|---|---|---|\n",
+        "\n## Not supported yet\n\nThese settings of Redis and Valkey have this value only. CONFIG SET refuses any \
+         other; in a file or on the command line it stops the start, or brings a warning where it has no effect.\n\n\
+         | setting | value | another one | reason |\n|---|---|---|---|\n",
     );
     for fixed in ACCEPTED_AT_DEFAULT {
         let names: Vec<_> = fixed.names().map(|name| format!("`{name}`")).collect();
-        let _ = writeln!(text, "| {} | {} | {}. |", names.join(", "), code(fixed.value), fixed.reason);
+        let other = match fixed.otherwise {
+            Otherwise::Refused => "stops the start",
+            Otherwise::Warned => "has no effect",
+        };
+        let _ = writeln!(text, "| {} | {} | {other} | {}. |", names.join(", "), code(fixed.value), fixed.reason);
     }
     text.push_str("\nThese directives of Redis always stop the start:\n\n");
     for (name, reason) in UNSUPPORTED_DIRECTIVES {

@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::rewrite::USER;
 use super::setting::{Kind, Setting, Support};
 use super::table::{SETTINGS, find};
-use super::unsupported::{ACCEPTED_AT_DEFAULT, FORGOTTEN, Fixed, UNSUPPORTED_DIRECTIVES, find_fixed};
+use super::unsupported::{ACCEPTED_AT_DEFAULT, FORGOTTEN, Fixed, Otherwise, UNSUPPORTED_DIRECTIVES, find_fixed};
 
 /// Where something was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,9 @@ impl Loader {
         }
         if let Some(fixed) = find_fixed(name) {
             self.forget(fixed.name);
-            if !fixed.accepts(words) {
+            if !fixed.accepts(words) && fixed.otherwise == Otherwise::Warned {
+                self.warnings.push(Warning { origin: origin.clone(), name: fixed.name, text: fixed.reason });
+            } else if !fixed.accepts(words) {
                 let error = ValueError::NotSupported(fixed.reason);
                 let problem = LoadProblem::Value { name: name.to_owned(), value: Some(words.join(" ")), error };
                 self.refused.push((fixed.name, LoadError { origin: origin.clone(), problem }));

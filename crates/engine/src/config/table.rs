@@ -365,12 +365,12 @@ settings! {
 
     /// Microseconds from which a command is put on the slow log; 0 for all commands, -1 for none.
     slowlog_log_slower_than: i64 {
-        name: "slowlog-log-slower-than", kind: Kind::Int { min: -1, max: i64::MAX }, initial: Is("10000"),
+        name: "slowlog-log-slower-than", aliases: &["commandlog-execution-slower-than"], kind: Kind::Int { min: -1, max: i64::MAX }, initial: Is("10000"),
         group: Group::Observability
     }
     /// Entries the slow log keeps.
     slowlog_max_len: u64 {
-        name: "slowlog-max-len", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"),
+        name: "slowlog-max-len", aliases: &["commandlog-slow-execution-max-len"], kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"),
         group: Group::Observability
     }
     /// Milliseconds from which LATENCY remembers an event; 0 switches it off.
@@ -564,7 +564,7 @@ settings! {
     /// Whether memory is moved together in the background.
     activedefrag: bool {
         name: "activedefrag", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
-        support: Support::Only { values: &["no"], reason: "Tenon has no active defragmentation" }
+        support: Support::Moot("Memory is always packed.")
     }
     /// Whether hash tables grow in the background.
     activerehashing: bool {
@@ -625,6 +625,31 @@ settings! {
     crash_memcheck_enabled: bool {
         name: "crash-memcheck-enabled", kind: Kind::Bool, initial: Is("yes"), group: Group::Compatibility,
         support: Support::NoEffect("Tenon does not test the memory.")
+    }
+    /// New connections that are accepted at a time.
+    max_new_connections_per_cycle: u32 {
+        name: "max-new-connections-per-cycle", kind: Kind::Int { min: 1, max: 1000 }, initial: Is("10"),
+        group: Group::Compatibility, support: Support::NoEffect("Connections are accepted by a thread that serves no clients.")
+    }
+    /// New connections over TLS that are accepted at a time.
+    max_new_tls_connections_per_cycle: u32 {
+        name: "max-new-tls-connections-per-cycle", kind: Kind::Int { min: 1, max: 1000 }, initial: Is("1"),
+        group: Group::Compatibility, support: Support::NoEffect("Connections are accepted by a thread that serves no clients.")
+    }
+    /// Commands whose keys are asked for before they run.
+    prefetch_batch_max_size: u32 {
+        name: "prefetch-batch-max-size", kind: Kind::Int { min: 0, max: 128 }, initial: Is("16"),
+        group: Group::Compatibility, support: Support::NoEffect("As many as came in one read, up to 64.")
+    }
+    /// Whether the log keeps what clients have sent to itself.
+    hide_user_data_from_log: bool {
+        name: "hide-user-data-from-log", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
+        support: Support::Moot("No keys and no values are logged.")
+    }
+    /// By which language's rules SORT's ALPHA orders.
+    locale_collate: Arc<str> {
+        name: "locale-collate", group: Group::Compatibility,
+        support: Support::Only { values: &["", "C", "POSIX"], reason: "ALPHA orders by bytes" }
     }
     /// Warnings that do not stop the start.
     ignore_warnings: Arc<str> {

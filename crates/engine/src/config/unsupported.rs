@@ -1,20 +1,33 @@
-//! Settings and directives of Redis that Tenon does not have yet: what may be said of them, and why no more. It
+//! Settings and directives of Redis and Valkey that Tenon does not have: what may be said of them, and why no more. It
 //! changes nothing anywhere.
 
 use super::value::parse_memory;
 
-/// A setting of Redis that Tenon lacks. Its default says what Tenon does anyway, so a file may state it, and CONFIG
-/// GET shows it; any other value would change the behaviour, and is refused.
+/// A setting of Redis or Valkey that Tenon lacks. Its default says what Tenon does anyway, so a file may state it, and
+/// CONFIG GET shows it; what comes of any other value is told by `otherwise`. CONFIG SET refuses it in either case, for
+/// it would not be kept.
 #[derive(Debug)]
 pub struct Fixed {
     /// The name.
     pub name: &'static str,
-    /// Redis's older name for it, if there is one.
+    /// An older name for it, if there is one.
     pub alias: Option<&'static str>,
-    /// The only value accepted.
+    /// The only value there is.
     pub value: &'static str,
-    /// Why no other is.
+    /// What another value does in a file or on the command line.
+    pub otherwise: Otherwise,
+    /// Why there is no other.
     pub reason: &'static str,
+}
+
+/// What comes of a value that Tenon does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Otherwise {
+    /// It promises what Tenon does not keep: the start is refused.
+    Refused,
+    /// It tunes what is not there, as the backlog for replicas: a warning is logged. Files that have served a Redis for
+    /// years have many of them.
+    Warned,
 }
 
 impl Fixed {
@@ -32,11 +45,16 @@ impl Fixed {
 }
 
 const fn fixed(name: &'static str, value: &'static str, reason: &'static str) -> Fixed {
-    Fixed { name, alias: None, value, reason }
+    Fixed { name, alias: None, value, otherwise: Otherwise::Warned, reason }
 }
 
 const fn renamed(name: &'static str, alias: &'static str, value: &'static str, reason: &'static str) -> Fixed {
-    Fixed { name, alias: Some(alias), value, reason }
+    Fixed { alias: Some(alias), ..fixed(name, value, reason) }
+}
+
+/// Only this value, since others promise something.
+const fn only(fixed: Fixed) -> Fixed {
+    Fixed { otherwise: Otherwise::Refused, ..fixed }
 }
 
 const REPLICATION: &str = "Tenon has no replication";
@@ -49,16 +67,18 @@ const AOF: &str = "Tenon always tidies up";
 const SYNC_FILES: &str = "Tenon has no replication, for which Redis writes such files";
 const PAYLOADS: &str = "Tenon believes nothing of what it loads, and checks all of it";
 const SYSLOG: &str = "Tenon logs to its standard output or a file";
-const DEFRAG: &str = "Tenon has no active defragmentation";
+const DEFRAG: &str = "Tenon packs memory at a pace of its own";
+const COMMANDLOG: &str = "Tenon has no COMMANDLOG; SLOWLOG has the slow commands";
+const RDMA: &str = "Tenon has no RDMA";
 const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
 const OOM: &str = "Tenon leaves the OOM killer's scores alone";
 
-/// The settings of Redis 7 that Tenon accepts at this value only. Names and defaults are those of redis-server 7.0
-/// (`CONFIG GET *`).
+/// The settings that have one value. Names and defaults are those of redis-server 7.0 (`CONFIG GET *`), then those that
+/// Redis 8.0 and Valkey 9.1 have beside them.
 pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
-    renamed("replicaof", "slaveof", "", REPLICATION),
-    fixed("masteruser", "", REPLICATION),
-    fixed("masterauth", "", REPLICATION),
+    only(renamed("replicaof", "slaveof", "", REPLICATION)),
+    renamed("masteruser", "primaryuser", "", REPLICATION),
+    renamed("masterauth", "primaryauth", "", REPLICATION),
     renamed("replica-serve-stale-data", "slave-serve-stale-data", "yes", REPLICATION),
     renamed("replica-read-only", "slave-read-only", "yes", REPLICATION),
     renamed("replica-ignore-maxmemory", "slave-ignore-maxmemory", "yes", REPLICATION),
@@ -78,9 +98,9 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("repl-timeout", "60", REPLICATION),
     fixed("repl-backlog-size", "1048576", REPLICATION),
     fixed("repl-backlog-ttl", "3600", REPLICATION),
-    renamed("min-replicas-to-write", "min-slaves-to-write", "0", REPLICATION),
+    only(renamed("min-replicas-to-write", "min-slaves-to-write", "0", REPLICATION)),
     renamed("min-replicas-max-lag", "min-slaves-max-lag", "10", REPLICATION),
-    fixed("cluster-enabled", "no", CLUSTER),
+    only(fixed("cluster-enabled", "no", CLUSTER)),
     fixed("cluster-config-file", "nodes.conf", CLUSTER),
     fixed("cluster-node-timeout", "15000", CLUSTER),
     fixed("cluster-port", "0", CLUSTER),
@@ -101,16 +121,16 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("tls-cluster", "no", CLUSTER),
     fixed("tls-replication", "no", REPLICATION),
     fixed("tls-session-cache-timeout", "300", TLS_SESSIONS),
-    fixed("tls-key-file-pass", "", TLS_KEY),
+    only(fixed("tls-key-file-pass", "", TLS_KEY)),
     fixed("tls-client-cert-file", "", TLS_CLIENT),
     fixed("tls-client-key-file", "", TLS_CLIENT),
     fixed("tls-client-key-file-pass", "", TLS_CLIENT),
     fixed("tls-dh-params-file", "", TLS_DH),
-    fixed("aof-disable-auto-gc", "no", AOF),
+    only(fixed("aof-disable-auto-gc", "no", AOF)),
     fixed("rdb-del-sync-files", "no", SYNC_FILES),
     fixed("sanitize-dump-payload", "no", PAYLOADS),
     fixed("enable-module-command", "no", "Tenon has no modules"),
-    fixed("syslog-enabled", "no", SYSLOG),
+    only(fixed("syslog-enabled", "no", SYSLOG)),
     fixed("syslog-ident", "redis", SYSLOG),
     fixed("syslog-facility", "local0", SYSLOG),
     fixed("active-defrag-ignore-bytes", "104857600", DEFRAG),
@@ -119,14 +139,51 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("active-defrag-cycle-min", "1", DEFRAG),
     fixed("active-defrag-cycle-max", "25", DEFRAG),
     fixed("active-defrag-max-scan-fields", "1000", DEFRAG),
-    fixed("server_cpulist", "", AFFINITY),
-    fixed("bio_cpulist", "", AFFINITY),
-    fixed("aof_rewrite_cpulist", "", AFFINITY),
-    fixed("bgsave_cpulist", "", AFFINITY),
+    renamed("server-cpulist", "server_cpulist", "", AFFINITY),
+    renamed("bio-cpulist", "bio_cpulist", "", AFFINITY),
+    renamed("aof-rewrite-cpulist", "aof_rewrite_cpulist", "", AFFINITY),
+    renamed("bgsave-cpulist", "bgsave_cpulist", "", AFFINITY),
     fixed("oom-score-adj", "no", OOM),
     fixed("oom-score-adj-values", "0 200 800", OOM),
     fixed("bind-source-addr", "", "the connections that MIGRATE opens come from the address that the system chooses"),
-    fixed("socket-mark-id", "0", "Tenon does not mark its sockets"),
+    only(fixed("socket-mark-id", "0", "Tenon does not mark its sockets")),
+    // Redis 8.0.
+    fixed("replica-full-sync-buffer-limit", "0", REPLICATION),
+    fixed("cluster-announce-human-nodename", "", CLUSTER),
+    fixed("cluster-compatibility-sample-ratio", "0", CLUSTER),
+    // Valkey 9.1.
+    fixed("dual-channel-replication-enabled", "no", REPLICATION),
+    fixed("repl-mptcp", "no", REPLICATION),
+    fixed("cluster-announce-client-ipv4", "", CLUSTER),
+    fixed("cluster-announce-client-ipv6", "", CLUSTER),
+    fixed("cluster-announce-client-port", "0", CLUSTER),
+    fixed("cluster-announce-client-tls-port", "0", CLUSTER),
+    fixed("cluster-blacklist-ttl", "60", CLUSTER),
+    fixed("cluster-config-save-behavior", "sync", CLUSTER),
+    fixed("cluster-databases", "1", CLUSTER),
+    fixed("cluster-manual-failover-timeout", "5000", CLUSTER),
+    fixed("cluster-slot-migration-log-max-len", "1000", CLUSTER),
+    fixed("cluster-slot-stats-enabled", "no", CLUSTER),
+    fixed("slot-migration-max-failover-repl-bytes", "0", CLUSTER),
+    fixed("availability-zone", "", "Tenon has no replicas among which a client could choose the nearest"),
+    fixed("active-defrag-cycle-us", "500", DEFRAG),
+    fixed("commandlog-request-larger-than", "1048576", COMMANDLOG),
+    fixed("commandlog-large-request-max-len", "128", COMMANDLOG),
+    fixed("commandlog-reply-larger-than", "1048576", COMMANDLOG),
+    fixed("commandlog-large-reply-max-len", "128", COMMANDLOG),
+    fixed("extended-redis-compatibility", "no", "Tenon speaks as Redis does"),
+    fixed("hash-seed", "", "cursors of SCAN are good for one server"),
+    fixed("log-timestamp-format", "legacy", "lines of the log begin with the time as ISO 8601 has it"),
+    only(fixed("import-mode", "no", "Tenon has no way to import keys that have expired")),
+    only(fixed("mptcp", "no", "Tenon has no multipath TCP")),
+    only(fixed("rdma-port", "0", RDMA)),
+    fixed("rdma-bind", "", RDMA),
+    fixed("rdma-completion-vector", "-1", RDMA),
+    fixed("rdma-rx-size", "1048576", RDMA),
+    only(fixed("rdb-version-check", "strict", "Tenon reads no files of versions that it does not know")),
+    only(fixed("tls-auth-clients-user", "off", "Tenon takes no user's name from a certificate")),
+    only(fixed("tls-auto-reload-interval", "0", "Tenon reads certificates anew when CONFIG SET names them")),
+    only(fixed("unixsocketgroup", "", "the sockets' group is that of the process")),
 ];
 
 /// Directives of Redis that are no settings, with the reason why they stop the start.
@@ -136,9 +193,9 @@ pub(super) static UNSUPPORTED_DIRECTIVES: &[(&str, &str)] = &[
     ("sentinel", "Tenon is no Sentinel"),
 ];
 
-/// Settings that Redis itself reads and forgets.
+/// Settings that Redis itself, or Valkey, reads and forgets.
 pub(super) static FORGOTTEN: &[&str] =
-    &["list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
+    &["list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands", "events-per-io-thread"];
 
 /// The fixed setting of this name, in any case.
 pub(super) fn find_fixed(name: &str) -> Option<&'static Fixed> {
