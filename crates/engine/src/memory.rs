@@ -236,12 +236,25 @@ impl Engine {
         worker.room.end_share(self.unsent.memory());
         let limit = self.config.maxmemory() as usize;
         let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(self.unsent.freed_soon());
-        worker.index == 0 && is_over() && self.evict(worker, limit, Makes::SomeRoomBut(0)) && is_over()
+        worker.index == 0
+            && is_over()
+            && !self.pauses_eviction(worker)
+            && self.evict(worker, limit, Makes::SomeRoomBut(0))
+            && is_over()
+    }
+
+    /// Whether nothing is evicted now: the data stands still during a pause, whatever `maxmemory` says, as it does with
+    /// keys that are due.
+    fn pauses_eviction(&self, worker: &Worker) -> bool {
+        self.pause.mode(worker.clock.now_ms).is_some()
     }
 
     /// Evicts until the limit is kept, or for a bounded time. Tells whether a key went, or nothing had to: another worker may
     /// have made room since this one looked, and take it again right behind.
     fn evict(&self, worker: &mut Worker, limit: usize, makes: Makes) -> bool {
+        if self.pauses_eviction(worker) {
+            return true;
+        }
         let how = Sampling {
             policy: self.policy(),
             samples: self.config.maxmemory_samples() as usize,
