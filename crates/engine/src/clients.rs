@@ -116,7 +116,7 @@ pub struct Client {
     pub queued_bytes: AtomicU64,
     /// Keys watched.
     pub watching: AtomicU32,
-    /// Bytes of the keys that it watches, and of the names of what it has subscribed to.
+    /// Bytes of the keys that it watches, of the names of what it has subscribed to, and of the prefixes that it tracks.
     pub(crate) names_bytes: AtomicU64,
     /// What it does beside asking and being answered: the bits of [`Roles`].
     pub roles: AtomicU8,
@@ -250,7 +250,7 @@ impl Client {
     }
 
     /// Bytes of memory that the client takes: itself, input that is kept, commands that MULTI has queued, output that is
-    /// not sent, and about what it watches and has subscribed to.
+    /// not sent, and about what it watches, has subscribed to and tracks by prefix.
     pub fn memory(&self) -> u64 {
         // Beside the names, as measured with 20,000 and 100,000.
         const WATCHED: u64 = 190;

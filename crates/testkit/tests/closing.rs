@@ -105,6 +105,13 @@ fn what_a_client_watches_and_has_subscribed_to_is_its_memory() {
         }
         assert_eq!(memory(), before, "{end}");
     }
+    let tracked = names.iter().flat_map(|name| [&b"PREFIX"[..], name]);
+    let words: Vec<&[u8]> = [&b"CLIENT"[..], b"TRACKING", b"ON", b"BCAST"].into_iter().chain(tracked).collect();
+    assert_eq!(client.call(&words).expect("a reply"), ok());
+    let with_all = memory();
+    assert!(with_all >= before + 100_000, "CLIENT TRACKING: {with_all} bytes, {before} before");
+    assert_eq!(client.call(&[b"CLIENT", b"TRACKING", b"OFF"]).expect("a reply"), ok());
+    assert_eq!(memory(), before, "CLIENT TRACKING OFF");
     // Who takes most goes.
     call(&mut client, "WATCH", 1);
     assert_eq!(other.call(&[b"CONFIG", b"SET", b"maxmemory-clients", b"100000"]).expect("a reply"), ok());
