@@ -413,6 +413,8 @@ real.os = raw.os and protect(raw.os)
 for name, library in next, raw.libraries do
   real[name] = protect(library)
 end
+-- Valkey's name for it.
+real.server = real.redis
 local function nonexistent(_, name)
   error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
 end
@@ -425,6 +427,7 @@ real._G = env
 local loading = setmetatable({}, metatable)
 if raw.while_loading then
   loading.redis = protect(setmetatable(raw.while_loading, metatable))
+  loading.server = loading.redis
 end
 
 -- What a run gives of an error: a table with `err`, and the place where it was raised.
