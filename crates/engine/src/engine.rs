@@ -161,6 +161,8 @@ pub struct Engine {
     pub allocator: OnceLock<Allocator>,
     /// How the clients' bytes are moved, said by whoever does it.
     pub multiplexer: OnceLock<&'static str>,
+    /// What supervises the process and is told of it, said by whoever tells it.
+    pub supervisor: OnceLock<&'static str>,
     /// Changes of keys that RESETSTAT made the workers forget.
     forgotten_changes: AtomicU64,
     config_hook: OnceLock<ConfigHook>,
@@ -225,6 +227,7 @@ impl Engine {
             extents_released_at_ms: AtomicU64::new(0),
             allocator: OnceLock::new(),
             multiplexer: OnceLock::new(),
+            supervisor: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
             config_hook: OnceLock::new(),
             acl: Acl::new(&config, &commands),

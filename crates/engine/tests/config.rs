@@ -241,9 +241,9 @@ fn flags() {
 fn flags_override_the_file_and_what_it_is_refused_for() {
     let scratch = Scratch::new();
     let path =
-        scratch.write("t.conf", "port 1\nsupervised systemd\nappendonly yes\ndir /nonexistent\nhz 5\nsave 1 1\n");
+        scratch.write("t.conf", "port 1\nsupervised upstart\nappendonly yes\ndir /nonexistent\nhz 5\nsave 1 1\n");
     let refused = run(&[&path]).unwrap_err();
-    assert!(refused.contains("t.conf:2: supervised 'systemd': not supported yet: "), "{refused}");
+    assert!(refused.contains("t.conf:2: supervised 'upstart': not supported yet: "), "{refused}");
     let overrides = ["--port", "2", "--supervised", "no", "--appendonly", "no", "--dir", "/", "--save", ""];
     let args: Vec<&str> = [path.as_str()].into_iter().chain(overrides).collect();
     let config = run(&args).unwrap();
@@ -469,7 +469,7 @@ fn rewrite_overrides_included_files() {
 #[test]
 fn rewrite_drops_what_flags_had_to_override() {
     let scratch = Scratch::new();
-    let path = scratch.write("t.conf", "supervised systemd\nappendonly yes\nsave 900 1\nsave 60 5\n");
+    let path = scratch.write("t.conf", "supervised upstart\nappendonly yes\nsave 900 1\nsave 60 5\n");
     run(&[&path, "--supervised", "no", "--appendonly", "no", "--save", ""]).unwrap().rewrite(&no_users).unwrap();
     assert_eq!(scratch.read("t.conf"), "supervised no\nappendonly no\nsave \"\"\n");
 }

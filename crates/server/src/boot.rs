@@ -12,6 +12,7 @@ use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
 use crate::signals::{self, Signal};
+use crate::supervisor::Supervisor;
 use crate::tls::Tls;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -22,7 +23,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenon_engine::Engine;
 use tenon_engine::allocator::Allocator;
-use tenon_engine::config::{self, Config, EndWords, Invocation, IoChoice, LogFormat, Machine};
+use tenon_engine::config::{
+    self, Config, EndWords, Invocation, IoChoice, LogFormat, Machine, Supervisor as Supervised,
+};
 use tenon_engine::saving::{Ending, OnFailure};
 
 /// Does what the command line says; the exit code is 0 when that was done and another when the server could not
@@ -80,7 +83,12 @@ const MEMCACHED_CANNOT_LISTEN: u8 = 71;
 
 /// Runs the server here, or has it run in the background; tells whether that went well.
 fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
-    if config.daemonize() {
+    let supervisor = match config.supervised() {
+        Supervised::Systemd | Supervised::Auto => Supervisor::of_environment(),
+        Supervised::Upstart | Supervised::No => Supervisor::none(),
+    };
+    // As with Redis, whoever is supervised stays where its supervisor has started it.
+    if config.daemonize() && !supervisor.is_there() {
         if words.iter().any(|word| word == "-") {
             let text = "daemonize: what comes from the standard input cannot be read again in the background";
             return Err(text.to_owned().into());
@@ -89,11 +97,11 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
             return Ok(true);
         }
     }
-    serve(config)
+    serve(config, &supervisor)
 }
 
 /// Runs the server until it is told to end; tells whether it ended well.
-fn serve(config: Config) -> Result<bool, Failure> {
+fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     std::env::set_current_dir(&*config.dir()).map_err(|e| format!("cannot work in dir '{}': {e}", config.dir()))?;
     // What only root may do comes first, and what starts threads comes after.
     let open_files = raise_for(config.maxclients() as usize);
@@ -118,6 +126,9 @@ fn serve(config: Config) -> Result<bool, Failure> {
     }));
     // `main` chose it.
     engine.allocator.get_or_init(|| Allocator { name: "mimalloc", release: allocator::release });
+    if supervisor.is_there() {
+        engine.supervisor.get_or_init(|| "systemd");
+    }
     let tls = Tls::new(Arc::clone(&engine.tls_counts));
     tls.configure(&engine.config)?;
     let outside = Outside::new(&engine, logging.clone(), tls.clone());
@@ -176,6 +187,7 @@ fn serve(config: Config) -> Result<bool, Failure> {
     // What is not whole is never shown: where loading came to no end, it does not end before the server does.
     let mut broken_off = None;
     if let Some((loading, found)) = to_load {
+        supervisor.tell_status("Loading data");
         match found.load(&engine, &loading, &shutdown) {
             Ok(true) => {}
             Ok(false) => broken_off = Some(loading),
@@ -189,8 +201,10 @@ fn serve(config: Config) -> Result<bool, Failure> {
     }
     if broken_off.is_none() {
         tracing::info!("ready to accept connections");
+        supervisor.tell_ready();
     }
     let well = running.wait();
+    supervisor.tell_stopping();
     engine.drop_unfinished_save();
     // Nobody writes any more.
     let well = match engine.close_aof() {

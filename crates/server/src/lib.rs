@@ -15,4 +15,5 @@ mod restore;
 pub mod service;
 pub mod shutdown;
 pub mod signals;
+mod supervisor;
 mod tls;

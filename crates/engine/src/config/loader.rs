@@ -77,7 +77,7 @@ impl UserLine {
 #[derive(Debug)]
 pub struct Loader {
     config: Config,
-    /// Values that cannot be honoured, unless a later directive gives the setting another one: `supervised systemd`
+    /// Values that cannot be honoured, unless a later directive gives the setting another one: `supervised upstart`
     /// in a file does no harm when the command line says `--supervised no`.
     refused: Vec<(&'static str, LoadError)>,
     warnings: Vec<Warning>,

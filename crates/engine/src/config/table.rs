@@ -52,8 +52,6 @@ const STRING_MAX: i64 = STRING_LEN_MAX as i64;
 
 /// What all of the lazyfree settings come to.
 const LAZYFREE: Support = Support::Moot("Big values are always freed off the hot path.");
-/// For processes that want a supervisor or a daemon.
-const NO_WORD: &str = "systemd needs no word from Tenon with Type=simple";
 
 settings! {
     /// TCP port of the RESP front end; 0 switches it off.
@@ -226,10 +224,11 @@ settings! {
     run_as: Arc<str> { name: "run-as", at: At::Start, group: Group::Server }
     /// File that the process's number stands in while it runs; empty for none.
     pidfile: Arc<str> { name: "pidfile", at: At::Start, group: Group::Server }
-    /// Which supervisor is told that the server is ready.
+    /// Which supervisor is told that the server is ready and that it ends: systemd, for a service of the type `notify`;
+    /// `auto` if the environment names its socket. Who is supervised does not go to the background.
     supervised: Supervisor {
         name: "supervised", kind: Kind::Choice(Supervisor::NAMES), initial: Is("no"), at: At::Start,
-        group: Group::Server, support: Support::Only { values: &["no"], reason: NO_WORD }
+        group: Group::Server, support: Support::Only { values: &["no", "systemd", "auto"], reason: "only systemd is told" }
     }
 
     /// Password that clients must give with AUTH, the default user's; empty for none.

@@ -75,7 +75,7 @@ pub fn server(facts: &Facts<'_>, text: &mut String) {
     line(text, "monotonic_clock", "POSIX clock_gettime");
     line(text, "multiplexing_api", engine.multiplexer.get().copied().unwrap_or("none"));
     line(text, "process_id", std::process::id());
-    line(text, "process_supervised", "no");
+    line(text, "process_supervised", engine.supervisor.get().copied().unwrap_or("no"));
     line(text, "run_id", &engine.run_id);
     line(text, "tcp_port", engine.config.port());
     line(text, "server_time_usec", now_us);

@@ -1,0 +1,52 @@
+//! A service of systemd's type `notify`: what it is told, and when.
+#![allow(missing_docs)]
+
+use std::net::TcpListener;
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tenon_client::{Resp, Value};
+use tenon_testkit::server::tenon_binary;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // One that has ended by itself needs no more.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn systemd_is_told_of_the_start_and_of_the_end() {
+    let path = std::env::temp_dir().join(format!("tenon-supervised-{}", std::process::id()));
+    let systemd = UnixDatagram::bind(&path).expect("nobody else has it");
+    systemd.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    let told = || {
+        let mut text = [0; 200];
+        let len = systemd.recv(&mut text).expect("it is told something");
+        String::from_utf8_lossy(&text[..len]).into_owned()
+    };
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|at| at.local_addr()).expect("a port").port();
+    for word in ["systemd", "auto"] {
+        let mut command = Command::new(tenon_binary().expect("it is built"));
+        command.args(["--port", &port.to_string(), "--memcached-port", "0", "--supervised", word]);
+        // Whoever is supervised stays in the foreground.
+        command.args(["--daemonize", "yes"]).env("NOTIFY_SOCKET", &path).stdout(Stdio::null());
+        let mut server = Started(command.spawn().expect("it starts"));
+        assert_eq!(told(), "READY=1\nSTATUS=Ready to accept connections\n");
+        let mut client = Resp::connect(&format!("127.0.0.1:{port}")).expect("it listens");
+        let info = client.call(&[b"INFO", b"server"]).expect("a reply");
+        let Value::Bulk(text) = info else { panic!("INFO gives a text, not {info:?}") };
+        let text = String::from_utf8(text).expect("the text is text");
+        assert!(text.contains("process_supervised:systemd\r\n"), "{text}");
+        assert!(text.contains(&format!("process_id:{}\r\n", server.0.id())), "{text}");
+        client.send(&[b"SHUTDOWN", b"NOSAVE"]).expect("it is sent");
+        assert_eq!(told(), "STOPPING=1\nSTATUS=Ending\n");
+        assert!(server.0.wait().expect("it ends").success());
+    }
+    std::fs::remove_file(path).expect("it is there");
+}
