@@ -68,6 +68,9 @@ pub struct Room {
     unsent: usize,
     /// What it said when nothing could be evicted.
     stuck_at: Option<isize>,
+    /// Bytes that telling of the keys took that the eviction under way has let go. A key may be told to many clients: to make
+    /// up for that would take another key, and another, until there is none.
+    told: usize,
 }
 
 /// What eviction is for.
@@ -185,7 +188,7 @@ impl Engine {
         let Some(left) = reach.checked_sub(memory::used()) else { return false };
         let share = (left / 2 / self.threads()).min(ROOM_MAX);
         let until = memory::counted_here() + share as isize;
-        worker.room = Room { limit, until, unsent: self.unsent.memory(), stuck_at: None };
+        worker.room = Room { limit, until, unsent: self.unsent.memory(), ..Room::default() };
         true
     }
 
@@ -274,15 +277,16 @@ impl Engine {
         };
         let mut packed_at = started;
         let mut evicted = 0;
-        let is_over = || {
+        worker.room.told = 0;
+        let is_over = |told: usize| {
             let output = match makes {
                 Makes::SomeRoomBut(output) => output + self.unsent.freed_soon(),
                 Makes::UpForGrowth => self.unsent.on_its_way(),
             };
             // What waits to be written to disk is freed, too.
-            memory::used() > kept.saturating_add(self.snapshots.freed_soon() + output)
+            memory::used() > kept.saturating_add(self.snapshots.freed_soon() + output + told)
         };
-        let mut has_room = !is_over();
+        let mut has_room = !is_over(0);
         while !has_room {
             let has_gone = if how.policy.remembers() {
                 self.evict_least_worth(worker, &how)
@@ -298,11 +302,14 @@ impl Engine {
                 self.tidy_up(worker, &mut packed_at);
             }
             // What is freed in the background is not counted here.
-            let has_made_up = || memory::counted_here() <= made_up_at || !self.reaper.is_idle();
-            has_room = is_time_over && has_made_up() || !is_over();
+            let told = worker.room.told;
+            let has_made_up =
+                || memory::counted_here() <= made_up_at.saturating_add_unsigned(told) || !self.reaper.is_idle();
+            has_room = is_time_over && has_made_up() || !is_over(told);
         }
         if makes == Makes::UpForGrowth || worker.room.limit != limit {
-            worker.room = Room { limit, until: memory::counted_here(), unsent: self.unsent.memory(), stuck_at: None };
+            let (until, unsent) = (memory::counted_here(), self.unsent.memory());
+            worker.room = Room { limit, until, unsent, ..Room::default() };
         } else {
             worker.room.end_share(self.unsent.memory());
         }
@@ -442,6 +449,7 @@ impl Engine {
         let idle_s = worker.clock.access.seconds_since(entry.view().access());
         worker.stats.evicted(entry.view(), idle_s, worker.clock.now_ms);
         self.remember(worker, entry.view());
+        let before = memory::counted_here();
         if self.watchers.want(Watched::EVICTIONS) {
             self.tell_evicted(entry.view(), worker);
         }
@@ -458,6 +466,7 @@ impl Engine {
             let key = entry.view().key();
             self.key_changed(worker, self.shards.hash(key), key);
         }
+        worker.room.told += usize::try_from(memory::counted_here() - before).unwrap_or(0);
         self.discard_removed(worker, database, entry);
     }
 }

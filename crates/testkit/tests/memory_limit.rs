@@ -122,6 +122,39 @@ fn a_long_answer_drives_out_no_data() {
     }
 }
 
+#[test]
+fn telling_of_evicted_keys_drives_out_no_others() {
+    const KEYS: i64 = 300;
+    // With two, another worker's clients have what they are told in their output, and it may count once more.
+    let server = Server::tenon(&[("workers", "1"), ("maxmemory", "0")]).expect("tenon starts");
+    let address = server.address(Dialect::Redis).expect("RESP is spoken");
+    let connect = || Resp::connect_to(address, Some(PATIENCE)).expect("the server listens");
+    let mut connection = connect();
+    let mut trackers: Vec<Resp> = (0..10).map(|_| connect()).collect();
+    for tracker in &mut trackers {
+        tracker.call(&[b"HELLO", b"3"]).expect("a reply");
+        tracker.call(&[b"CLIENT", b"TRACKING", b"ON"]).expect("a reply");
+    }
+    for number in 0..KEYS {
+        let key = format!("{number}{}", "x".repeat(1_000));
+        set_all(&mut connection, std::slice::from_ref(&key), b"v");
+        for tracker in &mut trackers {
+            tracker.call(&[b"GET", key.as_bytes()]).expect("a reply");
+        }
+    }
+    let used: usize = info::field(&mut connection, "memory", "used_memory").parse().expect("it is a number");
+    let limit = (used - 40_000).to_string();
+    let words: [&[u8]; 6] = [b"CONFIG", b"SET", b"maxmemory-policy", b"allkeys-lru", b"maxmemory", limit.as_bytes()];
+    assert_eq!(connection.call(&words).expect("a reply"), Value::Simple(b"OK".to_vec()));
+    while info::field(&mut connection, "stats", "evicted_keys") == "0" {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    // Forty would do; each is told to ten, in more bytes than it had.
+    let left = connection.call(&[b"DBSIZE"]).expect("a reply");
+    assert!(matches!(left, Value::Int(left) if (200..KEYS).contains(&left)), "{left:?} are left");
+}
+
 /// Writes keys of a name of their own.
 fn write(connection: &mut Resp, name: &str) {
     let keys: Vec<String> = (0..AT_ONCE).map(|number| format!("{name}:{number}")).collect();
