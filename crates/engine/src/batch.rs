@@ -101,8 +101,8 @@ impl Wrong {
     pub(crate) fn error(self, resolved: Option<Resolved>, args: &Args<'_>) -> CmdError {
         match (self, resolved) {
             (Wrong::Name, _) | (_, None) => unknown_command(args),
-            (Wrong::Subcommand, Some(container)) => {
-                CmdError::UnknownSubcommand { subcommand: shown(args.get(1)), container: container.command.name }
+            (Wrong::Subcommand, Some(_)) => {
+                CmdError::UnknownSubcommand { subcommand: shown(args.get(1)), container: shown(args.get(0)) }
             }
             (Wrong::Count, Some(resolved)) => CmdError::Arity(resolved.command.full_name()),
         }
@@ -148,9 +148,25 @@ impl Engine {
 
     /// Finds the command of these arguments, checks how many there are, and hashes its key.
     pub fn resolve(&self, args: &Args<'_>) -> Target {
-        let Some(mut resolved) = self.commands.find(args.get(0)) else {
-            return Target::Refused(Wrong::Name, None);
-        };
+        match self.commands.find(args.get(0)) {
+            Some(found) => self.resolve_within(found, args),
+            None => Target::Refused(Wrong::Name, None),
+        }
+    }
+
+    /// Does as `resolve` with what stands in a log, which names commands as they are declared, whatever clients call them
+    /// by, or as a client has called them.
+    pub(crate) fn resolve_logged(&self, args: &Args<'_>) -> Target {
+        match self.resolve(args) {
+            Target::Refused(Wrong::Name, None) => match self.commands.find_declared(args.get(0)) {
+                Some(found) => self.resolve_within(found, args),
+                None => Target::Refused(Wrong::Name, None),
+            },
+            target => target,
+        }
+    }
+
+    fn resolve_within(&self, mut resolved: Resolved, args: &Args<'_>) -> Target {
         let needs_subcommand = match resolved.command.run {
             Run::Container(_) => true,
             Run::Alone(..) => args.len() > 1,

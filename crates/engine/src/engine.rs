@@ -7,7 +7,7 @@ use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
-use crate::config::{Caller, Changed, Config, SetError, Setting, SettingId, ValueError};
+use crate::config::{Caller, Changed, Config, Rename, SetError, Setting, SettingId, ValueError};
 use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
 use crate::held::HeldReplies;
@@ -207,12 +207,27 @@ fn shards_at(most: usize, maxmemory: u64) -> usize {
     }
 }
 
+/// The table of these commands, by the names that the configuration has clients call them.
+///
+/// # Errors
+/// Where and why it cannot.
+pub fn named_commands(commands: &[&'static Command], config: &Config) -> Result<CommandTable, String> {
+    let mut table = CommandTable::new(commands);
+    for Rename { origin, old, new } in config.renames() {
+        table.rename(old, new).map_err(|error| format!("{origin}: rename-command {old} {new}: {error}"))?;
+    }
+    Ok(table)
+}
+
 impl Engine {
     /// A server without data that runs these commands. `seed` is where its hash and its randomness start from: the
     /// system's randomness, except in tests.
+    ///
+    /// # Panics
+    /// When the configuration names commands as [`named_commands`] refuses to.
     pub fn new(config: Config, commands: &[&'static Command], seed: u64) -> Engine {
         meanwhile::follow_progress();
-        let commands = CommandTable::new(commands);
+        let commands = named_commands(commands, &config).expect("the new names of commands were looked at");
         let workers = config.workers().max(1);
         // One more for whoever runs commands without being a worker (tests, embedding).
         let worker_stats = (0..=workers).map(|_| Arc::new(WorkerStats::new(commands.all().len()))).collect();

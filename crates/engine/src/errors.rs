@@ -35,12 +35,12 @@ pub enum CmdError {
     DbIndex,
     /// The wrong number of arguments, for the command of this name in lower case.
     Arity(String),
-    /// There is no such subcommand; the container's name in upper case.
+    /// There is no such subcommand.
     UnknownSubcommand {
         /// What was asked for.
         subcommand: String,
-        /// Of which container.
-        container: &'static str,
+        /// Of which container, as it was called.
+        container: String,
     },
     /// Memory is used up, and nothing can be evicted.
     OutOfMemory,
@@ -96,7 +96,7 @@ impl fmt::Display for CmdError {
             CmdError::Arity(name) => return write!(f, "ERR wrong number of arguments for '{name}' command"),
             CmdError::UnknownSubcommand { subcommand, container } => {
                 let shown: String = subcommand.chars().take(128).collect();
-                return write!(f, "ERR unknown subcommand '{shown}'. Try {container} HELP.");
+                return write!(f, "ERR unknown subcommand '{shown}'. Try {} HELP.", container.to_ascii_uppercase());
             }
             CmdError::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             CmdError::NoAuth => "NOAUTH Authentication required.",
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(CmdError::WrongType.code(), "WRONGTYPE");
         assert_eq!(CmdError::text("EXECABORT no").code(), "EXECABORT");
         assert_eq!(
-            CmdError::UnknownSubcommand { subcommand: "x".into(), container: "CLIENT" }.to_string(),
+            CmdError::UnknownSubcommand { subcommand: "x".into(), container: "client".into() }.to_string(),
             "ERR unknown subcommand 'x'. Try CLIENT HELP."
         );
     }

@@ -257,7 +257,7 @@ impl<'e> Replayer<'e> {
     }
 
     fn run(&mut self, worker: &mut Worker, args: &Args<'_>, annotation: Annotation) -> Result<(), ReplayError> {
-        let target = self.player.engine.resolve(args);
+        let target = self.player.engine.resolve_logged(args);
         self.player.play(worker, &target, args, annotation.flags)
     }
 }

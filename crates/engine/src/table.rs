@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::command::{Arity, Command, Flags, Run};
+use std::fmt;
 
 /// A command found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +110,28 @@ pub struct CommandTable {
     all: Vec<&'static Command>,
     /// How many of `all` are no subcommands; they come first.
     top: usize,
+    /// What clients call each of those by, if they can.
+    names: Vec<Option<Box<str>>>,
     index: Box<[Indexed; SLOTS]>,
+}
+
+/// Why a command cannot have another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenameError {
+    /// There is none of the old name.
+    NoSuchCommand,
+    /// There is one of the new name, or was.
+    NameTaken,
+}
+
+impl fmt::Display for RenameError {
+    /// In Redis's words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RenameError::NoSuchCommand => "No such command in rename-command",
+            RenameError::NameTaken => "Target command name already exists",
+        })
+    }
 }
 
 /// How many arguments a command on one key takes.
@@ -163,23 +185,61 @@ impl CommandTable {
         for command in commands {
             all.extend(command.subcommands());
         }
-        let mut table = CommandTable { all, top: commands.len(), index: Box::new([Indexed::default(); SLOTS]) };
+        let names = commands.iter().map(|command| Some(Box::from(command.name))).collect();
+        let index = Box::new([Indexed::default(); SLOTS]);
+        let mut table = CommandTable { all, top: commands.len(), names, index };
         for number in 0..table.top {
-            let command = table.all[number];
-            assert!(table.find(command.name.as_bytes()).is_none(), "{} is declared twice", command.name);
-            let folded = Folded::of(command.name.as_bytes());
-            let small = Folded::of(command.name.to_ascii_lowercase().as_bytes()).letters;
-            let mut slot = folded.slot();
-            while table.index[slot].found.is_some() {
-                slot = (slot + 1) % SLOTS;
-            }
-            let found = Some(Resolved::of(command, number));
-            table.index[slot] = Indexed { folded, small, found, single: SingleKey::of(command) };
+            let name = table.all[number].name;
+            assert!(table.find(name.as_bytes()).is_none(), "{name} is declared twice");
+            table.add_to_index(number);
         }
         table
     }
 
-    /// The command of a name, in any case; a container for its subcommands.
+    /// Adds the name that a command has now.
+    fn add_to_index(&mut self, number: usize) {
+        let Some(name) = &self.names[number] else { return };
+        let folded = Folded::of(name.to_ascii_uppercase().as_bytes());
+        let small = Folded::of(name.to_ascii_lowercase().as_bytes()).letters;
+        let mut slot = folded.slot();
+        while self.index[slot].found.is_some() {
+            slot = (slot + 1) % SLOTS;
+        }
+        let command = self.all[number];
+        let found = Some(Resolved::of(command, number));
+        self.index[slot] = Indexed { folded, small, found, single: SingleKey::of(command) };
+    }
+
+    /// Has clients call a command by another name, or by none where that is empty, as Redis's `rename-command` does.
+    ///
+    /// A name that a command was declared with stays its own, which Redis gives to the next one: so what a log says by that
+    /// name is the same under each configuration.
+    ///
+    /// # Errors
+    /// When there is no such command, or one of the new name. Nothing has changed then.
+    pub fn rename(&mut self, old: &str, new: &str) -> Result<(), RenameError> {
+        let found = self.find(old.as_bytes()).ok_or(RenameError::NoSuchCommand)?;
+        if !new.is_empty() && (self.find(new.as_bytes()).is_some() || self.find_declared(new.as_bytes()).is_some()) {
+            return Err(RenameError::NameTaken);
+        }
+        self.names[usize::from(found.number)] = (!new.is_empty()).then(|| new.into());
+        self.index.fill(Indexed::default());
+        (0..self.top).for_each(|number| self.add_to_index(number));
+        Ok(())
+    }
+
+    /// The command that was declared with a name, in any case, whatever clients call it by.
+    pub fn find_declared(&self, name: &[u8]) -> Option<Resolved> {
+        let number =
+            self.top_commands().iter().position(|command| command.name.as_bytes().eq_ignore_ascii_case(name))?;
+        Some(Resolved::of(self.all[number], number))
+    }
+
+    fn top_commands(&self) -> &[&'static Command] {
+        &self.all[..self.top]
+    }
+
+    /// The command that clients call by a name, in any case; a container for its subcommands.
     pub fn find(&self, name: &[u8]) -> Option<Resolved> {
         let folded = Folded::of(name);
         let mut slot = folded.slot();
@@ -188,7 +248,9 @@ impl CommandTable {
             let found = found?;
             if declared.len == folded.len
                 && declared.lower() == folded.lower()
-                && found.command.name.as_bytes().eq_ignore_ascii_case(name)
+                && self.names[usize::from(found.number)]
+                    .as_ref()
+                    .is_some_and(|known| known.as_bytes().eq_ignore_ascii_case(name))
             {
                 return Some(found);
             }
@@ -229,9 +291,10 @@ impl CommandTable {
         self.all.iter().position(|other| std::ptr::eq(*other, command)).map(|number| number as u16)
     }
 
-    /// Every command that is no subcommand.
-    pub fn top(&self) -> &[&'static Command] {
-        &self.all[..self.top]
+    /// Every command that clients can call and that is no subcommand.
+    pub fn top(&self) -> Vec<&'static Command> {
+        let named = self.top_commands().iter().zip(&self.names).filter(|(_, name)| name.is_some());
+        named.map(|(command, _)| *command).collect()
     }
 
     /// Every command and subcommand, by number.
@@ -268,6 +331,39 @@ mod tests {
         command("GETRANGE", Arity::Exactly(4)),
         command("GETRANGES", Arity::Exactly(4)),
     ];
+
+    #[test]
+    fn a_command_may_have_another_name_or_none() {
+        let mut table = CommandTable::new(&COMMANDS.iter().collect::<Vec<_>>());
+        assert_eq!(table.rename("nope", "other"), Err(RenameError::NoSuchCommand));
+        assert_eq!(table.rename("GET", "set"), Err(RenameError::NameTaken));
+        assert_eq!(table.rename("get", "Fetch"), Ok(()));
+        assert_eq!(table.rename("SORT_RO", "ordered-without-writing"), Ok(()));
+        assert_eq!(table.rename("SET", ""), Ok(()));
+        assert_eq!(table.rename("SET", "again"), Err(RenameError::NoSuchCommand));
+        assert_eq!(table.rename("X", "SET"), Err(RenameError::NameTaken), "a log may say SET");
+        let name_of = |found: Option<Resolved>| found.map(|resolved| resolved.command.name);
+        for (name, of) in [
+            ("FETCH", Some("GET")),
+            ("fetch", Some("GET")),
+            ("feTch", Some("GET")),
+            ("Ordered-Without-Writing", Some("SORT_RO")),
+            ("GETRANGE", Some("GETRANGE")),
+            ("x", Some("X")),
+            ("GET", None),
+            ("SET", None),
+            ("SORT_RO", None),
+        ] {
+            assert_eq!(name_of(table.find(name.as_bytes())), of, "{name}");
+        }
+        let mut letters = [0; 8];
+        letters[..5].copy_from_slice(b"fetch");
+        assert_eq!(name_of(table.find_single(u64::from_le_bytes(letters), 5, 2).copied()), Some("GET"));
+        assert_eq!(name_of(table.find_declared(b"set")), Some("SET"));
+        assert_eq!(name_of(table.find_declared(b"fetch")), None);
+        assert!(table.top().iter().map(|command| command.name).eq(["GET", "X", "SORT_RO", "GETRANGE", "GETRANGES"]));
+        assert_eq!(table.rename("fetch", "get"), Err(RenameError::NameTaken));
+    }
 
     #[test]
     fn members_are_where_the_syntax_says() {

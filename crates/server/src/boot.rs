@@ -26,6 +26,7 @@ use tenon_engine::allocator::Allocator;
 use tenon_engine::config::{
     self, Config, EndWords, Invocation, IoChoice, LogFormat, Machine, Supervisor as Supervised,
 };
+use tenon_engine::engine::named_commands;
 use tenon_engine::saving::{Ending, OnFailure};
 
 /// Does what the command line says; the exit code is 0 when that was done and another when the server could not
@@ -116,6 +117,7 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     if let OpenFiles::Only { limit, max_clients } = open_files {
         tracing::warn!("the system allows {limit} open files: only about {max_clients} clients can be connected");
     }
+    named_commands(tenon_commands::ALL, &config)?;
     let engine = Engine::new(config, tenon_commands::ALL, random_seed()).share();
     engine.load_users()?;
     engine.load_password_file()?;

@@ -84,7 +84,7 @@ impl Engine {
         let now_ms = worker.clock.now_ms;
         let exec = OwnedArgs::new(["EXEC"]);
         // What the client itself has sent last.
-        let (found, args) = match self.commands.find(b"EXEC").filter(|_| session.is_in_exec()) {
+        let (found, args) = match self.commands.find_declared(b"EXEC").filter(|_| session.is_in_exec()) {
             Some(found) => (found, &exec.view()),
             None => (found, args),
         };

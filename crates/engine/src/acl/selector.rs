@@ -363,7 +363,7 @@ impl Selector {
 /// The command of a rule, its subcommand behind a bar.
 fn find(table: &CommandTable, name: &[u8]) -> Option<Resolved> {
     let mut words = name.splitn(2, |byte| *byte == b'|');
-    let found = table.find(words.next()?)?;
+    let found = table.find_declared(words.next()?)?;
     match words.next() {
         Some(subcommand) => table.find_subcommand(found.command, subcommand),
         None => Some(found),

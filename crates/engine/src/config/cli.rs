@@ -125,5 +125,5 @@ fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadE
 }
 
 fn flag_of(loader: &mut Loader, name: &str, values: &[String]) -> Result<(), LoadError> {
-    loader.apply(name, values, &Origin::CommandLine)
+    loader.obey(name, values, &Origin::CommandLine, 0)
 }

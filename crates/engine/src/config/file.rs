@@ -48,16 +48,28 @@ impl Loader {
             let words = words.iter().map(|word| String::from_utf8(word.clone()).map_err(|_| LoadProblem::NotUtf8));
             let words = words.collect::<Result<Vec<String>, _>>().map_err(fail)?;
             let Some((directive, words)) = words.split_first() else { continue };
-            if !directive.eq_ignore_ascii_case("include") {
-                self.apply(directive, words, &origin)?;
-            } else if let [path] = words {
-                self.include(path, &origin, depth)?;
-            } else {
-                let (name, value) = (directive.clone(), Some(words.join(" ")));
-                return Err(fail(LoadProblem::Value { name, value, error: ValueError::WrongNumberOfArguments }));
-            }
+            self.obey(directive, words, &origin, depth)?;
         }
         Ok(())
+    }
+
+    /// Obeys a directive, which may be to read another file; `depth` is in how many files that were included it stands.
+    pub(super) fn obey(
+        &mut self,
+        directive: &str,
+        words: &[String],
+        origin: &Origin,
+        depth: usize,
+    ) -> Result<(), LoadError> {
+        if !directive.eq_ignore_ascii_case("include") {
+            return self.apply(directive, words, origin);
+        }
+        if let [path] = words {
+            return self.include(path, origin, depth);
+        }
+        let (name, value) = (directive.to_owned(), Some(words.join(" ")));
+        let problem = LoadProblem::Value { name, value, error: ValueError::WrongNumberOfArguments };
+        Err(LoadError { origin: origin.clone(), problem })
     }
 
     fn include(&mut self, path: &str, origin: &Origin, depth: usize) -> Result<(), LoadError> {

@@ -229,14 +229,17 @@ A setting that is unknown or has a wrong value stops the start with its file, it
 - Bytes take a unit: `1k` is 1,000, `1kb` is 1,024, and so on with `m`, `mb`, `g` and `gb`. Percentages, where allowed,
   are of the memory the process may use.
 - `include PATH` reads another file in that place; wildcards may match any number of files, in order of their names.
+- `rename-command OLD NEW` has clients and scripts call a command by another name, or by none where that is `\"\"`. The
+  names of other commands cannot be taken, not even of those that have another one now. Rules of users name commands as
+  they are declared, and logs are read by either name.
 - Repeated `save` lines add up, and so do `client-output-buffer-limit` lines of different classes. Of other settings the
   last line counts.
 
 ## Coming from Redis
 
 A redis.conf loads as it is unless it asks for something that Tenon does not do; Debian's `/etc/redis/redis.conf` does
-not. Its `logfile` and `dir` must be accessible, as for Redis. Settings of Redis that have no effect here load with a warning in the log; settings of
-features that Tenon lacks load at their defaults alone, and stop the start otherwise.
+not. Its `logfile` and `dir` must be accessible, as for Redis. Settings of Redis that have no effect here load with a warning in the log; so
+do those that tune features which Tenon lacks. What would promise such a feature stops the start (see the end of this page).
 
 Two defaults differ from Redis: `bind` is `127.0.0.1` rather than all addresses, and `maxmemory` is 80% of the memory
 rather than unlimited (`--maxmemory 0`).

@@ -12,7 +12,7 @@ use tenon_ds::glob::{Case, glob};
 use super::choices::{Access, Choice};
 use super::end_words::EndWords;
 use super::error::{SetError, ValueError};
-use super::loader::{UserLine, Warning};
+use super::loader::{Rename, UserLine, Warning};
 use super::machine::Machine;
 use super::setting::{At, Guard, Initial, Kind, Setting, Support};
 use super::table::{FITS, SETTINGS, SettingId, find};
@@ -40,6 +40,7 @@ pub struct Config {
     pub(super) is_memcached: bool,
     pub(super) warnings: Vec<Warning>,
     pub(super) users: Vec<UserLine>,
+    pub(super) renames: Vec<Rename>,
     /// Held while values change, so that CONFIG SET and CONFIG REWRITE see one another's work as a whole.
     pub(super) changing: Mutex<()>,
 }
@@ -80,6 +81,7 @@ impl Config {
             is_memcached: false,
             warnings: Vec::new(),
             users: Vec::new(),
+            renames: Vec::new(),
             changing: Mutex::new(()),
         };
         for (setting, fits) in SETTINGS.iter().zip(FITS) {
@@ -107,6 +109,11 @@ impl Config {
     /// The users that the configuration was started with, as they were named.
     pub fn users(&self) -> &[UserLine] {
         &self.users
+    }
+
+    /// Commands that get other names at the start, in order.
+    pub fn renames(&self) -> &[Rename] {
+        &self.renames
     }
 
     /// The machine that defaults and percentages are reckoned for.

@@ -51,6 +51,9 @@ impl Display for Warning {
     }
 }
 
+/// The directive that gives a command another name, which is no setting: each line names another one.
+const RENAME: &str = "rename-command";
+
 /// A user and its rules, as a configuration names them. What the rules mean, and whether they are right, is not known
 /// here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +74,17 @@ impl UserLine {
     pub fn rules(&self) -> impl Iterator<Item = &[u8]> {
         self.rules.iter().map(Vec::as_slice)
     }
+}
+
+/// Another name for a command. Whether there is such a command is not known here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rename {
+    /// Where it was said.
+    pub origin: Origin,
+    /// What clients have called it by.
+    pub old: String,
+    /// What they call it by from then on; empty for nothing.
+    pub new: String,
 }
 
 /// A configuration in the making. Later directives override earlier ones.
@@ -121,6 +135,9 @@ impl Loader {
             let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
             return self.user(&words, origin);
         }
+        if name.eq_ignore_ascii_case(RENAME) {
+            return self.rename(words, origin);
+        }
         if let Some(setting) = find(name) {
             self.forget(setting.name);
             return self.apply_setting(setting, name, words, origin);
@@ -154,6 +171,16 @@ impl Loader {
             return Err(LoadError { origin: origin.clone(), problem });
         };
         self.config.users.push(UserLine { origin: origin.clone(), name: name.clone(), rules: rules.to_vec() });
+        Ok(())
+    }
+
+    fn rename(&mut self, words: &[String], origin: &Origin) -> Result<(), LoadError> {
+        let [old, new] = words else {
+            let error = ValueError::WrongNumberOfArguments;
+            let problem = LoadProblem::Value { name: RENAME.to_owned(), value: None, error };
+            return Err(LoadError { origin: origin.clone(), problem });
+        };
+        self.config.renames.push(Rename { origin: origin.clone(), old: old.clone(), new: new.clone() });
         Ok(())
     }
 

@@ -29,7 +29,7 @@ pub use end_words::EndWords;
 pub use error::{LoadError, LoadProblem, RewriteError, SetError, ValueError};
 pub use help::{docs, help};
 pub use live::{Caller, Changed, Config};
-pub use loader::{Loader, Origin, UserLine, Warning};
+pub use loader::{Loader, Origin, Rename, UserLine, Warning};
 pub use machine::Machine;
 pub use memcached_sizes::SizeRefusal;
 pub use rewrite::RightUsers;

@@ -187,11 +187,8 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
 ];
 
 /// Directives of Redis that are no settings, with the reason why they stop the start.
-pub(super) static UNSUPPORTED_DIRECTIVES: &[(&str, &str)] = &[
-    ("rename-command", "commands keep their names; enable-debug-command guards the dangerous one"),
-    ("loadmodule", "Tenon has no modules"),
-    ("sentinel", "Tenon is no Sentinel"),
-];
+pub(super) static UNSUPPORTED_DIRECTIVES: &[(&str, &str)] =
+    &[("loadmodule", "Tenon has no modules"), ("sentinel", "Tenon is no Sentinel")];
 
 /// Settings that Redis itself, or Valkey, reads and forgets.
 pub(super) static FORGOTTEN: &[&str] =

@@ -341,7 +341,7 @@ impl<'e> Sorter<'e> {
             if is_long { None } else { self.engine.resolve_at_sight(&stretch.spans[from..], &stretch.bytes[record..]) };
         let target = match seen {
             Some((resolved, hash)) => Target::Key(*resolved, hash),
-            None => stretch.with_args(&words, |args| self.engine.resolve(args)),
+            None => stretch.with_args(&words, |args| self.engine.resolve_logged(args)),
         };
         Call { at: command.at, target, flags, words }
     }

@@ -72,7 +72,7 @@ pub static DOCS: Command = Command {
 fn docs(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let table = &cx.engine.commands;
     let commands = match args.len() {
-        2 => table.top().to_vec(),
+        2 => table.top(),
         _ => args.from(2).filter_map(|name| by_full_name(table, name)).collect(),
     };
     reply.map(commands.len());
@@ -209,7 +209,10 @@ impl Filter<'_> {
 
 fn list(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let filter = Filter::parse(args)?;
-    let commands: Vec<_> = cx.engine.commands.all().iter().filter(|command| filter.passes(command)).collect();
+    let mut commands = cx.engine.commands.top();
+    let subcommands: Vec<_> = commands.iter().flat_map(|command| command.subcommands()).copied().collect();
+    commands.extend(subcommands);
+    commands.retain(|command| filter.passes(command));
     reply.array(commands.len());
     commands.iter().for_each(|command| reply.bulk(command.full_name().as_bytes()));
     Ok(())
