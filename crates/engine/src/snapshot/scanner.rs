@@ -188,11 +188,12 @@ impl<'e, W: Write> Scanner<'e, W> {
                 at = (0, 0);
             }
             let (database, from) = at;
-            let Some(keyspace) = state.shard.used_database_mut(database) else {
+            let Some((found, keyspace)) = state.shard.databases_mut().find(|(number, _)| *number >= database) else {
                 state.shard.end_snapshot();
                 self.slice = slice;
                 return;
             };
+            let (database, from) = if found == database { (database, from) } else { (found, 0) };
             let original = snapshot.original(database);
             let next = keyspace.write_lacking(from, SLICE_KEYS, |entry| slice.take(&snapshot, entry));
             drop(state);
@@ -201,7 +202,7 @@ impl<'e, W: Write> Scanner<'e, W> {
                 self.write_large(shard, original, key);
             }
             at = match next {
-                _ if slice.is_full => at,
+                _ if slice.is_full => (database, from),
                 Some(tag) => (database, tag),
                 None => (database + 1, 0),
             };
