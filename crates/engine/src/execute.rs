@@ -211,8 +211,8 @@ impl Engine {
                 break;
             }
             args.go_to(&batch.spans.spans[args_from..call.args_end]);
-            if !self.answer_key(worker, session, *resolved, *hash, &args, &mut reply) {
-                // It comes again, alone, and then waits.
+            if self.answer_key(worker, session, *resolved, *hash, &args, &mut reply) != Answer::Given {
+                // It comes again, alone, and then waits or is refused.
                 worker.waits_for_another_turn = false;
                 break;
             }
@@ -305,12 +305,16 @@ impl Engine {
             && session.is_plain()
             && self.is_undisturbed()
         {
-            return self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto));
+            match self.answer_key(worker, session, *resolved, *hash, args, &mut Reply::new(out, session.proto)) {
+                Answer::Given => return true,
+                Answer::Waits => return false,
+                Answer::Refused => {}
+            }
         }
         self.run_slowly(worker, session, call, args, out)
     }
 
-    /// Runs a command on one key that may run at once, and writes its error if it fails; `false`: it has to wait.
+    /// Runs a command on one key that may run at once, and writes its error if it fails.
     #[inline(always)]
     fn answer_key(
         &self,
@@ -320,13 +324,14 @@ impl Engine {
         hash: KeyHash,
         args: &Args<'_>,
         reply: &mut Reply<'_>,
-    ) -> bool {
+    ) -> Answer {
         match self.run_key(worker, session, resolved, hash, args, reply) {
-            Ok(()) => true,
-            Err(CmdError::Later) => false,
+            Ok(()) => Answer::Given,
+            Err(CmdError::Later) => Answer::Waits,
+            Err(CmdError::OutOfMemory) => Answer::Refused,
             Err(error) => {
                 self.answer_error(worker, Some(resolved), &error, reply);
-                true
+                Answer::Given
             }
         }
     }
@@ -622,6 +627,17 @@ impl Engine {
         self.count_error(error.code());
         reply.error(text_bytes(&error.to_string()));
     }
+}
+
+/// What came of a command on one key that could run at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// It ran, and its reply or error is written.
+    Given,
+    /// It has to wait.
+    Waits,
+    /// There is no memory for it. It takes the way of commands that are looked at before they run, and counts as refused.
+    Refused,
 }
 
 /// Whether a command runs while a script is busy. What is queued and what looks at data does not: the script may hold it.

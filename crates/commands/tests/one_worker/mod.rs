@@ -60,7 +60,11 @@ impl Server {
         assert!(ran == 1 && is_over, "{}: {ran} {stopped:?}", shown());
         if stopped == Stopped::Parked {
             // It waits for a key; somebody ends that.
-            assert!(out.is_empty() && self.engine.unblock(&self.session.client, Unblocking::AsTimeout), "{}", shown());
+            assert!(
+                out.is_empty() && self.engine.unblock(&self.worker, &self.session.client, Unblocking::AsTimeout),
+                "{}",
+                shown()
+            );
             assert!(self.engine.finish_wait(&mut self.worker, &mut self.session, &mut out), "{}", shown());
         }
         if stopped == Stopped::Closing {

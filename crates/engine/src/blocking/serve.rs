@@ -435,15 +435,16 @@ impl Engine {
     }
 
     /// Ends another client's wait as if its time were over, or with an error; tells whether it waited.
-    pub fn unblock(&self, client: &Client, how: Unblocking) -> bool {
-        let waiter = client.waiter.lock().clone();
+    pub fn unblock(&self, worker: &Worker, client: &Client, how: Unblocking) -> bool {
+        let Some(waiter) = client.waiter.lock().clone() else { return false };
         let ending = match how {
-            Unblocking::AsTimeout => None,
-            Unblocking::WithError => Some(Ending::Error),
+            Unblocking::AsTimeout => self.timeout_of(&waiter),
+            Unblocking::WithError => Ending::Error,
         };
-        let ended =
-            waiter.is_some_and(|waiter| self.end_wait(&waiter, ending.unwrap_or_else(|| self.timeout_of(&waiter))));
+        let ended = self.end_wait(&waiter, ending);
         if ended && how == Unblocking::WithError {
+            worker.stats.commands[waiter.resolved.number as usize].failed.add(1);
+            worker.stats.all.errors.add(1);
             self.count_error("UNBLOCKED".to_owned());
         }
         ended

@@ -100,7 +100,7 @@ fn unblock(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     let id = parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?;
     // Who waits for the end of a pause is not unblocked, in Redis neither.
     let client = u64::try_from(id).ok().and_then(|id| cx.engine.clients.get(id));
-    let unblocked = client.is_some_and(|client| cx.engine.unblock(&client, how));
+    let unblocked = client.is_some_and(|client| cx.engine.unblock(cx.worker, &client, how));
     reply.int(unblocked.into());
     Ok(())
 }
