@@ -66,6 +66,8 @@ impl ServerCx<'_> {
                         taken.extend(engine.keep_for_snapshot(index, database, keyspace));
                     }
                 }
+                // Those that have lost their keys one by one, too.
+                state.shard.forget_unused();
                 engine.shards.set_due(index, state.shard.next_due_ms());
                 true
             });

@@ -169,6 +169,7 @@ impl Engine {
         if database == 0
             && matches!(result, Ok(Effect::Verbatim))
             && worker.record.is_to_be_one_command()
+            && !self.commands.is_renamed()
             && let Some(sent) = args.as_known_sent().or_else(|| args.as_sent())
         {
             self.follow_journal(worker);
@@ -186,7 +187,7 @@ impl Engine {
     #[inline(never)]
     fn record_verbatim(&self, worker: &mut Worker, database: usize, args: &Args<'_>) {
         if worker.record.begin(self.journal_number(), database) {
-            worker.record.verbatim(args);
+            worker.record.verbatim(self.logged_name(args), args);
         }
     }
 
@@ -194,8 +195,16 @@ impl Engine {
     #[cold]
     pub(crate) fn prepare_record(&self, worker: &mut Worker, command: &Command, args: &Args<'_>) {
         if self.is_journaling() && command.flags.any(Flags::WRITE) {
-            worker.record.prepare(args);
+            worker.record.prepare(self.logged_name(args), args);
         }
+    }
+
+    /// By which name a command stands in the log: the one that it was declared with, whatever this configuration has clients
+    /// call it by.
+    fn logged_name<'a>(&self, args: &Args<'a>) -> &'a [u8] {
+        let called = args.get(0);
+        let found = if self.commands.is_renamed() { self.commands.find(called) } else { None };
+        found.map_or(called, |found| found.command.name.as_bytes())
     }
 
     /// Appends the worker's record, if there is anything in it and what it belongs to has come to its end. The shards

@@ -100,11 +100,13 @@ fn write_bulk(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-fn write_args(out: &mut Vec<u8>, args: &Args<'_>) {
+/// Writes a command down by this name.
+fn write_args(out: &mut Vec<u8>, name: &[u8], args: &Args<'_>) {
     let len: usize = (0..args.len()).map(|index| args.len_of(index)).sum();
     out.reserve(len + 16 * (args.len() + 1));
     write_header(out, b'*', args.len());
-    for index in 0..args.len() {
+    write_bulk(out, name);
+    for index in 1..args.len() {
         match args.big(index) {
             Some(big) => {
                 write_header(out, b'$', big.len());
@@ -261,12 +263,12 @@ impl Record {
         }
     }
 
-    /// Writes a command down that may take its long arguments away.
-    pub(crate) fn prepare(&mut self, args: &Args<'_>) {
+    /// Writes a command of this name down that may take its long arguments away.
+    pub(crate) fn prepare(&mut self, name: &[u8], args: &Args<'_>) {
         self.prepared.clear();
         if !self.muted {
             self.prepared.extend_from_slice(MULTI);
-            write_args(&mut self.prepared, args);
+            write_args(&mut self.prepared, name, args);
         }
     }
 
@@ -278,10 +280,10 @@ impl Record {
         }
     }
 
-    /// Adds a command as it came. `begin` was called for it.
-    pub(crate) fn verbatim(&mut self, args: &Args<'_>) {
+    /// Adds a command as it came, by this name. `begin` was called for it.
+    pub(crate) fn verbatim(&mut self, name: &[u8], args: &Args<'_>) {
         if self.prepared.is_empty() {
-            write_args(&mut self.bytes, args);
+            write_args(&mut self.bytes, name, args);
         } else if self.commands == 0 {
             // It is the first: what was written before becomes the record and is not copied once more.
             self.bytes = std::mem::take(&mut self.prepared);
@@ -384,9 +386,9 @@ mod tests {
         for before in [0, 1] {
             let mut record = Record::default();
             (0..before).for_each(|_| set(&mut record, 0));
-            record.prepare(&args);
+            record.prepare(args.get(0), &args);
             assert!(record.begin(1, 0));
-            record.verbatim(&args);
+            record.verbatim(args.get(0), &args);
             record.forget_prepared();
             let whole = record.finish();
             assert!(whole.windows(expected.len()).any(|window| window == expected), "{before}");
@@ -400,7 +402,7 @@ mod tests {
         let mut record = Record::default();
         let long = vec![b'x'; 2 * KEPT_MAX];
         assert!(record.begin(1, 0));
-        record.verbatim(&OwnedArgs::new([&b"SET"[..], b"k", &long]).view());
+        record.verbatim(b"SET", &OwnedArgs::new([&b"SET"[..], b"k", &long]).view());
         record.clear();
         assert_eq!(record.bytes.capacity(), 0);
     }

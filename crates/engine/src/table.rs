@@ -112,6 +112,8 @@ pub struct CommandTable {
     top: usize,
     /// What clients call each of those by, if they can.
     names: Vec<Option<Box<str>>>,
+    /// Whether any is called by another name than it was declared with.
+    is_renamed: bool,
     index: Box<[Indexed; SLOTS]>,
 }
 
@@ -187,7 +189,7 @@ impl CommandTable {
         }
         let names = commands.iter().map(|command| Some(Box::from(command.name))).collect();
         let index = Box::new([Indexed::default(); SLOTS]);
-        let mut table = CommandTable { all, top: commands.len(), names, index };
+        let mut table = CommandTable { all, top: commands.len(), names, is_renamed: false, index };
         for number in 0..table.top {
             let name = table.all[number].name;
             assert!(table.find(name.as_bytes()).is_none(), "{name} is declared twice");
@@ -212,20 +214,31 @@ impl CommandTable {
 
     /// Has clients call a command by another name, or by none where that is empty, as Redis's `rename-command` does.
     ///
-    /// A name that a command was declared with stays its own, which Redis gives to the next one: so what a log says by that
-    /// name is the same under each configuration.
+    /// A name that a command was declared with is never another's, to which Redis would give it: logs say commands by these
+    /// names, and mean the same under each configuration.
     ///
     /// # Errors
     /// When there is no such command, or one of the new name. Nothing has changed then.
     pub fn rename(&mut self, old: &str, new: &str) -> Result<(), RenameError> {
         let found = self.find(old.as_bytes()).ok_or(RenameError::NoSuchCommand)?;
-        if !new.is_empty() && (self.find(new.as_bytes()).is_some() || self.find_declared(new.as_bytes()).is_some()) {
+        let is_anothers = |taken: Option<Resolved>| taken.is_some_and(|taken| taken.number != found.number);
+        if is_anothers(self.find(new.as_bytes())) || is_anothers(self.find_declared(new.as_bytes())) {
             return Err(RenameError::NameTaken);
         }
         self.names[usize::from(found.number)] = (!new.is_empty()).then(|| new.into());
+        let named = self.top_commands().iter().zip(&self.names);
+        self.is_renamed = named
+            .into_iter()
+            .any(|(command, name)| name.as_ref().is_some_and(|name| !name.eq_ignore_ascii_case(command.name)));
         self.index.fill(Indexed::default());
         (0..self.top).for_each(|number| self.add_to_index(number));
         Ok(())
+    }
+
+    /// Whether clients call any command by another name than it was declared with.
+    #[inline]
+    pub(crate) fn is_renamed(&self) -> bool {
+        self.is_renamed
     }
 
     /// The command that was declared with a name, in any case, whatever clients call it by.
@@ -362,7 +375,12 @@ mod tests {
         assert_eq!(name_of(table.find_declared(b"set")), Some("SET"));
         assert_eq!(name_of(table.find_declared(b"fetch")), None);
         assert!(table.top().iter().map(|command| command.name).eq(["GET", "X", "SORT_RO", "GETRANGE", "GETRANGES"]));
-        assert_eq!(table.rename("fetch", "get"), Err(RenameError::NameTaken));
+        assert!(table.is_renamed());
+        assert_eq!(table.rename("fetch", "FETCH"), Ok(()));
+        assert_eq!(table.rename("fetch", "get"), Ok(()));
+        assert_eq!(name_of(table.find(b"GET")), Some("GET"));
+        assert_eq!(table.rename("ordered-without-writing", "sort_ro"), Ok(()));
+        assert!(!table.is_renamed(), "one that nobody can call is in no log");
     }
 
     #[test]

@@ -58,7 +58,8 @@ impl Supervisor {
 fn address(name: &OsStr) -> io::Result<SocketAddr> {
     match name.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name),
-        None => SocketAddr::from_pathname(name),
+        None if name.as_bytes().starts_with(b"/") => SocketAddr::from_pathname(name),
+        None => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 
@@ -81,5 +82,6 @@ mod tests {
             assert_eq!(&text[..len], b"READY=1\nSTATUS=Ready to accept connections\n");
         }
         std::fs::remove_file(path).expect("it is there");
+        assert!(address(OsStr::new("vsock:2:1234")).is_err());
     }
 }

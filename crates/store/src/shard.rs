@@ -122,14 +122,15 @@ impl Shard {
         empty.follow_snapshot(&self.first);
         let Some(keyspace) = self.used_database_mut(index) else { return empty };
         let taken = std::mem::replace(keyspace, empty);
-        if !self.is_unfinished() {
-            self.forget_unused();
-        }
+        self.forget_unused();
         taken
     }
 
-    /// Gives the memory back of databases that have no keys.
-    fn forget_unused(&mut self) {
+    /// Gives the memory back of databases that have no keys, unless a snapshot may lack some of theirs.
+    pub fn forget_unused(&mut self) {
+        if self.is_unfinished() {
+            return;
+        }
         let Some(others) = &mut self.others else { return };
         others.retain(|other| !other.keyspace.is_empty());
         if others.is_empty() {

@@ -1,4 +1,4 @@
-//! `rename-command`: by what clients call a command, as redis-server has it, and that a log is read all the same.
+//! `rename-command`: by what clients call a command, as redis-server has it, and that a log is read with and without it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ fn clients_and_scripts_call_commands_by_their_new_names() {
 }
 
 #[test]
-fn a_log_is_read_by_either_name() {
+fn a_log_is_read_with_and_without_the_names() {
     let folder = Folder::new("log");
     let dir = folder.0.to_str().expect("it is text");
     let conf = folder.written(RENAMES);
@@ -107,16 +107,23 @@ fn a_log_is_read_by_either_name() {
         }
         Server::tenon(&settings).expect("tenon starts")
     };
-    // Before the names, with them, and with them once more.
-    for (names, command) in [(false, "SET before 1"), (true, "put with 2"), (true, "put again 3")] {
+    let put = "EVAL return(redis.call('put',KEYS[1],'4')) 1 script";
+    for (names, command) in
+        [(false, "SET before 1"), (true, "put with 2"), (true, put), (false, "SET after 5"), (true, "put again 6")]
+    {
         let mut server = with_names(names);
         let mut client = client(&server);
         assert_eq!(call(&mut client, command), Value::Simple(b"OK".to_vec()));
         client.send(&[b"SHUTDOWN"]).expect("it is sent");
         server.wait_for_end(PATIENCE).expect("it ends");
     }
-    let server = with_names(true);
-    assert_eq!(call(&mut client(&server), "EXISTS before with again"), Value::Int(3));
+    for names in [true, false] {
+        let mut server = with_names(names);
+        let mut client = client(&server);
+        assert_eq!(call(&mut client, "EXISTS before with script after again"), Value::Int(5));
+        client.send(&[b"SHUTDOWN"]).expect("it is sent");
+        server.wait_for_end(PATIENCE).expect("it ends");
+    }
 }
 
 #[test]

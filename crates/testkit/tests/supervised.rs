@@ -34,6 +34,8 @@ fn systemd_is_told_of_the_start_and_of_the_end() {
     for word in ["systemd", "auto"] {
         let mut command = Command::new(tenon_binary().expect("it is built"));
         command.args(["--port", &port.to_string(), "--memcached-port", "0", "--supervised", word]);
+        // There is nothing to load, which it would tell of.
+        command.args(["--save", "", "--dbfilename", "tenon-supervised.rdb"]);
         // Whoever is supervised stays in the foreground.
         command.args(["--daemonize", "yes"]).env("NOTIFY_SOCKET", &path).stdout(Stdio::null());
         let mut server = Started(command.spawn().expect("it starts"));

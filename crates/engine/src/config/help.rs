@@ -231,7 +231,7 @@ A setting that is unknown or has a wrong value stops the start with its file, it
 - `include PATH` reads another file in that place; wildcards may match any number of files, in order of their names.
 - `rename-command OLD NEW` has clients and scripts call a command by another name, or by none where that is `\"\"`. The
   names of other commands cannot be taken, not even of those that have another one now. Rules of users name commands as
-  they are declared, and logs are read by either name.
+  they are declared, and so does the log.
 - Repeated `save` lines add up, and so do `client-output-buffer-limit` lines of different classes. Of other settings the
   last line counts.
 

@@ -270,7 +270,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let settings = SETTINGS.iter().flat_map(Setting::names);
     let fixed = ACCEPTED_AT_DEFAULT.iter().flat_map(Fixed::names);
-    let all = settings.chain(fixed).chain(["include"]);
+    let all = settings.chain(fixed).chain(["include", RENAME, USER]);
     let (distance, known) = all.map(|known| (edit_distance(&name, known), known)).min_by_key(|(d, _)| *d)?;
     (distance * 3 <= known.len().max(3)).then_some(known)
 }

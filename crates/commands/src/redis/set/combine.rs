@@ -220,7 +220,7 @@ fn give(set: SetRef<'_>, reply: &mut Reply<'_>) {
     set.for_each(|member| bulk_item(reply, member));
 }
 
-/// Gives a set that was made for this reply alone; a large one is freed when no shard is locked.
+/// Ends a reply with a set that was made for it alone; a large one is freed when no shard is locked.
 fn finish_and_discard(cx: &mut KeysCx<'_>, members: Deferred, set: Set, reply: &mut Reply<'_>) {
     let count = set.view().len();
     set.view().for_each(|member| bulk_item(reply, member));

@@ -143,15 +143,12 @@ fn remove_all(from: &mut Set, set: SetRef<'_>) {
 pub fn intersection(mut sets: Vec<SetRef<'_>>, limit: usize, mut visit: impl FnMut(Item<'_>)) -> usize {
     // What is not in the smallest set is looked for nowhere.
     sets.sort_by_key(|set| set.len());
-    let Some((smallest, others)) = sets.split_first() else { return 0 };
+    let Some((smallest, others)) = sets.split_first().filter(|_| limit > 0) else { return 0 };
     let mut found = 0;
     search(*smallest, others, true, |member| {
-        if found == limit {
-            return ControlFlow::Break(());
-        }
         found += 1;
         visit(member);
-        ControlFlow::Continue(())
+        if found < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     found
 }
