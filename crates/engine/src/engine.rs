@@ -226,8 +226,13 @@ impl Engine {
     /// # Panics
     /// When the configuration names commands as [`named_commands`] refuses to.
     pub fn new(config: Config, commands: &[&'static Command], seed: u64) -> Engine {
+        let commands = named_commands(commands, &config).expect("the configuration names commands that there are");
+        Engine::with_table(config, commands, seed)
+    }
+
+    /// A server without data that runs the commands of this table, which [`named_commands`] has made.
+    pub fn with_table(config: Config, commands: CommandTable, seed: u64) -> Engine {
         meanwhile::follow_progress();
-        let commands = named_commands(commands, &config).expect("the new names of commands were looked at");
         let workers = config.workers().max(1);
         // One more for whoever runs commands without being a worker (tests, embedding).
         let worker_stats = (0..=workers).map(|_| Arc::new(WorkerStats::new(commands.all().len()))).collect();

@@ -115,6 +115,8 @@ pub struct CommandTable {
     /// Whether any is called by another name than it was declared with.
     is_renamed: bool,
     index: Box<[Indexed; SLOTS]>,
+    /// The index of the names that they were declared with, if any has been changed.
+    declared: Option<Box<[Indexed; SLOTS]>>,
 }
 
 /// Why a command cannot have another name.
@@ -189,7 +191,7 @@ impl CommandTable {
         }
         let names = commands.iter().map(|command| Some(Box::from(command.name))).collect();
         let index = Box::new([Indexed::default(); SLOTS]);
-        let mut table = CommandTable { all, top: commands.len(), names, is_renamed: false, index };
+        let mut table = CommandTable { all, top: commands.len(), names, is_renamed: false, index, declared: None };
         for number in 0..table.top {
             let name = table.all[number].name;
             assert!(table.find(name.as_bytes()).is_none(), "{name} is declared twice");
@@ -230,6 +232,7 @@ impl CommandTable {
         self.is_renamed = named
             .into_iter()
             .any(|(command, name)| name.as_ref().is_some_and(|name| !name.eq_ignore_ascii_case(command.name)));
+        self.declared.get_or_insert_with(|| self.index.clone());
         self.index.fill(Indexed::default());
         (0..self.top).for_each(|number| self.add_to_index(number));
         Ok(())
@@ -243,9 +246,7 @@ impl CommandTable {
 
     /// The command that was declared with a name, in any case, whatever clients call it by.
     pub fn find_declared(&self, name: &[u8]) -> Option<Resolved> {
-        let number =
-            self.top_commands().iter().position(|command| command.name.as_bytes().eq_ignore_ascii_case(name))?;
-        Some(Resolved::of(self.all[number], number))
+        find_in(self.declared.as_ref().unwrap_or(&self.index), name, |found| Some(found.command.name))
     }
 
     fn top_commands(&self) -> &[&'static Command] {
@@ -254,21 +255,7 @@ impl CommandTable {
 
     /// The command that clients call by a name, in any case; a container for its subcommands.
     pub fn find(&self, name: &[u8]) -> Option<Resolved> {
-        let folded = Folded::of(name);
-        let mut slot = folded.slot();
-        loop {
-            let Indexed { folded: declared, found, .. } = self.index[slot];
-            let found = found?;
-            if declared.len == folded.len
-                && declared.lower() == folded.lower()
-                && self.names[usize::from(found.number)]
-                    .as_ref()
-                    .is_some_and(|known| known.as_bytes().eq_ignore_ascii_case(name))
-            {
-                return Some(found);
-            }
-            slot = (slot + 1) % SLOTS;
-        }
+        find_in(&self.index, name, |found| self.names[usize::from(found.number)].as_deref())
     }
 
     /// The command on one key that has a name of these one to eight letters and takes so many arguments, if it is found
@@ -313,6 +300,27 @@ impl CommandTable {
     /// Every command and subcommand, by number.
     pub fn all(&self) -> &[&'static Command] {
         &self.all
+    }
+}
+
+/// The command that an index has for a name, in any case; `name_of` gives the name that it stands there with.
+fn find_in<'a>(
+    index: &[Indexed; SLOTS],
+    name: &[u8],
+    name_of: impl Fn(&Resolved) -> Option<&'a str>,
+) -> Option<Resolved> {
+    let folded = Folded::of(name);
+    let mut slot = folded.slot();
+    loop {
+        let Indexed { folded: known, found, .. } = index[slot];
+        let found = found?;
+        if known.len == folded.len
+            && known.lower() == folded.lower()
+            && name_of(&found).is_some_and(|known| known.as_bytes().eq_ignore_ascii_case(name))
+        {
+            return Some(found);
+        }
+        slot = (slot + 1) % SLOTS;
     }
 }
 

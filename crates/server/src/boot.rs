@@ -117,8 +117,8 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     if let OpenFiles::Only { limit, max_clients } = open_files {
         tracing::warn!("the system allows {limit} open files: only about {max_clients} clients can be connected");
     }
-    named_commands(tenon_commands::ALL, &config)?;
-    let engine = Engine::new(config, tenon_commands::ALL, random_seed()).share();
+    let commands = named_commands(tenon_commands::ALL, &config)?;
+    let engine = Engine::with_table(config, commands, random_seed()).share();
     engine.load_users()?;
     engine.load_password_file()?;
     let hook = (shutdown.clone(), Arc::downgrade(&engine));
