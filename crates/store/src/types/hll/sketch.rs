@@ -188,9 +188,15 @@ impl Sketch {
 
     /// Makes the registers these, in a dense sketch.
     pub fn take_dense(&mut self, registers: &Registers) {
-        self.make_dense();
-        dense::pack(registers, &mut self.bytes[HEADER_LEN..]);
+        self.pack(registers);
         self.outdate();
+    }
+
+    fn pack(&mut self, registers: &Registers) {
+        self.bytes.resize(DENSE_LEN, 0);
+        self.bytes[MAGIC.len()] = Encoding::Dense as u8;
+        self.encoding = Encoding::Dense;
+        dense::pack(registers, &mut self.bytes[HEADER_LEN..]);
     }
 
     /// Makes the sketch dense if it is not.
@@ -198,14 +204,9 @@ impl Sketch {
         if self.encoding == Encoding::Dense {
             return;
         }
-        let mut bytes = vec![0; DENSE_LEN];
-        bytes[..HEADER_LEN].copy_from_slice(&self.bytes[..HEADER_LEN]);
-        bytes[MAGIC.len()] = Encoding::Dense as u8;
-        let (_, registers) = bytes.split_at_mut(HEADER_LEN);
-        sparse::for_each_raised(&self.bytes[HEADER_LEN..], |Position { register, count }| {
-            dense::set(registers, register, count);
-        });
-        *self = Sketch { bytes, encoding: Encoding::Dense };
+        let mut registers = Registers::default();
+        sparse::merge_into(&self.bytes[HEADER_LEN..], &mut registers);
+        self.pack(&registers);
     }
 
     /// Notes that the estimate no longer holds.
