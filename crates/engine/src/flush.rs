@@ -134,6 +134,7 @@ impl Engine {
                 taken.extend(self.keep_for_snapshot(index, database, keyspace));
                 self.shards.set_due(index, state.shard.next_due_ms());
             }
+            state.shard.forget_unused();
             true
         });
         if keys > 0 {

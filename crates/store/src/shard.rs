@@ -116,14 +116,12 @@ impl Shard {
         }
     }
 
-    /// Takes all keys of a database out.
+    /// Takes all keys of a database out, which keeps its place until `forget_unused`.
     pub fn take(&mut self, index: usize) -> Keyspace {
         let mut empty = Keyspace::default();
         empty.follow_snapshot(&self.first);
         let Some(keyspace) = self.used_database_mut(index) else { return empty };
-        let taken = std::mem::replace(keyspace, empty);
-        self.forget_unused();
-        taken
+        std::mem::replace(keyspace, empty)
     }
 
     /// Gives the memory back of databases that have no keys, unless a snapshot may lack some of theirs.
@@ -220,10 +218,12 @@ mod tests {
         assert!(shard.databases().map(|(number, _)| number).eq([0, 3, 900]));
         assert!(shard.database(2).is_none() && shard.database(901).is_none());
         assert_eq!(shard.take(900).len(), 1);
+        shard.forget_unused();
         assert_eq!((shard.databases().count(), shard.keys()), (2, 1));
         assert_eq!(shard.take(0).len(), 0);
         assert_eq!(shard.database(3).map(Keyspace::len), Some(1));
         assert_eq!(shard.take(3).len(), 1);
+        shard.forget_unused();
         assert_eq!((shard.databases().count(), shard.keys()), (1, 0));
         assert!(shard.others.is_none() && shard.database(3).is_none());
     }
