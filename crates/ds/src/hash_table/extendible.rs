@@ -153,16 +153,14 @@ impl<P: Pointer> ExtendibleTable<P> {
     /// Begins a search for this hash. Several that go on together do not wait for one another's memory.
     #[inline]
     pub fn begin_search(&self, hash: u64) -> Search<'_, P> {
-        let (_, table, depth) = self.segment_at(self.position(hash));
-        Search::of(table, tag_at(self.position(hash), depth))
+        let (table, tag) = self.table_and_tag(hash);
+        Search::of(table, tag)
     }
 
     /// Starts loading a part of what a search for this hash reads.
     #[inline]
     pub fn prefetch(&self, hash: u64, ahead: Ahead) {
-        let position = self.position(hash);
-        let (_, table, depth) = self.segment_at(position);
-        let tag = tag_at(position, depth);
+        let (table, tag) = self.table_and_tag(hash);
         match ahead {
             Ahead::Slots => table.place().prefetch(tag),
             Ahead::Element => table.prefetch_element(tag),
@@ -260,6 +258,14 @@ impl<P: Pointer> ExtendibleTable<P> {
             };
         }
         position >> CURSOR_SHIFT
+    }
+
+    /// The table that an element of this hash would be in, and its tag there.
+    #[inline]
+    fn table_and_tag(&self, hash: u64) -> (&TagTable<P>, u16) {
+        let position = self.position(hash);
+        let (_, table, depth) = self.segment_at(position);
+        (table, tag_at(position, depth))
     }
 
     /// The segment of a position: its number, its table and its depth.

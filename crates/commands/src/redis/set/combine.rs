@@ -5,7 +5,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::types::set::{difference, intersection, union, visit_difference, visit_union};
+use tenon_engine::store::types::set::{Visited, difference, intersection, union, visit_difference, visit_union};
 use tenon_engine::store::types::{Collection, Set, SetRef};
 use tenon_engine::wire::resp::number::parse_i64;
 use tenon_engine::wire::resp::{Deferred, Reply};
@@ -161,18 +161,9 @@ fn sintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
 fn sunion(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.set_limits();
     let sets: Vec<SetRef<'_>> = read_sets(cx, args, 1..args.len())?.into_iter().flatten().collect();
-    if let [only] = &sets[..] {
-        give(*only, reply);
-        return Ok(Effect::Unchanged);
-    }
     let members = reply.set_deferred();
-    match visit_union(&sets, limits, |member| bulk_item(reply, member)) {
-        Some(count) => reply.finish(members, count),
-        None => {
-            let all = union(&sets, limits);
-            finish_and_discard(cx, members, all, reply);
-        }
-    }
+    let visited = visit_union(&sets, limits, |member| bulk_item(reply, member));
+    finish(cx, members, visited, reply);
     Ok(Effect::Unchanged)
 }
 
@@ -198,13 +189,8 @@ fn sdiff(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let limits = cx.engine().config.set_limits();
     let (first, others) = first_and_others(cx, args, 1..args.len())?;
     let members = reply.set_deferred();
-    match visit_difference(first, &others, limits, |member| bulk_item(reply, member)) {
-        Some(count) => reply.finish(members, count),
-        None => {
-            let rest = difference(first, &others, limits);
-            finish_and_discard(cx, members, rest, reply);
-        }
-    }
+    let visited = visit_difference(first, &others, limits, |member| bulk_item(reply, member));
+    finish(cx, members, visited, reply);
     Ok(Effect::Unchanged)
 }
 
@@ -215,17 +201,12 @@ fn sdiffstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     Ok(store(cx, args, "sdiffstore", rest, reply))
 }
 
-fn give(set: SetRef<'_>, reply: &mut Reply<'_>) {
-    reply.set(set.len());
-    set.for_each(|member| bulk_item(reply, member));
-}
-
-/// Ends a reply with a set that was made for it alone; a large one is freed when no shard is locked.
-fn finish_and_discard(cx: &mut KeysCx<'_>, members: Deferred, set: Set, reply: &mut Reply<'_>) {
-    let count = set.view().len();
-    set.view().for_each(|member| bulk_item(reply, member));
-    reply.finish(members, count);
-    cx.worker().discard_part(set, count);
+/// Ends a reply of members; a large set that was made for it alone is freed when no shard is locked.
+fn finish(cx: &mut KeysCx<'_>, members: Deferred, visited: Visited, reply: &mut Reply<'_>) {
+    reply.finish(members, visited.count);
+    if let Some(made) = visited.made {
+        cx.worker().discard_part(made, visited.count);
+    }
 }
 
 /// Puts the result in the place of whatever the destination holds, and answers how many members it has.

@@ -73,6 +73,8 @@ fn search<'a>(
     mut visit: impl FnMut(Item<'a>) -> ControlFlow<()>,
 ) {
     let _ = match set {
+        // Nothing is looked for, so nothing is hashed.
+        _ if others.is_empty() => set.try_for_each(visit),
         SetRef::Table(members) => some_at_a_time(members, |some| {
             others.iter().for_each(|&other| retain(some, other, if_there));
             some.iter().try_for_each(|(member, _)| visit(Item::Bytes(member)))
@@ -94,12 +96,14 @@ fn is_large(set: SetRef<'_>, limits: SetLimits) -> bool {
 
 /// The same members in a set of its own.
 fn copy(set: SetRef<'_>, limits: SetLimits) -> Set {
-    let mut copied = Set::default();
     match set {
-        SetRef::Table(members) if is_large(set, limits) => copied = SetForm::Table(members.clone()).into(),
-        _ => add_all(&mut copied, set, limits),
+        SetRef::Table(members) if is_large(set, limits) => SetForm::Table(members.clone()).into(),
+        _ => {
+            let mut copied = Set::default();
+            add_all(&mut copied, set, limits);
+            copied
+        }
     }
-    copied
 }
 
 fn add_all(to: &mut Set, set: SetRef<'_>, limits: SetLimits) {
@@ -120,20 +124,18 @@ fn add_all(to: &mut Set, set: SetRef<'_>, limits: SetLimits) {
 }
 
 fn remove_all(from: &mut Set, set: SetRef<'_>) {
-    let go_on = |rest: &Set| if rest.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let _ = match set {
-        SetRef::Table(members) => some_at_a_time(members, |some| {
-            if let SetForm::Table(rest) = &from.form {
-                rest.prefetch_all(some);
+    let go_on_unless = |is_empty: bool| if is_empty { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let _ = match (&mut from.form, set) {
+        (SetForm::Table(rest), SetRef::Table(members)) => some_at_a_time(members, |some| {
+            rest.prefetch_all(some);
+            for &(member, hash) in some.iter() {
+                rest.remove_hashed(member, hash);
             }
-            for (member, _) in some.iter() {
-                from.remove(Item::Bytes(member));
-            }
-            go_on(from)
+            go_on_unless(rest.is_empty())
         }),
-        SetRef::Ints(_) | SetRef::Packed(_) => set.try_for_each(|member| {
+        _ => set.try_for_each(|member| {
             from.remove(member);
-            go_on(from)
+            go_on_unless(from.is_empty())
         }),
     };
 }
@@ -165,10 +167,27 @@ pub fn union(sets: &[SetRef<'_>], limits: SetLimits) -> Set {
     all
 }
 
-/// Calls `visit` with each member of the sets, once, and tells how many there were, if that takes less than their union.
-pub fn visit_union(sets: &[SetRef<'_>], limits: SetLimits, mut visit: impl FnMut(Item<'_>)) -> Option<usize> {
-    if sets.len() > SEARCHED_MAX || !sets.iter().any(|&set| is_large(set, limits)) {
-        return None;
+/// What came of visiting the members of sets.
+pub struct Visited {
+    /// How many there were.
+    pub count: usize,
+    /// The set that was made of them, where that took less.
+    pub made: Option<Set>,
+}
+
+impl Visited {
+    /// Calls `visit` with each member of a set that was made for that.
+    fn made(set: Set, visit: impl FnMut(Item<'_>)) -> Visited {
+        set.view().for_each(visit);
+        Visited { count: set.view().len(), made: Some(set) }
+    }
+}
+
+/// Calls `visit` with each member of the sets, once.
+pub fn visit_union(sets: &[SetRef<'_>], limits: SetLimits, mut visit: impl FnMut(Item<'_>)) -> Visited {
+    let is_searched = sets.len() <= SEARCHED_MAX && sets.iter().any(|&set| is_large(set, limits));
+    if sets.len() > 1 && !is_searched {
+        return Visited::made(union(sets, limits), visit);
     }
     let mut sets = sets.to_vec();
     sets.sort_by_key(|set| Reverse(set.len()));
@@ -180,7 +199,7 @@ pub fn visit_union(sets: &[SetRef<'_>], limits: SetLimits, mut visit: impl FnMut
             ControlFlow::Continue(())
         });
     }
-    Some(found)
+    Visited { count: found, made: None }
 }
 
 /// Whether members of the first set are better looked for in the others, until they are found (which is about half of
@@ -202,23 +221,22 @@ pub fn difference(first: SetRef<'_>, others: &[SetRef<'_>], limits: SetLimits) -
     rest
 }
 
-/// Calls `visit` with each member of `first` that is in none of the others, and tells how many there were, if that takes
-/// less than their difference.
+/// Calls `visit` with each member of `first` that is in none of the others.
 pub fn visit_difference(
     first: SetRef<'_>,
     others: &[SetRef<'_>],
     limits: SetLimits,
     mut visit: impl FnMut(Item<'_>),
-) -> Option<usize> {
+) -> Visited {
     if !is_large(first, limits) || !is_searched(first, others) {
-        return None;
+        return Visited::made(difference(first, others, limits), visit);
     }
     let mut found = 0;
     search_difference(first, others, |member| {
         found += 1;
         visit(member);
     });
-    Some(found)
+    Visited { count: found, made: None }
 }
 
 fn search_difference<'a>(first: SetRef<'a>, others: &[SetRef<'_>], mut visit: impl FnMut(Item<'a>)) {

@@ -103,7 +103,12 @@ impl Members {
 
     /// Takes a member out; tells whether it was there.
     pub fn remove(&mut self, member: &[u8]) -> bool {
-        let found = self.find(member, element_hash(member));
+        self.remove_hashed(member, element_hash(member))
+    }
+
+    /// Takes a member out, whose hash this is; tells whether it was there.
+    pub(super) fn remove_hashed(&mut self, member: &[u8], hash: u64) -> bool {
+        let found = self.find(member, hash);
         if let Some(at) = found {
             self.take(at);
         }
