@@ -227,6 +227,8 @@ pub struct Interpreter {
 
 /// Bytes of garbage that may stay until Lua needs the room.
 const GARBAGE_KEPT: usize = 1 << 20;
+/// Bytes that a collection has to free for another one to follow it.
+const FREED_BY_ANOTHER: usize = 1 << 16;
 /// Steps of a collection that are made at once, each of some two kilobytes: together less than a millisecond's work.
 const STEPS_AT_ONCE: usize = 256;
 
@@ -277,8 +279,10 @@ impl Interpreter {
         }
         // An error of a finalizer: scripts have none.
         if cycles > 0 && (0..STEPS_AT_ONCE).any(|_| self.lua.gc_step().unwrap_or(true)) {
-            self.cycles_left.set(cycles - 1);
-            self.clean.set(self.lua.used_memory());
+            let used = self.lua.used_memory();
+            // The table of strings is halved once a collection, however many of them have gone.
+            let is_worth_another = self.clean.replace(used) > used + FREED_BY_ANOTHER;
+            self.cycles_left.set(if is_worth_another { 1 } else { cycles - 1 });
         }
         self.cycles_left.get() > 0
     }

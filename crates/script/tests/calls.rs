@@ -282,7 +282,8 @@ fn garbage_is_collected_a_part_at_a_time_and_what_is_in_use_stays() {
     assert!(interpreter.memory() > before + (4 << 20));
     assert!(interpreter.collect_some(), "one part is not all");
     while interpreter.collect_some() {}
-    assert!(interpreter.memory() < before + (1 << 20), "{} bytes, {before} before", interpreter.memory());
+    // Lua's table of strings had 1 MiB, and gets smaller a step at a time.
+    assert!(interpreter.memory() < before + (1 << 17), "{} bytes, {before} before", interpreter.memory());
     let mut out = OutBuf::new();
     let none = std::iter::empty;
     interpreter.eval(&kept, none(), none(), &mut host, &mut Reply::new(&mut out, Proto::Resp2));

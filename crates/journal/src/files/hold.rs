@@ -12,11 +12,32 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// A directory that no other process has, until the last clone is dropped or the process ends, however it does.
 #[derive(Clone, Debug)]
 pub struct Hold {
-    _file: Arc<File>,
+    /// Nothing only while it is dropped.
+    locked: Option<Arc<Locked>>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // Whoever takes the directory meanwhile would find this process's own lock in the way.
+        let _held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        self.locked = None;
+    }
+}
+
+/// A directory with a lock.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // The lock goes with the last descriptor, and a process that is being started has one until it runs its program.
+        // Where there is no lock any more nothing is left to be done.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 /// What this process has: parts of it may open the same directory, and must not stand in each other's way.
-static HELD: Mutex<Vec<(Identity, Weak<File>)>> = Mutex::new(Vec::new());
+static HELD: Mutex<Vec<(Identity, Weak<Locked>)>> = Mutex::new(Vec::new());
 
 /// Device and inode: a directory may have several names, and its name may come to be another one's.
 type Identity = (u64, u64);
@@ -31,10 +52,10 @@ impl Hold {
         let metadata = file.metadata()?;
         let identity = (metadata.dev(), metadata.ino());
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|(_, file)| file.strong_count() > 0);
-        let own = held.iter().find(|(other, _)| *other == identity).and_then(|(_, file)| file.upgrade());
-        if let Some(file) = own {
-            return Ok(Some(Hold { _file: file }));
+        held.retain(|(_, locked)| locked.strong_count() > 0);
+        let own = held.iter().find(|(other, _)| *other == identity).and_then(|(_, locked)| locked.upgrade());
+        if let Some(locked) = own {
+            return Ok(Some(Hold { locked: Some(locked) }));
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -42,9 +63,9 @@ impl Hold {
             // Some network file systems lock no directories. Servers ran there before there was this.
             Err(_) => return Ok(None),
         }
-        let file = Arc::new(file);
-        held.push((identity, Arc::downgrade(&file)));
-        Ok(Some(Hold { _file: file }))
+        let locked = Arc::new(Locked(file));
+        held.push((identity, Arc::downgrade(&locked)));
+        Ok(Some(Hold { locked: Some(locked) }))
     }
 }
 
@@ -70,6 +91,12 @@ mod tests {
         assert!(!is_free(&path));
         drop(second);
         assert!(is_free(&path));
+        let third = Hold::of(&path).expect("it is free").expect("there are locks");
+        // As a process has that is being started.
+        let inherited = third.locked.as_ref().expect("it has").0.try_clone().expect("there are descriptors");
+        drop(third);
+        assert!(is_free(&path));
+        drop(inherited);
         let other = File::open(&path).expect("it is there");
         flock(&other, FlockOperation::NonBlockingLockExclusive).expect("it is free");
         assert_eq!(Hold::of(&path).expect_err("it is another's").kind(), io::ErrorKind::WouldBlock);
