@@ -26,7 +26,7 @@ pub(crate) enum Found {
     /// The log, which may have no files yet; it is gone on with.
     Log {
         /// Its files.
-        directory: Directory,
+        directory: Box<Directory>,
         /// How many bytes they have.
         bytes: u64,
         /// What its commands ran on, as far as it is known: the log began while the server ran, and has no base yet.
@@ -58,11 +58,12 @@ impl Found {
             if let Some(snapshot) = look_for_snapshot(path)? {
                 return Ok(Some(Found::Snapshot { snapshot, begins_log: true }));
             }
-            return Ok(Some(Found::Log { bytes: 0, directory, beneath: None }));
+            return Ok(Some(Found::Log { bytes: 0, directory: Box::new(directory), beneath: None }));
         }
         let beneath = if directory.lacks_every_base() { look_for_snapshot(path)?.map(Box::new) } else { None };
         let parts = directory.parts().map_err(|error| error.to_string())?;
-        Ok(Some(Found::Log { bytes: parts.iter().map(|part| part.size).sum(), directory, beneath }))
+        let (bytes, directory) = (parts.iter().map(|part| part.size).sum(), Box::new(directory));
+        Ok(Some(Found::Log { bytes, directory, beneath }))
     }
 
     /// How many bytes it has.
@@ -102,7 +103,7 @@ impl Found {
                 let loaded = load_log(engine, loading, &mut worker, &directory, progress);
                 line.end();
                 if loaded? {
-                    engine.open_aof(directory).map_err(|error| error.to_string())?;
+                    engine.open_aof(*directory).map_err(|error| error.to_string())?;
                     return Ok(true);
                 }
                 Ok(false)

@@ -7,40 +7,57 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A directory that no other process has, until the last clone is dropped or the process ends, however it does.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Hold {
-    /// Nothing only while it is dropped.
-    locked: Option<Arc<Locked>>,
+    identity: Identity,
+}
+
+/// What this process has: parts of it may open the same directory, and must not stand in each other's way.
+static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+
+#[derive(Debug)]
+struct Held {
+    identity: Identity,
+    locked: File,
+    holds: usize,
+}
+
+/// Device and inode: a directory may have several names, and its name may come to be another one's.
+type Identity = (u64, u64);
+
+fn held() -> MutexGuard<'static, Vec<Held>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One more hold of a directory, if this process has it.
+fn one_more(held: &mut [Held], identity: Identity) -> Option<Hold> {
+    let found = held.iter_mut().find(|held| held.identity == identity)?;
+    found.holds += 1;
+    Some(Hold { identity })
+}
+
+impl Clone for Hold {
+    fn clone(&self) -> Hold {
+        one_more(&mut held(), self.identity).expect("what has a hold is held")
+    }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // Whoever takes the directory meanwhile would find this process's own lock in the way.
-        let _held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        self.locked = None;
+        let mut held = held();
+        let Some(at) = held.iter().position(|held| held.identity == self.identity) else { return };
+        held[at].holds -= 1;
+        if held[at].holds == 0 {
+            let Held { locked, .. } = held.swap_remove(at);
+            // The lock goes with the last descriptor, and a process that is being started has one until it runs its
+            // program. Where the lock cannot be taken off it goes with that.
+            let _ = flock(&locked, FlockOperation::Unlock);
+        }
     }
 }
-
-/// A directory with a lock.
-#[derive(Debug)]
-struct Locked(File);
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        // The lock goes with the last descriptor, and a process that is being started has one until it runs its program.
-        // Where there is no lock any more nothing is left to be done.
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
-}
-
-/// What this process has: parts of it may open the same directory, and must not stand in each other's way.
-static HELD: Mutex<Vec<(Identity, Weak<Locked>)>> = Mutex::new(Vec::new());
-
-/// Device and inode: a directory may have several names, and its name may come to be another one's.
-type Identity = (u64, u64);
 
 impl Hold {
     /// Takes a directory for this process; nothing where the file system knows no such thing.
@@ -51,11 +68,9 @@ impl Hold {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         let identity = (metadata.dev(), metadata.ino());
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|(_, locked)| locked.strong_count() > 0);
-        let own = held.iter().find(|(other, _)| *other == identity).and_then(|(_, locked)| locked.upgrade());
-        if let Some(locked) = own {
-            return Ok(Some(Hold { locked: Some(locked) }));
+        let mut held = held();
+        if let Some(hold) = one_more(&mut held, identity) {
+            return Ok(Some(hold));
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -63,9 +78,8 @@ impl Hold {
             // Some network file systems lock no directories. Servers ran there before there was this.
             Err(_) => return Ok(None),
         }
-        let locked = Arc::new(Locked(file));
-        held.push((identity, Arc::downgrade(&locked)));
-        Ok(Some(Hold { locked: Some(locked) }))
+        held.push(Held { identity, locked: file, holds: 1 });
+        Ok(Some(Hold { identity }))
     }
 }
 
@@ -93,7 +107,8 @@ mod tests {
         assert!(is_free(&path));
         let third = Hold::of(&path).expect("it is free").expect("there are locks");
         // As a process has that is being started.
-        let inherited = third.locked.as_ref().expect("it has").0.try_clone().expect("there are descriptors");
+        let own = held().iter().find(|held| held.identity == third.identity).map(|held| held.locked.try_clone());
+        let inherited = own.expect("it is held").expect("there are descriptors");
         drop(third);
         assert!(is_free(&path));
         drop(inherited);
