@@ -278,6 +278,15 @@ pub fn find_on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
 }
 
+/// One of the newer servers, in the folder `bin` under TENON_PEERS, or under `~/.cache/tenon-peers`.
+pub fn find_peer(program: &str) -> Option<PathBuf> {
+    let folder = match std::env::var_os("TENON_PEERS") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(std::env::var_os("HOME")?).join(".cache/tenon-peers"),
+    };
+    Some(folder.join("bin").join(program)).filter(|program| program.is_file())
+}
+
 fn not_on_path(program: &str) -> StartError {
     StartError::Missing(format!("{program} is not installed"))
 }

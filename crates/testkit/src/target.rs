@@ -1,9 +1,9 @@
 //! What a transcript is played against: bytes in, bytes out. Knows neither the transcripts nor any reply.
 
-use crate::server::{Server, StartError, find_on_path};
+use crate::server::{Server, StartError, find_on_path, find_peer};
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tenon_client::Stream;
@@ -27,11 +27,11 @@ impl Dialect {
         })
     }
 
-    /// The original server's name, as transcripts write it.
-    pub fn oracle_name(self) -> &'static str {
+    /// The original server that judges a transcript which names none.
+    pub fn product(self) -> Product {
         match self {
-            Dialect::Redis => "redis",
-            Dialect::Memcache => "memcached",
+            Dialect::Redis => Product::Redis,
+            Dialect::Memcache => Product::Memcached,
         }
     }
 
@@ -39,6 +39,36 @@ impl Dialect {
         match self {
             Dialect::Redis => "redis-server",
             Dialect::Memcache => "memcached",
+        }
+    }
+}
+
+/// An original server, as transcripts name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// redis-server.
+    Redis,
+    /// valkey-server, which has commands and options of its own.
+    Valkey,
+    /// memcached.
+    Memcached,
+}
+
+impl Product {
+    /// Those whose transcripts speak this dialect.
+    pub fn speaking(dialect: Dialect) -> &'static [Product] {
+        match dialect {
+            Dialect::Redis => &[Product::Redis, Product::Valkey],
+            Dialect::Memcache => &[Product::Memcached],
+        }
+    }
+
+    /// The name that transcripts write.
+    pub fn name(self) -> &'static str {
+        match self {
+            Product::Redis => "redis",
+            Product::Valkey => "valkey",
+            Product::Memcached => "memcached",
         }
     }
 }
@@ -131,6 +161,11 @@ pub trait Target {
     fn version(&self, dialect: Dialect) -> Option<Version> {
         let _ = dialect;
         None
+    }
+
+    /// For an oracle: which original server it is.
+    fn product(&self, dialect: Dialect) -> Product {
+        dialect.product()
     }
 
     /// Makes everything ready for a file: settings in force, no data, no connection of an earlier file.
@@ -277,6 +312,10 @@ pub trait Starter {
     fn side(&self) -> Side;
     /// The version, where it is known before a start.
     fn version(&self, dialect: Dialect) -> Option<Version>;
+    /// For an oracle: which original server it is.
+    fn product(&self, dialect: Dialect) -> Product {
+        dialect.product()
+    }
     /// Starts a server.
     ///
     /// # Errors
@@ -317,6 +356,10 @@ impl<S: Starter> Target for Started<S> {
 
     fn version(&self, dialect: Dialect) -> Option<Version> {
         self.starter.version(dialect)
+    }
+
+    fn product(&self, dialect: Dialect) -> Product {
+        self.starter.product(dialect)
     }
 
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), NotReady> {
@@ -360,9 +403,12 @@ impl Oracles {
     }
 }
 
-/// Reads `... v=7.0.15 ...` and `memcached 1.6.18`.
 fn installed_version(dialect: Dialect) -> Option<Version> {
-    let program = find_on_path(dialect.oracle_program())?;
+    version_of(&find_on_path(dialect.oracle_program())?)
+}
+
+/// Reads `... v=7.0.15 ...` and `memcached 1.6.18`.
+fn version_of(program: &Path) -> Option<Version> {
     let output = Command::new(program).arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.split_whitespace().find_map(|word| Version::parse(word.strip_prefix("v=").unwrap_or(word)))
@@ -403,6 +449,47 @@ impl Starter for Oracles {
             Dialect::Redis => 0,
             Dialect::Memcache => 1,
         }
+    }
+}
+
+/// Starts the Valkey that lies among the newer servers.
+pub struct Valkey {
+    program: PathBuf,
+    version: Version,
+}
+
+impl Valkey {
+    /// A target that starts it; nothing where it is not installed.
+    pub fn target() -> Option<Started<Valkey>> {
+        let program = find_peer("valkey9-server")?;
+        let version = version_of(&program)?;
+        Some(Started::new(Valkey { program, version }))
+    }
+}
+
+impl Starter for Valkey {
+    fn name(&self) -> String {
+        format!("valkey-server {}", self.version)
+    }
+
+    fn side(&self) -> Side {
+        Side::Oracle
+    }
+
+    fn version(&self, _dialect: Dialect) -> Option<Version> {
+        Some(self.version)
+    }
+
+    fn product(&self, _dialect: Dialect) -> Product {
+        Product::Valkey
+    }
+
+    fn start(&self, _dialect: Dialect, settings: &[(&str, &str)]) -> Result<Server, StartError> {
+        Server::redis_program(&self.program, settings)
+    }
+
+    fn slot(&self, _dialect: Dialect) -> usize {
+        0
     }
 }
 

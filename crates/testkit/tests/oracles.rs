@@ -3,13 +3,23 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use tenon_testkit::target::{Demand, Dialect, NotReady, Oracles, Target};
+use tenon_testkit::target::{Demand, Dialect, NotReady, Oracles, Target, Valkey};
 use tenon_testkit::transcripts::check::{Report, check, folder, run_in_mode};
 use tenon_testkit::transcripts::play::Mode;
 
 #[test]
 fn redis_and_memcached_agree_with_the_transcripts() {
     check(&mut Oracles::target(), &folder(), None);
+}
+
+#[test]
+fn valkey_agrees_with_the_transcripts_of_what_it_alone_has() {
+    match Valkey::target() {
+        Some(mut target) => check(&mut target, &folder(), None),
+        None => {
+            _ = writeln!(std::io::stderr(), "skipped: transcripts judged by valkey9-server, which is not installed")
+        }
+    }
 }
 
 /// A folder with one transcript, deleted when dropped.

@@ -115,6 +115,9 @@ fn find_transcripts(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Strin
 fn run_file(path: &Path, target: &mut dyn Target, mode: Mode, report: &mut Report) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let script = Script::parse(path, &text)?;
+    if target.side() == Side::Oracle && is_for_another(&script, target) {
+        return Ok(());
+    }
     if target.side() == Side::Oracle
         && let Some(reason) = wrong_oracle(&script, target)
     {
@@ -160,14 +163,23 @@ fn with_files(script: &Script) -> Result<(Vec<Setting>, Option<Folder>), String>
     Ok((settings, Some(folder)))
 }
 
+/// Whether another original server than this one judges the file.
+fn is_for_another(script: &Script, target: &dyn Target) -> bool {
+    let judge = match script.oracle {
+        OracleRule::AtLeast(product, _) => product,
+        OracleRule::Any | OracleRule::None(_) => script.dialect.product(),
+    };
+    judge != target.product(script.dialect)
+}
+
 /// Why the installed oracle can't judge this file, if so.
 fn wrong_oracle(script: &Script, target: &dyn Target) -> Option<String> {
     match &script.oracle {
         OracleRule::Any => None,
         OracleRule::None(reason) => Some(format!("no oracle: {reason}")),
-        OracleRule::AtLeast(needed) => {
+        OracleRule::AtLeast(product, needed) => {
             let installed = target.version(script.dialect)?;
-            let name = script.dialect.oracle_name();
+            let name = product.name();
             (installed < *needed).then(|| format!("needs {name} {needed}, installed is {installed}"))
         }
     }

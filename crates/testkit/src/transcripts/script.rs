@@ -3,7 +3,7 @@
 use super::escape::{Template, is_name, split_arguments, split_quoted};
 use super::expect::{Expected, parse_line};
 use super::pattern::parse_reply;
-use crate::target::{Dialect, Setting, Side, Version};
+use crate::target::{Dialect, Product, Setting, Side, Version};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,10 +31,10 @@ pub struct Script {
 /// Which original server a file can be compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OracleRule {
-    /// Any version of it.
+    /// Any version of the dialect's first.
     Any,
-    /// This version or a newer one.
-    AtLeast(Version),
+    /// This version of this one, or a newer one.
+    AtLeast(Product, Version),
     /// None, for this reason.
     None(String),
 }
@@ -325,17 +325,18 @@ fn read_mark(mark: &str) -> Result<Side, String> {
 }
 
 fn read_oracle(value: &str, dialect: Dialect) -> Result<OracleRule, String> {
-    let product = dialect.oracle_name();
     if let Some(reason) = value.strip_prefix("none, ") {
         return Ok(OracleRule::None(reason.to_owned()));
     }
-    if value == product {
+    let first = dialect.product().name();
+    if value == first {
         return Ok(OracleRule::Any);
     }
-    let version = value.strip_prefix(product).and_then(|rest| rest.strip_prefix(" >= ")).and_then(Version::parse);
-    version.map(OracleRule::AtLeast).ok_or_else(|| {
-        format!("'oracle: {product}', 'oracle: {product} >= 1.2' or 'oracle: none, reason' was expected")
-    })
+    let rule = Product::speaking(dialect).iter().find_map(|&product| {
+        let version = value.strip_prefix(product.name())?.strip_prefix(" >= ").and_then(Version::parse)?;
+        Some(OracleRule::AtLeast(product, version))
+    });
+    rule.ok_or_else(|| format!("'oracle: {first}', 'oracle: {first} >= 1.2' or 'oracle: none, reason' was expected"))
 }
 
 fn read_duration(text: &str) -> Result<Duration, String> {
@@ -363,7 +364,7 @@ mod tests {
             "# Why.\noracle: redis >= 7.0\nconfig: maxmemory 10mb\n\n> GET a\nnil\n[a] > EXEC\n[\n  +OK\n]\n:1\n\n! tenon only: reason\nuntil 2s\n[a] raw> \"x\\n\"\n<closed>\nsleep 20ms\n",
         )
         .expect("a script");
-        assert_eq!(script.oracle, OracleRule::AtLeast(Version::parse("7.0").expect("a version")));
+        assert_eq!(script.oracle, OracleRule::AtLeast(Product::Redis, Version::parse("7.0").expect("a version")));
         assert_eq!(script.settings.len(), 1);
         let shape: Vec<_> = script.steps.iter().map(|s| (s.line, s.connection.as_str(), s.expected.len())).collect();
         assert_eq!(shape, [(5, "", 1), (7, "a", 2), (15, "a", 1), (17, "", 0)]);

@@ -2,11 +2,10 @@
 
 use crate::values::commands;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::oracle::oracle;
-use tenon_testkit::server::Server;
+use tenon_testkit::server::{Server, find_peer};
 use tenon_testkit::target::Dialect;
 
 pub const PATIENCE: Option<Duration> = Some(Duration::from_secs(120));
@@ -92,15 +91,10 @@ impl Side {
 
     /// The same with settings.
     pub fn peer_with(name: &str, settings: &[(&str, &str)]) -> Option<Side> {
-        let folder = match std::env::var_os("TENON_PEERS") {
-            Some(folder) => PathBuf::from(folder),
-            None => PathBuf::from(std::env::var_os("HOME")?).join(".cache/tenon-peers"),
-        };
-        let program = folder.join("bin").join(name);
-        if !program.is_file() {
+        let Some(program) = find_peer(name) else {
             let _ = writeln!(std::io::stderr(), "skipped: the exchange with {name}, which is not installed");
             return None;
-        }
+        };
         Some(Side::new(Server::redis_program(&program, settings).expect("a server that is installed starts")))
     }
 
