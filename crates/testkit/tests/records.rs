@@ -148,6 +148,9 @@ fn strings() {
         INCREX i UBOUND 3 => -
         DELEX i IFEQ 4 => -
         DELEX i IFEQ 3 => DEL i
+        SET i 3
+        DELIFEQ i 4 => -
+        DELIFEQ i 3 => DEL i
         SETBIT bits 7 1
         BITFIELD bits INCRBY u8 0 1
         BITFIELD bits GET u8 0 => -

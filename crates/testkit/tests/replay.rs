@@ -16,7 +16,7 @@ const LEFT_OUT: [&str; 1] = ["MIGRATE"];
 /// Commands that write nothing, and yet may make something happen: what is past its deadline goes.
 const READS: [&str; 7] = ["GET", "HGETALL", "SMEMBERS", "ZCARD", "LLEN", "PFCOUNT", "SCAN"];
 /// Commands that no record may have, as they would do something else when they are run again.
-const NEVER_LOGGED: [&str; 32] = [
+const NEVER_LOGGED: [&str; 33] = [
     "SETEX",
     "PSETEX",
     "GETEX",
@@ -41,6 +41,7 @@ const NEVER_LOGGED: [&str; 32] = [
     "HINCRBYFLOAT",
     "MSETEX",
     "DELEX",
+    "DELIFEQ",
     "BLPOP",
     "BRPOP",
     "BLMOVE",

@@ -283,6 +283,7 @@ pub static ALL: &[&Command] = &[
     &string::counter::INCRBYFLOAT,
     &string::increx::INCREX,
     &string::digest::DELEX,
+    &string::digest::DELIFEQ,
     &string::digest::DIGEST,
     &string::get::GET,
     &string::get::GETDEL,

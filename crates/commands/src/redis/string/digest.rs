@@ -1,4 +1,4 @@
-//! DIGEST and DELEX: a string's digest, and removing a key if its value is the expected one.
+//! DIGEST, DELEX and DELIFEQ: a string's digest, and removing a key if its value is the expected one.
 
 use super::condition::{Comparison, Condition, digest};
 use tenon_engine::args::Args;
@@ -61,11 +61,38 @@ fn delex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
             Condition::new(comparison, args.get(3))?.holds(Some(value))
         }
     };
+    Ok(delete_if(holds, cx, reply))
+}
+
+/// Removes a key if its value is the given one, by the name that Valkey has for it.
+pub static DELIFEQ: Command = Command {
+    name: "DELIFEQ",
+    group: Group::String,
+    syntax: "key value",
+    summary: "Delete key if value matches string.",
+    complexity: "O(1)",
+    since: "9.0.0",
+    arity: Arity::Exactly(3),
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::REMOVE)]),
+    flags: Flags::WRITE.or(Flags::FAST),
+    run: Run::Key(delifeq),
+};
+
+fn delifeq(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
+    let holds = match cx.find() {
+        None => false,
+        Some(slot) => Condition::new(Comparison::Equal, args.get(2))?.holds(Some(cx.string(slot)?)),
+    };
+    Ok(delete_if(holds, cx, reply))
+}
+
+/// Removes the key where the condition holds, and answers how many went.
+fn delete_if(holds: bool, cx: &mut KeyCx<'_>, reply: &mut Reply<'_>) -> Effect {
     let removed = holds && cx.delete();
     reply.int(removed.into());
     if !removed {
-        return Ok(Effect::Unchanged);
+        return Effect::Unchanged;
     }
     cx.notify(EventClass::GENERIC, "del");
-    Ok(cx.log_deleted())
+    cx.log_deleted()
 }
