@@ -12,9 +12,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Commands whose arguments differ from those of redis-server 7.0, and why.
 const DIFFERS: &[(&str, &str)] = &[
     ("acl|cat", "the category is called category, as the syntax has it"),
+    ("bgsave", "CANCEL is of Valkey"),
+    ("bitcount", "the end may be left out, as in Valkey"),
     ("bitop", "the operations are words of the command, as in Redis 7.2, and there are more of them"),
-    ("client|kill", "MAXAGE is of a later version"),
-    ("client|list", "ID and its numbers are one argument, not a block of one"),
+    ("client|kill", "MAXAGE is of a later version, and so are the filters of Valkey"),
+    ("client|list", "ID and its numbers are one argument, not a block of one, and filters are of Valkey"),
     ("cluster|meet", "names are written with dashes, as in Redis 7.2"),
     ("command|getkeys", "Redis 7.0 names no argument"),
     ("command|getkeysandflags", "Redis 7.0 names no argument"),
@@ -56,6 +58,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("zinterstore", "COUNT is of a later version"),
     ("zrank", "WITHSCORE is of a later version"),
     ("zrevrank", "WITHSCORE is of a later version"),
+    ("zscan", "NOSCORES is of Valkey"),
     ("zunion", "COUNT is of a later version"),
     ("zunionstore", "COUNT is of a later version"),
 ];

@@ -260,6 +260,8 @@ fn members_with_deadlines() {
         HSETEX h KEEPTTL FIELDS 2 a 2 b 3 => MULTI, HSET h a 2 b 3, HPEXPIREAT h 2000000001000 FIELDS 1 a, EXEC
         HSETEX h FIELDS 1 a 3 => HSET h a 3
         HSETEX h FNX FIELDS 1 a 3 => -
+        HSETEX h NX FIELDS 1 c 3 => -
+        HSETEX none XX FIELDS 1 c 3 => -
         HSETEX h EXAT 1 FIELDS 1 a 3 => HDEL h a
         HPEXPIRE h 0 FIELDS 2 i b => HDEL h i b
         SADD s a b

@@ -6,5 +6,5 @@ mod state;
 mod synced;
 
 pub use run::{Ending, OnFailure, Refusal};
-pub use state::{Facts, Saving};
+pub use state::{CalledOff, Facts, Saving};
 pub(crate) use synced::{Synced, Syncing};

@@ -31,6 +31,15 @@ pub(super) enum Outcome {
     CalledOff,
 }
 
+/// What BGSAVE CANCEL has called off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CalledOff {
+    /// The save that was under way.
+    Running,
+    /// The one that was to begin as soon as it could.
+    Scheduled,
+}
+
 struct Running {
     snapshot: Arc<Snapshot>,
     kind: Kind,
@@ -205,6 +214,16 @@ impl Saving {
         state.running.as_ref().inspect(|running| running.snapshot.cancel()).is_some()
     }
 
+    /// Calls off what is under way in the background, or else what is scheduled; does not wait.
+    pub fn call_off_background(&self) -> Option<CalledOff> {
+        let mut state = self.state.lock();
+        if let Some(running) = state.running.as_ref().filter(|running| running.kind == Kind::Background) {
+            running.snapshot.cancel();
+            return Some(CalledOff::Running);
+        }
+        std::mem::take(&mut state.is_scheduled).then_some(CalledOff::Scheduled)
+    }
+
     /// Whether the last one in the background has failed.
     pub(super) fn has_failed(&self) -> bool {
         !self.state.lock().is_well
@@ -227,5 +246,8 @@ mod tests {
         assert!(!saving.is_due(Vec::new, 1_000, 9_999));
         saving.schedule();
         assert!(saving.is_due(Vec::new, 0, 1_000), "it was asked for");
+        assert_eq!(saving.call_off_background(), Some(CalledOff::Scheduled));
+        assert_eq!(saving.call_off_background(), None);
+        assert!(!saving.is_due(Vec::new, 0, 1_000));
     }
 }

@@ -63,7 +63,7 @@ fn integer(text: &[u8]) -> Result<i64, CmdError> {
 pub static BITCOUNT: Command = Command {
     name: "BITCOUNT",
     group: Group::Bitmap,
-    syntax: "key [start end [BYTE | BIT]]",
+    syntax: "key [start [end [BYTE | BIT]]]",
     summary: "Counts the number of set bits (population counting) in a string.",
     complexity: "O(N)",
     since: "2.6.0",
@@ -76,6 +76,8 @@ pub static BITCOUNT: Command = Command {
 fn bitcount(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let part = match args.len() {
         2 => Part { start: 0, end: -1, unit: Unit::Byte },
+        // To the end: of Valkey.
+        3 => Part { start: integer(args.get(2))?, end: -1, unit: Unit::Byte },
         4 | 5 => Part {
             start: integer(args.get(2))?,
             end: integer(args.get(3))?,

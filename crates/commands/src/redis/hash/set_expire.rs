@@ -7,7 +7,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx, Word};
 use tenon_engine::errors::{CmdError, shown};
-use tenon_engine::store::types::{Hash, HashForm};
+use tenon_engine::store::types::{Collection, Hash, HashForm};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -15,7 +15,7 @@ use tenon_engine::wire::resp::number::parse_i64;
 pub static HSETEX: Command = Command {
     name: "HSETEX",
     group: Group::Hash,
-    syntax: "key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] FIELDS numfields field value [field value ...]",
+    syntax: "key [NX | XX] [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] FIELDS numfields field value [field value ...]",
     summary: "Set the value of one or more fields of a given hash key, and optionally set their expiration.",
     complexity: "O(N log M) where N is the number of fields being set and M the number of those that have a deadline",
     since: "8.0.0",
@@ -24,6 +24,16 @@ pub static HSETEX: Command = Command {
     flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::FAST),
     run: Run::Key(hsetex),
 };
+
+/// Whether the fields are set where there is a key, and where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyIs {
+    Either,
+    /// NX.
+    Absent,
+    /// XX.
+    Present,
+}
 
 /// When the fields are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +58,7 @@ enum Expire {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
+    key_is: KeyIs,
     when: When,
     expire: Expire,
     /// Where fields and values begin, which go to the end in turn.
@@ -57,13 +68,18 @@ struct Options {
 impl Options {
     fn parse(args: &Args<'_>, now_ms: u64) -> Result<Options, CmdError> {
         const ARITY: &str = "hsetex";
-        let (mut when, mut expire) = (None, None);
+        let (mut key_is, mut when, mut expire) = (None, None, None);
         let mut at = 2;
         while !args.is(at, "FIELDS") {
             let unit = TimeUnit::named(args.get(at));
             let condition = match () {
                 () if args.is(at, "FNX") => Some(When::AllAbsent),
                 () if args.is(at, "FXX") => Some(When::AllPresent),
+                () => None,
+            };
+            let key_condition = match () {
+                () if args.is(at, "NX") => Some(KeyIs::Absent),
+                () if args.is(at, "XX") => Some(KeyIs::Present),
                 () => None,
             };
             if unit.is_some() || args.is(at, "KEEPTTL") {
@@ -82,6 +98,12 @@ impl Options {
                     return Err(CmdError::text("ERR Only one of FXX or FNX arguments can be specified"));
                 }
                 when = condition;
+            } else if key_condition.is_some() {
+                // Of Valkey, and so are its words.
+                if key_is.is_some() && key_is != key_condition {
+                    return Err(CmdError::Syntax);
+                }
+                key_is = key_condition;
             } else {
                 let word = shown(args.get(at));
                 return Err(CmdError::new(format!("ERR unknown argument: {word}")));
@@ -102,24 +124,36 @@ impl Options {
         if !rest.is_multiple_of(2) || count != (rest / 2) as i64 {
             return Err(CmdError::Arity(ARITY.to_owned()));
         }
-        Ok(Options { when: when.unwrap_or(When::Always), expire: expire.unwrap_or(Expire::Clear), pairs })
+        Ok(Options {
+            key_is: key_is.unwrap_or(KeyIs::Either),
+            when: when.unwrap_or(When::Always),
+            expire: expire.unwrap_or(Expire::Clear),
+            pairs,
+        })
     }
 }
 
 fn hsetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let now_ms = cx.now_ms();
-    let Options { when, expire, pairs } = Options::parse(args, now_ms)?;
+    let Options { key_is, when, expire, pairs } = Options::parse(args, now_ms)?;
     let limits = cx.engine().config.hash_limits();
     let fields = || (pairs..args.len()).step_by(2);
     let deadline_ms = if let Expire::At(deadline_ms) = expire { deadline_ms } else { 0 };
     let (mut tally, expiry_now_ms, logs) = (Tally::new(cx, deadline_ms), cx.expiry_now_ms(), cx.logs());
     let mut kept = Vec::new();
     let (is_set, effect) = cx.update(|hash: &mut Hash| {
-        let holds = match when {
-            When::Always => true,
-            When::AllAbsent => !fields().any(|at| hash.contains(args.get(at))),
-            When::AllPresent => fields().all(|at| hash.contains(args.get(at))),
+        // A hash that is there has fields.
+        let is_wanted = match key_is {
+            KeyIs::Either => true,
+            KeyIs::Absent => hash.is_empty(),
+            KeyIs::Present => !hash.is_empty(),
         };
+        let holds = is_wanted
+            && match when {
+                When::Always => true,
+                When::AllAbsent => !fields().any(|at| hash.contains(args.get(at))),
+                When::AllPresent => fields().all(|at| hash.contains(args.get(at))),
+            };
         if !holds {
             return Ok(Change::nothing(false));
         }
@@ -160,13 +194,16 @@ mod tests {
     #[test]
     fn options_stand_before_the_fields() {
         let parse = |words: &str| Options::parse(&OwnedArgs::new(words.split(' ')).view(), 1_000);
-        let options = |when, expire, pairs| Ok(Options { when, expire, pairs });
+        let options = |when, expire, pairs| Ok(Options { key_is: KeyIs::Either, when, expire, pairs });
         assert_eq!(parse("HSETEX k FIELDS 1 f v"), options(When::Always, Expire::Clear, 4));
         assert_eq!(parse("HSETEX k px 5 fnx fields 1 f v"), options(When::AllAbsent, Expire::At(1_005), 7));
         assert_eq!(parse("HSETEX k FXX KEEPTTL FIELDS 2 f v g w"), options(When::AllPresent, Expire::Keep, 6));
+        let absent = Options { key_is: KeyIs::Absent, when: When::Always, expire: Expire::At(1_005), pairs: 7 };
+        assert_eq!(parse("HSETEX k PX 5 nx FIELDS 1 f v"), Ok(absent));
         for (words, error) in [
             ("HSETEX k FXX FNX FIELDS 1 f v", "ERR Only one of FXX or FNX arguments can be specified"),
-            ("HSETEX k NX FIELDS 1 f v", "ERR unknown argument: NX"),
+            ("HSETEX k GT FIELDS 1 f v", "ERR unknown argument: GT"),
+            ("HSETEX k NX XX FIELDS 1 f v", "ERR syntax error"),
             ("HSETEX k FNX KEEPTTL FXX f", "ERR Only one of FXX or FNX arguments can be specified"),
             ("HSETEX k EX 5 FNX PX", "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"),
             ("HSETEX k FNX KEEPTTL", "ERR wrong number of arguments for 'hsetex' command"),

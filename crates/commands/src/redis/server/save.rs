@@ -4,7 +4,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::saving::Refusal;
+use tenon_engine::saving::{CalledOff, Refusal};
 use tenon_engine::wire::resp::Reply;
 
 /// Saves while the client waits. Other clients go on: the file holds the data as it was when the command came.
@@ -29,7 +29,7 @@ fn save(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 pub static BGSAVE: Command = Command {
     name: "BGSAVE",
     group: Group::Server,
-    syntax: "[SCHEDULE]",
+    syntax: "[SCHEDULE | CANCEL]",
     summary: "Asynchronously saves the database(s) to disk.",
     complexity: "O(1)",
     since: "1.0.0",
@@ -43,6 +43,7 @@ fn bgsave(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     let is_patient = match args.len() {
         1 => false,
         2 if args.is(1, "SCHEDULE") => true,
+        2 if args.is(1, "CANCEL") => return cancel(cx, reply),
         _ => return Err(CmdError::Syntax),
     };
     // EXEC holds shards: the moment has to wait.
@@ -65,6 +66,16 @@ fn bgsave(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
             ));
         }
     }
+    Ok(())
+}
+
+/// Calls off the save in the background, or else the one that is to begin.
+fn cancel(cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply.simple(match cx.engine.saving.call_off_background() {
+        Some(CalledOff::Running) => "Background saving cancelled",
+        Some(CalledOff::Scheduled) => "Scheduled background saving cancelled",
+        None => return Err(CmdError::text("ERR Background saving is currently not in progress or scheduled")),
+    });
     Ok(())
 }
 

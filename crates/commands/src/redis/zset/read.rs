@@ -125,7 +125,7 @@ fn zlexcount(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 pub static ZSCAN: Command = Command {
     name: "ZSCAN",
     group: Group::SortedSet,
-    syntax: "key cursor [MATCH pattern] [COUNT count]",
+    syntax: "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
     summary: "Iterates over members and scores of a sorted set.",
     complexity: "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
     since: "2.8.0",
@@ -142,18 +142,26 @@ fn zscan(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         reply_no_page(reply);
         return Ok(Effect::Unchanged);
     };
-    let options = PageOptions::parse(args, 3, |_| 0)?;
+    let mut with_scores = true;
+    let options = PageOptions::parse(args, 3, |at| {
+        let is_noscores = args.is(at, "NOSCORES");
+        with_scores &= !is_noscores;
+        is_noscores.into()
+    })?;
     reply_page(reply, |page| {
         let mut given = 0;
         let mut text = Vec::new();
         let next = zset.scan(cursor, options.count, |member, score| {
             if options.accept_item(member) {
                 bulk_item(page, member);
-                // A string in RESP3, too.
-                text.clear();
-                write_double(&mut text, score);
-                page.bulk(&text);
-                given += 2;
+                given += 1;
+                if with_scores {
+                    // A string in RESP3, too.
+                    text.clear();
+                    write_double(&mut text, score);
+                    page.bulk(&text);
+                    given += 1;
+                }
             }
         });
         (next, given)
