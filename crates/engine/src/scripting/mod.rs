@@ -11,6 +11,7 @@ mod running;
 mod scripts;
 
 pub use interpreters::Interpreters;
+pub use known::Known;
 pub use libraries::{Function, Library, Shelf};
 pub(crate) use load::OnExisting;
 pub use payload::Restore;

@@ -15,6 +15,7 @@ use crate::monitor;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_script::{Failure, Outcome, Script, ScriptFlags, Stop, shebang};
 use tenon_store::hash::KeyHash;
@@ -171,9 +172,9 @@ impl Engine {
         compiled.map(|compiled| compiled.known.sha)
     }
 
-    /// Whether a script of this SHA1, in any case, is known (SCRIPT EXISTS).
-    pub fn script_exists(&self, sha: &[u8]) -> bool {
-        sha_argument(sha).is_some_and(|sha| self.scripts.known.get(&sha).is_some())
+    /// The script of this SHA1, in any case, if it is known (SCRIPT EXISTS and SHOW).
+    pub fn script(&self, sha: &[u8]) -> Option<Arc<Known>> {
+        self.scripts.known.get(&sha_argument(sha)?)
     }
 
     /// Calls `work` with the worker's states, which leave the worker for that time: a script needs both.

@@ -20,7 +20,7 @@ pub static SCRIPT: Command = Command {
     arity: Arity::AtLeast(2),
     keys: Keys::None,
     flags: Flags::NONE,
-    run: Run::Container(&[&DEBUG, &EXISTS, &FLUSH, &HELP, &KILL, &LOAD]),
+    run: Run::Container(&[&DEBUG, &EXISTS, &FLUSH, &HELP, &KILL, &LOAD, &SHOW]),
 };
 
 static HELP: Command = help_command("SCRIPT HELP", Group::Scripting, "5.0.0", help);
@@ -90,6 +90,19 @@ static LOAD: Command = Command {
     run: Run::Session(load),
 };
 
+static SHOW: Command = Command {
+    name: "SCRIPT SHOW",
+    group: Group::Scripting,
+    syntax: "sha1",
+    summary: "Show server-side Lua script in the script cache.",
+    complexity: "O(1).",
+    since: "8.0.0",
+    arity: Arity::Exactly(3),
+    keys: Keys::None,
+    flags: Flags::NO_SCRIPT.or(Flags::STALE),
+    run: Run::Session(show),
+};
+
 fn debug(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     if args.is(2, "no") {
         reply.simple("OK");
@@ -106,7 +119,7 @@ fn exists(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     let shas = args.from(2);
     reply.array(shas.len());
     for sha in shas {
-        reply.int(cx.engine.script_exists(sha).into());
+        reply.int(cx.engine.script(sha).is_some().into());
     }
     Ok(())
 }
@@ -133,6 +146,12 @@ fn load(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
     Ok(())
 }
 
+fn show(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    let script = cx.engine.script(args.get(2)).ok_or(CmdError::text("NOSCRIPT No matching script."))?;
+    reply.bulk(&script.source);
+    Ok(())
+}
+
 const LINES: &[&str] = &[
     "DEBUG (YES|SYNC|NO)",
     "    Set the debug mode for subsequent scripts executed.",
@@ -148,6 +167,8 @@ const LINES: &[&str] = &[
     "    Kill the currently executing Lua script.",
     "LOAD <script>",
     "    Load a script into the scripts cache without executing it.",
+    "SHOW <sha1>",
+    "    Show a script from the scripts cache.",
 ];
 
 fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
