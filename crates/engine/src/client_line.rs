@@ -62,7 +62,7 @@ impl<'a> Lines<'a> {
         // A string takes no error.
         let _ = writeln!(
             self.text,
-            "id={id} addr={addr} laddr={laddr} fd={fd} name={name} age={age} idle={idle} flags={flags} db={db} sub={sub} \
+            "id={id} addr={addr} laddr={laddr} fd={fd} name={name} age={age} idle={idle} flags={flags} capa={capa} db={db} sub={sub} \
              psub={psub} ssub={ssub} multi={multi} watch={watch} qbuf={input} qbuf-free=0 argv-mem={arguments} \
              multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} oll=0 omem={output} tot-mem={total} events={events} \
              cmd={last_command} user={user} redir={redir} resp={resp} lib-name={library} lib-ver={library_version} \
@@ -75,6 +75,7 @@ impl<'a> Lines<'a> {
             age = now_ms.saturating_sub(client.since_ms) / 1_000,
             idle = now_ms.saturating_sub(active_ms) / 1_000,
             flags = flags(client, tracker.as_deref(), is_me.then_some(session)),
+            capa = if client.follows_redirects.load(Relaxed) { "r" } else { "" },
             db = client.database.load(Relaxed),
             multi = if queued == u32::MAX { -1 } else { i64::from(queued) },
             watch = client.watching.load(Relaxed),
@@ -89,6 +90,15 @@ impl<'a> Lines<'a> {
             sent = client.sent_bytes.load(Relaxed),
         );
     }
+}
+
+/// All flags that Redis and Valkey know.
+pub const FLAGS: &str = "ABEIMNOPRSTUbcdeirtux";
+
+/// A client's flags, as the session sees them.
+pub fn flags_of(engine: &Engine, session: &Session, client: &Client) -> String {
+    let is_me = client.id == session.client.id;
+    flags(client, engine.tracking.of(client.id).as_deref(), is_me.then_some(session))
 }
 
 /// The flags, in Redis's order. `session` is the client's where it may be looked at: of others it is not known whether

@@ -140,6 +140,8 @@ pub struct Client {
     pub no_evict: AtomicBool,
     /// Whether its reads leave the access clock alone (CLIENT NO-TOUCH).
     pub no_touch: AtomicBool,
+    /// Whether it says that it follows redirections (CLIENT CAPA).
+    pub follows_redirects: AtomicBool,
     /// Whether it waits for the end of a CLIENT PAUSE.
     pub paused: AtomicBool,
     /// Its wait for a key, while it is in one.
@@ -193,6 +195,7 @@ impl Client {
             commands: AtomicU64::new(0),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
+            follows_redirects: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             waiter: Mutex::default(),
             killed: AtomicBool::new(false),

@@ -20,12 +20,13 @@ pub(super) enum Kind {
 impl Kind {
     /// The kind of this name, in any case.
     pub(super) fn parse(name: &[u8]) -> Result<Kind, CmdError> {
-        let known: [(&[u8], Kind); 5] = [
+        let known: [(&[u8], Kind); 6] = [
             (b"normal", Kind::Normal),
             (b"slave", Kind::Replica),
             (b"replica", Kind::Replica),
             (b"pubsub", Kind::PubSub),
             (b"master", Kind::Master),
+            (b"primary", Kind::Master),
         ];
         let found = known.iter().find(|(word, _)| word.eq_ignore_ascii_case(name));
         found.map(|(_, kind)| *kind).ok_or_else(|| CmdError::new(format!("ERR Unknown client type '{}'", shown(name))))

@@ -1,14 +1,12 @@
 //! CLIENT INFO and CLIENT LIST: who is connected.
 
-use super::kind::Kind;
-use std::sync::atomic::Ordering;
+use super::filter::{By, Filter};
 use tenon_engine::args::Args;
 use tenon_engine::client_line::Lines;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
-use tenon_engine::wire::resp::number::parse_i64;
 
 /// Describes this connection.
 pub static INFO: Command = Command {
@@ -35,7 +33,7 @@ fn info(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
 pub static LIST: Command = Command {
     name: "CLIENT LIST",
     group: Group::Connection,
-    syntax: "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
+    syntax: "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME <YES | NO>] [MAXAGE maxage] [NAME name] [IDLE idle] [FLAGS flags] [LIB-NAME lib-name] [LIB-VER lib-ver] [DB db] [CAPA capa] [IP ip] [NOT-TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [NOT-ID client-id [client-id ...]] [NOT-USER username] [NOT-ADDR ip:port] [NOT-LADDR ip:port] [NOT-NAME name] [NOT-FLAGS flags] [NOT-LIB-NAME lib-name] [NOT-LIB-VER lib-ver] [NOT-DB db] [NOT-CAPA capa] [NOT-IP ip]",
     summary: "Lists open connections.",
     complexity: "O(N) where N is the number of client connections",
     since: "2.4.0",
@@ -45,41 +43,17 @@ pub static LIST: Command = Command {
     run: Run::Session(list),
 };
 
-/// Which clients are listed.
-enum Which {
-    All,
-    OfKind(Kind),
-    WithIds(Vec<i64>),
-}
-
-impl Which {
-    fn parse(args: &Args<'_>) -> Result<Which, CmdError> {
-        if args.len() == 2 {
-            Ok(Which::All)
-        } else if args.len() == 4 && args.is(2, "TYPE") {
-            Kind::parse(args.get(3)).map(Which::OfKind)
-        } else if args.len() > 3 && args.is(2, "ID") {
-            let ids = args.from(3).map(|id| parse_i64(id).ok_or(CmdError::text("ERR Invalid client ID")));
-            ids.collect::<Result<_, _>>().map(Which::WithIds)
-        } else {
-            Err(CmdError::Syntax)
-        }
-    }
-}
-
 fn list(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let which = Which::parse(args)?;
+    let filter = Filter::parse(cx.engine, args, By::List)?;
     let clients = &cx.engine.clients;
-    let mut listed = match which {
-        Which::All => clients.list(),
-        Which::OfKind(kind) => clients.list().into_iter().filter(|client| Kind::of(client) == kind).collect(),
-        Which::WithIds(ids) => {
-            ids.iter().filter_map(|&id| u64::try_from(id).ok()).filter_map(|id| clients.get(id)).collect()
-        }
+    let now_ms = cx.worker.clock.now_ms;
+    let mut listed = match filter.ids() {
+        None => clients.list(),
+        // In the order asked for, and as often.
+        Some(ids) => ids.iter().filter_map(|&id| clients.get(id)).collect(),
     };
-    // Whoever was killed is gone for clients, even if its worker has not closed it yet.
-    listed.retain(|client| !client.killed.load(Ordering::Relaxed));
-    let mut lines = Lines::new(cx.engine, cx.session, cx.worker.clock.now_ms, &LIST, args);
+    listed.retain(|client| filter.takes(client, cx.engine, cx.session, now_ms));
+    let mut lines = Lines::new(cx.engine, cx.session, now_ms, &LIST, args);
     listed.iter().for_each(|client| lines.push(client));
     reply.verbatim(b"txt", lines.text.as_bytes());
     Ok(())

@@ -1,6 +1,7 @@
 //! CLIENT: an index.
 
 pub mod container;
+mod filter;
 pub mod identity;
 pub mod kill;
 mod kind;

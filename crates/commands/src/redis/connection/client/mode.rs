@@ -1,4 +1,4 @@
-//! CLIENT REPLY, NO-EVICT and NO-TOUCH: switches of a connection.
+//! CLIENT REPLY, NO-EVICT, NO-TOUCH and CAPA: switches of a connection.
 
 use std::sync::atomic::Ordering;
 use tenon_engine::args::Args;
@@ -87,6 +87,29 @@ fn no_touch(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
     let on = on_or_off(args, 2)?;
     cx.session.touches = !on;
     cx.session.client.no_touch.store(on, Ordering::Relaxed);
+    reply.simple("OK");
+    Ok(())
+}
+
+/// Says what the client is able to do. There is nobody to redirect it to: it is for who looks for such clients.
+pub static CAPA: Command = Command {
+    name: "CLIENT CAPA",
+    group: Group::Connection,
+    syntax: "capability [capability ...]",
+    summary: "A client claims its capability.",
+    complexity: "O(1)",
+    since: "8.0.0",
+    arity: Arity::AtLeast(3),
+    keys: Keys::None,
+    flags: Flags::NO_SCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::ALLOW_BUSY),
+    run: Run::Session(capa),
+};
+
+fn capa(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    // What is not known is passed over, for clients that are ahead of the server.
+    if (2..args.len()).any(|at| args.is(at, "REDIRECT")) {
+        cx.session.client.follows_redirects.store(true, Ordering::Relaxed);
+    }
     reply.simple("OK");
     Ok(())
 }
