@@ -213,6 +213,14 @@ impl<'a> Args<'a> {
         (first.min(this.len())..this.len()).map(move |index| this.get(index))
     }
 
+    /// Bytes of the arguments as a RESP client sends them.
+    pub fn wire_len(&self) -> usize {
+        // A sign, the digits of a length, and a line end.
+        let head = |len: usize| 1 + len.checked_ilog10().unwrap_or(0) as usize + 1 + 2;
+        let words = (0..self.len()).map(|index| self.len_of(index));
+        head(self.len()) + words.map(|len| head(len) + len + 2).sum::<usize>()
+    }
+
     /// Whether argument `index` is this word, in any case.
     #[inline]
     pub fn is(&self, index: usize, word: &str) -> bool {
@@ -424,5 +432,16 @@ mod tests {
         assert!(args.inner(1).is_some_and(|inner| inner.as_known_sent().is_none()), "a part of a command");
         let long = [Span::bytes(8, 10)];
         assert_eq!(Args::new(&long, b"*1\r\n$10\r\nHOTKEYSXYZ\r\n", &[], &[]).plain_from(0).as_known_sent(), None);
+    }
+
+    #[test]
+    fn the_length_is_that_of_what_a_client_sends() {
+        for (words, sent) in [
+            (vec!["PING".to_owned()], "*1\r\n$4\r\nPING\r\n".len()),
+            (vec!["GET".to_owned(), String::new()], "*2\r\n$3\r\nGET\r\n$0\r\n\r\n".len()),
+            (vec!["x".repeat(10); 10], "*10\r\n".len() + 10 * ("$10\r\n\r\n".len() + 10)),
+        ] {
+            assert_eq!(OwnedArgs::new(words).view().wire_len(), sent);
+        }
     }
 }

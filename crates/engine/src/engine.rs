@@ -31,7 +31,7 @@ use crate::remembered::Remembered;
 use crate::saving::Saving;
 use crate::scripting::Scripts;
 use crate::shards::Shards;
-use crate::slowlog::SlowLog;
+use crate::slowlog::CommandLog;
 use crate::snapshot::Snapshots;
 use crate::stand_ins::StandIns;
 use crate::stats::{TlsCounts, WorkerStats};
@@ -120,7 +120,11 @@ pub struct Engine {
     /// Frees in the background.
     pub reaper: Arc<Reaper>,
     /// The slow log.
-    pub slowlog: SlowLog,
+    pub slowlog: CommandLog,
+    /// Commands with large requests.
+    pub large_requests: CommandLog,
+    /// Commands with large replies.
+    pub large_replies: CommandLog,
     /// The latency monitor.
     pub latency: LatencyMonitor,
     /// When it started.
@@ -277,7 +281,9 @@ impl Engine {
             errands: Errands::default(),
             remembered: Remembered::default(),
             reaper: Arc::default(),
-            slowlog: SlowLog::default(),
+            slowlog: CommandLog::default(),
+            large_requests: CommandLog::default(),
+            large_replies: CommandLog::default(),
             latency: LatencyMonitor::default(),
             started: Instant::now(),
             started_ms: now_us() / 1_000,

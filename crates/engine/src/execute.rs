@@ -8,6 +8,7 @@ use crate::command::{Command, Flags, Run};
 use crate::context::KeyCx;
 use crate::engine::{CLOCK_STALE_NS, Engine};
 use crate::errors::{CmdError, text_bytes};
+use crate::large_calls::{LargeSizes, request_len};
 use crate::locking::OnBusy;
 use crate::meanwhile;
 use crate::monitor::Origin;
@@ -46,6 +47,8 @@ pub enum Stopped {
 pub struct BatchArgs<'a> {
     /// The buffer that the spans refer to.
     pub input: &'a [u8],
+    /// Where the first call begins in it.
+    pub input_from: usize,
     /// All calls' arguments, one after another.
     pub spans: &'a ArgSpans,
     /// The long arguments of the only call, if it has any.
@@ -99,6 +102,7 @@ impl Engine {
         }
         let mut ran = 0;
         let mut args_from = 0;
+        let mut input_from = batch.input_from;
         let mut stopped = Stopped::No;
         // Quick commands share the time of their stretch; the clock is read where a stretch ends.
         let mut stretch_from = 0;
@@ -116,7 +120,13 @@ impl Engine {
             let runs_freely = !timed_alone && session.is_plain() && self.is_undisturbed();
             if runs_freely && let Some(free) = self.run_freely(worker, session, batch, &calls[at..], args_from, out) {
                 ran += free;
-                args_from = calls[ran - 1].args_end;
+                let last = &calls[ran - 1];
+                let large = self.large_sizes().request;
+                if request_len(batch, last, input_from) >= large {
+                    let from = (args_from, input_from);
+                    self.note_large_requests(worker, session, batch, &calls[at..ran], from, large);
+                }
+                (args_from, input_from) = (last.args_end, last.input_end);
                 if out.len() > OUTPUT_PAUSE && ran < calls.len() {
                     stopped = Stopped::Output;
                     break;
@@ -137,11 +147,18 @@ impl Engine {
                 );
             }
             let call = &mut calls[at];
+            let unanswered = out.len();
             if !self.run_or_wait(worker, session, call, &args, out) {
                 stopped = Stopped::Paused;
                 break;
             }
-            args_from = call.args_end;
+            let sizes = (request_len(batch, call, input_from), out.len().saturating_sub(unanswered));
+            // It may be what has set them.
+            let large = self.large_sizes();
+            if sizes.0 >= large.request || sizes.1 >= large.reply {
+                self.note_large(worker, session, &call.target, &args, large, sizes);
+            }
+            (args_from, input_from) = (call.args_end, call.input_end);
             ran += 1;
             if alone {
                 stretch_started =
@@ -202,8 +219,10 @@ impl Engine {
         mut args_from: usize,
         out: &mut OutBuf,
     ) -> Option<usize> {
+        let large = LargeSizes { request: usize::MAX, ..self.large_sizes() };
         let mut ran = 0;
         let mut args = batch.of(0, 0);
+        let mut answered = out.len();
         let mut reply = Reply::new(out, session.proto);
         for call in calls {
             let Target::Key(resolved, hash) = &call.target else { break };
@@ -218,7 +237,12 @@ impl Engine {
             }
             args_from = call.args_end;
             ran += 1;
-            if reply.out().len() > OUTPUT_PAUSE {
+            let len = reply.out().len();
+            if len - answered >= large.reply {
+                self.note_large(worker, session, &call.target, &args, large, (0, len - answered));
+            }
+            answered = len;
+            if len > OUTPUT_PAUSE {
                 break;
             }
         }
@@ -246,8 +270,13 @@ impl Engine {
             return Stopped::Closing;
         }
         self.follow_rights(session);
+        let (large, unanswered) = (self.large_sizes(), out.len());
         if !self.run_or_wait(worker, session, &mut call, args, out) {
             return Stopped::Paused;
+        }
+        let sizes = (args.wire_len(), out.len().saturating_sub(unanswered));
+        if sizes.0 >= large.request || sizes.1 >= large.reply {
+            self.note_large(worker, session, &call.target, args, large, sizes);
         }
         worker.secrets.clear();
         if let Target::Key(resolved, _) | Target::Other(resolved) = &call.target {

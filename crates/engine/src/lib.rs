@@ -34,6 +34,7 @@ pub mod journal;
 mod key_gate;
 pub mod keys;
 pub mod large;
+mod large_calls;
 pub mod latency;
 pub mod listening;
 pub mod loading;

@@ -93,7 +93,9 @@ impl Engine {
         }
         let Unfinished { work, args, took_ns, counted_ns, is_silent } = *unfinished;
         let mut unheard = OutBuf::new();
-        work.answer(&mut Reply::new(if is_silent { &mut unheard } else { out }, session.proto));
+        let unanswered = out.len();
+        work.answer(&mut Reply::new(if is_silent { &mut unheard } else { &mut *out }, session.proto));
+        self.note_large_answer(worker.clock.now_ms, &session.client, &args.view(), out.len() - unanswered);
         let took_ns = took_ns + (monotonic_ns() - started_ns);
         self.note_sliced(worker, session, &args.view(), took_ns, took_ns - counted_ns);
         true

@@ -1,4 +1,4 @@
-//! The slow log: the last commands that took longer than `slowlog-log-slower-than`.
+//! The logs of COMMANDLOG: the last commands that took long (the slow log), and those with large requests and replies.
 
 use crate::args::Args;
 use crate::clients::Client;
@@ -13,15 +13,15 @@ const ARGS_MAX: usize = 32;
 /// Most bytes of an argument, as in Redis.
 const ARG_LEN_MAX: usize = 128;
 
-/// A slow command.
+/// A command in a log.
 #[derive(Clone, Debug)]
-pub struct SlowCommand {
+pub struct LoggedCommand {
     /// Its number in the log.
     pub id: u64,
     /// When it ran, in seconds since the UNIX epoch.
     pub at_seconds: u64,
-    /// How long, in microseconds.
-    pub duration_us: u64,
+    /// For what it is in the log: microseconds, or bytes.
+    pub amount: u64,
     /// Its arguments, shortened.
     pub args: Vec<Vec<u8>>,
     /// The client's address.
@@ -33,24 +33,16 @@ pub struct SlowCommand {
 #[derive(Debug, Default)]
 struct Log {
     next_id: u64,
-    entries: VecDeque<SlowCommand>,
+    entries: VecDeque<LoggedCommand>,
 }
 
 /// The log.
 #[derive(Debug, Default)]
-pub struct SlowLog(Mutex<Log>);
+pub struct CommandLog(Mutex<Log>);
 
-impl SlowLog {
+impl CommandLog {
     /// Adds a command, keeping the last `max_len`. The arguments at `secrets` are not shown.
-    pub fn add(
-        &self,
-        now_ms: u64,
-        duration_us: u64,
-        args: &Args<'_>,
-        secrets: &[usize],
-        client: &Client,
-        max_len: u64,
-    ) {
+    pub fn add(&self, now_ms: u64, amount: u64, args: &Args<'_>, secrets: &[usize], client: &Client, max_len: u64) {
         let shown = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
         let show = |index| if secrets.contains(&index) { b"(redacted)".to_vec() } else { shorten(args, index) };
         let mut words: Vec<Vec<u8>> = (0..shown).map(show).collect();
@@ -60,10 +52,10 @@ impl SlowLog {
         let mut log = self.0.lock();
         let id = log.next_id;
         log.next_id += 1;
-        log.entries.push_front(SlowCommand {
+        log.entries.push_front(LoggedCommand {
             id,
             at_seconds: now_ms / 1_000,
-            duration_us,
+            amount,
             args: words,
             remote: client.info.remote.clone(),
             name: client.name.lock().clone(),
@@ -72,7 +64,7 @@ impl SlowLog {
     }
 
     /// The last `count` commands, newest first.
-    pub fn last(&self, count: usize) -> Vec<SlowCommand> {
+    pub fn last(&self, count: usize) -> Vec<LoggedCommand> {
         self.0.lock().entries.iter().take(count).cloned().collect()
     }
 
@@ -176,7 +168,7 @@ mod tests {
             unix: false,
         };
         let client = Clients::default().add(info, 0);
-        let log = SlowLog::default();
+        let log = CommandLog::default();
         let args = OwnedArgs::new(["HELLO", "3", "AUTH", "default", "s3cret"]);
         // An index beyond the arguments is one of a command that ran within EXEC.
         log.add(0, 1, &args.view(), &[3, 4, 9], &client, 10);

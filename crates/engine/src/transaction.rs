@@ -2,10 +2,12 @@
 
 use crate::acl::Context;
 use crate::args::{Args, OwnedArgs};
+use crate::batch::Target;
 use crate::command::{Flags, Run};
 use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::large_calls::LargeSizes;
 use crate::locking::{OnBusy, SLICE};
 use crate::meanwhile;
 use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
@@ -161,7 +163,8 @@ impl Engine {
                 self.answer_error(worker, None, &CmdError::new(denial.message_in_exec()), &mut one);
                 continue;
             }
-            let measured = self.measure(worker, one.out().len());
+            let unanswered = one.out().len();
+            let measured = self.measure(worker, unanswered);
             let result = self.run_held(worker, session, *resolved, &args.view(), &mut held, &mut one);
             if let Some(measured) = measured {
                 self.note_command_cost(worker, &measured, resolved.command, &args.view(), one.out().len());
@@ -177,6 +180,12 @@ impl Engine {
                 let max_len = self.config.slowlog_max_len();
                 let now_ms = worker.clock.now_ms;
                 self.slowlog.add(now_ms, elapsed_us, &args.view(), &worker.secrets, &session.client, max_len);
+            }
+            let large = LargeSizes { request: usize::MAX, ..self.large_sizes() };
+            let answered = one.out().len().saturating_sub(unanswered);
+            if answered >= large.reply {
+                let target = Target::Other(*resolved);
+                self.note_large(worker, session, &target, &args.view(), large, (0, answered));
             }
             self.tell_monitors_of(worker, session, resolved.command, &args.view());
             worker.secrets.clear();

@@ -235,7 +235,7 @@ impl RespConnection {
             let start = at;
             let parsed = self.parse(engine, scratch, buf, &mut at);
             if !scratch.calls.is_empty() {
-                let batch = BatchArgs { input: buf, spans: &scratch.args, bigs: &self.bigs };
+                let batch = BatchArgs { input: buf, input_from: start, spans: &scratch.args, bigs: &self.bigs };
                 if scratch.calls.len() > 1 {
                     engine.prefetch(worker, &self.session, batch, &scratch.calls);
                 }

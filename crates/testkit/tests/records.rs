@@ -58,7 +58,7 @@ impl Server {
             input.extend_from_slice(word.as_bytes());
         }
         let count = args.spans.len();
-        let batch = BatchArgs { input: &input, spans: &args, bigs: &[] };
+        let batch = BatchArgs { input: &input, input_from: 0, spans: &args, bigs: &[] };
         let target = self.engine.resolve(&batch.of(0, count));
         let mut calls = [Call { args_end: count, input_end: input.len(), target }];
         self.worker.clock.now_ms = self.now_ms;

@@ -105,6 +105,7 @@ pub static ALL: &[&Command] = &[
     // Server.
     &server::acl::container::ACL,
     &server::command::COMMAND,
+    &server::commandlog::COMMANDLOG,
     &server::config::CONFIG,
     &server::debug::DEBUG,
     &server::hotkeys::HOTKEYS,

@@ -51,7 +51,7 @@ impl Server {
             args.spans.push(Span::bytes(input.len(), word.len()));
             input.extend_from_slice(word);
         }
-        let batch = BatchArgs { input: &input, spans: &args, bigs: &[] };
+        let batch = BatchArgs { input: &input, input_from: 0, spans: &args, bigs: &[] };
         let target = self.engine.resolve(&batch.of(0, words.len()));
         let mut calls = [Call { args_end: words.len(), input_end: input.len(), target }];
         let mut out = OutBuf::new();

@@ -314,6 +314,7 @@ impl Engine {
         }
         let duration_us = (monotonic_ns() - started_ns) / 1_000;
         self.note_if_slow(worker.clock.now_ms, waiter, &args, duration_us);
+        self.note_large_answer(worker.clock.now_ms, &waiter.client, &args, out.len());
         *state = State::Ended(out);
         drop(state);
         worker.served.push(Served { waiter: Arc::clone(waiter), leaving });

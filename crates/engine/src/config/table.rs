@@ -372,6 +372,26 @@ settings! {
         name: "slowlog-max-len", aliases: &["commandlog-slow-execution-max-len"], kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"),
         group: Group::Observability
     }
+    /// Bytes from which a command's request is put on COMMANDLOG's list of large ones; 0 for all commands, -1 for none.
+    commandlog_request_larger_than: i64 {
+        name: "commandlog-request-larger-than", kind: Kind::Int { min: -1, max: i64::MAX }, initial: Is("1048576"),
+        group: Group::Observability
+    }
+    /// Entries that list keeps.
+    commandlog_large_request_max_len: u64 {
+        name: "commandlog-large-request-max-len", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"),
+        group: Group::Observability
+    }
+    /// Bytes from which the reply to a command is put on COMMANDLOG's list of large ones; 0 for all, -1 for none.
+    commandlog_reply_larger_than: i64 {
+        name: "commandlog-reply-larger-than", kind: Kind::Int { min: -1, max: i64::MAX }, initial: Is("1048576"),
+        group: Group::Observability
+    }
+    /// Entries that list keeps.
+    commandlog_large_reply_max_len: u64 {
+        name: "commandlog-large-reply-max-len", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"),
+        group: Group::Observability
+    }
     /// Milliseconds from which LATENCY remembers an event; 0 switches it off.
     latency_monitor_threshold: u64 {
         name: "latency-monitor-threshold", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("0"),

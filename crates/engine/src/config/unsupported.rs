@@ -68,7 +68,6 @@ const SYNC_FILES: &str = "Tenon has no replication, for which Redis writes such 
 const PAYLOADS: &str = "Tenon believes nothing of what it loads, and checks all of it";
 const SYSLOG: &str = "Tenon logs to its standard output or a file";
 const DEFRAG: &str = "Tenon packs memory at a pace of its own";
-const COMMANDLOG: &str = "Tenon has no COMMANDLOG; SLOWLOG has the slow commands";
 const RDMA: &str = "Tenon has no RDMA";
 const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
 const OOM: &str = "Tenon leaves the OOM killer's scores alone";
@@ -167,10 +166,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("slot-migration-max-failover-repl-bytes", "0", CLUSTER),
     fixed("availability-zone", "", "Tenon has no replicas among which a client could choose the nearest"),
     fixed("active-defrag-cycle-us", "500", DEFRAG),
-    fixed("commandlog-request-larger-than", "1048576", COMMANDLOG),
-    fixed("commandlog-large-request-max-len", "128", COMMANDLOG),
-    fixed("commandlog-reply-larger-than", "1048576", COMMANDLOG),
-    fixed("commandlog-large-reply-max-len", "128", COMMANDLOG),
     fixed("extended-redis-compatibility", "no", "Tenon speaks as Redis does"),
     fixed("hash-seed", "", "cursors of SCAN are good for one server"),
     fixed("log-timestamp-format", "legacy", "lines of the log begin with the time as ISO 8601 has it"),

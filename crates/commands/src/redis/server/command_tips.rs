@@ -75,8 +75,11 @@ static ROWS: &[Row] = &[
     ),
     (&["mget"], &[MULTI_SHARD]),
     (&["scan"], &[ANY_OUTPUT, "request_policy:special"]),
-    (&["slowlog|get"], &[ALL_NODES, ANY_OUTPUT]),
-    (&["config|set", "latency|reset", "script|flush", "script|load", "slowlog|reset"], &[ALL_NODES, ALL_SUCCEEDED]),
+    (&["commandlog|get", "slowlog|get"], &[ALL_NODES, ANY_OUTPUT]),
+    (
+        &["commandlog|reset", "config|set", "latency|reset", "script|flush", "script|load", "slowlog|reset"],
+        &[ALL_NODES, ALL_SUCCEEDED],
+    ),
     (&["randomkey"], &[ALL_SHARDS, ANY_OUTPUT]),
     (&["keys"], &[ALL_SHARDS, ANY_ORDER]),
     (&["script|exists"], &[ALL_SHARDS, "response_policy:agg_logical_and"]),
@@ -107,7 +110,7 @@ static ROWS: &[Row] = &[
         &["function|stats", "info", "memory|doctor", "memory|malloc-stats", "memory|stats"],
         &[ANY_OUTPUT, ALL_SHARDS, SPECIAL],
     ),
-    (&["slowlog|len"], &[ALL_NODES, SUM, ANY_OUTPUT]),
+    (&["commandlog|len", "slowlog|len"], &[ALL_NODES, SUM, ANY_OUTPUT]),
 ];
 
 /// The tips of the command of this full name.

@@ -9,6 +9,7 @@ mod command_keys;
 mod command_standing;
 pub mod command_syntax;
 mod command_tips;
+pub mod commandlog;
 pub mod config;
 pub mod debug;
 mod debug_protocol;

@@ -6,6 +6,7 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::slowlog::CommandLog;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -45,27 +46,34 @@ fn get(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     if args.len() > 3 {
         return Err(wrong_form("SLOWLOG", args));
     }
-    let count = match args.try_get(2) {
-        None => COUNT_DEFAULT,
-        Some(text) => match parse_i64(text) {
-            Some(-1) => usize::MAX,
-            Some(count @ 0..) => usize::try_from(count).unwrap_or(usize::MAX),
-            _ => return Err(CmdError::text("ERR count should be greater than or equal to -1")),
-        },
-    };
-    let commands = cx.engine.slowlog.last(count);
+    let count = args.try_get(2).map_or(Ok(COUNT_DEFAULT), parse_count)?;
+    reply_entries(&cx.engine.slowlog, count, reply);
+    Ok(())
+}
+
+/// How many entries are asked for; -1 is all.
+pub(super) fn parse_count(text: &[u8]) -> Result<usize, CmdError> {
+    match parse_i64(text) {
+        Some(-1) => Ok(usize::MAX),
+        Some(count @ 0..) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
+        _ => Err(CmdError::text("ERR count should be greater than or equal to -1")),
+    }
+}
+
+/// Shows the last entries of a log, the newest first.
+pub(super) fn reply_entries(log: &CommandLog, count: usize, reply: &mut Reply<'_>) {
+    let commands = log.last(count);
     reply.array(commands.len());
     for command in commands {
         reply.array(6);
         reply.int(command.id as i64);
         reply.int(command.at_seconds as i64);
-        reply.int(command.duration_us as i64);
+        reply.int(command.amount as i64);
         reply.array(command.args.len());
         command.args.iter().for_each(|arg| reply.bulk(arg));
         reply.bulk(command.remote.as_bytes());
         reply.bulk(command.name.as_bytes());
     }
-    Ok(())
 }
 
 /// Counts the slow commands that are remembered.
