@@ -114,12 +114,12 @@ impl Engine {
                 self.discard_removed(worker, database, entry);
             }
             Expired::Members { of, count, first_due_ms } => {
-                worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
+                count_members(worker, of, count, now_ms.saturating_sub(first_due_ms));
                 self.log_expired_members(worker, database, of);
                 self.notify_members_expired(database, of);
             }
             Expired::AllMembers { of, count, first_due_ms } => {
-                worker.stats.expired_members(count as u64, now_ms.saturating_sub(first_due_ms));
+                count_members(worker, of.view(), count, now_ms.saturating_sub(first_due_ms));
                 self.log(worker, database, &["DEL".into(), of.view().key().into()]);
                 self.notify_members_expired(database, of.view());
                 self.notify(database, of.view().key(), EventClass::GENERIC, "del");
@@ -154,6 +154,13 @@ impl Engine {
             ValueType::String | ValueType::List | ValueType::Stream => unreachable!("their parts have no deadlines"),
         };
         self.notify(database, entry.key(), EventClass::of_type(value_type), event);
+    }
+}
+
+fn count_members(worker: &Worker, of: EntryRef<'_>, count: usize, lag_ms: u64) {
+    worker.stats.expired_members(count as u64, lag_ms);
+    if ValueType::of(of.value()) == ValueType::Hash {
+        worker.stats.all.expired_fields.add(count as u64);
     }
 }
 

@@ -116,6 +116,12 @@ impl Pause {
         self.state.lock().until.filter(|(until, _)| *until > now_ms).map(|(_, mode)| mode)
     }
 
+    /// What waits now, and for how many milliseconds more.
+    pub fn rest(&self, now_ms: u64) -> Option<(PauseMode, u64)> {
+        let running = self.state.lock().until.filter(|(until, _)| *until > now_ms);
+        running.map(|(until, mode)| (mode, until - now_ms))
+    }
+
     /// Notes that a connection waits for the end; `false` when the end was a moment ago, on another thread: nobody
     /// would wake it then.
     #[must_use = "whoever waits although there is no pause is never woken"]
@@ -163,6 +169,8 @@ mod tests {
         pause.start(100, PauseMode::All, 0);
         pause.start(50, PauseMode::Write, 10);
         assert_eq!(pause.mode(99), Some(PauseMode::All));
+        assert_eq!(pause.rest(40), Some((PauseMode::All, 60)));
+        assert_eq!(pause.rest(100), None);
         let key = ConnectionKey { worker: 0, index: 1, generation: 2 };
         assert!(pause.wait(key));
         assert!(pause.end_if_due(99).is_empty());

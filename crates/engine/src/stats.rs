@@ -94,6 +94,8 @@ counters! {
         expired_unfetched,
         /// Members removed because their time had come.
         expired_members,
+        /// Of those, fields of hashes.
+        expired_fields,
         /// Milliseconds that removed keys and members were overdue, summed.
         expiry_lag_ms_sum,
         /// The most milliseconds that a removed key or member was overdue.

@@ -26,6 +26,10 @@ const LATER: &[&str] = &[
     "pubsub_clients",
     "evicted_scripts",
     "acl_access_denied_auth",
+    "paused_reason",
+    "paused_actions",
+    "paused_timeout_milliseconds",
+    "expired_fields",
 ];
 
 fn client(server: &Server) -> Resp {

@@ -10,6 +10,7 @@ use tenon_engine::acl::Reason;
 use tenon_engine::context::ServerCx;
 use tenon_engine::engine::Engine;
 use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
+use tenon_engine::pause::PauseMode;
 use tenon_engine::pubsub::Scope;
 use tenon_engine::session::Roles;
 use tenon_engine::stats::{Counter, Counters, LAG_BUCKETS, LATENCY_BUCKETS};
@@ -70,6 +71,7 @@ pub fn server(facts: &Facts<'_>, text: &mut String) {
     line(text, "redis_build_id", "0");
     line(text, "tenon_version", version::TENON);
     line(text, "redis_mode", "standalone");
+    line(text, "server_mode", "standalone");
     line(text, "os", operating_system());
     line(text, "arch_bits", usize::BITS);
     line(text, "monotonic_clock", "POSIX clock_gettime");
@@ -119,6 +121,25 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
             ("total_blocking_keys_on_nokey", blocking.keys_watched_for_end.load(Ordering::Relaxed) as u64),
         ],
     );
+    pause(facts, text);
+}
+
+/// Which commands wait for the end of a pause, why, and for how long: in the names of Valkey.
+fn pause(facts: &Facts<'_>, text: &mut String) {
+    let pause = facts.engine.pause.rest(facts.now_ms);
+    let reason = match pause {
+        None => "none",
+        Some(_) if facts.engine.is_ending() => "shutdown_in_progress",
+        Some(_) => "client_pause",
+    };
+    line(text, "paused_reason", reason);
+    let actions = pause.map_or("none", |(mode, _)| match mode {
+        PauseMode::Write => "write",
+        PauseMode::All => "all",
+    });
+    line(text, "paused_actions", actions);
+    // Where the process ends there is no time set; 2^63 is as good as none for who reads it.
+    line(text, "paused_timeout_milliseconds", pause.map_or(0, |(_, rest_ms)| rest_ms.min(i64::MAX as u64)));
 }
 
 /// Bytes as a number and for people.
@@ -164,6 +185,7 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
             ("mem_wasted_counted_for_evict", facts.engine.waste_counted() as u64),
             ("mem_replication_backlog", 0),
             ("mem_total_replication_buffers", 0),
+            ("mem_replicas_repl_buffer", 0),
             ("mem_clients_slaves", 0),
             ("mem_clients_normal", memory.clients),
             ("mem_cluster_links", 0),
@@ -294,6 +316,7 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("sync_partial_err", 0),
             ("expired_subkeys", facts.sum(|all| &all.expired_members)),
             ("expired_keys", facts.sum(|all| &all.expired)),
+            ("expired_fields", facts.sum(|all| &all.expired_fields)),
             ("expired_time_cap_reached_count", facts.sum(|all| &all.expire_capped)),
             ("expire_cycle_cpu_milliseconds", facts.sum(|all| &all.expire_us) / 1_000),
             ("evicted_keys", facts.sum(|all| &all.evicted)),
