@@ -265,9 +265,9 @@ fn keys_that_nobody_can_tell_need_a_right_to_all() {
 #[test]
 fn refusals_are_counted() {
     let engine = engine();
-    set(&engine, "u", "on nopass ~a &a +get +publish +info");
+    set(&engine, "u", "on nopass ~a &a +get +select +publish +info db=0");
     let mut client = Client::new(&engine);
-    for command in ["AUTH nobody x", "AUTH u x", "GET b", "PUBLISH b x", "SET a 1", "GET a", "SET a 1"] {
+    for command in ["AUTH nobody x", "AUTH u x", "GET b", "PUBLISH b x", "SET a 1", "GET a", "SET a 1", "SELECT 1"] {
         client.run(command);
     }
     let info = client.run("INFO stats");
@@ -279,6 +279,7 @@ fn refusals_are_counted() {
             "acl_access_denied_cmd:2",
             "acl_access_denied_key:1",
             "acl_access_denied_channel:1",
+            "acl_access_denied_db:1",
         ]
     );
     engine.reset_stats();

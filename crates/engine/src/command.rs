@@ -310,6 +310,21 @@ impl Command {
         names
     }
 
+    /// Whether it is in the ACL category `keyspace`.
+    fn is_in_keyspace(&self) -> bool {
+        let is_elsewhere = self.flags.any(Flags::OF_COLLECTIONS.or(Flags::IN_CONNECTION));
+        self.group == Group::Generic && self.subcommands().is_empty() && !is_elsewhere
+            || self.flags.any(Flags::WHOLE_KEYSPACE)
+    }
+
+    /// Whether it may be about keys of the selected database, so that its user must be allowed that: as Valkey has it, all
+    /// that reads or writes, that takes keys, or is in the category `keyspace`.
+    pub fn touches_keyspace(&self) -> bool {
+        self.flags.any(Flags::READONLY.or(Flags::WRITE))
+            || self.is_in_keyspace()
+            || !matches!(self.keys, Keys::None | Keys::Channels { .. })
+    }
+
     /// The ACL categories, in Redis's order (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>).
     pub fn categories(&self) -> Vec<&'static str> {
         let flags = self.flags;
@@ -322,8 +337,7 @@ impl Command {
         // A container is in no family's category: its subcommands are.
         let in_group = |group| self.group == group && self.subcommands().is_empty();
         let of_collections = flags.any(Flags::OF_COLLECTIONS);
-        let elsewhere = of_collections || flags.any(Flags::IN_CONNECTION);
-        add(in_group(Group::Generic) && !elsewhere || flags.any(Flags::WHOLE_KEYSPACE), "keyspace");
+        add(self.is_in_keyspace(), "keyspace");
         // What a script does is its own.
         add(flags.any(Flags::READONLY) && !in_group(Group::Scripting), "read");
         add(flags.any(Flags::WRITE), "write");

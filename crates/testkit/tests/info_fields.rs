@@ -26,6 +26,7 @@ const LATER: &[&str] = &[
     "pubsub_clients",
     "evicted_scripts",
     "acl_access_denied_auth",
+    "acl_access_denied_db",
     "paused_reason",
     "paused_actions",
     "paused_timeout_milliseconds",

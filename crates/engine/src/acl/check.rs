@@ -1,5 +1,6 @@
 //! Whether a session may run a command, and the note of it if not. Knows no rule.
 
+use super::databases::Databases;
 use super::denial::{Context, Denial, Reason};
 use super::log::LogEntry;
 use crate::args::{Args, OwnedArgs};
@@ -17,7 +18,15 @@ impl Engine {
     /// Why not.
     #[inline]
     pub fn acl_check(&self, session: &Session, found: Resolved, args: &Args<'_>) -> Result<(), Denial> {
-        if session.rights().is_everything() { Ok(()) } else { session.rights().check(found, args) }
+        if session.rights().is_everything() {
+            return Ok(());
+        }
+        session.rights().check(found, args, self.databases_seen_from(session.database))
+    }
+
+    /// All databases, as a client sees them that has selected this one.
+    pub fn databases_seen_from(&self, selected: usize) -> Databases {
+        Databases { selected, count: self.config.databases() as usize }
     }
 
     /// Whether a session's user may run a command with these arguments; a refusal is noted in the log.
@@ -117,8 +126,8 @@ impl Refusal {
     /// What was refused to a session's user when it was to run this command.
     fn of(session: &Session, found: Resolved, args: &Args<'_>, denial: Denial, context: Context) -> Refusal {
         let object = match denial {
-            Denial::Command => found.command.full_name().into_bytes(),
-            Denial::Key(index) | Denial::Channel(index) => args.get(index).to_vec(),
+            Denial::Command | Denial::Database(None) => found.command.full_name().into_bytes(),
+            Denial::Key(index) | Denial::Channel(index) | Denial::Database(Some(index)) => args.get(index).to_vec(),
         };
         Refusal { reason: denial.reason(), context, object, user: session.user().name.to_vec() }
     }

@@ -6,6 +6,8 @@ use crate::command::Command;
 /// refuse a command for different reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denial {
+    /// The selected database, or all there are; or the one at this argument.
+    Database(Option<usize>),
     /// The command.
     Command,
     /// The key at this argument.
@@ -18,6 +20,7 @@ impl Denial {
     /// What the client is told, without the error's code.
     pub fn message(self, command: &Command) -> String {
         match self {
+            Denial::Database(_) => "No permissions to access database".to_owned(),
             Denial::Command => {
                 format!("this user has no permissions to run the '{}' command", command.full_name())
             }
@@ -28,9 +31,12 @@ impl Denial {
         }
     }
 
-    /// What ACL DRYRUN answers; `object` is the key or the channel.
-    pub fn explanation(self, command: &Command, object: &[u8]) -> Vec<u8> {
+    /// What ACL DRYRUN answers of a user; `object` is the argument that it is about.
+    pub fn explanation(self, user: &[u8], command: &Command, object: &[u8]) -> Vec<u8> {
         let (start, named, end) = match self {
+            Denial::Database(_) => {
+                return [b"User ", user, b" has no permissions to access database ", object].concat();
+            }
             Denial::Command => ("run", command.full_name().into_bytes(), "command"),
             Denial::Key(_) => ("access", object.to_vec(), "key"),
             Denial::Channel(_) => ("access", object.to_vec(), "channel"),
@@ -44,6 +50,7 @@ impl Denial {
     /// What a script is told whose user may not do what it calls.
     pub fn message_in_script(self) -> &'static str {
         match self {
+            Denial::Database(_) => "ERR ACL failure in script: No permissions to access database",
             Denial::Command => "ERR The user executing the script can't run this command or subcommand",
             Denial::Key(_) => {
                 "ERR The user executing the script can't access at least one of the keys mentioned in the command \
@@ -58,6 +65,7 @@ impl Denial {
     /// What EXEC answers in the place of a command that was allowed when it was queued.
     pub fn message_in_exec(self) -> String {
         let reason = match self {
+            Denial::Database(_) => "no permission",
             Denial::Command => "no permission to execute the command or subcommand",
             Denial::Key(_) => "no permission to touch the specified keys",
             Denial::Channel(_) => "no permission to access one of the channels used as arguments to the command",
@@ -71,6 +79,7 @@ impl Denial {
     /// The same for the log.
     pub fn reason(self) -> Reason {
         match self {
+            Denial::Database(_) => Reason::Database,
             Denial::Command => Reason::Command,
             Denial::Key(_) => Reason::Key,
             Denial::Channel(_) => Reason::Channel,
@@ -80,8 +89,8 @@ impl Denial {
     /// Which argument it is about.
     pub fn argument(self) -> usize {
         match self {
-            Denial::Command => 0,
-            Denial::Key(index) | Denial::Channel(index) => index,
+            Denial::Command | Denial::Database(None) => 0,
+            Denial::Key(index) | Denial::Channel(index) | Denial::Database(Some(index)) => index,
         }
     }
 }
@@ -97,11 +106,13 @@ pub enum Reason {
     Channel,
     /// A client did not get in.
     Auth,
+    /// A database was refused.
+    Database,
 }
 
 impl Reason {
     /// Every reason, by index.
-    pub const ALL: [Reason; 4] = [Reason::Command, Reason::Key, Reason::Channel, Reason::Auth];
+    pub const ALL: [Reason; 5] = [Reason::Command, Reason::Key, Reason::Channel, Reason::Auth, Reason::Database];
 
     /// The word that ACL LOG gives.
     pub fn name(self) -> &'static str {
@@ -110,6 +121,7 @@ impl Reason {
             Reason::Key => "key",
             Reason::Channel => "channel",
             Reason::Auth => "auth",
+            Reason::Database => "database",
         }
     }
 }

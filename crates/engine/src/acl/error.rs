@@ -17,6 +17,8 @@ pub enum RuleError {
     NoSuchPassword,
     /// A hash that is none.
     NotAHash,
+    /// A database's number that is negative or too large.
+    DatabaseOutOfRange,
     /// A user that was defined before.
     Duplicate,
     /// A first argument of a subcommand.
@@ -40,6 +42,7 @@ impl Display for RuleError {
             RuleError::NotAHash => {
                 "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters"
             }
+            RuleError::DatabaseOutOfRange => "The provided database ID is out of range",
             RuleError::Duplicate => "Duplicate user found. A user can only be defined once in config files",
             RuleError::FirstArgumentOfSubcommand => "Allowing first-arg of a subcommand is not supported",
         })

@@ -3,6 +3,7 @@
 mod category;
 mod check;
 mod cram_md5;
+mod databases;
 mod denial;
 mod error;
 mod file;
@@ -18,6 +19,7 @@ mod user;
 
 pub use category::{CATEGORIES, category};
 pub use cram_md5::DIGEST_BYTES as CRAM_MD5_BYTES;
+pub use databases::Databases;
 pub use denial::{Context, Denial, Reason};
 pub use error::RuleError;
 pub use file::{FileError, user_line};

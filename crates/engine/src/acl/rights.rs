@@ -1,5 +1,6 @@
 //! What a user may do, as it is at one time: its state, passwords and selectors. Knows neither names nor clients.
 
+use super::databases::Databases;
 use super::denial::Denial;
 use super::error::RuleError;
 use super::password::PasswordHash;
@@ -154,16 +155,16 @@ impl Rights {
     ///
     /// # Errors
     /// Why not; if the selectors refuse it for different reasons, the one that Redis would name.
-    pub fn check(&self, found: Resolved, args: &Args<'_>) -> Result<(), Denial> {
+    pub fn check(&self, found: Resolved, args: &Args<'_>, databases: Databases) -> Result<(), Denial> {
         if self.everything {
             return Ok(());
         }
         let mut keys = found.command.keys_of(args);
         // A script may ask before it has all the arguments.
         keys.retain(|(index, _)| *index < args.len());
-        let mut denial = Denial::Command;
+        let mut denial = Denial::Database(None);
         for selector in std::iter::once(&self.root).chain(&self.selectors) {
-            match selector.check(found, args, &keys) {
+            match selector.check(found, args, &keys, databases) {
                 Ok(()) => return Ok(()),
                 Err(other) => denial = denial.max(other),
             }

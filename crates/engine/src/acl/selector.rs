@@ -1,6 +1,7 @@
 //! A selector: commands, keys and channels that a user may use together. Knows no user.
 
 use super::category::category;
+use super::databases::{Databases, Touched};
 use super::denial::Denial;
 use super::error::RuleError;
 use crate::args::Args;
@@ -69,10 +70,12 @@ pub struct Selector {
     first_arguments: BTreeMap<u16, BTreeSet<String>>,
     keys: Reach<KeyPattern>,
     channels: Reach<Vec<u8>>,
+    /// In the order of their numbers.
+    databases: Reach<usize>,
 }
 
 impl Selector {
-    /// No command, no key; channels as `acl-pubsub-default` says.
+    /// No command, no key, every database; channels as `acl-pubsub-default` says.
     pub fn new(table: &CommandTable, channels: ChannelDefault) -> Selector {
         Selector {
             starts_with_all: false,
@@ -84,6 +87,7 @@ impl Selector {
                 ChannelDefault::AllChannels => Reach::All,
                 ChannelDefault::ResetChannels => Reach::NONE,
             },
+            databases: Reach::All,
         }
     }
 
@@ -101,6 +105,12 @@ impl Selector {
             self.channels = Reach::All;
         } else if is("resetchannels") {
             self.channels = Reach::NONE;
+        } else if is("alldbs") {
+            self.databases = Reach::All;
+        } else if is("resetdbs") {
+            self.databases = Reach::NONE;
+        } else if let Some(numbers) = rule.split_at_checked(3).filter(|(name, _)| name.eq_ignore_ascii_case(b"db=")) {
+            self.databases = Reach::Only(parse_databases(numbers.1)?);
         } else if is("allcommands") || is("+@all") {
             self.start_anew(Verdict::Allow, table);
         } else if is("nocommands") || is("-@all") {
@@ -236,6 +246,7 @@ impl Selector {
         self.starts_with_all
             && self.keys == Reach::All
             && self.channels == Reach::All
+            && self.databases == Reach::All
             && (0..table.all().len()).all(|number| self.has_bit(number as u16))
     }
 
@@ -243,7 +254,17 @@ impl Selector {
     ///
     /// # Errors
     /// Why not.
-    pub fn check(&self, found: Resolved, args: &Args<'_>, keys: &[(usize, KeyFlags)]) -> Result<(), Denial> {
+    pub fn check(
+        &self,
+        found: Resolved,
+        args: &Args<'_>,
+        keys: &[(usize, KeyFlags)],
+        databases: Databases,
+    ) -> Result<(), Denial> {
+        // As in Valkey this is looked at first, and named last.
+        if let Reach::Only(allowed) = &self.databases {
+            check_databases(allowed, found.command, args, databases)?;
+        }
         if !self.may_run(found, args) {
             return Err(Denial::Command);
         }
@@ -320,6 +341,18 @@ impl Selector {
         self.channel_words().join(&b' ')
     }
 
+    /// The databases, as ACL GETUSER gives them; `None` when it may use all.
+    pub fn databases_text(&self) -> Option<String> {
+        match &self.databases {
+            Reach::All => None,
+            Reach::Only(numbers) if numbers.is_empty() => Some(String::new()),
+            Reach::Only(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+                Some(format!("db={}", numbers.join(",")))
+            }
+        }
+    }
+
     fn key_words(&self) -> Vec<Vec<u8>> {
         let word = |pattern: &KeyPattern| {
             let prefix: &[u8] = match pattern.rights {
@@ -349,6 +382,9 @@ impl Selector {
             words.push(b"resetchannels".to_vec());
         }
         words.extend(self.channel_words());
+        if let Some(databases) = self.databases_text() {
+            words.push(if databases.is_empty() { b"resetdbs".to_vec() } else { databases.into_bytes() });
+        }
         words.extend(self.commands_text().split(' ').map(|word| word.as_bytes().to_vec()));
         words
     }
@@ -358,6 +394,37 @@ impl Selector {
         let words: Vec<Vec<u8>> = self.words().iter().map(|word| quote_if_needed(word)).collect();
         [b"(", &words.join(&b' ')[..], b")"].concat()
     }
+}
+
+/// Whether a command may be about the databases that it is about, if only these are allowed.
+fn check_databases(allowed: &[usize], command: &Command, args: &Args<'_>, databases: Databases) -> Result<(), Denial> {
+    let touched = Touched::by(command, args, databases.count);
+    let may_use = |database: usize| allowed.binary_search(&database).is_ok();
+    if touched.selected && !may_use(databases.selected) || touched.all && !(0..databases.count).all(may_use) {
+        return Err(Denial::Database(None));
+    }
+    match touched.named.iter().find(|(_, database)| !may_use(*database)) {
+        Some((argument, _)) => Err(Denial::Database(Some(*argument))),
+        None => Ok(()),
+    }
+}
+
+/// The numbers of a list of databases, in order and each once. As in Valkey there need be no such databases.
+fn parse_databases(list: &[u8]) -> Result<Vec<usize>, RuleError> {
+    let parse = |text: &[u8]| {
+        let (sign, digits) = match text {
+            [b'-', digits @ ..] => (-1, digits),
+            [b'+', digits @ ..] | digits => (1, digits),
+        };
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return Err(RuleError::Syntax);
+        }
+        let digits = std::str::from_utf8(digits).expect("digits are ASCII");
+        let number = digits.parse::<i32>().ok().map(|number| number * sign);
+        number.and_then(|number| usize::try_from(number).ok()).ok_or(RuleError::DatabaseOutOfRange)
+    };
+    let numbers: Result<BTreeSet<usize>, RuleError> = list.split(|byte| *byte == b',').map(parse).collect();
+    Ok(numbers?.into_iter().collect())
 }
 
 /// The command of a rule, its subcommand behind a bar.

@@ -342,7 +342,8 @@ impl Engine {
         let rights = waiter.user.rights();
         if !rights.is_everything() {
             let denied = |denial: Denial| format!("NOPERM {}", denial.message(waiter.resolved.command));
-            rights.check(waiter.resolved, args).map_err(|denial| CmdError::new(denied(denial)))?;
+            let databases = self.databases_seen_from(waiter.database);
+            rights.check(waiter.resolved, args, databases).map_err(|denial| CmdError::new(denied(denial)))?;
         }
         let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
         let (database, touches) = (waiter.database, waiter.touches);

@@ -356,6 +356,7 @@ pub fn stats(facts: &Facts<'_>, text: &mut String) {
             ("acl_access_denied_cmd", denied(Reason::Command)),
             ("acl_access_denied_key", denied(Reason::Key)),
             ("acl_access_denied_channel", denied(Reason::Channel)),
+            ("acl_access_denied_db", denied(Reason::Database)),
         ],
     );
 }

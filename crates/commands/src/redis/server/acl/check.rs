@@ -40,9 +40,10 @@ fn dryrun(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     if !found.command.arity.accepts(inner.len()) {
         return Err(CmdError::Arity(found.command.full_name()));
     }
-    match user.rights().check(found, &inner) {
+    // As Valkey has it, the database is the one that whoever asks has selected.
+    match user.rights().check(found, &inner, cx.engine.databases_seen_from(cx.session.database)) {
         Ok(()) => reply.simple("OK"),
-        Err(denial) => reply.bulk(&denial.explanation(found.command, inner.get(denial.argument()))),
+        Err(denial) => reply.bulk(&denial.explanation(&user.name, found.command, inner.get(denial.argument()))),
     }
     Ok(())
 }

@@ -51,7 +51,8 @@ fn getuser(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         return Ok(());
     };
     let rights = user.rights();
-    reply.map(6);
+    let root = rights.root();
+    reply.map(3 + selector_parts(root));
     reply.bulk(b"flags");
     let flags = rights.flag_names();
     reply.set(flags.len());
@@ -60,17 +61,23 @@ fn getuser(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
     let passwords = rights.password_hashes();
     reply.array(passwords.len());
     passwords.iter().for_each(|hash| reply.bulk(hash.as_bytes()));
-    reply_selector(rights.root(), reply);
+    reply_selector(root, reply);
     reply.bulk(b"selectors");
     reply.array(rights.selectors().len());
     for selector in rights.selectors() {
-        reply.map(3);
+        reply.map(selector_parts(selector));
         reply_selector(selector, reply);
     }
     Ok(())
 }
 
-/// Writes three names, each with its value.
+/// How many names a selector has here. Its databases are told of only where they are not all: some client libraries read
+/// what Redis answers by the place and not by the name.
+fn selector_parts(selector: &Selector) -> usize {
+    3 + usize::from(selector.databases_text().is_some())
+}
+
+/// Writes these names, each with its value.
 fn reply_selector(selector: &Selector, reply: &mut Reply<'_>) {
     reply.bulk(b"commands");
     reply.bulk(selector.commands_text().as_bytes());
@@ -78,6 +85,10 @@ fn reply_selector(selector: &Selector, reply: &mut Reply<'_>) {
     reply.bulk(&selector.keys_text());
     reply.bulk(b"channels");
     reply.bulk(&selector.channels_text());
+    if let Some(databases) = selector.databases_text() {
+        reply.bulk(b"databases");
+        reply.bulk(databases.as_bytes());
+    }
 }
 
 /// Deletes users and closes their connections.
