@@ -185,8 +185,19 @@ fn memory_purge_has_the_allocator_give_back_what_is_free() {
     fn release() {
         RELEASED.fetch_add(1, Ordering::Relaxed);
     }
+    static COLLECTED: AtomicU32 = AtomicU32::new(0);
+    fn collect() {
+        COLLECTED.fetch_add(1, Ordering::Relaxed);
+    }
     let mut server = Server::new(1, &[]);
-    server.engine.allocator.get_or_init(|| Allocator { name: "one for tests", release });
+    server.engine.allocator.get_or_init(|| Allocator { name: "one for tests", collect, release });
+    let mut other = server.engine.stand_in(0);
+    server.engine.rest(&mut other);
+    assert_eq!(COLLECTED.load(Ordering::Relaxed), 0);
     assert_eq!(server.run(&words(["MEMORY", "PURGE"])), Value::Simple(b"OK".to_vec()));
     assert_eq!(RELEASED.load(Ordering::Relaxed), 1);
+    // What other threads have follows, once each.
+    server.engine.rest(&mut other);
+    server.engine.rest(&mut other);
+    assert_eq!(COLLECTED.load(Ordering::Relaxed), 1);
 }

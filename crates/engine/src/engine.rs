@@ -1,7 +1,7 @@
 //! The server without its sockets: settings, commands, data, clients and what was measured.
 
 use crate::acl::{Acl, PasswordFile};
-use crate::allocator::Allocator;
+use crate::allocator::{Allocator, Releases};
 use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::clients::{Clients, Message};
@@ -163,6 +163,8 @@ pub struct Engine {
     pub(crate) extents_released_at_ms: AtomicU64,
     /// The process's allocator, told of by whoever chose it.
     pub allocator: OnceLock<Allocator>,
+    /// When its threads give up what is free.
+    pub(crate) releases: Releases,
     /// How the clients' bytes are moved, said by whoever does it.
     pub multiplexer: OnceLock<&'static str>,
     /// What supervises the process and is told of it, said by whoever tells it.
@@ -250,6 +252,7 @@ impl Engine {
             rates: Rates::default(),
             extents_released_at_ms: AtomicU64::new(0),
             allocator: OnceLock::new(),
+            releases: Releases::default(),
             multiplexer: OnceLock::new(),
             supervisor: OnceLock::new(),
             forgotten_changes: AtomicU64::new(0),
@@ -445,6 +448,7 @@ impl Engine {
         let next = self.expire_tick(worker);
         worker.sweep();
         self.tidy_interpreters(worker);
+        self.collect_if_asked(worker);
         // What the reaper has freed of this worker's comes back a part at a time: ten million blocks take seconds.
         let is_left = tenon_ds::slab::collect_some(COLLECTED_AT_ONCE);
         let next = if is_left { next } else { next.min(self.compact_tick(worker)) };
@@ -457,6 +461,7 @@ impl Engine {
             self.evict_clients(worker);
             self.fit_remembered(worker);
             self.fit_extents(worker.clock.now_ms);
+            self.release_behind_falls(worker.clock.now_ms);
             self.peak_memory.fetch_max(tenon_ds::memory::used() as u64, Ordering::Relaxed);
             self.rates.note(Instant::now(), || self.totals());
             self.watch_aof();

@@ -71,6 +71,7 @@ impl Engine {
             return REST;
         }
         let is_left = self.tidy_interpreters(worker);
+        self.collect_if_asked(worker);
         if slab::collect_some(COLLECTED_AT_ONCE) || is_left {
             return AT_LEISURE;
         }

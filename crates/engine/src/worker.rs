@@ -36,6 +36,8 @@ pub struct Worker {
     scratch: Option<Box<BatchScratch>>,
     /// How far packing this worker's memory has come.
     pub(crate) compaction: Compaction,
+    /// Which time it was that this thread gave up what was free.
+    pub(crate) collected: u64,
     /// What this worker may allocate before it looks again how much memory is in use.
     pub(crate) room: Room,
     /// The arguments of the command that runs which the slow log must not show.
@@ -98,6 +100,7 @@ impl Worker {
             stats,
             scratch: None,
             compaction: Compaction::new(std::time::Instant::now()),
+            collected: 0,
             room: Room::default(),
             secrets: Vec::new(),
             interpreters: None,

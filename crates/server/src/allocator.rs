@@ -18,6 +18,12 @@ pub fn keep_free_memory() {
     }
 }
 
+/// Gives up what is free of this thread's.
+pub fn collect() {
+    // SAFETY: it frees what nobody uses, and may be called at any time, from any thread.
+    unsafe { mi_collect(false) }
+}
+
 /// Gives back now what is free: what this thread keeps for itself, and what any thread has given up.
 pub fn release() {
     // SAFETY: it frees what nobody uses, and may be called at any time, from any thread.

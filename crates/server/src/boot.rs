@@ -127,7 +127,11 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
         hook.0.request(grace);
     }));
     // `main` chose it.
-    engine.allocator.get_or_init(|| Allocator { name: "mimalloc", release: allocator::release });
+    engine.allocator.get_or_init(|| Allocator {
+        name: "mimalloc",
+        collect: allocator::collect,
+        release: allocator::release,
+    });
     if supervisor.is_there() {
         engine.supervisor.get_or_init(|| "systemd");
     }

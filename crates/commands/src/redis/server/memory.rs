@@ -85,9 +85,7 @@ fn purge(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     // This worker's empty slabs; the other workers do the same with theirs at each tick.
     ds::slab::collect();
     ds::extents::release();
-    if let Some(allocator) = cx.engine.allocator.get() {
-        (allocator.release)();
-    }
+    cx.engine.release_memory(cx.worker);
     reply.simple("OK");
     Ok(())
 }
