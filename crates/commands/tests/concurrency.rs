@@ -4,8 +4,9 @@
 mod workers;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use tenon_engine::Engine;
@@ -431,6 +432,53 @@ fn members_that_move_between_sets_are_always_in_one_of_them() {
     }
     drop(client);
     together(&engine, parts);
+}
+
+/// Keys come on one worker and go on another; who counts them sees no moment that there was not.
+#[test]
+fn dbsize_is_never_out_of_what_there_is() {
+    const KEYS: usize = 1_000;
+    const WRITERS: usize = 3;
+    const ROUNDS: usize = 4_000;
+    let engine = engine();
+    let mut first = Client::new(&engine, 0);
+    let names: Vec<String> = (0..KEYS).map(|n| format!("key:{n}")).collect();
+    names.iter().for_each(|name| first.ok(&format!("SET {name} 1")));
+    let (give, take) = channel();
+    names.into_iter().for_each(|name| give.send(name).expect("somebody takes it"));
+    let (take, done) = (Arc::new(Mutex::new(take)), Arc::new(AtomicUsize::new(0)));
+    let writers = (0..WRITERS).map(|writer| -> Box<dyn FnOnce(Client) + Send> {
+        let (give, take, done) = (give.clone(), Arc::clone(&take), Arc::clone(&done));
+        Box::new(move |mut client| {
+            for round in 0..ROUNDS {
+                let name = format!("key:{writer}:{round}");
+                client.ok(&format!("SET {name} 1"));
+                give.send(name).expect("somebody takes it");
+                let other = take.lock().expect("nobody has failed").recv().expect("there is one for each");
+                assert_eq!(client.run(&format!("DEL {other}")), ":1\r\n");
+            }
+            done.fetch_add(1, Ordering::Relaxed);
+        })
+    });
+    let readers = (0..2).map(|_| -> Box<dyn FnOnce(Client) + Send> {
+        let done = Arc::clone(&done);
+        Box::new(move |mut client| {
+            while done.load(Ordering::Relaxed) < WRITERS {
+                let count = client.run("DBSIZE")[1..].trim_end().parse::<usize>().expect("a number");
+                assert!((KEYS..=KEYS + WRITERS).contains(&count), "{count}");
+            }
+        })
+    });
+    together(&engine, writers.chain(readers).collect());
+    assert_eq!(first.run("DBSIZE"), format!(":{KEYS}\r\n"));
+    ["SELECT 1", "SET k 1", "SWAPDB 0 1"].iter().for_each(|command| first.ok(command));
+    assert_eq!(first.run("DBSIZE"), format!(":{KEYS}\r\n"));
+    first.ok("FLUSHDB");
+    assert_eq!(first.run("DBSIZE"), ":0\r\n");
+    first.ok("SELECT 0");
+    assert_eq!(first.run("DBSIZE"), ":1\r\n");
+    first.ok("FLUSHALL");
+    assert_eq!(first.run("DBSIZE"), ":0\r\n");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::reaper::Garbage;
 use crate::shards::{Locked, ShardState};
 use crate::worker::Worker;
+use std::collections::BTreeMap;
 use tenon_store::entry::ValueRef;
 use tenon_store::keyspace::Keyspace;
 
@@ -53,7 +54,7 @@ impl ServerCx<'_> {
     /// Takes all keys of these databases out, at one moment for all clients.
     pub fn empty(&mut self, databases: Emptied, freeing: Freeing) {
         let mut taken = Vec::new();
-        let mut keys = 0;
+        let mut keys_of = BTreeMap::new();
         self.all_shards(|engine, worker, held| {
             held.each(&mut |index, state| {
                 let databases: Vec<usize> = match databases {
@@ -62,7 +63,7 @@ impl ServerCx<'_> {
                 };
                 for database in databases {
                     if let Some(keyspace) = take(engine, worker, state, database) {
-                        keys += keyspace.len();
+                        *keys_of.entry(database).or_default() += keyspace.len();
                         taken.extend(engine.keep_for_snapshot(index, database, keyspace));
                     }
                 }
@@ -71,14 +72,17 @@ impl ServerCx<'_> {
                 engine.shards.set_due(index, state.shard.next_due_ms());
                 true
             });
-            if keys > 0 {
+            for (database, keys) in &keys_of {
+                worker.stats.keys.removed(*database, *keys);
+            }
+            if !keys_of.is_empty() {
                 match databases {
                     Emptied::One(database) => engine.log(worker, database, &["FLUSHDB".into()]),
                     Emptied::All => engine.log(worker, 0, &["FLUSHALL".into()]),
                 }
             }
         });
-        self.worker.stats.all.changes.add(keys as u64);
+        self.worker.stats.all.changes.add(keys_of.values().sum::<usize>() as u64);
         self.engine.all_changed();
         if databases == Emptied::All {
             self.engine.all_is_flushed();
@@ -101,16 +105,23 @@ impl ServerCx<'_> {
         let touches = self.session.touches;
         self.all_shards(|engine, worker, held| {
             let mut any_keys = false;
+            let mut keys = [0; 2];
             held.each(&mut |_index, state| {
                 let has_keys = |database| state.shard.database(database).is_some_and(|keyspace| !keyspace.is_empty());
                 if has_keys(a) || has_keys(b) {
                     tell_watchers_of_swap(engine, worker, state, (a, b), touches);
                     state.shard.swap(a, b);
+                    for (keys, database) in keys.iter_mut().zip([a, b]) {
+                        *keys += state.shard.database(database).map_or(0, Keyspace::len);
+                    }
                     any_keys = true;
                 }
                 true
             });
             if any_keys {
+                let [now_in_a, now_in_b] = keys;
+                worker.stats.keys.replaced(a, now_in_b, now_in_a);
+                worker.stats.keys.replaced(b, now_in_a, now_in_b);
                 worker.stats.changed();
                 engine.log(worker, 0, &["SWAPDB".into(), (a as u64).into(), (b as u64).into()]);
             }
@@ -137,6 +148,7 @@ impl Engine {
             state.shard.forget_unused();
             true
         });
+        worker.stats.keys.removed(database, keys);
         if keys > 0 {
             self.log(worker, database, &["FLUSHDB".into()]);
             self.commit(worker);

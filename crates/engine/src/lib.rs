@@ -31,6 +31,7 @@ pub mod held;
 pub mod hotkeys;
 pub mod info;
 pub mod journal;
+mod key_counts;
 mod key_gate;
 pub mod keys;
 pub mod large;

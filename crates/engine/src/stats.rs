@@ -1,5 +1,6 @@
 //! Statistics that each worker keeps for itself and INFO adds up, so that no counter is shared on the hot path.
 
+use crate::key_counts::KeyCounts;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_ds::slab;
@@ -280,6 +281,8 @@ pub struct WorkerStats {
     classes: Box<[OnceLock<Box<ClassCounters>>]>,
     /// Bytes of the Lua states of EVAL and of FUNCTION: what there is now, which no reset forgets.
     pub lua_bytes: [AtomicU64; 2],
+    /// Keys added and removed, which no reset forgets either.
+    pub(crate) keys: KeyCounts,
 }
 
 impl WorkerStats {
@@ -291,6 +294,7 @@ impl WorkerStats {
             commands: (0..commands).map(|_| CommandCounters::default()).collect(),
             classes: (0..CLASSES).map(|_| OnceLock::new()).collect(),
             lua_bytes: Default::default(),
+            keys: KeyCounts::default(),
         }
     }
 

@@ -148,6 +148,21 @@ impl<'a> KeyCx<'a> {
         self.state.shard.database_mut(self.database)
     }
 
+    /// Adds the key, which is not there, and counts it.
+    #[inline]
+    fn insert(&mut self, value: NewValue<'_>, meta: &Meta) -> Slot {
+        let (hash, key, now_ms) = (self.hash, self.key, self.now_ms());
+        self.worker.stats.keys.added(self.database);
+        self.keyspace_mut().insert(hash, key, value, meta, now_ms)
+    }
+
+    /// Takes the key in a slot out, and counts that it has gone.
+    #[inline]
+    pub(crate) fn remove(&mut self, slot: Slot) -> Entry {
+        self.worker.stats.keys.removed(self.database, 1);
+        self.keyspace_mut().remove(slot)
+    }
+
     /// Where the key is. A key past its deadline counts as absent and is removed, as are its members that are past theirs,
     /// unless a CLIENT PAUSE keeps all data as it is, when only reading commands get here. Neither an access nor a
     /// statistic.
@@ -394,7 +409,6 @@ impl<'a> KeyCx<'a> {
         cas: Option<u64>,
     ) -> Slot {
         let now_ms = self.now_ms();
-        let (hash, key) = (self.hash, self.key);
         let old_due_ms = slot.and_then(|slot| self.entry(slot).due_ms());
         let may_be_large = match value {
             NewValue::Object(_) => true,
@@ -416,9 +430,9 @@ impl<'a> KeyCx<'a> {
                 slot
             }
             None => {
-                let access = self.engine.access_of_new(self.worker, hash);
+                let access = self.engine.access_of_new(self.worker, self.hash);
                 let meta = Meta { deadline_ms, cas, flags, access, marks: Marks::NONE };
-                let slot = self.keyspace_mut().insert(hash, key, value, &meta, now_ms);
+                let slot = self.insert(value, &meta);
                 self.notify(EventClass::NEW, "new");
                 slot
             }
@@ -444,7 +458,7 @@ impl<'a> KeyCx<'a> {
         let deadline = meta.deadline_ms.map_or(Deadline::Clear, Deadline::At);
         // What was there is no value that changes: it goes, and the key is new.
         if let Some(slot) = self.find() {
-            let displaced = self.keyspace_mut().remove(slot);
+            let displaced = self.remove(slot);
             self.worker.discard(displaced);
         }
         let slot = self.store_in_slot(None, value, deadline, meta.flags, None);
@@ -453,9 +467,7 @@ impl<'a> KeyCx<'a> {
 
     /// Adds the key, which is not there, as a file has it: nobody is told, and nothing is counted.
     pub(crate) fn insert_loaded(&mut self, value: NewValue<'_>, meta: &Meta) {
-        let now_ms = self.now_ms();
-        let (hash, key) = (self.hash, self.key);
-        let slot = self.keyspace_mut().insert(hash, key, value, meta, now_ms);
+        let slot = self.insert(value, meta);
         self.due_changed(slot, None);
         if let ValueRef::Object(_) = self.entry(slot).value() {
             self.look_at_size(slot);
@@ -529,7 +541,7 @@ impl<'a> KeyCx<'a> {
 
     /// Takes the key in a slot out. Drop it with `discard` when its value may be large.
     pub fn take(&mut self, slot: Slot) -> Entry {
-        let entry = self.keyspace_mut().remove(slot);
+        let entry = self.remove(slot);
         debug_assert!(!entry.is_lacking(), "who takes a key out hands it over before");
         self.changed();
         entry

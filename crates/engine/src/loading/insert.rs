@@ -172,7 +172,7 @@ impl KeyCx<'_> {
             if on_duplicate == OnDuplicate::Refuse {
                 return false;
             }
-            let replaced = self.state.shard.database_mut(self.database).remove(slot);
+            let replaced = self.remove(slot);
             self.worker.discard(replaced);
         }
         self.insert_loaded(value, meta);

@@ -183,8 +183,10 @@ impl Engine {
         Ahead::HandedOver
     }
 
-    /// Frees an entry that was taken out of a database's keyspace, or hands it over first. Its shard is still locked.
+    /// Frees an entry that was taken out of a database's keyspace, or hands it over first, and counts that it has gone. Its
+    /// shard is still locked.
     pub(crate) fn discard_removed(&self, worker: &mut Worker, database: usize, entry: Entry) {
+        worker.stats.keys.removed(database, 1);
         if !entry.is_lacking() {
             return worker.discard(entry);
         }

@@ -23,6 +23,10 @@ pub static DBSIZE: Command = Command {
 
 fn dbsize(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let database = cx.session.database;
+    if let Some(keys) = cx.engine.key_count(database) {
+        reply.int(keys as i64);
+        return Ok(());
+    }
     let mut keys = 0;
     cx.each_shard(|_, _, _, state| {
         keys += state.shard.database(database).map_or(0, Keyspace::len);

@@ -1,0 +1,107 @@
+//! How many keys each database has, told without a look at the shards: every thread notes what it adds and what it removes,
+//! and whoever asks sums that up. Knows no shard and no key.
+
+use crate::engine::Engine;
+use crate::stats::WorkerStats;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Databases of which the keys are counted, from 0 on: as many as there are by default. Of others the shards are asked.
+const COUNTED: usize = 16;
+/// How often the threads' sums are taken in the hope that nothing changes meanwhile.
+const TRIES: usize = 8;
+
+/// What one thread's commands have added to each database and removed from it, since the start: neither ever becomes less,
+/// so that who finds both as they were knows that nothing has happened between.
+///
+/// A thread writes its own. Only those who are no worker share theirs, so an addition is one read-modify-write, of a line
+/// that hardly anybody else wants.
+#[derive(Debug, Default)]
+pub(crate) struct KeyCounts {
+    added: [AtomicU64; COUNTED],
+    removed: [AtomicU64; COUNTED],
+}
+
+impl KeyCounts {
+    /// Notes that a database has another key. Its shard is locked.
+    #[inline]
+    pub(crate) fn added(&self, database: usize) {
+        if let Some(count) = self.added.get(database) {
+            count.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Notes that a database has lost so many keys. Their shards are locked.
+    #[inline]
+    pub(crate) fn removed(&self, database: usize, keys: usize) {
+        if let Some(count) = self.removed.get(database) {
+            count.fetch_add(keys as u64, Ordering::Release);
+        }
+    }
+
+    /// Notes that a database, all of whose shards are locked, has other keys than before: in one stroke, whichever are more.
+    pub(crate) fn replaced(&self, database: usize, before: usize, after: usize) {
+        if let Some(count) = self.added.get(database) {
+            count.fetch_add((after as u64).wrapping_sub(before as u64), Ordering::Release);
+        }
+    }
+
+    fn of(&self, database: usize) -> [u64; 2] {
+        [&self.added, &self.removed].map(|counts| counts[database].load(Ordering::Acquire))
+    }
+}
+
+impl Engine {
+    /// How many keys a database has, those past their deadlines and not yet removed included; `None` where that is not
+    /// counted, or changes too often: then the shards tell.
+    pub fn key_count(&self, database: usize) -> Option<u64> {
+        if database >= COUNTED {
+            return None;
+        }
+        let mut before = self.added_and_removed(database);
+        for _ in 0..TRIES {
+            let again = self.added_and_removed(database);
+            if again == before {
+                let [added, removed] = again;
+                return Some(added.wrapping_sub(removed));
+            }
+            before = again;
+        }
+        None
+    }
+
+    /// The sums over all threads. They are of one moment only if they are the same when they are taken again: each of their
+    /// parts grows, and was what it is when the first were complete.
+    fn added_and_removed(&self, database: usize) -> [u64; 2] {
+        let mut sums = [0_u64; 2];
+        self.each_stats(|stats: &WorkerStats| {
+            for (sum, count) in sums.iter_mut().zip(stats.keys.of(database)) {
+                *sum = sum.wrapping_add(count);
+            }
+        });
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+
+    #[test]
+    fn threads_are_summed_up() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let [one, other, stand_in] = [engine.worker(0), engine.worker(engine.workers()), engine.stand_in(0)];
+        one.stats.keys.added(3);
+        other.stats.keys.added(3);
+        // Who removes a key need not have added it.
+        stand_in.stats.keys.removed(3, 2);
+        other.stats.keys.added(3);
+        engine.reset_stats();
+        assert_eq!([engine.key_count(3), engine.key_count(0)], [Some(1), Some(0)]);
+        one.stats.keys.replaced(3, 1, 0);
+        one.stats.keys.replaced(0, 0, 1);
+        assert_eq!([engine.key_count(3), engine.key_count(0)], [Some(0), Some(1)]);
+        one.stats.keys.added(COUNTED);
+        assert_eq!(engine.key_count(COUNTED), None);
+    }
+}
