@@ -11,18 +11,42 @@ use std::sync::{Mutex, MutexGuard};
 
 /// Bytes of a page of the system's.
 pub(super) const PAGE: usize = 4096;
+/// How many empty spans keep their pages: a lone key that comes and goes empties that of its table and that of its entry,
+/// and a script may have several such.
+const READY_MAX: usize = 8;
+/// How many bytes of them were in use, all together: those of a span, if all of it was.
+const READY_BYTES_MAX: usize = SPAN_BYTES;
 
-static SPARE_SPANS: Mutex<SpareSpans> = Mutex::new(SpareSpans { ready: None, without_pages: Vec::new() });
+static SPARE_SPANS: Mutex<SpareSpans> = Mutex::new(SpareSpans { ready: Vec::new(), without_pages: Vec::new() });
 
 struct SpareSpans {
-    /// One that was in use is kept with its pages, for what is freed and allocated in turn.
-    ready: Option<NonNull<Span>>,
+    /// Some that were in use are kept with their pages, for what is freed and allocated in turn: the oldest first.
+    ready: Vec<NonNull<Span>>,
     /// Of these the system has the pages: again, or still.
     without_pages: Vec<NonNull<Span>>,
 }
 
 fn spare_spans() -> MutexGuard<'static, SpareSpans> {
     SPARE_SPANS.lock().expect("no code panics while it holds the spare spans")
+}
+
+impl SpareSpans {
+    /// Takes out the oldest of those that have their pages if they are too many, or have too many.
+    fn surplus(&mut self) -> Option<NonNull<Span>> {
+        // SAFETY: a span that was in use has its header still, and belongs to nobody else now.
+        let bytes = |span: &NonNull<Span>| unsafe { touched(*span) as usize };
+        let is_surplus = self.ready.len() > READY_MAX || self.ready.iter().map(bytes).sum::<usize>() > READY_BYTES_MAX;
+        is_surplus.then(|| self.ready.remove(0))
+    }
+}
+
+/// Up to where a span that was in use may have pages, in bytes from its start.
+///
+/// # Safety
+/// The span was in use and is the caller's.
+unsafe fn touched(span: NonNull<Span>) -> u32 {
+    // SAFETY: as the function's contract says.
+    unsafe { span.as_ref().bump.max(span.as_ref().kept) }
 }
 
 // SAFETY: spare spans belong to nobody; the mutex hands each to one taker.
@@ -46,10 +70,9 @@ pub fn spans() -> usize {
 pub(super) fn fresh_span(class: usize) -> (NonNull<Span>, u32) {
     SPANS[class].fetch_add(1, Ordering::Relaxed);
     let mut spare = spare_spans();
-    if let Some(span) = spare.ready.take() {
-        // SAFETY: a span that was in use has its header still, and belongs to nobody else now.
-        let kept = unsafe { span.as_ref().bump.max(span.as_ref().kept) };
-        return (span, kept);
+    if let Some(span) = spare.ready.pop() {
+        // SAFETY: it was in use, and belongs to nobody else now.
+        return (span, unsafe { touched(span) });
     }
     if let Some(span) = spare.without_pages.pop() {
         return (span, 0);
@@ -70,24 +93,29 @@ pub(super) fn fresh_span(class: usize) -> (NonNull<Span>, u32) {
 /// Gives an empty span of this class back for reuse by any heap and class.
 pub(super) fn retire_span(span: NonNull<Span>, class: usize) {
     SPANS[class].fetch_sub(1, Ordering::Relaxed);
-    // Of two empty spans the pages of one go.
-    let further = spare_spans().ready.replace(span);
-    release(further);
+    let mut spare = spare_spans();
+    spare.ready.push(span);
+    while let Some(further) = spare.surplus() {
+        drop(spare);
+        release(further);
+        spare = spare_spans();
+    }
 }
 
-/// Gives back the pages of the empty span that still has them: to be called now and then, so that a span whose blocks are
+/// Gives back the pages of the empty spans that still have them: to be called now and then, so that a span whose blocks are
 /// freed and allocated in turn keeps its pages meanwhile, and one that nobody needs does not.
 pub fn release_ready() {
-    let ready = spare_spans().ready.take();
-    release(ready);
+    loop {
+        let ready = spare_spans().ready.pop();
+        let Some(span) = ready else { return };
+        release(span);
+    }
 }
 
 /// Outside the lock, as the system takes a while over it.
-fn release(span: Option<NonNull<Span>>) {
-    if let Some(span) = span {
-        release_pages(span.as_ptr(), first_block(span.as_ptr()));
-        spare_spans().without_pages.push(span);
-    }
+fn release(span: NonNull<Span>) {
+    release_pages(span.as_ptr(), first_block(span.as_ptr()));
+    spare_spans().without_pages.push(span);
 }
 
 /// Tells the system that a span's contents are not needed from this byte on.
