@@ -26,6 +26,7 @@
 
 mod directory;
 mod divide;
+mod drop;
 mod extendible;
 mod pointer;
 mod relocate;

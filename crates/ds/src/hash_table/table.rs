@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 
 /// Where an element lies now. Any insertion or removal makes it stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Slot(u32);
+pub struct Slot(pub(super) u32);
 
 /// How many slots ahead of the one that a scan looks at the element is asked for: the elements lie scattered, and what is
 /// done with each is shorter than a cache miss.
@@ -465,21 +465,6 @@ impl<P: Pointer> Default for TagTable<P> {
     }
 }
 
-impl<P: Pointer> Drop for TagTable<P> {
-    fn drop(&mut self) {
-        if self.len > 0 {
-            for index in 0..self.capacity {
-                let word = self.read(index);
-                if !word.is_null() {
-                    // SAFETY: the element leaves the table with it, so this is its only owner.
-                    drop(unsafe { P::from_raw(address_of(word)) });
-                }
-            }
-        }
-        self.release();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -556,8 +541,7 @@ mod tests {
         // Few tags force long runs of equal ones; many are the usual case.
         for tags in [1, 7, 500, 65_536u64] {
             let mut table: TagTable<Boxed> = TagTable::new();
-            let mut model = BTreeMap::new();
-            let mut random = tags;
+            let (mut model, mut random) = (BTreeMap::new(), tags);
             for round in 0..rounds {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 // Grow for a while, then shrink, so that both directions are walked.

@@ -53,7 +53,11 @@ pub unsafe fn free(block: NonNull<u8>, size: usize) {
         poison::forbid(block, (*span).block_bytes as usize);
         memory::count(-((*span).block_bytes as isize));
         let owner = (*span).heap;
-        if ptr::eq(owner, HEAP.get()) { (*owner).put_block(span, block) } else { (*owner).push_remote(block) }
+        if ptr::eq(owner, HEAP.get()) {
+            (*owner).put_block(span, block)
+        } else {
+            (*owner).push_remote(block, (*span).block_bytes)
+        }
     }
 }
 

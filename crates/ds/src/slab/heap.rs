@@ -2,7 +2,9 @@
 //! which thread it belongs to.
 
 use super::classes::{CLASSES, class_size};
-use super::span::{SPAN_BYTES, Span, first_block, link, next_of, set_next, span_of, start_of, unlink};
+use super::span::{
+    SPAN_BYTES, Span, first_block, follow_hint, link, next_of, set_hint, set_next, span_of, start_of, unlink,
+};
 use super::spare::{fresh_span, retire_span};
 use crate::apart::Apart;
 use std::cell::{Cell, UnsafeCell};
@@ -131,7 +133,12 @@ impl Heap {
     }
 
     /// Hands a free block of one of this heap's spans to whoever owns the heap.
-    pub(super) fn push_remote(&self, block: *mut u8) {
+    ///
+    /// # Safety
+    /// The block is free and the caller's, and of blocks of this length.
+    pub(super) unsafe fn push_remote(&self, block: *mut u8, block_bytes: u32) {
+        // SAFETY: as the function's contract says.
+        unsafe { set_hint(block, block_bytes) };
         let mut head = self.remote.load(Ordering::Relaxed);
         loop {
             // SAFETY: the block is free and ours until the exchange succeeds.
@@ -174,6 +181,7 @@ impl Heap {
             unsafe {
                 let next = next_of(block);
                 let span = span_of(block);
+                follow_hint(block, (*span).block_bytes);
                 self.put_block(span, block);
                 block = next;
             }

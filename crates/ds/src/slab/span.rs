@@ -2,6 +2,8 @@
 
 use super::heap::Heap;
 use super::poison;
+use crate::hash_table::prefetch_to_write;
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::AtomicBool;
 
@@ -40,6 +42,59 @@ pub(super) unsafe fn set_next(block: *mut u8, next: *mut u8) {
         block.cast::<*mut u8>().write_unaligned(next);
         poison::forbid(block, size_of::<*mut u8>());
     }
+}
+
+/// How many blocks behind one the one lies that its hint names.
+const HINT_AHEAD: usize = 8;
+/// A free block as long as this holds a hint behind the next one's address.
+const HINTED_MIN: u32 = 2 * size_of::<*mut u8>() as u32;
+
+thread_local! {
+    /// The blocks that this thread has freed last for others, and how many it has.
+    static FREED_LAST: ([Cell<*mut u8>; HINT_AHEAD], Cell<usize>) =
+        const { ([const { Cell::new(ptr::null_mut()) }; HINT_AHEAD], Cell::new(0)) };
+}
+
+/// Writes into a block of this length, which is about to join a list, the address of one that joined the list some places
+/// before it, or some other list: whoever walks the list asks for that, as it would wait for each block otherwise.
+///
+/// # Safety
+/// The block is free and the caller's.
+#[inline]
+pub(super) unsafe fn set_hint(block: *mut u8, block_bytes: u32) {
+    if block_bytes < HINTED_MIN {
+        return;
+    }
+    // A thread that is torn down gives no good hints.
+    let earlier = FREED_LAST.try_with(|(blocks, count)| {
+        let at = count.replace(count.get().wrapping_add(1));
+        blocks[at % HINT_AHEAD].replace(block)
+    });
+    // SAFETY: the block has room for two addresses; blocks need not be aligned to eight.
+    unsafe {
+        poison::allow(block, HINTED_MIN as usize);
+        block.cast::<*mut u8>().add(1).write_unaligned(earlier.unwrap_or(ptr::null_mut()));
+        poison::forbid(block, HINTED_MIN as usize);
+    }
+}
+
+/// Asks for the block that the hint of this one names.
+///
+/// # Safety
+/// The block, of this length, is free and in a list, and had its hint set.
+#[inline]
+pub(super) unsafe fn follow_hint(block: *mut u8, block_bytes: u32) {
+    if block_bytes < HINTED_MIN {
+        return;
+    }
+    // SAFETY: as above; `set_hint` has written there.
+    let hint = unsafe {
+        poison::allow(block, HINTED_MIN as usize);
+        let hint = block.cast::<*mut u8>().add(1).read_unaligned();
+        poison::forbid(block, HINTED_MIN as usize);
+        hint
+    };
+    prefetch_to_write(hint);
 }
 
 pub(super) struct Span {
