@@ -11,7 +11,16 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 /// Threads with a cell of their own; further threads share the last one.
 const CELLS: usize = 256;
 
-static COUNTS: [Apart<AtomicIsize>; CELLS] = [const { Apart(AtomicIsize::new(0)) }; CELLS];
+/// What one thread has allocated.
+struct Counts {
+    /// Bytes of everything.
+    all: AtomicIsize,
+    /// Bytes of tables' slots among them.
+    slots: AtomicIsize,
+}
+
+static COUNTS: [Apart<Counts>; CELLS] =
+    [const { Apart(Counts { all: AtomicIsize::new(0), slots: AtomicIsize::new(0) }) }; CELLS];
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// No cell is assigned yet.
@@ -24,8 +33,19 @@ thread_local! {
 /// Adds `bytes` (negative: freed) to what this thread has allocated.
 #[inline]
 pub fn count(bytes: isize) {
+    add(|counts| &counts.all, bytes);
+}
+
+/// Adds `bytes` (negative: freed) to what this thread has allocated for tables' slots, which is counted besides.
+#[inline]
+pub(crate) fn count_slots(bytes: isize) {
+    add(|counts| &counts.slots, bytes);
+}
+
+#[inline]
+fn add(of: fn(&Counts) -> &AtomicIsize, bytes: isize) {
     let index = own_cell();
-    let count = &COUNTS[index].0;
+    let count = of(&COUNTS[index]);
     if index < CELLS - 1 {
         // Only this thread writes this cell: no read-modify-write is needed.
         count.store(count.load(Ordering::Relaxed).wrapping_add(bytes), Ordering::Relaxed);
@@ -45,7 +65,7 @@ fn own_cell() -> usize {
 /// more this thread has allocated than freed between them.
 #[inline]
 pub fn counted_here() -> isize {
-    COUNTS[own_cell()].0.load(Ordering::Relaxed)
+    COUNTS[own_cell()].all.load(Ordering::Relaxed)
 }
 
 #[cold]
@@ -57,9 +77,18 @@ fn assign(cell: &Cell<usize>) -> usize {
 
 /// Bytes that are allocated now, over all threads. Exact when no thread allocates meanwhile.
 pub fn used() -> usize {
+    sum(|counts| &counts.all)
+}
+
+/// Bytes of them that are the slots of tables of keys.
+pub fn slots() -> usize {
+    sum(|counts| &counts.slots)
+}
+
+fn sum(of: fn(&Counts) -> &AtomicIsize) -> usize {
     let threads = THREADS.load(Ordering::Relaxed).min(CELLS);
-    let own: isize = COUNTS[..threads].iter().map(|c| c.0.load(Ordering::Relaxed)).sum();
-    let shared = if threads < CELLS { COUNTS[CELLS - 1].0.load(Ordering::Relaxed) } else { 0 };
+    let own: isize = COUNTS[..threads].iter().map(|counts| of(counts).load(Ordering::Relaxed)).sum();
+    let shared = if threads < CELLS { of(&COUNTS[CELLS - 1]).load(Ordering::Relaxed) } else { 0 };
     usize::try_from(own + shared).unwrap_or(0)
 }
 

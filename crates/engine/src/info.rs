@@ -2,8 +2,13 @@
 
 use crate::context::ServerCx;
 use crate::engine::Engine;
+use crate::shards::ShardState;
+use crate::worker::Worker;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
-use std::{fs, iter};
+use std::sync::{LazyLock, OnceLock};
+use std::{fs, iter, str};
 
 /// /proc counts processor time in hundredths of a second, whatever the kernel's own tick is (`USER_HZ`, proc(5)).
 const TICKS_A_SECOND: f64 = 100.0;
@@ -11,13 +16,40 @@ const TICKS_A_SECOND: f64 = 100.0;
 const TTL_SAMPLES: usize = 16;
 /// Up to so many keys a shard is looked at as a whole for that.
 const TTL_WHOLE: usize = 64;
+/// So many keys with a deadline are enough, of whichever shards: keys are spread over them at random.
+const TTL_SAMPLES_ALL: usize = 512;
+/// So many shards' indexes of deadlines are measured: those of others are as large on average, and there are many lists in
+/// each.
+const INDEXES_MEASURED: u64 = 256;
+
+/// A file of /proc that is read again and again: it is opened once, and is not what the path leads to meanwhile.
+struct ProcFile {
+    path: fn() -> String,
+    file: OnceLock<Option<File>>,
+}
+
+impl ProcFile {
+    const fn new(path: fn() -> String) -> ProcFile {
+        ProcFile { path, file: OnceLock::new() }
+    }
+
+    /// What `find` makes of the text; `None` where there is no such file, and where it is longer than any is.
+    fn read<T>(&self, find: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let file = self.file.get_or_init(|| File::open((self.path)()).ok()).as_ref()?;
+        let mut text = [0; 1_024];
+        let len = file.read_at(&mut text, 0).ok().filter(|len| *len < text.len())?;
+        find(str::from_utf8(&text[..len]).ok()?)
+    }
+}
+
+static MEMORY: ProcFile = ProcFile::new(|| "/proc/self/statm".into());
+static PROCESS: ProcFile = ProcFile::new(|| "/proc/self/stat".into());
+static MAIN_THREAD: ProcFile = ProcFile::new(|| format!("/proc/self/task/{}/stat", std::process::id()));
 
 /// Bytes of the process that are in RAM; `None` where /proc does not tell.
 pub fn resident_bytes() -> Option<u64> {
-    // `status` has it in KiB; `statm` would have it in pages, whose size differs between machines.
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    let pages = MEMORY.read(|statm| statm.split_ascii_whitespace().nth(1)?.parse::<u64>().ok())?;
+    pages.checked_mul(rustix::param::page_size() as u64)
 }
 
 /// Seconds of processor time.
@@ -36,16 +68,12 @@ pub struct CpuTimes {
 impl CpuTimes {
     /// Of the whole process, in steps of 10 ms; zeros where /proc does not tell.
     pub fn of_process() -> CpuTimes {
-        CpuTimes::read("/proc/self/stat")
+        PROCESS.read(CpuTimes::parse).unwrap_or_default()
     }
 
     /// Of the thread that the process began with.
     pub fn of_main_thread() -> CpuTimes {
-        CpuTimes::read(&format!("/proc/self/task/{}/stat", std::process::id()))
-    }
-
-    fn read(path: &str) -> CpuTimes {
-        fs::read_to_string(path).ok().and_then(|stat| CpuTimes::parse(&stat)).unwrap_or_default()
+        MAIN_THREAD.read(CpuTimes::parse).unwrap_or_default()
     }
 
     /// Fields 14 to 17 of proc(5)'s `stat`; the second one, in parentheses, may hold blanks.
@@ -58,11 +86,14 @@ impl CpuTimes {
 }
 
 /// The kernel's name and release and the machine's architecture: `Linux 6.1.0 x86_64`.
-pub fn operating_system() -> String {
-    let read = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
-    let (kind, release) = (read("ostype"), read("osrelease"));
-    let words = [kind.trim(), release.trim(), std::env::consts::ARCH];
-    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+pub fn operating_system() -> &'static str {
+    static NAME: LazyLock<String> = LazyLock::new(|| {
+        let read = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+        let (kind, release) = (read("ostype"), read("osrelease"));
+        let words = [kind.trim(), release.trim(), std::env::consts::ARCH];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    });
+    &NAME
 }
 
 /// What there is in one database.
@@ -83,23 +114,97 @@ pub struct DatabaseFacts {
 }
 
 /// What there is in each database, as far as databases were ever used. Looks at every shard once.
-pub fn databases(cx: &mut ServerCx<'_>) -> Vec<DatabaseFacts> {
-    let mut facts: Vec<DatabaseFacts> = Vec::new();
-    let mut ttl_sums: Vec<u128> = Vec::new();
-    let now_ms = cx.worker.clock.now_ms;
+fn databases(cx: &mut ServerCx<'_>) -> Vec<DatabaseFacts> {
+    let mut survey = Survey::default();
     cx.each_shard(|_, worker, _, state| {
+        survey.look_at(worker, state);
+        true
+    });
+    survey.end()
+}
+
+/// The same without the bytes of tables, which are the sum of all databases'. Looks only at shards in which something has a
+/// deadline, where all databases' keys are counted anyway.
+pub fn databases_at_a_glance(cx: &mut ServerCx<'_>) -> (Vec<DatabaseFacts>, u64) {
+    let engine = cx.engine;
+    let counts: Option<Vec<u64>> =
+        (0..engine.config.databases() as usize).map(|database| engine.key_count(database)).collect();
+    let Some(counts) = counts else {
+        let facts = databases(cx);
+        let bytes = table_bytes(&facts);
+        return (facts, bytes);
+    };
+    let mut survey = Survey::default();
+    for index in (0..engine.shards.count()).filter(|index| engine.shards.due_ms(*index) < u64::MAX) {
+        cx.one_shard(index, |worker, state| survey.look_at(worker, state));
+    }
+    let mut facts = survey.end();
+    let used = counts.iter().rposition(|keys| *keys > 0).map_or(0, |last| last + 1);
+    facts.resize(facts.len().max(used), DatabaseFacts::default());
+    let mut bytes = tenon_ds::memory::slots() as u64;
+    for (facts, keys) in iter::zip(&mut facts, counts) {
+        facts.keys = keys;
+        facts.table_bytes = 0;
+        bytes += facts.expiry_bytes;
+    }
+    (facts, bytes)
+}
+
+/// Says of these databases, which were looked at no further, how much of all the tables' bytes is each one's. Where only one
+/// has keys it is all; else it takes a look at every shard.
+pub fn each_databases_tables(cx: &mut ServerCx<'_>, facts: &mut Vec<DatabaseFacts>, table_bytes: u64) {
+    let mut with_keys = facts.iter_mut().filter(|facts| facts.keys > 0);
+    match (with_keys.next(), with_keys.next()) {
+        (None, _) => {}
+        (Some(only), None) => only.table_bytes = table_bytes.saturating_sub(only.expiry_bytes),
+        (Some(_), Some(_)) => *facts = databases(cx),
+    }
+}
+
+/// Bytes of all databases' tables and indexes of deadlines.
+fn table_bytes(databases: &[DatabaseFacts]) -> u64 {
+    databases.iter().map(|facts| facts.table_bytes + facts.expiry_bytes).sum()
+}
+
+/// What has been seen of one database.
+#[derive(Clone, Default)]
+struct Seen {
+    facts: DatabaseFacts,
+    /// The milliseconds that its keys have left together, as those looked at let expect.
+    ttl_sum: u128,
+    /// Of so many keys with a deadline `ttl_sum` tells.
+    ttl_keys: u64,
+    /// Keys that were looked at for that.
+    samples: usize,
+    /// Shards' indexes of deadlines, and how many of them were measured.
+    indexes: u64,
+    measured: u64,
+}
+
+/// What has been seen of the databases.
+#[derive(Default)]
+struct Survey(Vec<Seen>);
+
+impl Survey {
+    fn look_at(&mut self, worker: &mut Worker, state: &ShardState) {
+        let now_ms = worker.clock.now_ms;
         for (database, keyspace) in state.shard.databases() {
-            if facts.len() <= database {
-                facts.resize(database + 1, DatabaseFacts::default());
-                ttl_sums.resize(database + 1, 0);
+            if self.0.len() <= database {
+                self.0.resize(database + 1, Seen::default());
             }
-            let (facts, ttl_sum) = (&mut facts[database], &mut ttl_sums[database]);
-            facts.keys += keyspace.len() as u64;
-            facts.expiring += keyspace.expiring() as u64;
-            facts.with_deadlines += keyspace.with_deadlines() as u64;
-            facts.table_bytes += (keyspace.overhead() - keyspace.expiry_overhead()) as u64;
-            facts.expiry_bytes += keyspace.expiry_overhead() as u64;
-            if keyspace.expiring() == 0 {
+            let seen = &mut self.0[database];
+            seen.facts.keys += keyspace.len() as u64;
+            seen.facts.expiring += keyspace.expiring() as u64;
+            seen.facts.with_deadlines += keyspace.with_deadlines() as u64;
+            seen.facts.table_bytes += keyspace.table_bytes() as u64;
+            if keyspace.has_deadlines() {
+                seen.indexes += 1;
+                if seen.measured < INDEXES_MEASURED {
+                    seen.measured += 1;
+                    seen.facts.expiry_bytes += keyspace.expiry_overhead() as u64;
+                }
+            }
+            if keyspace.expiring() == 0 || seen.samples >= TTL_SAMPLES_ALL {
                 continue;
             }
             let slots = if keyspace.len() <= TTL_WHOLE {
@@ -115,15 +220,21 @@ pub fn databases(cx: &mut ServerCx<'_>) -> Vec<DatabaseFacts> {
             if !left.is_empty() {
                 // The shard counts with all its keys, of which these are the sample.
                 let sum = left.iter().map(|&ms| u128::from(ms)).sum::<u128>();
-                *ttl_sum += sum * keyspace.expiring() as u128 / left.len() as u128;
+                seen.ttl_sum += sum * keyspace.expiring() as u128 / left.len() as u128;
+                seen.ttl_keys += keyspace.expiring() as u64;
+                seen.samples += left.len();
             }
         }
-        true
-    });
-    for (facts, ttl_sum) in iter::zip(&mut facts, ttl_sums) {
-        facts.ttl_ms_mean = ttl_sum.checked_div(u128::from(facts.expiring)).unwrap_or(0) as u64;
     }
-    facts
+
+    fn end(self) -> Vec<DatabaseFacts> {
+        let facts_of = |seen: Seen| {
+            let ttl_ms_mean = seen.ttl_sum.checked_div(u128::from(seen.ttl_keys)).unwrap_or(0) as u64;
+            let expiry_bytes = (seen.facts.expiry_bytes * seen.indexes).checked_div(seen.measured).unwrap_or(0);
+            DatabaseFacts { ttl_ms_mean, expiry_bytes, ..seen.facts }
+        };
+        self.0.into_iter().map(facts_of).collect()
+    }
 }
 
 /// Where the memory is, in bytes.
@@ -144,19 +255,18 @@ pub struct MemoryFacts {
 }
 
 impl MemoryFacts {
-    /// Looks.
-    pub fn gather(engine: &Engine, databases: &[DatabaseFacts]) -> MemoryFacts {
+    /// Looks; tables and indexes of deadlines take this many bytes.
+    pub fn gather(engine: &Engine, table_bytes: u64) -> MemoryFacts {
         let used = tenon_ds::memory::used() as u64;
         let peak = engine.peak_memory.fetch_max(used, Ordering::Relaxed).max(used);
         let clients = engine.clients.list().iter().map(|client| client.memory()).sum();
-        let tables: u64 = databases.iter().map(|facts| facts.table_bytes + facts.expiry_bytes).sum();
         MemoryFacts {
             used,
             peak,
             resident: resident_bytes().unwrap_or(0),
             startup: engine.startup_memory,
             clients,
-            overhead: engine.startup_memory + clients + tables,
+            overhead: engine.startup_memory + clients + table_bytes,
         }
     }
 

@@ -134,9 +134,19 @@ impl Keyspace {
         self.noted.with_deadlines() as usize
     }
 
+    /// Whether any key, or a member of one, has a deadline.
+    pub fn has_deadlines(&self) -> bool {
+        self.wheel.is_some()
+    }
+
     /// Bytes of memory that table and index take, entries not counted.
     pub fn overhead(&self) -> usize {
-        self.table.memory() + self.expiry_overhead()
+        self.table_bytes() + self.expiry_overhead()
+    }
+
+    /// Bytes of memory that the table takes, entries not counted.
+    pub fn table_bytes(&self) -> usize {
+        self.table.memory()
     }
 
     /// Bytes of memory that the index of deadlines takes.

@@ -23,6 +23,9 @@ pub static INFO: Command = Command {
     run: Run::Server(info),
 };
 
+/// Bytes that the sections shown by default hardly exceed.
+const TEXT_BYTES: usize = 8 * 1024;
+
 /// When a section is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
@@ -32,24 +35,34 @@ enum Shown {
     WithAll,
 }
 
+/// What a section is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    /// Keys, or the memory that they take.
+    Data,
+    /// Neither.
+    NoData,
+}
+
 struct Section {
     /// The heading; in any case the name that clients ask for it by.
     title: &'static str,
     shown: Shown,
+    reads: Reads,
     /// Whether it is there at all; one that is not has no heading either.
     is_there: fn(&Facts<'_>) -> bool,
     write: fn(&Facts<'_>, &mut String),
 }
 
 const fn section(title: &'static str, shown: Shown, write: fn(&Facts<'_>, &mut String)) -> Section {
-    Section { title, shown, is_there: |_| true, write }
+    Section { title, shown, reads: Reads::NoData, is_there: |_| true, write }
 }
 
 /// In the order of Redis, which some clients rely on.
 static SECTIONS: &[Section] = &[
     section("Server", Shown::ByDefault, write::server),
     section("Clients", Shown::ByDefault, write::clients),
-    section("Memory", Shown::ByDefault, write::memory),
+    Section { reads: Reads::Data, ..section("Memory", Shown::ByDefault, write::memory) },
     section("Persistence", Shown::ByDefault, write::persistence),
     section("Stats", Shown::ByDefault, write::stats),
     section("Replication", Shown::ByDefault, write::replication),
@@ -59,7 +72,7 @@ static SECTIONS: &[Section] = &[
     section("Errorstats", Shown::ByDefault, write::error_stats),
     section("Latencystats", Shown::WithAll, write::latency_stats),
     section("Cluster", Shown::ByDefault, write::cluster),
-    section("Keyspace", Shown::ByDefault, write::keyspace),
+    Section { reads: Reads::Data, ..section("Keyspace", Shown::ByDefault, write::keyspace) },
     Section { is_there: write::has_hotkeys, ..section("Hotkeys", Shown::ByDefault, write::hotkeys) },
     section("Tenon", Shown::ByDefault, write::tenon),
 ];
@@ -77,10 +90,11 @@ fn is_wanted(section: &Section, names: &[Vec<u8>]) -> bool {
 
 fn info(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let names: Vec<Vec<u8>> = args.from(1).map(<[u8]>::to_ascii_lowercase).collect();
-    let facts = Facts::gather(cx);
-    let mut text = String::new();
-    let wanted = SECTIONS.iter().filter(|section| is_wanted(section, &names));
-    for section in wanted.filter(|section| (section.is_there)(&facts)) {
+    let wanted: Vec<&Section> = SECTIONS.iter().filter(|section| is_wanted(section, &names)).collect();
+    let reads_data = wanted.iter().any(|section| section.reads == Reads::Data);
+    let facts = if reads_data { Facts::gather(cx) } else { Facts::without_data(cx) };
+    let mut text = String::with_capacity(TEXT_BYTES);
+    for section in wanted.into_iter().filter(|section| (section.is_there)(&facts)) {
         if !text.is_empty() {
             text.push_str("\r\n");
         }

@@ -4,12 +4,14 @@
 use super::info_append_only::append_only;
 use super::latency::latency_counts;
 use std::fmt::{Arguments, Write};
+use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenon_engine::acl::Reason;
 use tenon_engine::context::ServerCx;
 use tenon_engine::engine::Engine;
-use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases, operating_system};
+use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases_at_a_glance, operating_system};
 use tenon_engine::pause::PauseMode;
 use tenon_engine::pubsub::Scope;
 use tenon_engine::session::Roles;
@@ -25,10 +27,16 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
+    /// What can be told without a look at the data.
+    pub fn without_data(cx: &ServerCx<'a>) -> Facts<'a> {
+        let (databases, memory) = (Vec::new(), MemoryFacts::default());
+        Facts { engine: cx.engine, databases, memory, now_ms: cx.worker.clock.now_ms }
+    }
+
     /// Looks at the data and the process.
     pub fn gather(cx: &mut ServerCx<'a>) -> Facts<'a> {
-        let databases = databases(cx);
-        let memory = MemoryFacts::gather(cx.engine, &databases);
+        let (databases, table_bytes) = databases_at_a_glance(cx);
+        let memory = MemoryFacts::gather(cx.engine, table_bytes);
         Facts { engine: cx.engine, databases, memory, now_ms: cx.worker.clock.now_ms }
     }
 
@@ -59,6 +67,9 @@ fn human(bytes: u64) -> String {
     format!("{:.2}{}", bytes as f64 / (1u64 << (10 * power)) as f64, UNITS[power - 1])
 }
 
+/// Where the program was when somebody asked first; it may have been replaced since.
+static EXECUTABLE: LazyLock<PathBuf> = LazyLock::new(|| std::env::current_exe().unwrap_or_default());
+
 /// `# Server`
 pub fn server(facts: &Facts<'_>, text: &mut String) {
     let engine = facts.engine;
@@ -87,7 +98,7 @@ pub fn server(facts: &Facts<'_>, text: &mut String) {
     line(text, "configured_hz", engine.config.hz());
     // The clock of Redis's LRU: 24 bits of seconds.
     line(text, "lru_clock", (now_us / 1_000_000) & 0xff_ffff);
-    line(text, "executable", std::env::current_exe().unwrap_or_default().display());
+    line(text, "executable", EXECUTABLE.display());
     // Each worker has its connections for itself: there are no threads that only read and write for others.
     line(text, "io_threads_active", 0);
     line(text, "config_file", engine.config.file().unwrap_or("".as_ref()).display());

@@ -9,7 +9,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeyS
 use tenon_engine::context::{KeyCx, ServerCx, SessionCx};
 use tenon_engine::ds;
 use tenon_engine::errors::CmdError;
-use tenon_engine::info::{MemoryFacts, databases};
+use tenon_engine::info::{MemoryFacts, databases_at_a_glance, each_databases_tables};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -42,8 +42,8 @@ pub static DOCTOR: Command = Command {
 };
 
 fn doctor(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let databases = databases(cx);
-    let facts = MemoryFacts::gather(cx.engine, &databases);
+    let (_, table_bytes) = databases_at_a_glance(cx);
+    let facts = MemoryFacts::gather(cx.engine, table_bytes);
     reply.verbatim(b"txt", diagnose(&facts, cx.engine.clients.count() as u64).as_bytes());
     Ok(())
 }
@@ -105,8 +105,9 @@ pub static STATS: Command = Command {
 };
 
 fn stats(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let databases = databases(cx);
-    let facts = MemoryFacts::gather(cx.engine, &databases);
+    let (mut databases, table_bytes) = databases_at_a_glance(cx);
+    each_databases_tables(cx, &mut databases, table_bytes);
+    let facts = MemoryFacts::gather(cx.engine, table_bytes);
     let keys: u64 = databases.iter().map(|database| database.keys).sum();
     let map = reply.map_deferred();
     let mut pairs = 0;
