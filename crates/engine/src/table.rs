@@ -2,7 +2,10 @@
 
 use crate::args::Args;
 use crate::command::{Arity, Command, Flags, Run};
+use bytes::Bytes;
 use std::fmt;
+use std::sync::OnceLock;
+use tenon_wire::resp::Proto;
 
 /// A command found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +120,8 @@ pub struct CommandTable {
     index: Box<[Indexed; SLOTS]>,
     /// The index of the names that they were declared with, if any has been changed.
     declared: Option<Box<[Indexed; SLOTS]>>,
+    /// What COMMAND answers, by protocol.
+    descriptions: [OnceLock<Bytes>; 2],
 }
 
 /// Why a command cannot have another name.
@@ -191,7 +196,15 @@ impl CommandTable {
         }
         let names = commands.iter().map(|command| Some(Box::from(command.name))).collect();
         let index = Box::new([Indexed::default(); SLOTS]);
-        let mut table = CommandTable { all, top: commands.len(), names, is_renamed: false, index, declared: None };
+        let mut table = CommandTable {
+            all,
+            top: commands.len(),
+            names,
+            is_renamed: false,
+            index,
+            declared: None,
+            descriptions: Default::default(),
+        };
         for number in 0..table.top {
             let name = table.all[number].name;
             assert!(table.find(name.as_bytes()).is_none(), "{name} is declared twice");
@@ -295,6 +308,15 @@ impl CommandTable {
     pub fn top(&self) -> Vec<&'static Command> {
         let named = self.top_commands().iter().zip(&self.names).filter(|(_, name)| name.is_some());
         named.map(|(command, _)| *command).collect()
+    }
+
+    /// What COMMAND answers in this protocol, which `describe` writes when it is first asked for: nothing in it changes.
+    pub fn description(&self, proto: Proto, describe: impl FnOnce() -> Bytes) -> Bytes {
+        let index = match proto {
+            Proto::Resp2 => 0,
+            Proto::Resp3 => 1,
+        };
+        self.descriptions[index].get_or_init(describe).clone()
     }
 
     /// Every command and subcommand, by number.

@@ -11,6 +11,7 @@ use tenon_engine::context::SessionCx;
 use tenon_engine::ds::glob::{Case, glob};
 use tenon_engine::errors::CmdError;
 use tenon_engine::table::CommandTable;
+use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::resp::Reply;
 
 const FLAGS: Flags = Flags::LOADING.or(Flags::STALE).or(Flags::IN_CONNECTION);
@@ -30,9 +31,15 @@ pub static COMMAND: Command = Command {
 };
 
 fn all(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    let commands = cx.engine.commands.top();
-    reply.array(commands.len());
-    commands.iter().for_each(|command| reply_info(command, reply));
+    let table = &cx.engine.commands;
+    let description = table.description(reply.proto(), || {
+        let (commands, mut out) = (table.top(), OutBuf::new());
+        let mut described = Reply::new(&mut out, reply.proto());
+        described.array(commands.len());
+        commands.iter().for_each(|command| reply_info(command, &mut described));
+        out.take_contiguous(Vec::new()).into()
+    });
+    reply.out().push_shared(description);
     Ok(())
 }
 

@@ -8,13 +8,14 @@ use tenon_engine::wire::resp::Reply;
 /// Writes the ten parts of a description.
 pub fn reply_info(command: &Command, reply: &mut Reply<'_>) {
     reply.array(10);
-    reply.bulk(command.full_name().as_bytes());
+    let name = command.full_name();
+    reply.bulk(name.as_bytes());
     reply.int(command.arity.number());
-    reply_words(command.flag_names().iter().map(|flag| flag.to_string()), reply);
+    reply_words("", &command.flag_names(), reply);
     let (first, last, step) = command.keys.triple();
     [first, last, step].into_iter().for_each(|number| reply.int(number));
-    reply_words(command.categories().iter().map(|category| format!("@{category}")), reply);
-    let tips = tips(&command.full_name());
+    reply_words("@", &command.categories(), reply);
+    let tips = tips(&name);
     reply.set(tips.len());
     tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
     reply_key_specs(command, reply);
@@ -23,7 +24,12 @@ pub fn reply_info(command: &Command, reply: &mut Reply<'_>) {
     subcommands.iter().for_each(|subcommand| reply_info(subcommand, reply));
 }
 
-fn reply_words(words: impl ExactSizeIterator<Item = String>, reply: &mut Reply<'_>) {
+fn reply_words(sign: &str, words: &[&str], reply: &mut Reply<'_>) {
     reply.set(words.len());
-    words.for_each(|word| reply.simple(&word));
+    let mut text = String::new();
+    for word in words {
+        text.clear();
+        text.extend([sign, word]);
+        reply.simple(&text);
+    }
 }

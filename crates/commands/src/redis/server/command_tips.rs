@@ -1,6 +1,8 @@
 //! Tips of COMMAND INFO: what proxies and clients of clusters should know of a command's answer, as Redis gives them
 //! (<https://redis.io/docs/latest/develop/reference/command-tips/>). Of later commands there are none.
 
+use std::sync::LazyLock;
+
 /// Commands that share their tips.
 type Row = (&'static [&'static str], &'static [&'static str]);
 
@@ -113,9 +115,16 @@ static ROWS: &[Row] = &[
     (&["commandlog|len", "slowlog|len"], &[ALL_NODES, SUM, ANY_OUTPUT]),
 ];
 
+/// The rows' names in order, each with its tips: COMMAND looks for every command there is.
+static BY_NAME: LazyLock<Vec<(&'static str, &'static [&'static str])>> = LazyLock::new(|| {
+    let mut all: Vec<_> = ROWS.iter().flat_map(|(names, tips)| names.iter().map(|name| (*name, *tips))).collect();
+    all.sort_unstable_by_key(|(name, _)| *name);
+    all
+});
+
 /// The tips of the command of this full name.
 pub fn tips(full_name: &str) -> &'static [&'static str] {
-    ROWS.iter().find(|(names, _)| names.contains(&full_name)).map_or(&[], |(_, tips)| tips)
+    BY_NAME.binary_search_by_key(&full_name, |(name, _)| name).map_or(&[], |at| BY_NAME[at].1)
 }
 
 #[cfg(test)]
@@ -129,5 +138,9 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
+        for (names, row) in ROWS {
+            assert!(names.iter().all(|name| tips(name) == *row));
+        }
+        assert!(tips("no such command").is_empty());
     }
 }
