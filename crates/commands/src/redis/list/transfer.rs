@@ -71,8 +71,20 @@ pub(super) fn transfer(
     let Some(slot) = source.find_for_write() else { return Ok(None) };
     let item = source.collection::<List>(slot)?.end(from).expect("no list in a keyspace is empty");
     let element = item.to_vec();
-    // In this order, as Redis tells of it: first the push, then the pop. Where both are one list, what was pushed at the
-    // end that is popped is equal to what would have been.
+    if args.get(1) == args.get(2) {
+        // One change of one list, which is written back once. What was pushed at the end that is popped is equal to what
+        // would have been.
+        return Ok(source
+            .update_existing(|list: &mut List| {
+                list.prepare([&element[..]].into_iter(), &limits);
+                list.push(to, Item::of(&element), &limits);
+                list.pop(from, |item| bulk_item(reply, item)).expect("an element is there");
+                list.shrunk(&limits);
+                Ok(Change::made(push_event(to), ()).and(Some(pop_event(from))))
+            })?
+            .map(|((), effect)| effect));
+    }
+    // In this order, as Redis tells of it: first the push, then the pop.
     let ((), _pushed) = cx.key(args.get(2)).update(|list: &mut List| {
         list.prepare([&element[..]].into_iter(), &limits);
         list.push(to, Item::of(&element), &limits);
