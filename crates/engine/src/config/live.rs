@@ -140,12 +140,13 @@ impl Config {
     /// given back as it was asked for. Older names are rows of their own.
     pub fn get(&self, patterns: &[&[u8]]) -> Vec<(String, String)> {
         let is_glob = |pattern: &[u8]| pattern.iter().any(|byte| b"[*?".contains(byte));
+        let patterns: Vec<(&[u8], bool)> = patterns.iter().map(|pattern| (*pattern, is_glob(pattern))).collect();
         let asked = |name: &str| {
-            let matched = patterns.iter().find(|pattern| match is_glob(pattern) {
+            let (matched, is_glob) = patterns.iter().find(|(pattern, is_glob)| match is_glob {
                 true => glob(pattern, name.as_bytes(), Case::Insensitive),
                 false => pattern.eq_ignore_ascii_case(name.as_bytes()),
             })?;
-            Some(if is_glob(matched) { name.to_owned() } else { String::from_utf8_lossy(matched).into_owned() })
+            Some(if *is_glob { name.to_owned() } else { String::from_utf8_lossy(matched).into_owned() })
         };
         let mut rows = Vec::new();
         for setting in SETTINGS {
