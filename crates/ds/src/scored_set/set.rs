@@ -132,16 +132,26 @@ impl<H: MemberHash> ScoredSet<H> {
         assert!(!score.is_nan(), "a member's number can be compared");
         match found {
             Some(at) => self.set_score(at, score),
-            None => {
-                let blob = ScoredBlob::new(score, member);
-                self.bytes += blob.view().memory();
-                let entry = entry_of(blob.view());
-                self.table.insert(hash, blob, hash_of::<H>);
-                // SAFETY: the blob is owned by the table, which moves only its address; `remove` and `set_score` tell
-                // the tree before they take it out or change its number.
-                unsafe { self.tree.insert(entry) };
-            }
+            None => self.insert(member, hash, score),
         }
+    }
+
+    /// Adds a member that is not there.
+    pub fn add_new(&mut self, member: &[u8], score: f64) {
+        assert!(!score.is_nan(), "a member's number can be compared");
+        let hash = H::hash(member);
+        debug_assert!(self.find(member, hash).is_none(), "the member is new");
+        self.insert(member, hash, score);
+    }
+
+    fn insert(&mut self, member: &[u8], hash: u64, score: f64) {
+        let blob = ScoredBlob::new(score, member);
+        self.bytes += blob.view().memory();
+        let entry = entry_of(blob.view());
+        self.table.insert(hash, blob, hash_of::<H>);
+        // SAFETY: the blob is owned by the table, which moves only its address; `remove` and `set_score` tell
+        // the tree before they take it out or change its number.
+        unsafe { self.tree.insert(entry) };
     }
 
     fn set_score(&mut self, at: Location, score: f64) {
@@ -156,7 +166,7 @@ impl<H: MemberHash> ScoredSet<H> {
         }
         self.tree.remove(rank);
         self.table.get_mut(at).set_score(score);
-        // SAFETY: as in `update`; the blob has the new number and was taken out of the tree before it changed.
+        // SAFETY: as in `insert`; the blob has the new number and was taken out of the tree before it changed.
         unsafe { self.tree.insert(Entry { score, ..old }) };
     }
 
@@ -252,7 +262,7 @@ impl<H: MemberHash> Clone for ScoredSet<H> {
         let mut copy = ScoredSet::new();
         // In order, so the copy's leaves are full.
         let _ = self.visit(0..self.len(), Direction::Ascending, |score, member| {
-            copy.update(member, |_| Some(score));
+            copy.add_new(member, score);
             ControlFlow::Continue(())
         });
         copy

@@ -122,7 +122,11 @@ const GATHERED_MAX: usize = 1_024;
 
 /// All members of the sources, whose scores are multiplied by their weights.
 pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
-    let mut all = Outcome::of(sources.iter().map(|(source, _)| source.len()).sum());
+    let lens = || sources.iter().map(|(source, _)| source.len());
+    let mut all = match lens().sum::<usize>() {
+        ..=GATHERED_MAX => Outcome::Small(Gathered::default()),
+        _ => Outcome::Large(Zset::of_at_least(lens().max().unwrap_or(0), limits)),
+    };
     for (source, weight) in by_size(sources) {
         source.try_for_each(|member, score| {
             let score = number(aggregate.weighted(score, weight));
@@ -145,7 +149,7 @@ pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLi
 pub fn intersection(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
     let sorted = by_size(sources);
     let Some(((smallest, weight), others)) = sorted.split_first() else { return Zset::default() };
-    let mut common = Outcome::of(smallest.len());
+    let mut common = Outcome::default();
     smallest.try_for_each(|member, score| {
         let first = number(aggregate.weighted(score, *weight));
         let sum = others.iter().try_fold(first, |sum, (other, weight)| {
@@ -173,7 +177,7 @@ pub fn intersection_len(mut sources: Vec<Source<'_>>, limit: usize) -> usize {
 
 /// The members of `first` that are in none of the others, with their scores.
 pub fn difference(first: Source<'_>, mut others: Vec<Source<'_>>, limits: ZsetLimits) -> Zset {
-    let mut rest = Outcome::of(first.len());
+    let mut rest = Outcome::default();
     // A member is likeliest to be in the largest.
     others.sort_by_key(|other| std::cmp::Reverse(other.len()));
     first.try_for_each(|member, score| {
@@ -191,16 +195,23 @@ enum Outcome {
     Large(Zset),
 }
 
-impl Outcome {
-    /// One to which no more than `members` are added.
-    fn of(members: usize) -> Outcome {
-        if members <= GATHERED_MAX { Outcome::Small(Gathered::default()) } else { Outcome::Large(Zset::default()) }
+impl Default for Outcome {
+    fn default() -> Outcome {
+        Outcome::Small(Gathered::default())
     }
+}
 
+impl Outcome {
     /// Adds a member that is not there.
     fn add(&mut self, member: &[u8], score: f64, limits: ZsetLimits) {
         match self {
-            Outcome::Small(gathered) => gathered.push(member, score),
+            Outcome::Small(gathered) if gathered.len() < GATHERED_MAX => gathered.push(member, score),
+            Outcome::Small(gathered) => {
+                let mut zset = Zset::of_at_least(gathered.len() + 1, limits);
+                gathered.for_each(|member, score| zset.set(member, score, limits));
+                zset.set(member, score, limits);
+                *self = Outcome::Large(zset);
+            }
             Outcome::Large(zset) => zset.set(member, score, limits),
         }
     }

@@ -153,7 +153,7 @@ impl ZsetForm {
             let mut tree = Members::new();
             let mut room: IntText = IntText::new();
             for found in members(packed.view()) {
-                tree.update(found.member.as_bytes(&mut room), |_| Some(found.score));
+                tree.add_new(found.member.as_bytes(&mut room), found.score);
             }
             *self = ZsetForm::Tree(tree);
         }
@@ -207,6 +207,12 @@ impl ZsetForm {
 }
 
 impl Zset {
+    /// An empty one to which at least so many members will be added: it has the form that they will have.
+    pub(super) fn of_at_least(members: usize, limits: ZsetLimits) -> Zset {
+        let stays_packed = members <= limits.members.min(COUNT_MAX / 2);
+        Zset::from(if stays_packed { ZsetForm::default() } else { ZsetForm::Tree(Members::new()) })
+    }
+
     /// Changes or adds a member: `decide` is told the score it has, if it is there, and gives the one it shall have;
     /// with `None` all stays as it is. A deadline that it has stays.
     pub fn update(&mut self, member: &[u8], limits: ZsetLimits, decide: impl FnOnce(Option<f64>) -> Option<f64>) {

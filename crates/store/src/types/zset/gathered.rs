@@ -2,7 +2,7 @@
 //! before it. Knows no sources.
 
 use super::packed;
-use super::{Zset, ZsetForm, ZsetLimits};
+use super::{Members, Zset, ZsetForm, ZsetLimits};
 use std::cmp::Ordering;
 use std::ops::Range;
 use tenon_ds::packed::{COUNT_MAX, Item, PackedBuf};
@@ -25,6 +25,15 @@ impl Gathered {
         let from = self.bytes.len();
         self.bytes.extend_from_slice(member);
         self.members.push(Member { bytes: from..self.bytes.len(), score });
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Calls `visit` with each of them as it came.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(&[u8], f64)) {
+        self.members.iter().for_each(|member| visit(&self.bytes[member.bytes.clone()], member.score));
     }
 
     /// Makes one of members that are the same: `combine` is given their scores in the order in which they came.
@@ -52,9 +61,9 @@ impl Gathered {
         let stays_packed = members.len() <= limits.members.min(COUNT_MAX / 2)
             && members.iter().all(|member| member.bytes.len() <= limits.bytes);
         if !stays_packed {
-            let mut zset = Zset::default();
-            members.iter().for_each(|member| zset.set(member_of(member), member.score, limits));
-            return zset;
+            let mut tree = Members::new();
+            members.iter().for_each(|member| tree.add_new(member_of(member), member.score));
+            return Zset::from(ZsetForm::Tree(tree));
         }
         let mut packed = PackedBuf::new();
         for member in &members {

@@ -6,7 +6,7 @@
 //!                     8 bytes                      the f64
 //! ```
 
-use super::ScoreRange;
+use super::{LexRange, ScoreRange};
 use std::cmp::Ordering;
 use std::ops::Range;
 use tenon_ds::packed::{HEADER, IntText, Item, Packed, PackedBuf};
@@ -100,6 +100,24 @@ pub(super) fn ranks_by_score(packed: Packed<'_>, range: ScoreRange) -> Range<usi
     start..rank
 }
 
+/// The ranks whose members are in a range, where all scores are equal: found in one pass.
+pub(super) fn ranks_by_lex(packed: Packed<'_>, range: LexRange<'_>) -> Range<usize> {
+    let mut room = IntText::new();
+    let (mut start, mut end) = (0, 0);
+    for found in members(packed) {
+        let member = found.member.as_bytes(&mut room);
+        if !range.reaches(member) {
+            break;
+        }
+        let is_below = start == end && range.is_above(member);
+        end += 1;
+        if is_below {
+            start = end;
+        }
+    }
+    start..end
+}
+
 /// Where a member that is not there belongs: by score, where these are equal by bytes. Members are passed over unread
 /// as long as their scores say enough.
 fn place_of(packed: Packed<'_>, member: &[u8], score: f64) -> usize {
@@ -146,6 +164,23 @@ mod tests {
         }
         for (score, len) in [(3.0, 1), (1000.0, 3), (-2.0, 2), (1.5, 5), (0.1, 9), (f64::INFINITY, 5)] {
             assert_eq!(score_item(score, &mut [0; 8]).packed_len(), len, "{score}");
+        }
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_members_in_a_range() {
+        use super::super::LexBound::{Exclusive, Highest, Inclusive, Lowest};
+        let names = ["", "10", "9", "a", "aa", "b", "c"];
+        let mut packed = PackedBuf::new();
+        names.iter().for_each(|name| insert(&mut packed, Item::of(name.as_bytes()), 0.0));
+        let ends = ["", "1", "10", "8", "a", "ab", "b", "c", "d"].map(str::as_bytes);
+        let bounds = ends.into_iter().flat_map(|end| [Inclusive(end), Exclusive(end)]).chain([Lowest, Highest]);
+        let bounds: Vec<_> = bounds.collect();
+        for (min, max) in bounds.iter().flat_map(|min| bounds.iter().map(move |max| (*min, *max))) {
+            let range = LexRange { min, max };
+            let is_in = |name: &str| !range.is_above(name.as_bytes()) && range.reaches(name.as_bytes());
+            let expected: Vec<usize> = (0..names.len()).filter(|rank| is_in(names[*rank])).collect();
+            assert_eq!(ranks_by_lex(packed.view(), range).collect::<Vec<_>>(), expected, "{range:?}");
         }
     }
 

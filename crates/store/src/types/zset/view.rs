@@ -4,7 +4,7 @@ use super::bounds::{LexRange, ScoreRange};
 use super::forms::Members;
 use super::packed::{PackedMember, find, members};
 use std::ops::{ControlFlow, Range};
-use tenon_ds::packed::{IntText, Item, Packed};
+use tenon_ds::packed::{Item, Packed};
 use tenon_ds::scored_set::Direction;
 
 /// A sorted set, for reading.
@@ -76,19 +76,14 @@ impl<'a> ZsetRef<'a> {
 
     /// The ranks whose members are in a range, where all scores are equal.
     pub fn ranks_by_lex(self, range: LexRange<'_>) -> Range<usize> {
-        let (start, end) = match self {
-            ZsetRef::Packed(packed) => {
-                let count = |holds: &dyn Fn(&[u8]) -> bool| {
-                    members(packed).take_while(|found| holds(found.member.as_bytes(&mut IntText::new()))).count()
-                };
-                (count(&|member| range.is_above(member)), count(&|member| range.reaches(member)))
+        match self {
+            ZsetRef::Packed(packed) => super::packed::ranks_by_lex(packed, range),
+            ZsetRef::Tree(members) => {
+                let start = members.partition(|_, blob| range.is_above(blob.bytes()));
+                let end = members.partition(|_, blob| range.reaches(blob.bytes()));
+                start.min(end)..end
             }
-            ZsetRef::Tree(members) => (
-                members.partition(|_, blob| range.is_above(blob.bytes())),
-                members.partition(|_, blob| range.reaches(blob.bytes())),
-            ),
-        };
-        start.min(end)..end
+        }
     }
 
     /// Calls `visit` for the members of a range of ranks, with their scores.
