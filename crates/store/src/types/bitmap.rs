@@ -85,9 +85,14 @@ pub enum Combine {
 }
 
 impl Combine {
+    /// Whether there must be a second row to write to.
+    pub fn uses_scratch(self) -> bool {
+        matches!(self, Combine::Diff | Combine::One)
+    }
+
     /// Combines the parts of the rows that lie where `result` is to lie; a part that is shorter goes on with zeros.
-    /// `result` holds zeros before; `scratch` is of the same length, and what is in it does not matter. Goes over all of
-    /// it several times: short parts stay in the cache meanwhile.
+    /// `result` holds zeros before; `scratch` is of the same length where the operation [uses it](Combine::uses_scratch), and
+    /// what is in it does not matter. Goes over all of it several times: short parts stay in the cache meanwhile.
     ///
     /// # Panics
     /// When there is no row, or a part is longer than the result.
@@ -101,7 +106,10 @@ impl Combine {
                 others.iter().for_each(|row| each(&mut result[..len], &row[..len], |a, b| a & b));
             }
             Combine::Or => any_of(rows, result),
-            Combine::Xor => rows.iter().for_each(|row| each(result, row, |a, b| a ^ b)),
+            Combine::Xor => {
+                result[..first.len()].copy_from_slice(first);
+                others.iter().for_each(|row| each(result, row, |a, b| a ^ b));
+            }
             Combine::Not => {
                 result[..first.len()].copy_from_slice(first);
                 result.iter_mut().for_each(|byte| *byte = !*byte);
@@ -136,8 +144,11 @@ impl Combine {
     }
 }
 
+/// What is set in any of the rows; `result` holds zeros before.
 fn any_of(rows: &[&[u8]], result: &mut [u8]) {
-    rows.iter().for_each(|row| each(result, row, |a, b| a | b));
+    let Some((first, others)) = rows.split_first() else { return };
+    result[..first.len()].copy_from_slice(first);
+    others.iter().for_each(|row| each(result, row, |a, b| a | b));
 }
 
 /// Changes each byte of `result` that has a counterpart.
