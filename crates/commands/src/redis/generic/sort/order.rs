@@ -2,6 +2,7 @@
 
 use super::elements::Elements;
 use std::cmp::Ordering;
+use std::ops::Range;
 use tenon_engine::double::parse_double_in_range;
 use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
@@ -37,30 +38,49 @@ impl Weights {
     }
 
     /// The indexes of the elements that are `wanted` in the order of their weights.
-    pub(super) fn sorted(&self, elements: &Elements, descending: bool, wanted: std::ops::Range<usize>) -> Vec<usize> {
-        let mut indexes: Vec<usize> = (0..elements.len()).collect();
+    pub(super) fn sorted(&self, elements: &Elements, descending: bool, wanted: Range<usize>) -> Vec<usize> {
         // Equal ones keep their order either way.
-        let compare = |one: &usize, other: &usize| {
-            progress::count(1);
-            let order = self.compare(elements, *one, *other);
+        let directed = |order: Ordering, one: usize, other: usize| {
             let order = if descending { order.reverse() } else { order };
-            order.then(one.cmp(other))
+            order.then(one.cmp(&other))
         };
-        // What is not wanted need not be in order.
-        if wanted.is_empty() {
-            return Vec::new();
+        if let Weights::Numbers(numbers) = self {
+            // A number that moves with its index need not be looked up for each comparison.
+            let weighed: Vec<(f64, usize)> = numbers.iter().copied().zip(0..).collect();
+            let weighed = arranged(weighed, wanted, |(number, one), (other_number, other)| {
+                if number != other_number {
+                    let is_less = (number < other_number) != descending;
+                    return if is_less { Ordering::Less } else { Ordering::Greater };
+                }
+                directed(elements.get(*one).cmp(elements.get(*other)), *one, *other)
+            });
+            return weighed.into_iter().map(|(_, index)| index).collect();
         }
-        if wanted.end < indexes.len() {
-            indexes.select_nth_unstable_by(wanted.end - 1, compare);
-            indexes.truncate(wanted.end);
-        }
-        if wanted.start > 0 {
-            indexes.select_nth_unstable_by(wanted.start, compare);
-            indexes.drain(..wanted.start);
-        }
-        indexes.sort_unstable_by(compare);
-        indexes
+        arranged((0..elements.len()).collect(), wanted, |one: &usize, other: &usize| {
+            directed(self.compare(elements, *one, *other), *one, *other)
+        })
     }
+}
+
+/// Those of the items that are `wanted`, in order: what is not wanted need not be.
+fn arranged<T>(mut items: Vec<T>, wanted: Range<usize>, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+    let compare = |one: &T, other: &T| {
+        progress::count(1);
+        compare(one, other)
+    };
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    if wanted.end < items.len() {
+        items.select_nth_unstable_by(wanted.end - 1, compare);
+        items.truncate(wanted.end);
+    }
+    if wanted.start > 0 {
+        items.select_nth_unstable_by(wanted.start, compare);
+        items.drain(..wanted.start);
+    }
+    items.sort_unstable_by(compare);
+    items
 }
 
 #[cfg(test)]
