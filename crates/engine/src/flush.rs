@@ -73,6 +73,9 @@ impl ServerCx<'_> {
                 true
             });
             for (database, keys) in &keys_of {
+                // Nobody adds or removes one now.
+                let count = engine.key_count(*database);
+                debug_assert!(count.is_none_or(|count| count == *keys as u64), "{count:?} counted, {keys} there");
                 worker.stats.keys.removed(*database, *keys);
             }
             if !keys_of.is_empty() {
