@@ -1,10 +1,11 @@
 //! The configuration in force: values that hot code reads with one relaxed load, CONFIG GET and CONFIG SET. It knows
 //! the table, but not what changes bring about: `set` says what changed, and the caller applies it.
 
+use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Mutex, RwLock};
 use tenon_ds::glob::{Case, glob};
@@ -16,12 +17,39 @@ use super::loader::{Rename, UserLine, Warning};
 use super::machine::Machine;
 use super::setting::{At, Guard, Initial, Kind, Setting, Support};
 use super::table::{FITS, SETTINGS, SettingId, find};
-use super::unsupported::{ACCEPTED_AT_DEFAULT, find_fixed};
+use super::unsupported::{ACCEPTED_AT_DEFAULT, Fixed, find_fixed};
 use super::value::{ClientClass, OutputBufferLimit, OutputBufferLimits, SavePoint, Scene, Value, parse};
 use crate::errors::shown;
 use crate::notify::EventClass;
 
 const COUNT: usize = SETTINGS.len();
+
+/// What CONFIG GET has a row of.
+#[derive(Clone, Copy)]
+enum Row {
+    Setting(&'static Setting),
+    Fixed(&'static Fixed),
+}
+
+/// The rows of CONFIG GET in order, each with its name.
+fn rows() -> impl Iterator<Item = (&'static str, Row)> {
+    let settings = SETTINGS.iter().flat_map(|setting| setting.names().map(move |name| (name, Row::Setting(setting))));
+    let fixed = ACCEPTED_AT_DEFAULT.iter().flat_map(|fixed| fixed.names().map(move |name| (name, Row::Fixed(fixed))));
+    settings.chain(fixed)
+}
+
+/// A row that was found by its name.
+struct Found {
+    place: usize,
+    name: &'static str,
+    row: Row,
+}
+
+/// The rows by their names in lower case: clients ask for one at a time.
+static ROWS_BY_NAME: LazyLock<HashMap<Vec<u8>, Found>> = LazyLock::new(|| {
+    let found = rows().enumerate().map(|(place, (name, row))| (name, Found { place, name, row }));
+    found.map(|(name, found)| (name.as_bytes().to_ascii_lowercase(), found)).collect()
+});
 
 /// All settings with their values. Reads may run beside a `set`: each value is whole, and several that are set
 /// together appear one by one.
@@ -148,15 +176,18 @@ impl Config {
             })?;
             Some(if *is_glob { name.to_owned() } else { String::from_utf8_lossy(matched).into_owned() })
         };
-        let mut rows = Vec::new();
-        for setting in SETTINGS {
-            let names = setting.names().filter_map(asked);
-            rows.extend(names.map(|name| (name, self.show(setting))));
+        let value_of = |row: Row| match row {
+            Row::Setting(setting) => self.show(setting),
+            Row::Fixed(fixed) => fixed.value.to_owned(),
+        };
+        if patterns.iter().any(|(_, is_glob)| *is_glob) {
+            return rows().filter_map(|(name, row)| Some((asked(name)?, value_of(row)))).collect();
         }
-        for fixed in ACCEPTED_AT_DEFAULT {
-            rows.extend(fixed.names().filter_map(asked).map(|name| (name, fixed.value.to_owned())));
-        }
-        rows
+        let mut found: Vec<_> =
+            patterns.iter().filter_map(|(name, _)| ROWS_BY_NAME.get(&name.to_ascii_lowercase()[..])).collect();
+        found.sort_unstable_by_key(|found| found.place);
+        found.dedup_by_key(|found| found.place);
+        found.into_iter().filter_map(|found| Some((asked(found.name)?, value_of(found.row)))).collect()
     }
 
     /// CONFIG SET: all of the pairs or none. Returns the settings whose values are now different, which is what the
