@@ -135,7 +135,7 @@ impl Engine {
             }
             let call = &mut calls[at];
             let args = batch.of(args_from, call.args_end);
-            let alone = timed_alone || !is_quick(&call.target);
+            let alone = timed_alone || !is_quick(&call.target, args.len());
             if alone && stretch_from < at {
                 stretch_started = self.note_stretch(
                     worker,
@@ -676,10 +676,14 @@ fn is_allowed_while_busy(session: &Session, resolved: Resolved) -> bool {
     flags.any(Flags::ALLOW_BUSY) && !is_queued && resolved.command.name != "WATCH"
 }
 
+/// Arguments up to which a command on several keys takes as little time as it says.
+const QUICK_ARGS_MAX: usize = 64;
+
 #[inline]
-fn is_quick(target: &Target) -> bool {
+fn is_quick(target: &Target, args: usize) -> bool {
     match target {
-        Target::Key(resolved, _) | Target::Other(resolved) => resolved.is_quick,
+        Target::Key(resolved, _) => resolved.is_quick,
+        Target::Other(resolved) => resolved.is_quick && args <= QUICK_ARGS_MAX,
         Target::Refused(..) | Target::Settled(_) => true,
     }
 }

@@ -368,6 +368,10 @@ impl Keys {
         let args = *args;
         let (row, specs, found): (_, &[KeySpec], _) = match (*self, self.single()) {
             (_, Some(first)) => (Row { first, end: (first + 1).min(args.len()), step: 1 }, &[], Vec::new()),
+            // One row that goes to the end, as DEL's, is no more than a short form.
+            (Keys::Specs([spec]), _) if !spec.flags.any(KeyFlags::NOT_KEY) => {
+                (spec.row(&args).unwrap_or(Row::EMPTY), &[], Vec::new())
+            }
             (Keys::Specs(specs), _) => match specs.iter().any(|spec| spec.row(&args).is_none()) {
                 true => (Row::EMPTY, &[], Vec::new()),
                 false => (Row::EMPTY, specs, Vec::new()),

@@ -34,9 +34,14 @@ impl Engine {
             }
             Run::Keys(_) => {
                 progress::count(args.len());
-                let hashes: Vec<KeyHash> = self.hashes_of(resolved.command.keys.indexes(args), args).collect();
-                let held = self.lock_several(worker, self.shards.indexes(&hashes), OnBusy::Refuse)?;
+                let (mut hashes, mut indexes) = std::mem::take(&mut worker.keys_scratch);
+                hashes.clear();
+                indexes.clear();
+                self.hashes_of(resolved.command.keys.indexes(args), args).for_each(|hash| hashes.push(hash));
+                indexes.extend(hashes.iter().map(|hash| self.shards.index(*hash)));
+                let held = self.lock_several(worker, indexes, OnBusy::Refuse)?;
                 held.prefetch_entries(&self.shards, session.database, &hashes);
+                worker.keys_scratch.0 = hashes;
                 self.run_to_end(worker, session, resolved, args, held, reply)
             }
             Run::Blocking(run) => self.run_blocking(worker, session, resolved, run, args, reply),
@@ -62,7 +67,11 @@ impl Engine {
     ) -> Result<(), CmdError> {
         let result = self.run_held(worker, session, resolved, args, &mut held, reply);
         self.commit(worker);
-        self.release(worker, held);
+        if worker.ready.is_empty() {
+            worker.keep_indexes(held.into_indexes());
+        } else {
+            self.release(worker, held);
+        }
         result
     }
 

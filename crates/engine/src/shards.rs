@@ -290,6 +290,8 @@ impl Held<'_> {
     /// Starts loading the entries of these keys of a database, which lie in held shards. None waits for another then, but
     /// a cache holds only so many.
     pub(crate) fn prefetch_entries(&self, shards: &Shards, database: usize, hashes: &[KeyHash]) {
+        // One alone is looked for at once.
+        let hashes = if hashes.len() > 1 { hashes } else { &[] };
         for &hash in hashes.iter().take(PREFETCH_MAX) {
             if let Some(keyspace) = self.shard_ref(shards.index(hash)).shard.database(database) {
                 keyspace.prefetch_entry(hash);

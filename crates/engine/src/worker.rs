@@ -19,10 +19,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
+use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::Keyspace;
 
 /// Allocations of a value that a worker frees by itself; with more of them it goes to the reaper.
 const FREED_HERE_MAX: usize = 1_000;
+
+/// Shards of which the list is kept for the next command.
+const INDEXES_KEPT_MAX: usize = 256;
 
 /// A worker's own state. Never shared; the statistics in it may be read by others.
 pub struct Worker {
@@ -46,6 +50,8 @@ pub struct Worker {
     pub(crate) interpreters: Option<Box<Interpreters>>,
     /// Whether what runs now does so while another command of this worker waits: it must not lock a shard.
     pub(crate) is_nested: bool,
+    /// Where the hashes of a command's keys, and the indexes of their shards, are put down.
+    pub(crate) keys_scratch: (Vec<KeyHash>, Vec<usize>),
     /// Where packed collections are changed.
     pub(crate) packed_scratch: Vec<u8>,
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
@@ -105,6 +111,7 @@ impl Worker {
             secrets: Vec::new(),
             interpreters: None,
             is_nested: false,
+            keys_scratch: Default::default(),
             packed_scratch: Vec::new(),
             keeps_expired: false,
             ready: VecDeque::new(),
@@ -153,6 +160,17 @@ impl Worker {
     pub fn put_scratch(&mut self, mut scratch: Box<BatchScratch>) {
         scratch.clear();
         self.scratch = Some(scratch);
+    }
+
+    /// Keeps a list of shards' indexes for the next command on several keys, unless it is long.
+    #[inline]
+    pub(crate) fn keep_indexes(&mut self, indexes: Vec<usize>) {
+        if indexes.capacity() <= INDEXES_KEPT_MAX {
+            self.keys_scratch.1 = indexes;
+        }
+        if self.keys_scratch.0.capacity() > INDEXES_KEPT_MAX {
+            self.keys_scratch.0 = Vec::new();
+        }
     }
 
     /// A random number; fast, not for secrets.

@@ -17,7 +17,7 @@ pub static DEL: Command = Command {
     since: "1.0.0",
     arity: Arity::AtLeast(2),
     keys: Keys::Specs(&[KeySpec::rest(1, KeyFlags::REMOVE)]),
-    flags: Flags::WRITE,
+    flags: Flags::WRITE.or(Flags::BRIEF),
     run: Run::Keys(delete),
 };
 

@@ -18,7 +18,7 @@ pub static RENAME: Command = Command {
     since: "1.0.0",
     arity: Arity::Exactly(3),
     keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::READ_AND_DELETE), KeySpec::at(2, KeyFlags::OVERWRITE)]),
-    flags: Flags::WRITE,
+    flags: Flags::WRITE.or(Flags::BRIEF),
     run: Run::Keys(rename),
 };
 

@@ -24,7 +24,7 @@ pub static LMOVE: Command = Command {
     since: "6.2.0",
     arity: Arity::Exactly(5),
     keys: KEYS,
-    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::BRIEF),
     run: Run::Keys(lmove),
 };
 
@@ -39,7 +39,7 @@ pub static RPOPLPUSH: Command = Command {
     since: "1.2.0",
     arity: Arity::Exactly(3),
     keys: KEYS,
-    flags: Flags::WRITE.or(Flags::DENY_OOM),
+    flags: Flags::WRITE.or(Flags::DENY_OOM).or(Flags::BRIEF),
     run: Run::Keys(rpoplpush),
 };
 
