@@ -146,6 +146,8 @@ impl Drop for Entry {
 // SAFETY: the address comes from the slab or the global allocator, which give user addresses below 2^47; views borrow
 // the entry through the table.
 unsafe impl Pointer for Entry {
+    const COUNTS_SLOTS: bool = true;
+
     type Ref<'a> = EntryRef<'a>;
     type Mut<'a> = EntryMut<'a>;
 

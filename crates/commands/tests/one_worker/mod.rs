@@ -115,8 +115,10 @@ fn all_of(out: &mut OutBuf) -> Vec<u8> {
 }
 
 /// xorshift64*, so that a failure can be repeated by its seed.
+#[allow(dead_code, reason = "not every test program draws")]
 pub struct Random(pub u64);
 
+#[allow(dead_code, reason = "not every test program draws")]
 impl Random {
     /// A number below the limit.
     pub fn below(&mut self, limit: usize) -> usize {

@@ -11,6 +11,9 @@ pub(super) const ADDRESS_MASK: usize = (1 << TAG_SHIFT) - 1;
 /// `into_raw` gives an address below 2^48 that is unique among live elements, `from_raw` gives back the same owner,
 /// and `as_ref` and `as_mut` are valid while the owner is in the table and not moved out.
 pub unsafe trait Pointer {
+    /// Whether the slots of a table with them are counted apart ([`crate::memory::slots`]).
+    const COUNTS_SLOTS: bool = false;
+
     /// A shared view of the element.
     type Ref<'a>
     where

@@ -443,7 +443,9 @@ impl<P: Pointer> TagTable<P> {
         let slots: NonNull<*mut u8> = slab::alloc(bytes).cast();
         // SAFETY: the block has room for `capacity` words; all-zero words are null pointers.
         unsafe { slots.write_bytes(0, capacity as usize) };
-        memory::count_slots(slab::rounded(bytes) as isize);
+        if P::COUNTS_SLOTS {
+            memory::count_slots(slab::rounded(bytes) as isize);
+        }
         TagTable { slots, capacity, homes: capacity - slack(capacity), len: 0, owns: PhantomData }
     }
 
@@ -453,7 +455,9 @@ impl<P: Pointer> TagTable<P> {
             let bytes = self.capacity as usize * size_of::<*mut u8>();
             // SAFETY: `with_capacity` has allocated the slots with the same size, and they are not used after.
             unsafe { slab::free(self.slots.cast(), bytes) };
-            memory::count_slots(-(slab::rounded(bytes) as isize));
+            if P::COUNTS_SLOTS {
+                memory::count_slots(-(slab::rounded(bytes) as isize));
+            }
         }
         self.slots = NonNull::from_ref(&EMPTY.0);
         self.capacity = 0;
