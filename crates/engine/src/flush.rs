@@ -73,7 +73,7 @@ impl ServerCx<'_> {
                 true
             });
             for (database, keys) in &keys_of {
-                // Nobody adds or removes one now.
+                // Nobody adds or removes one now, but a transaction that this is part of.
                 let count = engine.key_count(*database);
                 debug_assert!(count.is_none_or(|count| count == *keys as u64), "{count:?} counted, {keys} there");
                 worker.stats.keys.removed(*database, *keys);
@@ -123,8 +123,10 @@ impl ServerCx<'_> {
             });
             if any_keys {
                 let [now_in_a, now_in_b] = keys;
+                worker.stats.keys.begin();
                 worker.stats.keys.replaced(a, now_in_b, now_in_a);
                 worker.stats.keys.replaced(b, now_in_a, now_in_b);
+                worker.stats.keys.end();
                 worker.stats.changed();
                 engine.log(worker, 0, &["SWAPDB".into(), (a as u64).into(), (b as u64).into()]);
             }

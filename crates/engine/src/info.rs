@@ -143,7 +143,8 @@ pub fn databases_at_a_glance(cx: &mut ServerCx<'_>) -> (Vec<DatabaseFacts>, u64)
     facts.resize(facts.len().max(used), DatabaseFacts::default());
     let mut bytes = tenon_ds::memory::slots() as u64;
     for (facts, keys) in iter::zip(&mut facts, counts) {
-        facts.keys = keys;
+        // Keys with a deadline may have come since all were counted.
+        facts.keys = keys.max(facts.expiring);
         facts.table_bytes = 0;
         bytes += facts.expiry_bytes;
     }

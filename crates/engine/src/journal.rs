@@ -252,6 +252,7 @@ impl Engine {
     ///
     /// The caller holds the shards until after `end_unit`.
     pub(crate) fn begin_unit(&self, worker: &mut Worker) {
+        worker.stats.keys.begin();
         worker.record.hold(self.journal_number());
     }
 
@@ -275,6 +276,7 @@ impl Engine {
     pub(crate) fn end_unit(&self, worker: &mut Worker) {
         worker.record.release();
         self.commit(worker);
+        worker.stats.keys.end();
     }
 
     /// Calls `work` with a record of its own beside the one that may be under way: what it changes is let go of before

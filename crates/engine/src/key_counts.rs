@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Databases of which the keys are counted, from 0 on: as many as there are by default. Of others the shards are asked.
 const COUNTED: usize = 16;
+/// How many sums there are: of changes that have begun and ended, of keys added and removed.
+const SUMS: usize = 4;
 /// How often the threads' sums are taken in the hope that nothing changes meanwhile.
 const TRIES: usize = 8;
 
 /// What one thread's commands have added to each database and removed from it, since the start: neither ever becomes less,
-/// so that who finds both as they were knows that nothing has happened between.
+/// so that who finds both as they were knows that nothing has happened between. What changes several keys, as RENAME, a
+/// transaction and a script do, says so before and behind: in its middle there is no count that anyone may see.
 ///
 /// A thread writes its own. Only those who are no worker share theirs, so an addition is one read-modify-write, of a line
 /// that hardly anybody else wants.
@@ -19,9 +22,23 @@ const TRIES: usize = 8;
 pub(crate) struct KeyCounts {
     added: [AtomicU64; COUNTED],
     removed: [AtomicU64; COUNTED],
+    /// How many changes of several keys have begun, and how many have ended.
+    changes: [AtomicU64; 2],
 }
 
 impl KeyCounts {
+    /// Notes that a change of several keys begins, of which nobody is to see a part. It may be part of another one.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.changes[0].fetch_add(1, Ordering::Release);
+    }
+
+    /// Notes its end. Its shards are still locked.
+    #[inline]
+    pub(crate) fn end(&self) {
+        self.changes[1].fetch_add(1, Ordering::Release);
+    }
+
     /// Notes that a database has another key. Its shard is locked.
     #[inline]
     pub(crate) fn added(&self, database: usize) {
@@ -38,31 +55,34 @@ impl KeyCounts {
         }
     }
 
-    /// Notes that a database, all of whose shards are locked, has other keys than before: in one stroke, whichever are more.
+    /// Notes that a database, all of whose shards are locked, has other keys than before, in the middle of a change: the sum
+    /// may become less.
     pub(crate) fn replaced(&self, database: usize, before: usize, after: usize) {
         if let Some(count) = self.added.get(database) {
             count.fetch_add((after as u64).wrapping_sub(before as u64), Ordering::Release);
         }
     }
 
-    fn of(&self, database: usize) -> [u64; 2] {
-        [&self.added, &self.removed].map(|counts| counts[database].load(Ordering::Acquire))
+    /// What was begun is looked at first: who sees a part of a change then finds another number the next time.
+    fn of(&self, database: usize) -> [u64; SUMS] {
+        let [begun, ended] = &self.changes;
+        [begun, ended, &self.added[database], &self.removed[database]].map(|count| count.load(Ordering::Acquire))
     }
 }
 
 impl Engine {
     /// How many keys a database has, those past their deadlines and not yet removed included; `None` where that is not
-    /// counted, or changes too often: then the shards tell.
+    /// counted, changes too often, or is in the middle of a change of several keys: then the shards tell.
     pub fn key_count(&self, database: usize) -> Option<u64> {
         if database >= COUNTED {
             return None;
         }
-        let mut before = self.added_and_removed(database);
+        let mut before = self.sums(database);
         for _ in 0..TRIES {
-            let again = self.added_and_removed(database);
+            let again = self.sums(database);
             if again == before {
-                let [added, removed] = again;
-                return Some(added.wrapping_sub(removed));
+                let [begun, ended, added, removed] = again;
+                return (begun == ended).then(|| added.wrapping_sub(removed));
             }
             before = again;
         }
@@ -71,8 +91,8 @@ impl Engine {
 
     /// The sums over all threads. They are of one moment only if they are the same when they are taken again: each of their
     /// parts grows, and was what it is when the first were complete.
-    fn added_and_removed(&self, database: usize) -> [u64; 2] {
-        let mut sums = [0_u64; 2];
+    fn sums(&self, database: usize) -> [u64; SUMS] {
+        let mut sums = [0_u64; SUMS];
         self.each_stats(|stats: &WorkerStats| {
             for (sum, count) in sums.iter_mut().zip(stats.keys.of(database)) {
                 *sum = sum.wrapping_add(count);
@@ -101,6 +121,14 @@ mod tests {
         one.stats.keys.replaced(3, 1, 0);
         one.stats.keys.replaced(0, 0, 1);
         assert_eq!([engine.key_count(3), engine.key_count(0)], [Some(0), Some(1)]);
+        // In the middle of a change, or of a part of one, nothing is told.
+        one.stats.keys.begin();
+        other.stats.keys.begin();
+        other.stats.keys.removed(3, 0);
+        other.stats.keys.end();
+        assert_eq!(engine.key_count(3), None);
+        one.stats.keys.end();
+        assert_eq!(engine.key_count(3), Some(0));
         one.stats.keys.added(COUNTED);
         assert_eq!(engine.key_count(COUNTED), None);
     }

@@ -93,6 +93,11 @@ impl Engine {
         if args.may_have_bigs() && !matches!(resolved.command.run, Run::Server(_)) {
             self.prepare_record(worker, resolved.command, args);
         }
+        let flags = resolved.command.flags;
+        let may_change_several = flags.any(Flags::WRITE) && !matches!(resolved.command.run, Run::Key(_));
+        if may_change_several {
+            worker.stats.keys.begin();
+        }
         let result = match resolved.command.run {
             Run::Key(run) => {
                 let key = args.get(usize::from(resolved.key));
@@ -124,9 +129,12 @@ impl Engine {
                 .map(|()| Effect::Unchanged),
             Run::Container(_) => unreachable!("a container is resolved to its subcommand"),
         };
+        if may_change_several {
+            worker.stats.keys.end();
+        }
         worker.keeps_expired = false;
         debug_assert!(
-            !resolved.command.flags.any(Flags::BLOCKING) || result != Ok(Effect::Verbatim),
+            !flags.any(Flags::BLOCKING) || result != Ok(Effect::Verbatim),
             "{} may not wait where the log is read back",
             resolved.command.name
         );

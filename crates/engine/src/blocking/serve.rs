@@ -72,7 +72,9 @@ impl Engine {
         let (database, touches) = (session.database, session.touches);
         self.hand_over_keys(worker, database, resolved, args, &mut held);
         let mut cx = KeysCx { engine: self, worker, held: &mut held, database, touches, turn: Turn::BehindOthers };
+        cx.worker.stats.keys.begin();
         let outcome = run(&mut cx, args, reply);
+        worker.stats.keys.end();
         self.log_outcome(worker, database, &outcome, args);
         let outcome = outcome.map(|outcome| {
             if let Outcome::Wait(wait) = outcome {
@@ -348,7 +350,11 @@ impl Engine {
         let Run::Blocking(run) = waiter.resolved.command.run else { unreachable!("only such a command waits") };
         let (database, touches) = (waiter.database, waiter.touches);
         self.hand_over_keys(worker, database, waiter.resolved, args, held);
-        run(&mut KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) }, args, reply)
+        worker.stats.keys.begin();
+        let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) };
+        let outcome = run(&mut cx, args, reply);
+        worker.stats.keys.end();
+        outcome
     }
 
     fn leave_queue(&self, waiter: &Waiter, key: &[u8], state: &mut ShardState) {

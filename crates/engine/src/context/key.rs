@@ -457,11 +457,13 @@ impl<'a> KeyCx<'a> {
     pub fn store_moved(&mut self, value: NewValue<'_>, meta: &Meta) {
         let deadline = meta.deadline_ms.map_or(Deadline::Clear, Deadline::At);
         // What was there is no value that changes: it goes, and the key is new.
+        self.worker.stats.keys.begin();
         if let Some(slot) = self.find() {
             let displaced = self.remove(slot);
             self.worker.discard(displaced);
         }
         let slot = self.store_in_slot(None, value, deadline, meta.flags, None);
+        self.worker.stats.keys.end();
         self.entry_mut(slot).set_access(meta.access);
     }
 
