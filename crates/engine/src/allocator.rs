@@ -1,7 +1,7 @@
 //! What the commands need of the process's allocator, and when its threads give up what is free. Knows no allocator.
 
 use crate::engine::Engine;
-use crate::reaper::Garbage;
+use crate::snapshot::yield_to_workers;
 use crate::worker::Worker;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tenon_ds::memory;
@@ -32,11 +32,11 @@ pub struct Allocator {
 ///
 /// Each thread has blocks of its own in the allocator, and what others have freed of them is found only when the thread
 /// looks: it does while it allocates, but behind a flush nobody allocates what would have it look everywhere. So each is
-/// asked; then the reaper gives all of it back, as that takes long.
+/// asked; then a thread of its own gives all of it back, as that takes long.
 #[derive(Debug, Default)]
 pub(crate) struct Releases {
     number: AtomicU64,
-    /// When the reaper is to give it back: 0 when there is nothing.
+    /// When it is to be given back: 0 when there is nothing.
     due_ms: AtomicU64,
     /// Bytes that were used at most since the last fall.
     most: AtomicUsize,
@@ -76,15 +76,6 @@ impl Releases {
     }
 }
 
-/// Gives back what is free when it is dropped.
-struct ReleaseOnDrop(fn());
-
-impl Drop for ReleaseOnDrop {
-    fn drop(&mut self) {
-        (self.0)();
-    }
-}
-
 impl Engine {
     /// Gives up what is free of this thread's, if all were asked to since it did last.
     pub(crate) fn collect_if_asked(&self, worker: &mut Worker) {
@@ -111,7 +102,15 @@ impl Engine {
         if self.releases.is_due(now_ms)
             && let Some(allocator) = self.allocator.get()
         {
-            self.reaper.free(vec![Garbage::Part(Box::new(ReleaseOnDrop(allocator.release)))]);
+            let release = allocator.release;
+            let run = move || {
+                yield_to_workers();
+                release();
+            };
+            // It may take seconds, and nobody waits for it. Where no thread can be had it comes with the next fall.
+            if let Err(error) = std::thread::Builder::new().name("release".to_owned()).spawn(run) {
+                tracing::debug!(%error, "no thread can be had for giving memory back");
+            }
         }
     }
 }
