@@ -38,8 +38,8 @@ impl Touched {
             "SWAPDB" => Touched { named: named(&[1, 2]), ..Touched::default() },
             "MOVE" => Touched { selected: true, named: named(&[2]), ..Touched::default() },
             "COPY" => Touched { selected: true, named: named(&copied_to(args)), ..Touched::default() },
-            // It tells the names of keys, whatever database they are in.
-            "FLUSHALL" | "MEMORY LARGEST" => Touched { all: true, ..Touched::default() },
+            // They empty all databases, tell the names of keys, whatever database those are in, and reload all of them.
+            "FLUSHALL" | "MEMORY LARGEST" | "HOTKEYS GET" | "DEBUG" => Touched { all: true, ..Touched::default() },
             _ => Touched { selected: command.touches_keyspace(), ..Touched::default() },
         }
     }

@@ -1,6 +1,7 @@
 //! The filters of CLIENT LIST and CLIENT KILL: which clients are meant. Knows not what becomes of them.
 
 use super::kind::Kind;
+use std::collections::HashSet;
 use std::mem::discriminant;
 use std::sync::atomic::Ordering::Relaxed;
 use tenon_engine::Engine;
@@ -22,7 +23,7 @@ pub(super) enum By {
 #[derive(Clone, Debug, PartialEq)]
 enum Wanted<'a> {
     /// One of these numbers; those that are no client's are left out.
-    Id(Vec<u64>),
+    Id(Ids),
     Kind(Kind),
     User(&'a [u8]),
     /// Its own address.
@@ -85,6 +86,23 @@ fn named(word: &[u8]) -> Option<(&'static str, Sense)> {
     })
 }
 
+/// Numbers of clients.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Ids {
+    /// As they were asked for.
+    asked: Vec<u64>,
+    /// The same, to be looked up: there may be many, of many clients.
+    all: HashSet<u64>,
+}
+
+impl Ids {
+    fn extend(&mut self, ids: impl Iterator<Item = u64>) {
+        let from = self.asked.len();
+        self.asked.extend(ids);
+        self.all.extend(&self.asked[from..]);
+    }
+}
+
 /// Which clients are meant: those for which all conditions hold.
 #[derive(Debug, PartialEq)]
 pub(super) struct Filter<'a> {
@@ -137,21 +155,25 @@ impl<'a> Filter<'a> {
 
     /// Adds numbers. Of several ID Redis's CLIENT KILL takes the last one; it is Valkey that takes all.
     fn add_ids(&mut self, ids: Vec<i64>, sense: Sense, by: By) {
-        let mut ids: Vec<u64> = ids.into_iter().filter_map(|id| u64::try_from(id).ok()).collect();
-        if by == By::List || sense == Sense::HasNot {
-            let before = self.conditions.iter().find_map(|condition| match condition {
-                (Wanted::Id(before), of) if *of == sense => Some(before),
-                _ => None,
-            });
-            ids.splice(0..0, before.into_iter().flatten().copied());
+        let ids = ids.into_iter().filter_map(|id| u64::try_from(id).ok());
+        let before = self.conditions.iter_mut().find_map(|condition| match condition {
+            (Wanted::Id(before), of) if *of == sense => Some(before),
+            _ => None,
+        });
+        match before {
+            Some(before) if by == By::List || sense == Sense::HasNot => before.extend(ids),
+            _ => {
+                let mut first = Ids::default();
+                first.extend(ids);
+                self.set(Wanted::Id(first), sense);
+            }
         }
-        self.set(Wanted::Id(ids), sense);
     }
 
     /// The numbers that are asked for, in this order and as often, if any are.
     pub(super) fn ids(&self) -> Option<&[u64]> {
         self.conditions.iter().find_map(|condition| match condition {
-            (Wanted::Id(ids), Sense::Has) => Some(&ids[..]),
+            (Wanted::Id(ids), Sense::Has) => Some(&ids.asked[..]),
             _ => None,
         })
     }
@@ -245,7 +267,7 @@ impl Wanted<'_> {
         let is = |wanted: &[u8], found: &str| !found.is_empty() && wanted == found.as_bytes();
         let seconds_since = |time_ms: u64| now_ms.saturating_sub(time_ms) / 1_000;
         match *self {
-            Wanted::Id(ref ids) => ids.contains(&client.id),
+            Wanted::Id(ref ids) => ids.all.contains(&client.id),
             Wanted::Kind(kind) => kind == Kind::of(client),
             Wanted::User(user) => *user == **client.user.lock(),
             Wanted::Remote(address) => is(address, &client.info.remote),
