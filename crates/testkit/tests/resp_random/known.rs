@@ -187,13 +187,18 @@ fn is_meant(request: &[Vec<u8>], [tenon, redis]: &[Reply; 2]) -> bool {
         }
         // Whatever a script makes of such an answer.
         let inner = upper(request, 3);
-        return ["BITCOUNT", "BITPOS"].contains(&&*inner) && format!("{tenon:?}").contains("ERR ");
+        return ["BITCOUNT", "BITPOS"].contains(&&*inner) && format!("{tenon:?}{redis:?}").contains("ERR ");
     }
     let [tenon, redis] = [tenon, redis].map(|reply| match reply {
         Reply::Line(line) | Reply::Text(_, line) => String::from_utf8_lossy(line).into_owned(),
         _ => String::new(),
     });
     match &*upper(request, 0) {
+        // As in Valkey, a range may have no end, and CLIENT LIST several filters.
+        "BITCOUNT" if request.len() == 3 => redis == "-ERR syntax error" || redis == ":0" && tenon.starts_with("-ERR"),
+        "CLIENT" if ["LIST", "KILL"].contains(&&*upper(request, 1)) => {
+            request.len() > 4 && redis == "-ERR syntax error"
+        }
         // Redis 7.0 does not look at the range where there is no key.
         "BITCOUNT" | "BITPOS" => tenon.starts_with("-ERR") && !redis.starts_with("-ERR"),
         // A rank's score came with 7.2.
