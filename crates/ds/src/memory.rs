@@ -15,7 +15,7 @@ const CELLS: usize = 256;
 struct Counts {
     /// Bytes of everything.
     all: AtomicIsize,
-    /// Bytes of tables' slots among them.
+    /// Bytes of the slots among them of tables that have them counted ([`crate::hash_table::Pointer::COUNTS_SLOTS`]).
     slots: AtomicIsize,
 }
 

@@ -74,8 +74,11 @@ impl ServerCx<'_> {
             });
             for (database, keys) in &keys_of {
                 // Nobody adds or removes one now, but a transaction that this is part of.
-                let count = engine.key_count(*database);
-                debug_assert!(count.is_none_or(|count| count == *keys as u64), "{count:?} counted, {keys} there");
+                debug_assert!(
+                    engine.key_count(*database).is_none_or(|count| count == *keys as u64),
+                    "{keys} are there, and {:?} counted",
+                    engine.key_count(*database)
+                );
                 worker.stats.keys.removed(*database, *keys);
             }
             if !keys_of.is_empty() {

@@ -7,11 +7,24 @@ use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::Reply;
 
+/// One filter; any number of them may stand one behind the other.
+macro_rules! filter_syntax {
+    () => {
+        "[ID client-id [client-id ...]] | [TYPE <NORMAL | MASTER | PRIMARY | SLAVE | REPLICA | PUBSUB>] | \
+         [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage] | \
+         [NAME name] | [IDLE idle] | [FLAGS flags] | [LIB-NAME lib-name] | [LIB-VER lib-ver] | [DB db] | \
+         [CAPA capa] | [IP ip] | [NOT-ID client-id [client-id ...]] | \
+         [NOT-TYPE <NORMAL | MASTER | PRIMARY | SLAVE | REPLICA | PUBSUB>] | [NOT-USER username] | \
+         [NOT-ADDR ip:port] | [NOT-LADDR ip:port] | [NOT-NAME name] | [NOT-FLAGS flags] | \
+         [NOT-LIB-NAME lib-name] | [NOT-LIB-VER lib-ver] | [NOT-DB db] | [NOT-CAPA capa] | [NOT-IP ip]"
+    };
+}
+
 /// Closes connections by address, or by filters.
 pub static KILL: Command = Command {
     name: "CLIENT KILL",
     group: Group::Connection,
-    syntax: "<ip:port | <[ID client-id [client-id ...]] | [TYPE <NORMAL | MASTER | PRIMARY | SLAVE | REPLICA | PUBSUB>] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage] | [NAME name] | [IDLE idle] | [FLAGS flags] | [LIB-NAME lib-name] | [LIB-VER lib-ver] | [DB db] | [CAPA capa] | [IP ip] | [NOT-ID client-id [client-id ...]] | [NOT-TYPE <NORMAL | MASTER | PRIMARY | SLAVE | REPLICA | PUBSUB>] | [NOT-USER username] | [NOT-ADDR ip:port] | [NOT-LADDR ip:port] | [NOT-NAME name] | [NOT-FLAGS flags] | [NOT-LIB-NAME lib-name] | [NOT-LIB-VER lib-ver] | [NOT-DB db] | [NOT-CAPA capa] | [NOT-IP ip]> [<[ID client-id [client-id ...]] | [TYPE <NORMAL | MASTER | PRIMARY | SLAVE | REPLICA | PUBSUB>] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage] | [NAME name] | [IDLE idle] | [FLAGS flags] | [LIB-NAME lib-name] | [LIB-VER lib-ver] | [DB db] | [CAPA capa] | [IP ip] | [NOT-ID client-id [client-id ...]] | [NOT-TYPE <NORMAL | MASTER | PRIMARY | SLAVE | REPLICA | PUBSUB>] | [NOT-USER username] | [NOT-ADDR ip:port] | [NOT-LADDR ip:port] | [NOT-NAME name] | [NOT-FLAGS flags] | [NOT-LIB-NAME lib-name] | [NOT-LIB-VER lib-ver] | [NOT-DB db] | [NOT-CAPA capa] | [NOT-IP ip]> ...]>",
+    syntax: concat!("<ip:port | <", filter_syntax!(), "> [<", filter_syntax!(), "> ...]>"),
     summary: "Terminates open connections.",
     complexity: "O(N) where N is the number of client connections",
     since: "2.4.0",
