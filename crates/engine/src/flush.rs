@@ -53,6 +53,10 @@ fn garbage(keyspaces: Vec<Keyspace>) -> Vec<Garbage> {
 impl ServerCx<'_> {
     /// Takes all keys of these databases out, at one moment for all clients.
     pub fn empty(&mut self, databases: Emptied, freeing: Freeing) {
+        // The moment in which nothing is there is as good as one in which all shards are locked.
+        if self.held.is_none() && self.engine.are_empty(databases) {
+            return self.engine.has_emptied(databases);
+        }
         let mut taken = Vec::new();
         let mut keys_of = BTreeMap::new();
         self.all_shards(|engine, worker, held| {
@@ -89,10 +93,7 @@ impl ServerCx<'_> {
             }
         });
         self.worker.stats.all.changes.add(keys_of.values().sum::<usize>() as u64);
-        self.engine.all_changed();
-        if databases == Emptied::All {
-            self.engine.all_is_flushed();
-        }
+        self.engine.has_emptied(databases);
         if taken.is_empty() {
             return;
         }
@@ -142,6 +143,23 @@ impl ServerCx<'_> {
 }
 
 impl Engine {
+    /// Whether it is certain that these databases have no keys.
+    fn are_empty(&self, databases: Emptied) -> bool {
+        let is_empty = |database| self.key_count(database) == Some(0);
+        match databases {
+            Emptied::One(database) => is_empty(database),
+            Emptied::All => (0..self.config.databases() as usize).all(is_empty),
+        }
+    }
+
+    /// What it entails that databases have been emptied, whatever was in them.
+    fn has_emptied(&self, databases: Emptied) {
+        self.all_changed();
+        if databases == Emptied::All {
+            self.all_is_flushed();
+        }
+    }
+
     /// Takes all keys of a database out, at one moment for all clients. No shard is locked.
     pub fn empty_database(&self, worker: &mut Worker, database: usize) {
         let mut taken = Vec::new();

@@ -38,6 +38,10 @@ pub struct Shards {
     /// For each part of the shards (one a worker: every so manieth shard) a time before which nothing in it is due, so
     /// that a tick with nothing to do looks at one word.
     parts: Box<[FirstDue]>,
+    /// Which shards may have keys, a bit each: who looks for keys passes the others by. A bit is set under its shard's lock
+    /// with the first key, and taken away by who finds the shard empty, not with its last key: so a key that comes and
+    /// goes writes nothing here.
+    with_keys: Box<[AtomicU64]>,
     /// In how many shards a key may have very many members with deadlines.
     with_many_deadlines: AtomicUsize,
     /// The script that may wait for any shard.
@@ -80,6 +84,7 @@ impl Shards {
             places: (0..count).map(|_| LastPlace::default()).collect(),
             due_ms: (0..count).map(|_| AtomicU64::new(u64::MAX)).collect(),
             parts: (0..parts).map(|_| FirstDue(AtomicU64::new(u64::MAX))).collect(),
+            with_keys: (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             with_many_deadlines: AtomicUsize::new(0),
             stray: Stray::default(),
         }
@@ -186,6 +191,35 @@ impl Shards {
     /// Sets when the first key of the shard is due. The caller holds the shard's lock.
     pub fn set_due(&self, index: usize, due_ms: Option<u64>) {
         self.due_ms[index].store(due_ms.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Notes that the shard has a key. The caller holds its lock.
+    #[inline]
+    pub(crate) fn note_key(&self, index: usize) {
+        let (word, bit) = (&self.with_keys[index / 64], 1 << (index % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Release);
+        }
+    }
+
+    /// Notes that the shard has no keys, if it is so. The caller holds its lock.
+    pub(crate) fn note_if_empty(&self, index: usize, shard: &Shard) {
+        if shard.used_databases().next().is_none() {
+            self.with_keys[index / 64].fetch_and(!(1 << (index % 64)), Ordering::Release);
+        }
+    }
+
+    /// The first shard from this one on that may have keys; how many there are where none has.
+    pub fn next_with_keys(&self, from: usize) -> usize {
+        let mut at = from;
+        while at < self.count() {
+            let left = self.with_keys[at / 64].load(Ordering::Acquire) >> (at % 64);
+            if left != 0 {
+                return at + left.trailing_zeros() as usize;
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        self.count()
     }
 
     /// Notes that a key of the shard has very many members with deadlines. The caller holds the shard's lock.

@@ -7,7 +7,6 @@ use crate::many_due::has_many_deadlines;
 use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::worker::Worker;
-use tenon_persist::rdb::is_large;
 use tenon_store::Slot;
 use tenon_store::entry::{Entry, EntryMut, EntryRef, Marks, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHash;
@@ -153,6 +152,7 @@ impl<'a> KeyCx<'a> {
     fn insert(&mut self, value: NewValue<'_>, meta: &Meta) -> Slot {
         let (hash, key, now_ms) = (self.hash, self.key, self.now_ms());
         self.worker.stats.keys.added(self.database);
+        self.engine.shards.note_key(self.engine.shards.index(hash));
         self.keyspace_mut().insert(hash, key, value, meta, now_ms)
     }
 
@@ -196,11 +196,8 @@ impl<'a> KeyCx<'a> {
             return (!entry.is_past(now_ms)).then_some(slot);
         }
         let is_key_due = is_past(entry.deadline_ms(), now_ms);
+        // A large value comes here only where nobody can wait until a snapshot has written it (key_gate.rs).
         if !is_key_due && self.keyspace().is_some_and(|keyspace| keyspace.is_lacking(slot)) && !entry.is_past(now_ms) {
-            // Who reads does not wait for a snapshot: single members that are due are still seen.
-            if is_large(entry.value()) {
-                return Some(slot);
-            }
             self.hand_over();
         }
         let KeyCx { engine, worker, state, .. } = self;

@@ -69,6 +69,15 @@ impl ServerCx<'_> {
         }
     }
 
+    /// Calls `visit` with each shard that may have keys, in the same way.
+    pub fn each_shard_with_keys(&mut self, mut visit: impl FnMut(&mut Worker, &mut ShardState)) {
+        let mut index = self.engine.shards.next_with_keys(0);
+        while index < self.engine.shards.count() {
+            self.one_shard(index, &mut visit);
+            index = self.engine.shards.next_with_keys(index + 1);
+        }
+    }
+
     /// Calls `visit` with one shard, locked.
     pub fn one_shard<R>(&mut self, index: usize, visit: impl FnOnce(&mut Worker, &mut ShardState) -> R) -> R {
         match &mut self.held {
@@ -76,6 +85,7 @@ impl ServerCx<'_> {
             None => {
                 let mut state = self.engine.lock_serving(self.worker, index);
                 let result = visit(self.worker, &mut state);
+                self.engine.shards.note_if_empty(index, &state.shard);
                 self.engine.commit(self.worker);
                 if !self.worker.ready.is_empty() {
                     self.engine.release_changed(self.worker, index, state);

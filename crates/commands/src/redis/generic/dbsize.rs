@@ -28,10 +28,7 @@ fn dbsize(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         return Ok(());
     }
     let mut keys = 0;
-    cx.each_shard(|_, _, _, state| {
-        keys += state.shard.database(database).map_or(0, Keyspace::len);
-        true
-    });
+    cx.each_shard_with_keys(|_, state| keys += state.shard.database(database).map_or(0, Keyspace::len));
     reply.int(keys as i64);
     Ok(())
 }

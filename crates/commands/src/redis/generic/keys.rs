@@ -59,7 +59,14 @@ impl Slices for Search {
         let mut found = OutBuf::new();
         let mut names = Reply::new(&mut found, self.proto);
         let mut looked_at = 0;
-        while self.shard < shards && looked_at < SLICE {
+        while looked_at < SLICE {
+            let shard = cx.engine.shards.next_with_keys(self.shard);
+            if shard != self.shard {
+                (self.shard, self.tag) = (shard, 0);
+            }
+            if shard == shards {
+                break;
+            }
             let next = cx.one_shard(self.shard, |_, state| {
                 state.shard.database(self.database)?.scan(self.tag, (SLICE - looked_at).div_ceil(KEY), |entry| {
                     looked_at += KEY;

@@ -25,8 +25,13 @@ pub static RANDOMKEY: Command = Command {
 /// average, as a throw then hits one time in ten or so.
 const THROWS_MAX: usize = 128;
 
+/// So few keys are looked at sooner than a throw hits one.
+const FEW: u64 = 32;
+
 fn randomkey(cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    match throw(cx).or_else(|| draw(cx)) {
+    let is_few = cx.engine.key_count(cx.session.database).is_some_and(|keys| keys <= FEW);
+    let thrown = if is_few { None } else { throw(cx) };
+    match thrown.or_else(|| draw(cx)) {
         Some(key) => reply.bulk(&key),
         None => reply.null(),
     }
@@ -44,6 +49,9 @@ fn throw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
     for _ in 0..THROWS_MAX {
         let index = cx.worker.random() as usize % shards;
         let place = cx.worker.random() as usize % bound;
+        if cx.engine.shards.next_with_keys(index) != index {
+            continue;
+        }
         let mut hit = None;
         cx.one_shard(index, |_, state| {
             let Some(keyspace) = state.shard.database(database) else { return };
@@ -80,19 +88,17 @@ fn draw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
     let now_ms = cx.worker.clock.now_ms;
     let mut drawn = None;
     let mut live = 0;
-    cx.each_shard(|_, worker, _, state| {
-        if let Some(keyspace) = state.shard.database(database) {
-            keyspace.scan(0, usize::MAX, |entry| {
-                if entry.is_past(now_ms) {
-                    return;
-                }
-                live += 1;
-                if (worker.random() as usize).is_multiple_of(live) {
-                    drawn = Some(entry.key().to_vec());
-                }
-            });
-        }
-        true
+    cx.each_shard_with_keys(|worker, state| {
+        let Some(keyspace) = state.shard.database(database) else { return };
+        keyspace.scan(0, usize::MAX, |entry| {
+            if entry.is_past(now_ms) {
+                return;
+            }
+            live += 1;
+            if (worker.random() as usize).is_multiple_of(live) {
+                drawn = Some(entry.key().to_vec());
+            }
+        });
     });
     drawn
 }

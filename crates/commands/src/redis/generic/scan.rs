@@ -90,7 +90,14 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
     let mut left = options.page.count;
     let mut given = 0;
     let mut past: Vec<Box<[u8]>> = Vec::new();
-    while place.shard < shards && left > 0 {
+    while left > 0 {
+        let shard = cx.engine.shards.next_with_keys(place.shard);
+        if shard != place.shard {
+            place = Place { shard, tag: 0 };
+        }
+        if shard == shards {
+            break;
+        }
         let next = cx.one_shard(place.shard, |_, state| {
             state.shard.database(database)?.scan(place.tag, left, |entry| {
                 left = left.saturating_sub(1);
