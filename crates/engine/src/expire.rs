@@ -34,16 +34,23 @@ impl Engine {
         let started = Instant::now();
         let mut first_due_ms = u64::MAX;
         let mut next = PERIOD;
-        for index in (part..self.shards.count()).step_by(self.workers()) {
+        let all = (part..self.shards.count()).step_by(self.workers());
+        // A tick begins with the shard at which the last one's time was up, so that none is always behind others.
+        let begin = worker.expires_from;
+        for index in all.clone().skip_while(|index| *index < begin).chain(all.take_while(|index| *index < begin)) {
             while self.shards.due_ms(index) <= now_ms && next > Duration::ZERO {
                 // A shard that a script holds is left for a later tick: a script may hold it for long.
                 let Some(mut state) = self.shards.try_lock_for(index, BUDGET) else { break };
-                self.expire_shard(worker, &mut state, index, now_ms);
+                let is_done = self.expire_shard(worker, &mut state, index, now_ms);
                 if !worker.ready.is_empty() {
                     self.release_changed(worker, index, state);
                 }
                 if started.elapsed() > BUDGET {
                     next = Duration::ZERO;
+                    worker.expires_from = index;
+                }
+                if is_done {
+                    break;
                 }
             }
             first_due_ms = first_due_ms.min(self.shards.due_ms(index));
@@ -57,8 +64,9 @@ impl Engine {
         next
     }
 
-    /// Removes some of the due keys and members of one shard.
-    fn expire_shard(&self, worker: &mut Worker, state: &mut ShardState, index: usize, now_ms: u64) {
+    /// Removes some of the due keys and members of one shard. Tells whether none is left but what a snapshot has to write
+    /// first.
+    fn expire_shard(&self, worker: &mut Worker, state: &mut ShardState, index: usize, now_ms: u64) -> bool {
         let mut done = true;
         let ShardState { shard, watched } = state;
         for (database, keyspace) in shard.databases_mut() {
@@ -73,6 +81,7 @@ impl Engine {
         self.shards.forget_many_deadlines(&mut state.shard);
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });
         self.commit(worker);
+        done
     }
 }
 

@@ -70,8 +70,9 @@ impl Engine {
     ) -> Result<bool, CmdError> {
         let (client, database, flags) = (session.client.info.key, session.database, resolved.command.flags);
         let shard = self.shards.index(hash);
-        let looks_for_large = possible.snapshot && flags.any(CHANGES);
-        let looks_for_members = possible.many_deadlines && self.shards.due_ms(shard) <= worker.clock.now_ms;
+        let is_due = self.shards.due_ms(shard) <= worker.clock.now_ms;
+        let looks_for_large = possible.snapshot && (flags.any(CHANGES) || is_due);
+        let looks_for_members = possible.many_deadlines && is_due;
         if possible.long_call {
             // That a busy script holds the shard is found where it is locked.
             let is_held = self.shards.try_lock_for(shard, MOMENT).is_none();
@@ -85,7 +86,7 @@ impl Engine {
         let mut state = self.lock_or_busy(shard)?;
         if looks_for_large
             && state.shard.is_unfinished()
-            && self.waits_for_large(worker, &state, database, (hash, key), client)
+            && self.waits_for_large(worker, &state, flags, database, (hash, key), client)
         {
             return Ok(true);
         }

@@ -13,7 +13,6 @@ use crate::command::{Command, Flags};
 use crate::engine::Engine;
 use crate::session::Session;
 use crate::shards::ShardState;
-use crate::snapshot::CHANGES;
 use crate::worker::Worker;
 use tenon_store::entry::ValueRef;
 use tenon_store::hash::KeyHash;
@@ -47,8 +46,7 @@ impl Engine {
         let (database, client) = (session.database, session.client.info.key);
         !self.waits_for_members(worker, state, command.flags, database, (hash, key), client)
             && (!state.shard.is_unfinished()
-                || !command.flags.any(CHANGES)
-                || self.hand_over_or_wait(worker, state, database, hash, key, client))
+                || self.hand_over_or_wait(worker, state, command.flags, database, (hash, key), client))
     }
 
     /// Removes a slice of the members of a key that are due, if they are more than one; tells whether it was so. Then the

@@ -343,11 +343,14 @@ impl Engine {
             }
             // A shard that somebody holds is not waited for: a script may, and for long.
             let Some(mut state) = self.shards.try_lock(index) else { continue };
-            let evicted = self.evict_from(&mut state, worker, how);
-            drop(state);
-            if evicted {
+            if self.evict_from(&mut state, worker, how) {
+                drop(state);
                 worker.sweep();
                 return true;
+            }
+            if how.policy.volatile_only() {
+                // Keys with deadlines may have gone long before these: nobody looks here again for them.
+                self.shards.set_due(index, state.shard.next_due_ms());
             }
         }
         false

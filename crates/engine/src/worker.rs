@@ -74,6 +74,8 @@ pub struct Worker {
     pub(crate) is_replaying: bool,
     /// The keys that were evicted of late, as far as it knows, and how many have come through it since the last tick.
     pub(crate) remembered: KnownRemembered,
+    /// The shard with which the next look for what is due begins.
+    pub(crate) expires_from: usize,
     /// The snapshot that it has handed something over to.
     pub(crate) snapshot: KnownSnapshot,
     /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
@@ -123,6 +125,7 @@ impl Worker {
             has_appended: false,
             is_replaying: false,
             remembered: KnownRemembered::default(),
+            expires_from: 0,
             snapshot: KnownSnapshot::default(),
             has_handed_over: false,
             waits_for_another_turn: false,

@@ -368,8 +368,8 @@ impl Keyspace {
     }
 
     /// Takes out keys and members that are past their deadlines, about `budget` of them, and tells `expired` of each key
-    /// that this is about; tells whether none is left. Before members go of a key that a snapshot lacks `ahead` is asked:
-    /// it hands the key over to the snapshot, or wants it left as it is until a later time.
+    /// that this is about; tells whether none is left that may go. Before members go of a key that a snapshot lacks `ahead`
+    /// is asked: it hands the key over to the snapshot, or wants it left as it is until a later time.
     pub fn expire_due(
         &mut self,
         now_ms: u64,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tenon_persist::rdb::is_large;
 use tenon_store::entry::{Entry, EntryRef};
 use tenon_store::hash::KeyHash;
-use tenon_store::keyspace::{Ahead, Keyspace};
+use tenon_store::keyspace::{Ahead, Keyspace, is_past};
 use tenon_store::types::ValueType;
 
 /// The commands that may change keys.
@@ -22,22 +22,25 @@ pub(crate) const CHANGES: Flags = Flags::WRITE.or(Flags::MAY_REPLICATE);
 
 impl Engine {
     /// Hands a key over before a command changes it, or has the client wait until the scanner has written a large value;
-    /// `false`: it waits, and nothing must change.
+    /// `false`: it waits, and nothing must change. A command that only reads changes a key when it takes out members that
+    /// are due.
     #[cold]
     #[inline(never)]
     pub(crate) fn hand_over_or_wait(
         &self,
         worker: &mut Worker,
         state: &mut ShardState,
+        flags: Flags,
         database: usize,
-        hash: KeyHash,
-        key: &[u8],
+        (hash, key): (KeyHash, &[u8]),
         client: ConnectionKey,
     ) -> bool {
         let mut waits = false;
+        let reads_at_ms = self.reads_at(worker, flags);
         self.hand_over_if(worker, state, database, hash, key, |snapshot, shard, database, entry| {
-            waits = self.waits_for(snapshot, shard, database, entry, client);
-            !waits
+            let changes = reads_at_ms.is_none_or(|now_ms| has_due_members(entry, now_ms));
+            waits = changes && self.waits_for(snapshot, shard, database, entry, client);
+            changes && !waits
         });
         worker.waits_for_another_turn |= waits;
         !waits
@@ -60,21 +63,31 @@ impl Engine {
         waits
     }
 
-    /// Has a client wait for a key, if its value is large and not written yet; tells whether it does. Its connection is
-    /// told when it can go on, as it is at the end of a CLIENT PAUSE.
+    /// The time at which a command that only reads looks at members' deadlines, in milliseconds, 0 where none counts;
+    /// `None`: it may change the key anyway.
+    fn reads_at(&self, worker: &Worker, flags: Flags) -> Option<u64> {
+        let keeps_expired = self.pause.is_active() || worker.is_replaying;
+        (!flags.any(CHANGES)).then_some(if keeps_expired { 0 } else { worker.clock.now_ms })
+    }
+
+    /// Has a client wait for a key that its command changes, if its value is large and not written yet; tells whether it
+    /// does. Its connection is told when it can go on, as it is at the end of a CLIENT PAUSE.
     pub(crate) fn waits_for_large(
         &self,
         worker: &mut Worker,
         state: &ShardState,
+        flags: Flags,
         database: usize,
         (hash, key): (KeyHash, &[u8]),
         client: ConnectionKey,
     ) -> bool {
+        let reads_at_ms = self.reads_at(worker, flags);
         let Some(snapshot) = self.snapshots.known_to(&mut worker.snapshot) else { return false };
         let Some(keyspace) = state.shard.database(database) else { return false };
         let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return false };
         let (shard, database) = (self.shards.index(hash), snapshot.original(database));
-        let waits = keyspace.is_lacking(slot) && self.waits_for(snapshot, shard, database, entry, client);
+        let changes = reads_at_ms.is_none_or(|now_ms| has_due_members(entry, now_ms));
+        let waits = changes && keyspace.is_lacking(slot) && self.waits_for(snapshot, shard, database, entry, client);
         worker.waits_for_another_turn |= waits;
         waits
     }
@@ -240,4 +253,9 @@ impl Engine {
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.snapshots.current()
     }
+}
+
+/// Whether members of a key are due, and not the key as a whole, which is quick to take out.
+fn has_due_members(entry: EntryRef<'_>, now_ms: u64) -> bool {
+    is_past(entry.members_due_ms(), now_ms) && !entry.is_past(now_ms)
 }
