@@ -52,7 +52,7 @@ use tenon_store::access::Noting;
 use tenon_store::types::ListLimits;
 
 /// A batch that took longer than this reads the clock anew, so that the next one does not run in the past.
-pub(crate) const CLOCK_STALE_NS: u64 = 500_000;
+const CLOCK_STALE_NS: u64 = 500_000;
 /// The time between ticks while DEBUG PAUSE-CRON lasts.
 const PAUSED_TICK: Duration = Duration::from_millis(10);
 /// Blocks that others have freed which a tick takes back: a tenth of a millisecond's work, as most of them are in no cache.
@@ -375,7 +375,13 @@ impl Engine {
     pub fn batch_ended(&self, worker: &mut Worker) {
         self.broadcast_changes(worker);
         self.wait_for_scanner(worker);
-        if monotonic_ns() - worker.clock.now_ns > CLOCK_STALE_NS {
+        self.advance_old_clock(worker, monotonic_ns());
+    }
+
+    /// Moves a worker's clock on to the present, if that is later than a batch of quick commands takes.
+    #[inline]
+    pub(crate) fn advance_old_clock(&self, worker: &mut Worker, present_ns: u64) {
+        if present_ns.saturating_sub(worker.clock.now_ns) > CLOCK_STALE_NS {
             self.advance_clock(worker);
         }
     }

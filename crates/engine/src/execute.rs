@@ -6,7 +6,7 @@ use crate::batch::{Call, Target};
 use crate::clock::monotonic_ns;
 use crate::command::{Command, Flags, Run};
 use crate::context::KeyCx;
-use crate::engine::{CLOCK_STALE_NS, Engine};
+use crate::engine::Engine;
 use crate::errors::{CmdError, text_bytes};
 use crate::large_calls::{LargeSizes, request_len};
 use crate::locking::OnBusy;
@@ -15,6 +15,7 @@ use crate::monitor::Origin;
 use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
 use crate::shards::Locked;
+use crate::snapshot::CHANGES;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
@@ -164,6 +165,8 @@ impl Engine {
                 stretch_started =
                     self.note_stretch(worker, session, batch, &calls[..=at], at, (stretch_started, timed_alone));
                 stretch_from = at + 1;
+                // What it took counts for those behind it: their deadlines are from when they run.
+                self.advance_old_clock(worker, stretch_started);
                 worker.secrets.clear();
                 if meanwhile::command_ended(self) && ran < calls.len() && !session.closing && !session.is_parked() {
                     // Its next command would have what they wait for before they can: it goes on behind them.
@@ -197,9 +200,7 @@ impl Engine {
         }
         // One that waits now counts when its wait is over.
         client.count_commands((ran as u64).saturating_sub(session.is_parked().into()));
-        if stretch_started - worker.clock.now_ns > CLOCK_STALE_NS {
-            self.advance_clock(worker);
-        }
+        self.advance_old_clock(worker, stretch_started);
         worker.sweep();
         self.evict_behind(worker, out);
         self.broadcast_changes(worker);
@@ -389,7 +390,7 @@ impl Engine {
         let state = self.lock_or_later(worker, session, index);
         let mut state = state.inspect_err(|_| worker.record.forget_prepared())?;
         if state.shard.needs_care() {
-            if state.shard.reaches_further() {
+            if state.shard.reaches_further() && command.flags.any(CHANGES) {
                 drop(state);
                 return self.run_key_among_others(worker, session, resolved, hash, args, reply);
             }
@@ -448,6 +449,9 @@ impl Engine {
             self.log_command(worker, database, &result, args);
         }
         self.release(worker, held);
+        if !worker.ready.is_empty() {
+            self.serve_left(worker);
+        }
         result.map(|_effect| ())
     }
 
@@ -521,9 +525,10 @@ impl Engine {
             session.client.outbox.take(out);
         }
         session.reply = session.reply.after_command();
-        if let Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) = &call.target {
-            session.end_caching(resolved.command);
-        }
+        session.end_caching(match &call.target {
+            Target::Key(resolved, _) | Target::Other(resolved) | Target::Settled(resolved) => Some(resolved.command),
+            Target::Refused(_, resolved) => resolved.map(|resolved| resolved.command),
+        });
         true
     }
 

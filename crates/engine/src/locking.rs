@@ -1,6 +1,7 @@
 //! Waiting for shards: in the order of their indexes, and never for a script that runs for too long without doing
 //! something about it. Knows no command.
 
+use crate::clock::monotonic_ns;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::meanwhile;
@@ -71,6 +72,7 @@ impl Engine {
         let mut waited = Duration::ZERO;
         loop {
             if let Some(state) = self.shards.try_lock_for(index, MOMENT) {
+                self.advance_old_clock(worker, monotonic_ns());
                 return Ok(state);
             }
             self.refuse_if_busy()?;
@@ -84,7 +86,8 @@ impl Engine {
         }
     }
 
-    fn refuse_if_busy(&self) -> Result<(), CmdError> {
+    /// Refuses a command while a script is busy.
+    pub(crate) fn refuse_if_busy(&self) -> Result<(), CmdError> {
         match self.scripts.running.busy() {
             Some(kind) => Err(CmdError::Busy(kind)),
             None => Ok(()),
@@ -104,6 +107,7 @@ impl Engine {
     fn wait_serving(&self, worker: &mut Worker, index: usize) -> MutexGuard<'_, ShardState> {
         loop {
             if let Some(state) = self.shards.try_lock_for(index, SLICE) {
+                self.advance_old_clock(worker, monotonic_ns());
                 return state;
             }
             match self.scripts.running.busy() {
@@ -135,6 +139,7 @@ impl Engine {
                 }
                 loop {
                     if let Some(guard) = self.shards.try_lock_for(index, SLICE) {
+                        self.advance_old_clock(worker, monotonic_ns());
                         guards.push(guard);
                         break;
                     }

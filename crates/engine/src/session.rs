@@ -234,11 +234,11 @@ impl Session {
     }
 
     /// Notes that a command is over: CLIENT CACHING was said for it, unless it was one about the client itself, or
-    /// MULTI goes on.
-    pub(crate) fn end_caching(&mut self, command: &Command) {
+    /// MULTI goes on. `None`: a command that is none.
+    pub(crate) fn end_caching(&mut self, command: Option<&Command>) {
         if self.transaction.is_none()
             && let Some(tracking) = &mut self.tracking
-            && !command.name.starts_with("CLIENT ")
+            && command.is_none_or(|command| !command.name.starts_with("CLIENT "))
         {
             tracking.caching = Caching::Unsaid;
         }

@@ -256,3 +256,19 @@ fn any_number_of_clients_wait_for_what_a_long_command_holds() {
     }
     panic!("others were never served while clients waited");
 }
+
+#[test]
+fn what_comes_behind_a_long_command_is_of_the_time_when_it_runs() {
+    let server = one_worker(&[("enable-debug-command", "local")]);
+    let mut client = connect(&server);
+    let commands = ["TIME", "DEBUG SLEEP 0.3", "SET k v PX 100000", "PEXPIRETIME k"].map(words);
+    let replies = client.pipeline(&commands.each_ref().map(Vec::as_slice)).expect("replies");
+    let Value::Array(time) = &replies[0] else { panic!("{replies:?}") };
+    let [seconds, micros] = [0, 1].map(|at| match &time[at] {
+        Value::Bulk(text) => String::from_utf8_lossy(text).parse::<i64>().expect("a number"),
+        other => panic!("{other:?} is no time"),
+    });
+    let began_ms = seconds * 1_000 + micros / 1_000;
+    let Value::Int(deadline_ms) = replies[3] else { panic!("{replies:?}") };
+    assert!(deadline_ms >= began_ms + 300 + 100_000, "{replies:?}");
+}

@@ -275,6 +275,8 @@ impl ScriptHost<'_, '_> {
             }
             if let Some(state) = engine.shards.try_lock_for(index, SLICE) {
                 held.add(index, state);
+                // Nothing has changed yet, so what changes is of the present. From then on a script's time stands still.
+                engine.advance_old_clock(self.worker, monotonic_ns());
                 return Ok(());
             }
             self.interrupt()?;
@@ -302,7 +304,9 @@ impl ScriptHost<'_, '_> {
                 engine.begin_unit(self.worker);
                 held.clear();
                 let everything = (0..engine.shards.count()).collect();
+                let clock = self.worker.clock;
                 let all = engine.lock_several(self.worker, everything, OnBusy::Serve);
+                self.worker.clock = clock;
                 *held = all.expect("who waits on is not refused");
                 return Ok(());
             }

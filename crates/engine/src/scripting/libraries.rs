@@ -5,6 +5,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 use tenon_script::FunctionInfo;
 
 /// A function of a library.
@@ -118,9 +119,15 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// Keeps others from changing libraries, so that changes stand in the log in their order.
+    /// Keeps others from changing libraries, so that changes stand in the log in their order. For who holds all shards, as
+    /// every transaction does that changes some: nobody has it for long then.
     pub(crate) fn keep_order(&self) -> MutexGuard<'_, ()> {
         self.order.lock()
+    }
+
+    /// The same for who holds none, if it can be had in so long: a transaction has it to its end.
+    pub(crate) fn try_keep_order(&self, at_most: Duration) -> Option<MutexGuard<'_, ()>> {
+        self.order.try_lock_for(at_most)
     }
 
     /// Goes up with each change.

@@ -7,8 +7,11 @@ use super::payload::{self, Restore};
 use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::errors::{CmdError, exact};
+use crate::locking::SLICE;
+use crate::meanwhile;
 use crate::record::Word;
 use crate::worker::Worker;
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenon_script::{FunctionInfo, Host, LibraryHead, LogLevel, NoSuchCommand, Script, Stop, Words};
@@ -198,8 +201,20 @@ impl Engine {
         change: impl FnOnce(&mut Worker, &mut Shelf) -> Result<R, CmdError>,
     ) -> Result<R, CmdError> {
         // EXEC keeps it until the record of the whole transaction is appended.
-        let _order = (!worker.record.is_in_unit()).then(|| self.scripts.libraries.keep_order());
+        let _order = if worker.record.is_in_unit() { None } else { Some(self.wait_for_order()?) };
         self.scripts.libraries.change(|shelf| change(worker, shelf))
+    }
+
+    /// Waits until no transaction changes libraries. Who waits does not keep its worker's other clients waiting, and goes
+    /// away when that transaction has a busy script.
+    fn wait_for_order(&self) -> Result<MutexGuard<'_, ()>, CmdError> {
+        loop {
+            if let Some(order) = self.scripts.libraries.try_keep_order(SLICE) {
+                return Ok(order);
+            }
+            self.refuse_if_busy()?;
+            meanwhile::lend();
+        }
     }
 
     /// Puts down what has become of the libraries: as a record of its own, or as a part of the transaction's.
