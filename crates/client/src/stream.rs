@@ -2,7 +2,7 @@
 
 use crate::Address;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -101,6 +101,19 @@ impl Stream {
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => stream.sock.set_nonblocking(nonblocking),
         }
+    }
+
+    /// The address of this end, if both are of one machine and the same process could be at both: its server then knows
+    /// a client of this address.
+    pub fn address_within_host(&self) -> Option<SocketAddr> {
+        let stream = match self {
+            Stream::Tcp(stream) => stream,
+            Stream::Unix(_) => return None,
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => &stream.sock,
+        };
+        let (own, other) = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
+        (own.ip() == other.ip()).then_some(own)
     }
 
     /// Says that nothing more will be sent; what the server still answers can be read.

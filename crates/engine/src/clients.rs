@@ -114,6 +114,8 @@ pub struct Client {
     pub queued: AtomicU32,
     /// Bytes of memory that MULTI's queue takes.
     pub queued_bytes: AtomicU64,
+    /// Bytes of the command that it waits with, and about what its places in the keys' queues take.
+    pub waiting_bytes: AtomicU64,
     /// Keys watched.
     pub watching: AtomicU32,
     /// Bytes of the keys that it watches, of the names of what it has subscribed to, and of the prefixes that it tracks.
@@ -183,6 +185,7 @@ impl Client {
             queued: AtomicU32::new(u32::MAX),
             names_bytes: AtomicU64::new(0),
             queued_bytes: AtomicU64::new(0),
+            waiting_bytes: AtomicU64::new(0),
             watching: AtomicU32::new(0),
             roles: AtomicU8::new(0),
             subscribed: Default::default(),
@@ -252,14 +255,15 @@ impl Client {
         self.commands.store(self.commands.load(Ordering::Relaxed) + count, Ordering::Relaxed);
     }
 
-    /// Bytes of memory that the client takes: itself, input that is kept, commands that MULTI has queued, output that is
-    /// not sent, and about what it watches, has subscribed to and tracks by prefix.
+    /// Bytes of memory that the client takes: itself, input that is kept, commands that MULTI has queued or that it waits
+    /// with, output that is not sent, and about what it watches, has subscribed to and tracks by prefix.
     pub fn memory(&self) -> u64 {
         // Beside the names, as measured with 20,000 and 100,000.
         const WATCHED: u64 = 190;
         const SUBSCRIBED: [(Topic, u64); 3] =
             [(Topic::Channel, 100), (Topic::Pattern, 280), (Topic::ShardChannel, 100)];
-        let buffers = [&self.input_bytes, &self.queued_bytes, &self.output_bytes, &self.names_bytes];
+        let buffers =
+            [&self.input_bytes, &self.queued_bytes, &self.waiting_bytes, &self.output_bytes, &self.names_bytes];
         let own = (size_of::<Client>() + size_of::<Session>()) as u64;
         let watched = u64::from(self.watching.load(Ordering::Relaxed)) * WATCHED;
         let subscribed = SUBSCRIBED
@@ -317,6 +321,14 @@ impl Clients {
     /// Every client, oldest first.
     pub fn list(&self) -> Vec<Arc<Client>> {
         self.all.lock().values().cloned().collect()
+    }
+
+    /// Whether there is a client at this address.
+    pub fn has_one_at(&self, address: SocketAddr) -> bool {
+        let is_it = |other: SocketAddr| {
+            other.port() == address.port() && other.ip().to_canonical() == address.ip().to_canonical()
+        };
+        self.all.lock().values().any(|client| client.info.remote.parse().is_ok_and(is_it))
     }
 
     /// The client of this number.

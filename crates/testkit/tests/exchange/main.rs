@@ -105,6 +105,21 @@ fn tenon_and_redis_migrate_to_each_other() {
 }
 
 #[test]
+fn keys_that_are_sent_to_where_they_are_stay() {
+    let mut one = Side::tenon(&[]);
+    let to = format!("MIGRATE 127.0.0.1 {}", one.port());
+    assert_eq!(one.say("MSET a 1 b 2"), ok());
+    // Redis waits for itself until the time is over.
+    let nothing_read = error("IOERR error or timeout reading from target instance");
+    assert_eq!(one.say(&format!("{to} a 0 5000 REPLACE")), nothing_read);
+    assert_eq!(one.say(&format!("{to}  0 5000 REPLACE KEYS a b")), nothing_read);
+    assert_eq!(one.say("MGET a b"), Value::Array(vec![Value::Bulk(b"1".to_vec()), Value::Bulk(b"2".to_vec())]));
+    // Another database is another place.
+    assert_eq!(one.say(&format!("{to} a 3 5000")), ok());
+    assert_eq!(one.say("EXISTS a b"), Value::Int(1));
+}
+
+#[test]
 fn what_migrate_was_told_is_done() {
     let mut one = Side::tenon(&[]);
     let mut other = Side::tenon(&[("requirepass", "secret")]);

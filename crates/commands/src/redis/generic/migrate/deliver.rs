@@ -24,6 +24,8 @@ pub(super) struct Receipt {
     pub(super) error: Option<Vec<u8>>,
     /// Where the connection failed.
     pub(super) lost: Option<Lost>,
+    /// The connection, open until the receipt is read: so the other server still knows it if that is this one.
+    pub(super) connection: Option<Resp>,
 }
 
 /// Where a connection failed.
@@ -55,14 +57,18 @@ pub(super) fn deliver(destination: &Destination, parcels: &[Parcel]) -> Receipt 
 
 fn exchange(destination: &Destination, parcels: &[Parcel], receipt: &mut Receipt) -> Result<(), Lost> {
     let connected = Resp::connect_to(&destination.address, Some(destination.timeout));
-    let mut other = connected.map_err(|error| Lost::of_connect(&error))?;
-    write(&mut other, destination, parcels).map_err(|_| Lost::Writing)?;
+    let other = receipt.connection.insert(connected.map_err(|error| Lost::of_connect(&error))?);
+    write(other, destination, parcels).map_err(|_| Lost::Writing)?;
+    let mut receive = |error: &mut Option<Vec<u8>>| {
+        let answer = other.receive().map_err(|_| Lost::Reading)?;
+        Ok(note_error(answer, error))
+    };
     let mut is_refused = false;
     for _ in 0..usize::from(destination.login.is_some()) + 1 {
-        is_refused |= note_error(other.receive().map_err(|_| Lost::Reading)?, receipt);
+        is_refused |= receive(&mut receipt.error)?;
     }
     for _ in parcels {
-        let is_refused = note_error(other.receive().map_err(|_| Lost::Reading)?, receipt) || is_refused;
+        let is_refused = receive(&mut receipt.error)? || is_refused;
         receipt.taken.push(!is_refused);
     }
     Ok(())
@@ -87,8 +93,8 @@ fn write(other: &mut Resp, destination: &Destination, parcels: &[Parcel]) -> io:
 }
 
 /// Keeps the first error; tells whether the answer is one.
-fn note_error(answer: Value, receipt: &mut Receipt) -> bool {
+fn note_error(answer: Value, first: &mut Option<Vec<u8>>) -> bool {
     let Value::Error(text) = answer else { return false };
-    receipt.error.get_or_insert(text);
+    first.get_or_insert(text);
     true
 }

@@ -141,6 +141,12 @@ struct Delivered {
 impl Finish for Delivered {
     fn finish(self: Box<Self>, cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
         let Delivered { mut round, parcels, receipt } = *self;
+        // To where the keys are already: what the other server has is what would be deleted. Redis waits for itself then.
+        let within_host = receipt.connection.as_ref().and_then(|other| other.stream().address_within_host());
+        let is_here = within_host.is_some_and(|address| cx.engine.clients.has_one_at(address));
+        if is_here && usize::try_from(round.destination.database) == Ok(round.database) {
+            return Err(lost(Lost::Reading));
+        }
         let mut again = Vec::new();
         if round.mode == Mode::Move {
             let taken = parcels.into_iter().zip(&receipt.taken).filter(|(_, taken)| **taken);
