@@ -52,7 +52,7 @@ impl<'a> Lines<'a> {
         let commands = client.commands.load(Relaxed);
         let input = client.input_bytes.load(Relaxed);
         let output = client.output_bytes.load(Relaxed);
-        let arguments = if is_me { self.asked_bytes as u64 } else { 0 };
+        let asked = if is_me { self.asked_bytes as u64 } else { 0 };
         let queued = client.queued.load(Relaxed);
         let queued_bytes = client.queued_bytes.load(Relaxed);
         let (library, library_version) = client.library.lock().clone();
@@ -79,7 +79,8 @@ impl<'a> Lines<'a> {
             db = client.database.load(Relaxed),
             multi = if queued == u32::MAX { -1 } else { i64::from(queued) },
             watch = client.watching.load(Relaxed),
-            total = client.memory() + arguments,
+            arguments = asked + client.waiting_bytes.load(Relaxed),
+            total = client.memory() + asked,
             events = if output > 0 { "rw" } else { "r" },
             user = String::from_utf8_lossy(&client.user.lock()),
             redir = tracker.as_ref().map_or(-1, |tracker| tracker.redirect.unwrap_or(0) as i64),

@@ -29,6 +29,9 @@ impl DirtyFlag {
 /// A key of a database.
 type Watchable = (usize, Box<[u8]>);
 
+/// For so many who wait for a key, and change others with it, a command locks what they need beside its own keys.
+const SERVED_AT_ONCE: usize = 16;
+
 /// Who wants to know of one key.
 #[derive(Debug, Default)]
 struct Interest {
@@ -118,10 +121,15 @@ impl Watched {
         self.reaching > 0
     }
 
-    /// The shards that serving those who wait here needs beside this one.
+    /// The shards that serving those who wait here needs beside this one: for each key those who come first. Nearly
+    /// always these are all that a change can serve; whoever is left is served right behind it
+    /// (`Engine::serve_left`). A queue of thousands of BLMOVE, each to a list of its own, names thousands of shards.
     pub(crate) fn further(&self) -> impl Iterator<Item = usize> {
         let interests = self.reaches_further().then(|| self.keys.values()).into_iter().flatten();
-        interests.flat_map(|interest| &interest.waiting).flat_map(|waiter| waiter.further().iter().copied())
+        let reaching = |waiter: &&Arc<Waiter>| !waiter.further().is_empty() && waiter.is_waiting();
+        interests
+            .flat_map(move |interest| interest.waiting.iter().filter(reaching).take(SERVED_AT_ONCE))
+            .flat_map(|waiter| waiter.further().iter().copied())
     }
 
     /// Adds a watcher of a key; tells whether it did not watch the key before.

@@ -15,6 +15,7 @@ use crate::remembered::KnownRemembered;
 use crate::scripting::Interpreters;
 use crate::snapshot::KnownSnapshot;
 use crate::stats::WorkerStats;
+use crate::tracking::Changes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tenon_store::access::Noting;
@@ -91,7 +92,7 @@ pub struct Worker {
     /// The number of its socket.
     client_fd: i32,
     /// Keys that were changed and have not been told to those who listen to prefixes, each with who changed it.
-    pub(crate) broadcasts: Vec<(Box<[u8]>, u64)>,
+    pub(crate) broadcasts: Changes,
     /// Objects that commands took out of the store, to be freed when no shard is locked.
     garbage: Vec<Entry>,
     /// What takes too long to free between two commands, likewise.
@@ -133,7 +134,7 @@ impl Worker {
             random: Random::new(seed),
             client: 0,
             client_fd: 0,
-            broadcasts: Vec::new(),
+            broadcasts: Changes::new(),
             garbage: Vec::new(),
             large_garbage: Vec::new(),
             reaper,

@@ -152,6 +152,42 @@ fn those_that_wait_are_served_in_their_order_whatever_their_worker() {
     }
 }
 
+/// A queue of many that move elements to lists of their own is served by one push, by several, and in a transaction: more
+/// of them than a command locks the lists of before it begins.
+#[test]
+fn many_that_move_elements_elsewhere_are_served_in_their_order() {
+    const COUNT: usize = 100;
+    let server = server();
+    let mut pusher = client(&server);
+    let elements: Vec<String> = (0..COUNT).map(|number| number.to_string()).collect();
+    let push = |from: usize, to: usize| -> Vec<&[u8]> {
+        let words = elements[from..to].iter().map(String::as_bytes);
+        [&b"RPUSH"[..], b"queue"].into_iter().chain(words).collect()
+    };
+    let (one, first, second) = (push(0, COUNT), push(0, COUNT / 2), push(COUNT / 2, COUNT));
+    let singly: Vec<Vec<&[u8]>> = (0..COUNT).map(|number| push(number, number + 1)).collect();
+    let whole: Vec<&[&[u8]]> = vec![&[b"MULTI"], &first, &second, &[b"EXEC"]];
+    for pushes in [vec![&one[..]], singly.iter().map(Vec::as_slice).collect(), whole] {
+        let mut waiting: Vec<Resp> = Vec::new();
+        for number in 0..COUNT {
+            let mut client = client(&server);
+            let own = format!("processing:{number}");
+            client.send(&[b"BLMOVE", b"queue", own.as_bytes(), b"LEFT", b"RIGHT", b"0"]).expect("sent");
+            await_blocked(&mut pusher, number + 1);
+            waiting.push(client);
+        }
+        pusher.pipeline(&pushes).expect("replies");
+        for (number, client) in waiting.iter_mut().enumerate() {
+            let element = Value::Bulk(elements[number].clone().into_bytes());
+            assert_eq!(client.receive().expect("an answer"), element);
+            let own = format!("processing:{number}");
+            assert_eq!(call(&mut pusher, &["LRANGE", &own, "0", "-1"]), Value::Array(vec![element]));
+        }
+        assert_eq!(call(&mut pusher, &["EXISTS", "queue"]), Value::Int(0));
+        call(&mut pusher, &["FLUSHALL"]);
+    }
+}
+
 #[test]
 fn nothing_is_taken_for_a_client_that_was_killed() {
     let server = server();

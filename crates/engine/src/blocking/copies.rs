@@ -69,6 +69,7 @@ impl Engine {
             further: Box::default(),
             wanted: ValueType::String,
             wakes_without: false,
+            is_told: false,
             in_vain,
             end_ns: timeout.end_ns(monotonic_ns()),
             again_ns: AtomicU64::new(u64::MAX),

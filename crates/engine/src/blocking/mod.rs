@@ -21,12 +21,13 @@
 //! shards that serving needs before it begins. These are few. Of the keys that a client waits for, its command looks only
 //! at the one that has changed, so the others' shards are not needed; it leaves their queues later. What it changes
 //! beside that key is named by its arguments (the destination of BLMOVE), so its shard is known, and noted in the queue.
-//! Whoever locks a shard in which such a client waits locks that one too, and those that clients who wait there need in
-//! turn (`Engine::lock_several`): in the order of their indexes, before anything has changed.
+//! Whoever changes keys in a shard in which such clients wait locks those of the first ones too, and those that clients who
+//! wait there need in turn (`Engine::lock_several`): in the order of their indexes, before anything has changed.
 //!
 //! A script touches shards of which it did not say so before. At its end it takes what serving needs as it took those:
-//! see scripting/host.rs. Where it cannot, and when a key is evicted, keys are left that are ready while nothing is locked:
-//! they are served at once (`Engine::serve_left`), and until then a command that may wait waits behind those in the queue.
+//! see scripting/host.rs. Where it cannot, when a key is evicted, and where one change serves more than the first of a long
+//! queue, keys are left that are ready while nothing is locked: they are served at once (`Engine::serve_left`), and until
+//! then a command that may wait waits behind those in the queue.
 
 mod copies;
 mod registry;

@@ -26,6 +26,9 @@ use tenon_store::types::ValueType;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::Reply;
 
+/// Bytes that a place in a key's queue takes beside the key, as measured with 100,000 of them.
+const IN_QUEUE: usize = 200;
+
 /// A key that somebody waits for and that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyKey {
@@ -76,6 +79,7 @@ impl Engine {
         let outcome = run(&mut cx, args, reply);
         worker.stats.keys.end();
         self.log_outcome(worker, database, &outcome, args);
+        self.note_read(session, resolved.command, args);
         let outcome = outcome.map(|outcome| {
             if let Outcome::Wait(wait) = outcome {
                 self.park(session, resolved, args, wait, &mut held);
@@ -113,6 +117,7 @@ impl Engine {
             further,
             wanted: wait.wanted,
             wakes_without: wait.wakes_without,
+            is_told: session.is_told_of(resolved.command),
             in_vain: InVain::NullArray,
             end_ns,
             again_ns: AtomicU64::new(u64::MAX),
@@ -135,6 +140,10 @@ impl Engine {
         self.blocking.clients.fetch_add(1, Ordering::Relaxed);
         if let Some(end_ns) = waiter.end_ns {
             self.blocking.timers[self.timer_of(&waiter)].add(end_ns, waiter.ticket, &waiter);
+        }
+        if let State::Waiting(args) = &*waiter.state.lock() {
+            let of_keys: usize = keys_of(&waiter, &args.view()).into_iter().map(|key| IN_QUEUE + key.len()).sum();
+            session.client.waiting_bytes.store((args.memory() + of_keys) as u64, Ordering::Relaxed);
         }
         *session.client.waiter.lock() = Some(Arc::clone(&waiter));
         session.parked = Some(Parked::ForKey { waiter, is_silent: session.reply.is_silent() });
@@ -354,6 +363,9 @@ impl Engine {
         let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) };
         let outcome = run(&mut cx, args, reply);
         worker.stats.keys.end();
+        if waiter.is_told {
+            self.note_reader(waiter.client.id, waiter.resolved.command, args);
+        }
         outcome
     }
 
@@ -404,6 +416,7 @@ impl Engine {
     /// What the end of any wait entails.
     fn ended(&self, waiter: &Waiter) {
         self.blocking.clients.fetch_sub(1, Ordering::Relaxed);
+        waiter.client.waiting_bytes.store(0, Ordering::Relaxed);
         if let Some(end_ns) = waiter.end_ns {
             self.blocking.timers[self.timer_of(waiter)].remove(end_ns, waiter.ticket);
         }

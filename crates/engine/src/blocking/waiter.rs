@@ -137,6 +137,8 @@ pub(crate) struct Waiter {
     pub(super) further: Box<[usize]>,
     pub(super) wanted: ValueType,
     pub(super) wakes_without: bool,
+    /// Whether its client is told when what the command reads changes (CLIENT TRACKING).
+    pub(super) is_told: bool,
     pub(super) in_vain: InVain,
     /// When it ends by itself, in nanoseconds of the monotonic clock.
     pub(super) end_ns: Option<u64>,

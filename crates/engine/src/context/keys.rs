@@ -2,6 +2,7 @@
 
 use super::KeyCx;
 use crate::engine::Engine;
+use crate::errors::CmdError;
 use crate::shards::Locked;
 use crate::worker::Worker;
 use tenon_ds::progress;
@@ -62,15 +63,24 @@ impl<'a> KeysCx<'a> {
 
     /// Whether a command that takes values of this type, and may wait for one, may take from this key: nobody has waited
     /// longer, and where it has waited, this is the key that has changed.
-    pub fn may_take(&mut self, key: &[u8], wanted: ValueType) -> bool {
+    ///
+    /// # Errors
+    /// When others have waited longer and the key holds another type: that is no reason to wait behind them.
+    pub fn may_take(&mut self, key: &[u8], wanted: ValueType) -> Result<bool, CmdError> {
         match self.turn {
-            Turn::Now => true,
-            Turn::Woken(ready) => ready == key,
+            Turn::Now => Ok(true),
+            Turn::Woken(ready) => Ok(ready == key),
             Turn::BehindOthers => {
                 let index = self.engine.shards.index(self.engine.shards.hash(key));
                 let watched = &self.held.shard(index).watched;
                 let queue = watched.as_ref().and_then(|watched| watched.waiting(self.database, key));
-                !queue.is_some_and(|queue| queue.iter().any(|waiter| waiter.wanted() == wanted && waiter.is_waiting()))
+                let is_behind =
+                    queue.is_some_and(|queue| queue.iter().any(|it| it.wanted() == wanted && it.is_waiting()));
+                if !is_behind {
+                    return Ok(true);
+                }
+                let is_other = self.peek(key).is_some_and(|entry| ValueType::of(entry.value()) != wanted);
+                if is_other { Err(CmdError::WrongType) } else { Ok(false) }
             }
         }
     }

@@ -19,6 +19,9 @@ struct Inner {
 }
 
 /// Keys that have changed and who changed each last, in the order of the bytes.
+pub(crate) type Changes = BTreeMap<Box<[u8]>, u64>;
+
+/// Some of them.
 pub(super) type Changed<'a> = BTreeMap<&'a [u8], u64>;
 
 impl Prefixes {
@@ -50,19 +53,30 @@ impl Prefixes {
         self.count.store(inner.listeners.len(), Ordering::Relaxed);
     }
 
+    /// Whether a key begins with one of them.
+    pub(super) fn has_one_of(&self, key: &[u8]) -> bool {
+        self.count() > 0 && self.inner.read().of(key).next().is_some()
+    }
+
     /// Each prefix that some of these keys begin with: those keys, and who listens.
-    pub(super) fn matching<'a>(&self, changes: &'a [(Box<[u8]>, u64)]) -> Vec<(Changed<'a>, Vec<u64>)> {
+    pub(super) fn matching<'a>(&self, changes: &'a Changes) -> Vec<(Changed<'a>, Vec<u64>)> {
         let inner = self.inner.read();
         let mut found: HashMap<&[u8], Changed<'a>> = HashMap::new();
         for (key, writer) in changes {
-            for &length in inner.lengths.keys().take_while(|&&length| length <= key.len()) {
-                if let Some((prefix, _)) = inner.listeners.get_key_value(&key[..length]) {
-                    found.entry(prefix).or_default().insert(key, *writer);
-                }
+            for prefix in inner.of(key) {
+                found.entry(prefix).or_default().insert(key, *writer);
             }
         }
         let listeners = |prefix: &[u8]| inner.listeners[prefix].iter().copied().collect();
         found.into_iter().map(|(prefix, changed)| (changed, listeners(prefix))).collect()
+    }
+}
+
+impl Inner {
+    /// The prefixes that a key begins with.
+    fn of<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let lengths = self.lengths.keys().take_while(|&&length| length <= key.len());
+        lengths.filter_map(|&length| self.listeners.get_key_value(&key[..length]).map(|(prefix, _)| &**prefix))
     }
 }
 
@@ -79,8 +93,9 @@ mod tests {
         prefixes.add(b"ab", 4);
         prefixes.add(b"b", 5);
         assert_eq!(prefixes.count(), 4);
-        let changes: Vec<(Box<[u8]>, u64)> =
-            [("abc", 7), ("a", 8), ("", 9), ("abc", 6)].map(|(key, writer)| (key.as_bytes().into(), writer)).to_vec();
+        let changes: Changes =
+            [("abc", 7), ("a", 8), ("", 9), ("abc", 6)].map(|(key, writer)| (key.as_bytes().into(), writer)).into();
+        assert!(prefixes.has_one_of(b"b") && prefixes.has_one_of(b"x"));
         let mut found = prefixes.matching(&changes);
         found.sort_by_key(|(_, listeners)| listeners.clone());
         let of = |keys: &[(&'static str, u64)]| keys.iter().map(|(key, by)| (key.as_bytes(), *by)).collect::<Changed>();

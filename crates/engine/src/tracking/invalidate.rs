@@ -60,20 +60,31 @@ fn message(stale: Stale<'_>, form: Form) -> Parcel<'_> {
     })
 }
 
+impl Session {
+    /// Whether the session is told when a key changes that it reads by this command now.
+    pub(crate) fn is_told_of(&self, command: &Command) -> bool {
+        let Some(tracking) = &self.tracking else { return false };
+        // A script's own commands read, not the script.
+        let reads = command.flags.any(Flags::READONLY)
+            && matches!(command.run, Run::Key(_) | Run::Keys(_) | Run::Blocking(_) | Run::Following { .. });
+        reads && tracking.notes_reads()
+    }
+}
+
 impl Engine {
     /// Notes the keys that a tracked session's command has read. Their shards are still held, so that no change goes
     /// between the read and the note.
     pub fn note_read(&self, session: &Session, command: &Command, args: &Args<'_>) {
-        let Some(tracking) = &session.tracking else { return };
-        // A script's own commands read, not the script.
-        let reads = command.flags.any(Flags::READONLY)
-            && matches!(command.run, Run::Key(_) | Run::Keys(_) | Run::Following { .. });
-        if !reads || !tracking.notes_reads() {
-            return;
+        if session.is_told_of(command) {
+            self.note_reader(session.client.id, command, args);
         }
+    }
+
+    /// Notes that a client is told when a key of this command changes. Their shards are held.
+    pub(crate) fn note_reader(&self, client: u64, command: &Command, args: &Args<'_>) {
         for index in command.keys.indexes(args) {
             let key = args.get(index);
-            self.tracking.table.add(self.shards.hash(key), key, session.client.id);
+            self.tracking.table.add(self.shards.hash(key), key, client);
         }
         self.forget_surplus();
     }
@@ -96,8 +107,12 @@ impl Engine {
         if let Some(readers) = self.tracking.table.take(hash, key) {
             self.tell_readers(&readers, key, Some(worker.client));
         }
-        if self.tracking.prefixes.count() > 0 {
-            worker.broadcasts.push((key.into(), worker.client));
+        if self.tracking.prefixes.has_one_of(key) {
+            // A script may change one key a million times before anybody is told.
+            match worker.broadcasts.get_mut(key) {
+                Some(writer) => *writer = worker.client,
+                None => _ = worker.broadcasts.insert(key.into(), worker.client),
+            }
         }
     }
 

@@ -6,5 +6,6 @@ mod sessions;
 mod table;
 mod trackers;
 
+pub(crate) use broadcast::Changes;
 pub use sessions::{Caching, SessionTracking};
 pub use trackers::{Echo, Mode, Tracker, Tracking};

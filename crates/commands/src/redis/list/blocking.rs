@@ -102,7 +102,7 @@ fn pop(cx: &mut KeysCx<'_>, args: &Args<'_>, end: End, reply: &mut Reply<'_>) ->
     let last = args.len() - 1;
     let timeout = Timeout::of_seconds(args.get(last), cx.now_ms())?;
     for key in (1..last).map(|index| args.get(index)) {
-        if !cx.may_take(key, ValueType::List) {
+        if !cx.may_take(key, ValueType::List)? {
             continue;
         }
         let mut cx = cx.key(key);
@@ -139,7 +139,7 @@ fn transfer_or_wait(
     reply: &mut Reply<'_>,
 ) -> Result<Outcome, CmdError> {
     let timeout = Timeout::of_seconds(args.get(args.len() - 1), cx.now_ms())?;
-    let moved = if cx.may_take(args.get(1), ValueType::List) { transfer(cx, args, from, to, reply)? } else { None };
+    let moved = if cx.may_take(args.get(1), ValueType::List)? { transfer(cx, args, from, to, reply)? } else { None };
     // As the command that would not have waited.
     let moved = moved.map(|_| {
         let (source, destination) = (args.get(1).into(), args.get(2).into());

@@ -162,7 +162,7 @@ impl Multiple {
         reply: &mut Reply<'_>,
     ) -> Result<Option<Effect>, CmdError> {
         for key in (first_key..self.keys_end).map(|index| args.get(index)) {
-            if !cx.may_take(key, ValueType::List) {
+            if !cx.may_take(key, ValueType::List)? {
                 continue;
             }
             let mut cx = cx.key(key);

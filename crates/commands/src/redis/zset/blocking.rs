@@ -68,7 +68,7 @@ fn pop(cx: &mut KeysCx<'_>, args: &Args<'_>, direction: Direction, reply: &mut R
     let last = args.len() - 1;
     let timeout = Timeout::of_seconds(args.get(last), cx.now_ms())?;
     for key in (1..last).map(|index| args.get(index)) {
-        if !cx.may_take(key, ValueType::Zset) {
+        if !cx.may_take(key, ValueType::Zset)? {
             continue;
         }
         let mut cx = cx.key(key);

@@ -171,7 +171,7 @@ impl Multiple {
         reply: &mut Reply<'_>,
     ) -> Result<Option<Effect>, CmdError> {
         for key in (first_key..self.keys_end).map(|index| args.get(index)) {
-            if !cx.may_take(key, ValueType::Zset) {
+            if !cx.may_take(key, ValueType::Zset)? {
                 continue;
             }
             let mut cx = cx.key(key);
