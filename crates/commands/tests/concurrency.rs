@@ -105,6 +105,43 @@ fn sort_sees_the_keys_that_its_elements_name_at_one_moment() {
     );
 }
 
+/// Who holds any other shard holds nobody up.
+#[test]
+fn sort_waits_for_the_shards_alone_that_its_wanted_elements_name() {
+    const WANTED: usize = 5;
+    let engine = engine();
+    let mut first = Client::new(&engine, 0);
+    let elements = engine.shards.count();
+    (0..elements).for_each(|element| {
+        first.run(&format!("RPUSH list {element}"));
+        first.run(&format!("ZADD zset {element} {element}"));
+        first.run(&format!("SADD set {element}"));
+        first.ok(&format!("SET object:{element} {element}"));
+    });
+    let index_of = |key: &str| engine.shards.index(engine.shards.hash(key.as_bytes()));
+    let last = elements - WANTED..elements;
+    for (key, options, wanted) in [
+        ("list", "", Vec::from_iter(0..WANTED)),
+        ("zset", "", Vec::from_iter(0..WANTED)),
+        ("set", "", Vec::from_iter(0..WANTED)),
+        ("list", "DESC", Vec::from_iter(last.clone().rev())),
+        ("zset", "DESC", Vec::from_iter(last.rev())),
+    ] {
+        let mut touched = vec![index_of(key)];
+        touched.extend(wanted.iter().map(|element| index_of(&format!("object:{element}"))));
+        let others = (0..engine.shards.count()).filter(|index| !touched.contains(index));
+        let held: Vec<_> = others.map(|index| engine.shards.lock(index)).collect();
+        let command = format!("SORT {key} BY nosort GET object:* GET # LIMIT 0 {WANTED} {options}");
+        let (answered, answer) = channel();
+        let server = Arc::clone(&engine);
+        thread::spawn(move || answered.send(Client::new(&server, 1).run(command.trim_end())));
+        let reply = answer.recv_timeout(LOCKED_UP).expect("no shard that is held is wanted");
+        let named = wanted.iter().flat_map(|element| [element.to_string(), element.to_string()]);
+        assert_eq!(bulks(&reply), Vec::from_iter(named), "{key} {options}");
+        drop(held);
+    }
+}
+
 #[test]
 fn watch_makes_a_compare_and_set() {
     const ROUNDS: usize = 1_000;

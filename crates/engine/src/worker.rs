@@ -49,6 +49,8 @@ pub struct Worker {
     pub(crate) secrets: Vec<usize>,
     /// The Lua states; taken out while a script runs.
     pub(crate) interpreters: Option<Box<Interpreters>>,
+    /// Whether a script runs: commands are its calls.
+    pub(crate) runs_script: bool,
     /// Whether what runs now does so while another command of this worker waits: it must not lock a shard.
     pub(crate) is_nested: bool,
     /// Where the hashes of a command's keys, and the indexes of their shards, are put down.
@@ -113,6 +115,7 @@ impl Worker {
             room: Room::default(),
             secrets: Vec::new(),
             interpreters: None,
+            runs_script: false,
             is_nested: false,
             keys_scratch: Default::default(),
             packed_scratch: Vec::new(),

@@ -56,6 +56,11 @@ impl<'a> KeysCx<'a> {
         if self.worker.is_replaying { 0 } else { self.worker.clock.now_ms }
     }
 
+    /// Whether the command is a call of a script.
+    pub fn is_in_script(&self) -> bool {
+        self.worker.runs_script
+    }
+
     /// The session's database.
     pub fn database(&self) -> usize {
         self.database

@@ -185,7 +185,9 @@ impl Engine {
     ) -> R {
         let mut interpreters = cx.worker.interpreters.take().unwrap_or_default();
         interpreters.follow_flushes(self.scripts.known.flushes());
+        let ran_script = std::mem::replace(&mut cx.worker.runs_script, true);
         let result = work(cx, &mut interpreters);
+        cx.worker.runs_script = ran_script;
         let (eval, functions) = interpreters.memory();
         cx.worker.stats.note_lua(eval, functions);
         cx.worker.interpreters = Some(interpreters);

@@ -1,10 +1,20 @@
 //! What SORT sorts: the elements of a list, set or sorted set, one after another in memory of their own. Knows no option.
 
+use std::ops::{ControlFlow, Range};
 use tenon_engine::context::view_of;
 use tenon_engine::ds::packed::{IntText, Item};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::ValueRef;
+use tenon_engine::store::types::zset::Direction;
 use tenon_engine::store::types::{List, Set, ValueType, Zset};
+
+/// Elements that lie one behind the other in a collection, and which of them comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) places: Range<usize>,
+    /// Sets are read forward alone.
+    pub(super) direction: Direction,
+}
 
 /// A collection that can be sorted, for reading.
 #[derive(Clone, Copy)]
@@ -38,15 +48,44 @@ impl<'a> Sortable<'a> {
         }
     }
 
-    /// Calls `visit` with each element: a list's in order, a sorted set's by score, a set's in no particular order.
-    pub(super) fn for_each(self, mut visit: impl FnMut(&[u8])) {
+    /// All of it.
+    pub(super) fn whole(self) -> Part {
+        Part { places: 0..self.len(), direction: Direction::Ascending }
+    }
+
+    /// Calls `visit` with each element of a part: a list's in order, a sorted set's by score, a set's in no particular
+    /// order.
+    pub(super) fn for_each(self, part: &Part, mut visit: impl FnMut(&[u8])) {
         const WHY: &str = "the type was looked at";
         let mut room = IntText::new();
         let mut visit = |element: Item<'a>| visit(element.as_bytes(&mut room));
-        match self.value_type {
-            ValueType::List => view_of::<List>(self.value).expect(WHY).iter_from(0).for_each(visit),
-            ValueType::Set => view_of::<Set>(self.value).expect(WHY).for_each(visit),
-            _ => view_of::<Zset>(self.value).expect(WHY).for_each(|member, _| visit(member)),
+        let Part { places, direction } = part;
+        match (self.value_type, *direction) {
+            (ValueType::List, Direction::Ascending) => {
+                let list = view_of::<List>(self.value).expect(WHY);
+                list.iter_from(places.start).take(places.len()).for_each(visit);
+            }
+            (ValueType::List, Direction::Descending) => {
+                let list = view_of::<List>(self.value).expect(WHY);
+                list.iter_back_from(places.end).take(places.len()).for_each(visit);
+            }
+            (ValueType::Set, _) => {
+                let mut place = 0;
+                let _ = view_of::<Set>(self.value).expect(WHY).try_for_each(|member| {
+                    if place == places.end {
+                        return ControlFlow::Break(());
+                    }
+                    if place >= places.start {
+                        visit(member);
+                    }
+                    place += 1;
+                    ControlFlow::Continue(())
+                });
+            }
+            (_, direction) => {
+                let zset = view_of::<Zset>(self.value).expect(WHY);
+                zset.for_each_in(places.clone(), direction, |member, _| visit(member));
+            }
         }
     }
 }
@@ -60,11 +99,11 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// A copy of a collection's elements.
-    pub(super) fn of(sortable: Sortable<'_>) -> Elements {
+    /// A copy of a part of a collection.
+    pub(super) fn of(sortable: Sortable<'_>, part: &Part) -> Elements {
         let mut elements = Elements::default();
-        elements.ends.reserve(sortable.len());
-        sortable.for_each(|element| elements.push(element));
+        elements.ends.reserve(part.places.len());
+        sortable.for_each(part, |element| elements.push(element));
         elements
     }
 
@@ -80,5 +119,48 @@ impl Elements {
     pub(super) fn get(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.bytes[start..self.ends[index]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenon_engine::ds::listpack::End;
+    use tenon_engine::store::types::{Collection, ListLimits, Object, SetLimits, ZsetLimits};
+
+    fn texts(object: &Object, part: Option<&Part>) -> Vec<Vec<u8>> {
+        let sortable = Sortable::of(ValueRef::Object(object)).expect("it can be sorted");
+        let whole = sortable.whole();
+        let elements = Elements::of(sortable, part.unwrap_or(&whole));
+        (0..elements.len()).map(|index| elements.get(index).to_vec()).collect()
+    }
+
+    #[test]
+    fn parts_are_parts_of_the_whole_in_either_direction() {
+        const LEN: usize = 300;
+        // Few elements stay packed, and many do not; of sets integers are a form of their own.
+        for (most, prefix) in [(LEN, "x"), (8, "x"), (LEN, "")] {
+            let (mut list, mut set, mut zset) = (List::default(), Set::default(), Zset::default());
+            for number in 0..LEN {
+                let text = format!("{prefix}{}", number * 7919 % 1000).into_bytes();
+                list.push(End::Back, Item::of(&text), &ListLimits::new(most as i32, usize::MAX));
+                set.add(Item::of(&text), SetLimits { ints: most, members: most, bytes: 64 });
+                zset.set(&text, (number % 11) as f64, ZsetLimits { members: most, bytes: 64 });
+            }
+            for object in [list.into_object(), set.into_object(), zset.into_object()] {
+                let all = texts(&object, None);
+                assert_eq!(all.len(), LEN);
+                for places in [0..0, 0..1, 0..LEN, 5..9, LEN - 1..LEN, LEN..LEN, 17..290] {
+                    let mut expected = all[places.clone()].to_vec();
+                    let forward = Part { places: places.clone(), direction: Direction::Ascending };
+                    assert_eq!(texts(&object, Some(&forward)), expected);
+                    if !matches!(object, Object::Set(_)) {
+                        expected.reverse();
+                        let backward = Part { places, direction: Direction::Descending };
+                        assert_eq!(texts(&object, Some(&backward)), expected);
+                    }
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The options of SORT. Knows no data.
 
-use super::pattern::Pattern;
+use super::pattern::{KeyPattern, Pattern};
 use tenon_engine::args::Args;
 use tenon_engine::errors::CmdError;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -14,6 +14,13 @@ pub(super) enum Storing {
     Refused,
 }
 
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    Client,
+    Script,
+}
+
 /// What elements are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By<'a> {
@@ -21,13 +28,14 @@ pub(super) enum By<'a> {
     Themselves,
     /// What the pattern names for each of them.
     Pattern(Pattern<'a>),
-    /// Nothing: a pattern without an asterisk.
+    /// Nothing: a pattern without an asterisk, which holds whatever other pattern there is.
     Nothing,
 }
 
 /// The options as they were given.
 #[derive(Debug, PartialEq)]
 pub(super) struct Options<'a> {
+    pub(super) caller: Caller,
     pub(super) by: By<'a>,
     pub(super) gets: Vec<Pattern<'a>>,
     /// Offset and count; a negative count is all.
@@ -39,9 +47,21 @@ pub(super) struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// Reads the options behind the key.
-    pub(super) fn parse(args: &Args<'a>, storing: Storing, may_read_all_keys: bool) -> Result<Options<'a>, CmdError> {
-        let mut options =
-            Options { by: By::Themselves, gets: Vec::new(), limit: None, alpha: false, descending: false, store: None };
+    pub(super) fn parse(
+        args: &Args<'a>,
+        storing: Storing,
+        caller: Caller,
+        may_read_all_keys: bool,
+    ) -> Result<Options<'a>, CmdError> {
+        let mut options = Options {
+            caller,
+            by: By::Themselves,
+            gets: Vec::new(),
+            limit: None,
+            alpha: false,
+            descending: false,
+            store: None,
+        };
         let mut at = 2;
         while at < args.len() {
             let left = args.len() - at - 1;
@@ -61,8 +81,11 @@ impl<'a> Options<'a> {
             } else if args.is(at, "BY") && left >= 1 {
                 at += 1;
                 let pattern = Pattern::of(args.get(at));
-                options.by = if pattern.names_keys() { By::Pattern(pattern) } else { By::Nothing };
-                if pattern.names_keys() && !may_read_all_keys {
+                options.by = match options.by {
+                    By::Themselves | By::Pattern(_) if pattern.keys().is_some() => By::Pattern(pattern),
+                    _ => By::Nothing,
+                };
+                if pattern.keys().is_some() && !may_read_all_keys {
                     return Err(CmdError::text("ERR BY option of SORT denied due to insufficient ACL permissions."));
                 }
             } else if args.is(at, "GET") && left >= 1 {
@@ -79,10 +102,13 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// The patterns that name further keys.
-    pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern<'a>> {
+    /// The further keys that are named, each once.
+    pub(super) fn named_keys(&self) -> Vec<KeyPattern<'a>> {
         let by = if let By::Pattern(pattern) = &self.by { Some(pattern) } else { None };
-        by.into_iter().chain(&self.gets).filter(|pattern| pattern.names_keys())
+        let mut named: Vec<_> = by.into_iter().chain(&self.gets).filter_map(Pattern::keys).collect();
+        named.sort_unstable();
+        named.dedup();
+        named
     }
 
     /// Which of `len` elements are wanted.

@@ -3,13 +3,29 @@
 use memchr::memchr;
 use memchr::memmem;
 
+/// Keys that have an element between these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct KeyPattern<'a> {
+    before: &'a [u8],
+    behind: &'a [u8],
+}
+
+impl KeyPattern<'_> {
+    /// The key that is named for an element, written into `room`.
+    pub(super) fn key<'r>(&self, element: &[u8], room: &'r mut Vec<u8>) -> &'r [u8] {
+        room.clear();
+        [self.before, element, self.behind].iter().for_each(|part| room.extend_from_slice(part));
+        room
+    }
+}
+
 /// What a pattern names for an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern<'a> {
     /// `#`: the element.
     Element,
-    /// The string under the key that has the element between these, or the field of the hash there.
-    Key { before: &'a [u8], behind: &'a [u8], field: Option<&'a [u8]> },
+    /// The string under such a key, or the field of the hash there.
+    Key { keys: KeyPattern<'a>, field: Option<&'a [u8]> },
     /// There is no asterisk: nothing, whatever the element.
     Nothing,
 }
@@ -27,20 +43,12 @@ impl<'a> Pattern<'a> {
             Some(at) => (&rest[..at], Some(&rest[at + 2..])),
             None => (rest, None),
         };
-        Pattern::Key { before, behind, field }
+        Pattern::Key { keys: KeyPattern { before, behind }, field }
     }
 
-    /// Whether it names keys.
-    pub(super) fn names_keys(&self) -> bool {
-        matches!(self, Pattern::Key { .. })
-    }
-
-    /// The key that is named for an element, written into `room`.
-    pub(super) fn key<'r>(&self, element: &[u8], room: &'r mut Vec<u8>) -> Option<&'r [u8]> {
-        let Pattern::Key { before, behind, .. } = self else { return None };
-        room.clear();
-        [before, element, behind].iter().for_each(|part| room.extend_from_slice(part));
-        Some(room)
+    /// The keys that it names, if it names any.
+    pub(super) fn keys(&self) -> Option<KeyPattern<'a>> {
+        if let Pattern::Key { keys, .. } = self { Some(*keys) } else { None }
     }
 }
 
@@ -55,7 +63,7 @@ mod tests {
             let pattern = Pattern::of(text.as_bytes());
             let field = if let Pattern::Key { field, .. } = pattern { field } else { None };
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            pattern.key(element.as_bytes(), &mut room).map(|key| (text(key), field.map(text)))
+            pattern.keys().map(|keys| (text(keys.key(element.as_bytes(), &mut room)), field.map(text)))
         };
         let named = |key: &str, field: Option<&str>| Some((key.to_owned(), field.map(str::to_owned)));
         assert_eq!(key("weight_*", "7"), named("weight_7", None));
@@ -68,6 +76,6 @@ mod tests {
         assert_eq!(key("*->f*", "7"), named("7", Some("f*")));
         assert_eq!((key("plain", "7"), key("#", "7"), key("", "7")), (None, None, None));
         assert_eq!(Pattern::of(b"#"), Pattern::Element);
-        assert_eq!(Pattern::of(b"#*").key(b"x", &mut Vec::new()), Some(&b"#x"[..]));
+        assert_eq!(key("#*", "x"), named("#x", None));
     }
 }

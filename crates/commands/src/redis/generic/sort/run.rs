@@ -1,7 +1,7 @@
 //! SORT and SORT_RO: the elements of a collection in order, or what they name.
 
-use super::elements::{Elements, Sortable};
-use super::options::{By, Options, Storing};
+use super::elements::{Elements, Part, Sortable};
+use super::options::{By, Caller, Options, Storing};
 use super::order::{Weights, number};
 use super::pattern::Pattern;
 use crate::redis::reply_item::bulk_item;
@@ -10,9 +10,11 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{FollowingCx, KeyCx, KeysCx};
 use tenon_engine::ds::listpack::End;
-use tenon_engine::ds::packed::Item;
+use tenon_engine::ds::packed::{IntText, Item};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::Slot;
+use tenon_engine::store::entry::ValueRef;
+use tenon_engine::store::types::zset::Direction;
 use tenon_engine::store::types::{Hash, List, ValueType};
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
@@ -82,57 +84,78 @@ fn further_of_sort_ro(cx: &FollowingCx<'_>, args: &Args<'_>) -> Vec<usize> {
     further(cx, args, Storing::Refused)
 }
 
+fn options_of<'a>(cx: &FollowingCx<'_>, args: &Args<'a>, storing: Storing) -> Result<Options<'a>, CmdError> {
+    let caller = if cx.keys.is_in_script() { Caller::Script } else { Caller::Client };
+    Options::parse(args, storing, caller, cx.may_read_all_keys)
+}
+
 /// The shards of the keys that the elements name.
 fn further(cx: &FollowingCx<'_>, args: &Args<'_>, storing: Storing) -> Vec<usize> {
-    let Ok(options) = Options::parse(args, storing, cx.may_read_all_keys) else { return Vec::new() };
-    let patterns = options.patterns().count();
-    if patterns == 0 {
+    let Ok(options) = options_of(cx, args, storing) else { return Vec::new() };
+    let named = options.named_keys();
+    if named.is_empty() {
         return Vec::new();
     }
-    let Some(Ok(sortable)) = cx.keys.peek(args.get(1)).map(|entry| Sortable::of(entry.value())) else {
-        return Vec::new();
-    };
+    let Some(entry) = cx.keys.peek(args.get(1)) else { return Vec::new() };
+    let Ok(sortable) = Sortable::of(entry.value()) else { return Vec::new() };
+    // Where single members expire, others may have come into their places when the command runs.
+    let keeps_places = entry.due_ms() == entry.deadline_ms();
+    let part = unsorted(sortable, &options).filter(|_| keeps_places).unwrap_or_else(|| sortable.whole());
     // So many keys lie nearly everywhere.
-    if sortable.len().saturating_mul(patterns) >= cx.shards() {
+    if part.places.len().saturating_mul(named.len()) >= cx.shards() {
         return cx.lacks_of_all();
     }
     let (mut shards, mut room) = (Vec::new(), Vec::new());
-    sortable.for_each(|element| {
-        let keys = options.patterns();
-        keys.for_each(|pattern| shards.extend(pattern.key(element, &mut room).and_then(|key| cx.lacks(key))));
+    sortable.for_each(&part, |element| {
+        shards.extend(named.iter().filter_map(|keys| cx.lacks(keys.key(element, &mut room))));
     });
     shards
 }
 
+/// The elements that are wanted, where they are wanted as they lie; `None` where they are to be sorted.
+fn unsorted(sortable: Sortable<'_>, options: &Options<'_>) -> Option<Part> {
+    if options.by != By::Nothing {
+        return None;
+    }
+    let len = sortable.len();
+    let wanted = options.range(len);
+    match sortable.value_type() {
+        // A set has no order of its own that would be the same elsewhere: as in Redis what is kept and what a script
+        // goes by is sorted all the same, and what a client reads has the order of the table in either direction.
+        ValueType::Set if options.store.is_some() || options.caller == Caller::Script => None,
+        ValueType::Set => Some(Part { places: wanted, direction: Direction::Ascending }),
+        _ if options.descending => {
+            Some(Part { places: len - wanted.end..len - wanted.start, direction: Direction::Descending })
+        }
+        _ => Some(Part { places: wanted, direction: Direction::Ascending }),
+    }
+}
+
 fn sort(cx: &mut FollowingCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let options = Options::parse(args, Storing::Allowed, cx.may_read_all_keys)?;
+    let options = options_of(cx, args, Storing::Allowed)?;
     run(&mut cx.keys, args.get(1), &options, reply)
 }
 
 fn sort_ro(cx: &mut FollowingCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let options = Options::parse(args, Storing::Refused, cx.may_read_all_keys)?;
+    let options = options_of(cx, args, Storing::Refused)?;
     run(&mut cx.keys, args.get(1), &options, reply)
 }
 
 fn run(cx: &mut KeysCx<'_>, key: &[u8], options: &Options<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let (elements, value_type) = match cx.key(key).read() {
+    let (elements, is_sorted) = match cx.key(key).read() {
         Some(entry) => {
             let sortable = Sortable::of(entry.value())?;
-            (Elements::of(sortable), Some(sortable.value_type()))
+            let part = unsorted(sortable, options);
+            let is_sorted = part.is_none();
+            (Elements::of(sortable, &part.unwrap_or_else(|| sortable.whole())), is_sorted)
         }
-        None => (Elements::default(), None),
+        None => (Elements::default(), false),
     };
-    let wanted = options.range(elements.len());
-    let indexes = match options.by {
-        // A set has no order of its own that would be the same the next time.
-        By::Nothing if value_type == Some(ValueType::Set) => {
-            Weights::Themselves.sorted(&elements, options.descending, wanted)
-        }
-        By::Nothing if options.descending => wanted.map(|index| elements.len() - 1 - index).collect(),
-        By::Nothing => wanted.collect(),
-        By::Themselves | By::Pattern(_) => {
-            weights(cx, &elements, options)?.sorted(&elements, options.descending, wanted)
-        }
+    let indexes = if is_sorted {
+        let wanted = options.range(elements.len());
+        weights(cx, &elements, options)?.sorted(&elements, options.descending, wanted)
+    } else {
+        (0..elements.len()).collect()
     };
     match options.store {
         Some(target) => store(cx, target, &elements, &indexes, options, reply),
@@ -147,27 +170,34 @@ fn run(cx: &mut KeysCx<'_>, key: &[u8], options: &Options<'_>, reply: &mut Reply
 fn weights(cx: &mut KeysCx<'_>, elements: &Elements, options: &Options<'_>) -> Result<Weights, CmdError> {
     let pattern = match options.by {
         By::Pattern(pattern) => pattern,
-        _ if options.alpha => return Ok(Weights::Themselves),
-        _ => {
+        By::Nothing => return Ok(Weights::Themselves),
+        By::Themselves if options.alpha => return Ok(Weights::Themselves),
+        By::Themselves => {
             let numbers: Result<_, _> = (0..elements.len()).map(|index| number(elements.get(index))).collect();
             return numbers.map(Weights::Numbers);
         }
     };
-    let (mut texts, mut is_there, mut numbers) = (Elements::default(), Vec::new(), Vec::new());
-    for index in 0..elements.len() {
-        with_named(cx, &pattern, elements.get(index), |named| {
-            let text = named.map(Named::into_vec);
-            if options.alpha {
-                is_there.push(text.is_some());
-                texts.push(text.as_deref().unwrap_or_default());
-            } else {
-                // Without a text it counts as 0.
-                numbers.push(text.map_or(Ok(0.0), |text| number(&text))?);
-            }
-            Ok(())
-        })?;
+    let mut room = Vec::new();
+    if options.alpha {
+        let (mut texts, mut is_there) = (Elements::default(), Vec::with_capacity(elements.len()));
+        for index in 0..elements.len() {
+            with_named(cx, &pattern, elements.get(index), &mut room, |named| {
+                is_there.push(named.is_some());
+                match named {
+                    Some(named) => named.with_text(|text| texts.push(text)),
+                    None => texts.push(b""),
+                }
+            });
+        }
+        return Ok(Weights::Texts { texts, is_there });
     }
-    Ok(if options.alpha { Weights::Texts { texts, is_there } } else { Weights::Numbers(numbers) })
+    let mut numbers = Vec::with_capacity(elements.len());
+    for index in 0..elements.len() {
+        // What is not there counts as 0.
+        let weight = |named: Option<Named<'_>>| named.map_or(Ok(0.0), Named::number);
+        numbers.push(with_named(cx, &pattern, elements.get(index), &mut room, weight)?);
+    }
+    Ok(Weights::Numbers(numbers))
 }
 
 /// What a pattern names for an element.
@@ -181,11 +211,23 @@ enum Named<'a> {
 }
 
 impl Named<'_> {
-    fn into_vec(self) -> Vec<u8> {
+    fn with_text<R>(self, visit: impl FnOnce(&[u8]) -> R) -> R {
         match self {
-            Named::String(cx, slot) => string::to_vec(cx.entry(slot).value()),
-            Named::Field(item) => item.to_vec(),
-            Named::Element(element) => element.to_vec(),
+            Named::String(cx, slot) => match cx.entry(slot).value() {
+                ValueRef::Bytes(bytes) => visit(bytes),
+                ValueRef::Int(int) => visit(Item::Int(int).as_bytes(&mut IntText::new())),
+                value => visit(&string::to_vec(value)),
+            },
+            Named::Field(item) => visit(item.as_bytes(&mut IntText::new())),
+            Named::Element(element) => visit(element),
+        }
+    }
+
+    fn number(self) -> Result<f64, CmdError> {
+        match self {
+            Named::String(cx, slot) if let ValueRef::Int(int) = cx.entry(slot).value() => Ok(int as f64),
+            Named::Field(Item::Int(int)) => Ok(int as f64),
+            text => text.with_text(number),
         }
     }
 
@@ -198,21 +240,20 @@ impl Named<'_> {
     }
 }
 
-/// Calls `visit` with what a pattern names for an element, if that is there and of the right type.
+/// Calls `visit` with what a pattern names for an element, if that is there and of the right type. `room` is for the key.
 fn with_named<R>(
     cx: &mut KeysCx<'_>,
     pattern: &Pattern<'_>,
     element: &[u8],
+    room: &mut Vec<u8>,
     visit: impl FnOnce(Option<Named<'_>>) -> R,
 ) -> R {
-    let mut room = Vec::new();
-    let field = match pattern {
+    let (keys, field) = match pattern {
         Pattern::Element => return visit(Some(Named::Element(element))),
         Pattern::Nothing => return visit(None),
-        Pattern::Key { field, .. } => field,
+        Pattern::Key { keys, field } => (keys, field),
     };
-    let key = pattern.key(element, &mut room).expect("the pattern names keys");
-    let mut cx = cx.key(key);
+    let mut cx = cx.key(keys.key(element, room));
     let Some(slot) = cx.find_for_read() else { return visit(None) };
     match field {
         Some(field) => {
@@ -225,6 +266,7 @@ fn with_named<R>(
 }
 
 fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: &Options<'_>, reply: &mut Reply<'_>) {
+    let mut room = Vec::new();
     reply.array(indexes.len() * options.gets.len().max(1));
     for &index in indexes {
         let element = elements.get(index);
@@ -232,7 +274,7 @@ fn answer(cx: &mut KeysCx<'_>, elements: &Elements, indexes: &[usize], options: 
             reply.bulk(element);
         }
         for pattern in &options.gets {
-            with_named(cx, pattern, element, |named| match named {
+            with_named(cx, pattern, element, &mut room, |named| match named {
                 Some(named) => named.reply(reply),
                 None => reply.null(),
             });
@@ -250,7 +292,7 @@ fn store(
     reply: &mut Reply<'_>,
 ) -> Result<Effect, CmdError> {
     let limits = cx.engine().list_limits();
-    let mut list = List::default();
+    let (mut list, mut room) = (List::default(), Vec::new());
     let mut push = |text: &[u8]| {
         list.prepare(std::iter::once(text), &limits);
         list.push(End::Back, Item::of(text), &limits);
@@ -261,7 +303,10 @@ fn store(
             push(element);
         }
         for pattern in &options.gets {
-            with_named(cx, pattern, element, |named| push(&named.map(Named::into_vec).unwrap_or_default()));
+            with_named(cx, pattern, element, &mut room, |named| match named {
+                Some(named) => named.with_text(&mut push),
+                None => push(b""),
+            });
         }
     }
     let len = list.len() as i64;
