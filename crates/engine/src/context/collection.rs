@@ -136,7 +136,8 @@ impl KeyCx<'_> {
                     return Ok((result, Effect::Unchanged));
                 }
                 if collection.is_empty() {
-                    // It came and has gone, as far as those can tell who are told of events.
+                    // It came and has gone, as far as those can tell who are told of events or count changes.
+                    self.count_changes(times as i64);
                     self.notify(EventClass::NEW, "new");
                     self.notify_of::<T>([event, second_event]);
                     self.notify(EventClass::GENERIC, "del");

@@ -188,40 +188,39 @@ fn read(cx: &mut KeyCx<'_>, operations: &[Operation], reply: &mut Reply<'_>) -> 
 
 /// Runs operations of which some write, on a string that is to have at least `len` bytes.
 fn write(cx: &mut KeyCx<'_>, operations: &[Operation], len: usize, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let (mut effect, mut is_new) = (Effect::Unchanged, false);
     // As in Redis the string grows even when every operation fails.
-    let slot = match cx.find_for_write() {
+    let (slot, has_grown) = match cx.find_for_write() {
+        Some(slot) if string::len(cx.string(slot)?) >= len => (slot, false),
         Some(slot) => {
-            if string::len(cx.string(slot)?) < len {
-                cx.write_at(slot, len - 1, Text::Bytes(&[0]));
-                effect = Effect::Verbatim;
-            }
-            slot
+            cx.write_at(slot, len - 1, Text::Bytes(&[0]));
+            (slot, true)
         }
         None => {
             cx.create_at(len - 1, &Text::Bytes(&[0]));
-            (effect, is_new) = (Effect::Verbatim, true);
-            cx.find().expect("it was just stored")
+            (cx.find().expect("it was just stored"), true)
         }
     };
+    // Growing counts as no change of its own, but has what is written afterwards count in any case.
+    cx.count_changes(-i64::from(has_grown));
+    let (mut has_changed, mut is_told) = (has_grown, false);
     reply.array(operations.len());
     for operation in operations {
         match run(cx, slot, operation) {
-            Some((answer, changed)) => {
+            Some((answer, effect)) => {
                 reply.int(answer);
-                if changed == Effect::Verbatim {
-                    effect = changed;
-                    // To make the string and to write into it is one change.
-                    cx.count_changes(-i64::from(std::mem::take(&mut is_new)));
-                }
+                let is_write = operation.len_needed() > 0;
+                let is_changed = effect == Effect::Verbatim;
+                has_changed |= is_changed;
+                is_told |= is_changed || has_grown && is_write;
+                cx.count_changes(i64::from(has_grown && is_write && !is_changed));
             }
             None => reply.null(),
         }
     }
-    if effect == Effect::Verbatim {
+    if is_told {
         cx.notify(EventClass::STRING, "setbit");
     }
-    Ok(effect)
+    Ok(Effect::when(has_changed))
 }
 
 /// Runs one operation on a string that is long enough; gives its answer, or `None` when it failed.

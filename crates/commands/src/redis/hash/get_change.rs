@@ -58,22 +58,24 @@ fn hgetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let deadline_ms = if let Then::Expire(deadline_ms) = then { deadline_ms } else { 0 };
     let (mut tally, expiry_now_ms) = (Tally::new(cx, deadline_ms), cx.expiry_now_ms());
     let outcome = cx.update_existing(|hash: &mut Hash| {
-        let mut persisted = false;
+        let mut persisted = 0;
         reply.array(fields.count);
         for field in fields.of(args) {
             let value = hash.view().get(field);
             let is_there = value.is_some();
             reply_value(reply, value);
             match then {
-                Then::Persist => persisted |= hash.persist(field),
+                Then::Persist => persisted += usize::from(hash.persist(field)),
                 Then::Expire(_) if is_there => {
                     tally.expire(hash, field, expiry_now_ms);
                 }
                 Then::Nothing | Then::Expire(_) => {}
             }
         }
-        let event = tally.event::<HashForm>().or(persisted.then_some(HashForm::NAMES.persist_event));
-        Ok(event.map_or(Change::nothing(()), |event| Change::made(event, ())))
+        Ok(match tally.event::<HashForm>() {
+            Some(event) => Change::made(event, ()).times(tally.changed()),
+            None => Change::when(persisted > 0, HashForm::NAMES.persist_event, ()).times(persisted),
+        })
     })?;
     let effect = effect_of(outcome, fields, reply, |reply| reply.null());
     Ok(match then {
@@ -105,13 +107,13 @@ fn hgetdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let parsed = Members::parse(args, 2, HashForm::NAMES, NumberError::Positive);
     let fields = type_first::<HashForm, _>(cx, parsed)?;
     let outcome = cx.update_existing(|hash: &mut Hash| {
-        let mut removed = false;
+        let mut removed = 0;
         reply.array(fields.count);
         for field in fields.of(args) {
             reply_value(reply, hash.view().get(field));
-            removed |= hash.remove(field);
+            removed += usize::from(hash.remove(field));
         }
-        Ok(Change::when(removed, HashForm::NAMES.remove_event, ()))
+        Ok(Change::when(removed > 0, HashForm::NAMES.remove_event, ()).times(removed))
     })?;
     let effect = effect_of(outcome, fields, reply, |reply| reply.null());
     if !effect.is_change() {

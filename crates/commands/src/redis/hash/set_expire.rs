@@ -169,7 +169,7 @@ fn hsetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
                 Expire::Clear | Expire::Keep => {}
             }
         }
-        Ok(Change::made("hset", true).and(tally.event::<HashForm>()))
+        Ok(Change::made("hset", true).and(tally.event::<HashForm>()).times(fields().len()))
     })?;
     reply.int(is_set.into());
     if !effect.is_change() {

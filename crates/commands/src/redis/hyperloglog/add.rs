@@ -62,12 +62,12 @@ fn add_to(cx: &mut KeyCx<'_>, slot: Slot, args: &Args<'_>) -> Result<bool, CmdEr
         stored.to_sketch().map_err(corrupt)?
     } else {
         drop(bytes);
+        let mut raised = 0;
         let changed_in_place = cx.change_inline(slot, |sketch| {
-            for element in args.from(first) {
-                raise_dense(sketch, Position::of(element));
-            }
+            raised = args.from(first).filter(|element| raise_dense(sketch, Position::of(element))).count();
         });
         if changed_in_place {
+            cx.count_changes(raised as i64 - 1);
             cx.mark_raw(slot);
             return Ok(true);
         }

@@ -60,7 +60,7 @@ impl<'m> Tally<'m> {
                 log_deadline::<F>(cx, self.deadline_ms, given);
             }
         }
-        if self.given + self.removed > 0 { Effect::As } else { Effect::Unchanged }
+        if self.changed() > 0 { Effect::As } else { Effect::Unchanged }
     }
 
     /// Gives a member that is there a deadline; takes it out when that has come already.
@@ -80,6 +80,11 @@ impl<'m> Tally<'m> {
             }
             DONE
         }
+    }
+
+    /// How many members have changed.
+    pub fn changed(&self) -> usize {
+        self.given + self.removed
     }
 
     /// The event that tells of it; `None` when nothing has changed.
@@ -121,7 +126,8 @@ pub(in crate::redis) fn expire<F: Named>(
                 REFUSED
             });
         }
-        Ok(tally.event::<F>().map_or(Change::nothing(()), |event| Change::made(event, ())))
+        let event = tally.event::<F>();
+        Ok(event.map_or(Change::nothing(()), |event| Change::made(event, ()).times(tally.changed())))
     })?;
     let effect = effect_of(outcome, members, reply, |reply| reply.int(NO_MEMBER));
     Ok(if effect.is_change() { tally.log::<F>(cx) } else { effect })

@@ -135,13 +135,16 @@ fn reply_claimed(stream: &Stream, ids: &[StreamId], just_ids: bool, reply: &mut 
     }
 }
 
-/// What taking over came to.
-fn change_of(any_changed: bool, deliveries: Deliveries) -> Change<Deliveries> {
-    match (deliveries.is_new_consumer, any_changed) {
-        (true, _) => Change::aside(Some("xgroup-createconsumer"), deliveries),
-        (false, true) => Change::aside(None, deliveries),
-        (false, false) => Change::nothing(deliveries),
+/// What taking over came to: a change for each entry, or else one for the last id, and one for a consumer that was not
+/// known.
+fn change_of(deliveries: Deliveries) -> Change<Deliveries> {
+    let Deliveries { is_new_consumer, has_moved, .. } = deliveries;
+    let entries = deliveries.pending.len() + deliveries.gone.len();
+    let times = entries.max(usize::from(has_moved)) + usize::from(is_new_consumer);
+    if times == 0 {
+        return Change::nothing(deliveries);
     }
+    Change::aside(is_new_consumer.then_some("xgroup-createconsumer"), deliveries).times(times)
 }
 
 /// Puts down what taking over came to, if to anything.
@@ -189,9 +192,7 @@ fn xclaim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
             }
         }
         reply_claimed(stream, &claimed, asked.just_ids, reply);
-        let any_changed = is_raised || !gone.is_empty() || !claimed.is_empty();
-        let deliveries = Deliveries { is_new_consumer: is_new, pending: claimed, gone, has_moved: is_raised };
-        Ok(change_of(any_changed, deliveries))
+        Ok(change_of(Deliveries { is_new_consumer: is_new, pending: claimed, gone, has_moved: is_raised }))
     })?;
     Ok(log(cx, outcome, group, consumer))
 }
@@ -281,9 +282,8 @@ fn xautoclaim(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         reply_claimed(stream, &found.claimed, asked.just_ids, reply);
         reply.array(found.gone.len());
         found.gone.iter().for_each(|&id| reply_id(reply, id));
-        let any_changed = !found.claimed.is_empty() || !found.gone.is_empty();
         let AutoClaimed { claimed: pending, gone, .. } = found;
-        Ok(change_of(any_changed, Deliveries { is_new_consumer: is_new, pending, gone, has_moved: false }))
+        Ok(change_of(Deliveries { is_new_consumer: is_new, pending, gone, has_moved: false }))
     })?;
     Ok(log(cx, outcome, group, consumer))
 }
