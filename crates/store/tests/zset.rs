@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use tenon_ds::packed::Item;
 use tenon_store::types::zset::{
-    Aggregate, Direction, LexBound, LexRange, ScoreBound, ScoreRange, Source, difference, intersection,
+    Aggregate, Combined, Direction, LexBound, LexRange, ScoreBound, ScoreRange, Source, difference, intersection,
     intersection_len, union,
 };
 use tenon_store::types::{Collection, Set, SetLimits, Zset, ZsetLimits, ZsetRef};
@@ -218,6 +218,37 @@ fn random_source(random: &mut Random, members: u64) -> (Zset, Model) {
     (zset, model)
 }
 
+/// Holds what was combined against the model, both before and after it is made a sorted set.
+fn check_combined(combined: Combined, model: &Model) {
+    let mut members = Vec::new();
+    combined.for_each(|member, score| members.push((member.to_vec(), score)));
+    assert_eq!(combined.len(), model.len());
+    let zset = combined.into_zset(LIMITS);
+    check(&zset, model);
+    zset.view().for_each(|member, score| assert_eq!((member.to_vec(), score), members.remove(0)));
+}
+
+#[test]
+fn what_was_combined_keeps_its_negative_zeros() {
+    let unpacked = ZsetLimits { members: 0, bytes: 0 };
+    // Few members, and more than are gathered.
+    for members in [1, 2_000] {
+        let mut zset = Zset::default();
+        (0..members).for_each(|number| zset.set(format!("{number}").as_bytes(), -336.0, LIMITS));
+        let sources = [(Source::Zset(zset.view()), 0.0), (Source::Zset(zset.view()), 0.0)];
+        let combined = [
+            union(&sources[..1], Aggregate::Sum, unpacked),
+            union(&sources, Aggregate::Sum, unpacked),
+            intersection(&sources, Aggregate::Max, unpacked),
+        ];
+        for combined in combined {
+            let mut zeros = 0;
+            combined.for_each(|_, score| zeros += usize::from(score.to_bits() == (-0.0f64).to_bits()));
+            assert_eq!((zeros, combined.len()), (members, members));
+        }
+    }
+}
+
 #[test]
 fn algebra_agrees_with_plain_maps() {
     let mut random = Random(9);
@@ -246,14 +277,14 @@ fn algebra_agrees_with_plain_maps() {
                     *counts.entry(member.clone()).or_default() += 1;
                 }
             }
-            check(&union(&weighted, aggregate, LIMITS), &all);
+            check_combined(union(&weighted, aggregate, LIMITS), &all);
             all.retain(|member, _| counts[member] == models.len());
-            check(&intersection(&weighted, aggregate, LIMITS), &all);
+            check_combined(intersection(&weighted, aggregate, LIMITS), &all);
             assert_eq!(intersection_len(sources.to_vec(), usize::MAX), all.len());
             assert_eq!(intersection_len(sources.to_vec(), 1), all.len().min(1));
         }
         let mut rest = models[0].clone();
         rest.retain(|member, _| !models[1].contains_key(member) && !models[2].contains_key(member));
-        check(&difference(sources[0], sources[1..].to_vec(), LIMITS), &rest);
+        check_combined(difference(sources[0], sources[1..].to_vec(), LIMITS), &rest);
     }
 }

@@ -6,8 +6,8 @@ use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
-use tenon_engine::store::types::zset::{Source, difference, intersection, intersection_len, union};
-use tenon_engine::store::types::{Collection, Zset, ZsetRef};
+use tenon_engine::store::types::ZsetLimits;
+use tenon_engine::store::types::zset::{Combined, Source, difference, intersection, intersection_len, union};
 use tenon_engine::wire::resp::Reply;
 
 const READ_KEYS: Keys = Keys::Specs(&[KeySpec::counted(1, KeyFlags::READ)]);
@@ -159,12 +159,13 @@ fn give(
     name: &str,
     reply: &mut Reply<'_>,
 ) -> Result<Effect, CmdError> {
-    let (combined, scores) = combine(cx, args, 1, operation, Output::Reply, name)?;
-    let zset: ZsetRef<'_> = combined.view();
-    reply_members_header(reply, zset.len(), scores);
-    zset.for_each(|member, score| reply_member(reply, member, score, scores));
+    /// Nothing is packed that is not kept.
+    const UNPACKED: ZsetLimits = ZsetLimits { members: 0, bytes: 0 };
+    let (combined, scores) = combine(cx, args, 1, operation, Output::Reply, UNPACKED, name)?;
+    let members = combined.len();
+    reply_members_header(reply, members, scores);
+    combined.for_each(|member, score| reply_member(reply, member, score, scores));
     // It was made for this reply alone; a large one is freed when no shard is locked.
-    let members = zset.len();
     cx.worker().discard_part(combined, members);
     Ok(Effect::Unchanged)
 }
@@ -177,9 +178,10 @@ fn store(
     name: &'static str,
     reply: &mut Reply<'_>,
 ) -> Result<Effect, CmdError> {
-    let (combined, _) = combine(cx, args, 2, operation, Output::Elsewhere, name)?;
-    reply.int(combined.view().len() as i64);
-    Ok(cx.key(args.get(1)).replace_with(name, combined))
+    let limits = cx.engine().config.zset_limits();
+    let (combined, _) = combine(cx, args, 2, operation, Output::Elsewhere, limits, name)?;
+    reply.int(combined.len() as i64);
+    Ok(cx.key(args.get(1)).replace_with(name, combined.into_zset(limits)))
 }
 
 fn combine(
@@ -188,14 +190,14 @@ fn combine(
     count_at: usize,
     operation: Operation,
     output: Output,
+    limits: ZsetLimits,
     name: &str,
-) -> Result<(Zset, Scores), CmdError> {
+) -> Result<(Combined, Scores), CmdError> {
     let keys = parse_keys(args, count_at, name)?;
     // Before the options, as in Redis.
     check_types(cx, args, &keys)?;
     let takes = if operation == Operation::Difference { Takes::Nothing } else { Takes::Weights };
     let options = Options::parse(args, &keys, takes, output)?;
-    let limits = cx.engine().config.zset_limits();
     let sources = sources(cx, args, &keys);
     let weights = options.weights.iter().copied();
     let combined = match operation {

@@ -2,7 +2,7 @@
 
 use super::gathered::Gathered;
 use super::{Zset, ZsetLimits, ZsetRef};
-use crate::types::SetRef;
+use crate::types::{Collection, SetRef};
 use std::ops::ControlFlow;
 use tenon_ds::packed::{IntText, Item};
 
@@ -121,7 +121,7 @@ fn by_size<'a>(sources: &[(Source<'a>, f64)]) -> Vec<(Source<'a>, f64)> {
 const GATHERED_MAX: usize = 1_024;
 
 /// All members of the sources, whose scores are multiplied by their weights.
-pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
+pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Combined {
     let lens = || sources.iter().map(|(source, _)| source.len());
     let mut all = match lens().sum::<usize>() {
         ..=GATHERED_MAX => Outcome::Small(Gathered::default()),
@@ -141,14 +141,14 @@ pub fn union(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLi
     if let Outcome::Small(gathered) = &mut all {
         gathered.unite(|first, second| aggregate.of(first, second));
     }
-    all.into_zset(limits)
+    all.combined()
 }
 
 /// The members that are in all of the sources, whose scores are multiplied by their weights. No sources at all have none
 /// in common.
-pub fn intersection(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Zset {
+pub fn intersection(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits: ZsetLimits) -> Combined {
     let sorted = by_size(sources);
-    let Some(((smallest, weight), others)) = sorted.split_first() else { return Zset::default() };
+    let Some(((smallest, weight), others)) = sorted.split_first() else { return Combined::default() };
     let mut common = Outcome::default();
     smallest.try_for_each(|member, score| {
         let first = number(aggregate.weighted(score, *weight));
@@ -160,7 +160,7 @@ pub fn intersection(sources: &[(Source<'_>, f64)], aggregate: Aggregate, limits:
         }
         ControlFlow::Continue(())
     });
-    common.into_zset(limits)
+    common.combined()
 }
 
 /// How many members are in all of the sources, counted up to `limit`.
@@ -176,7 +176,7 @@ pub fn intersection_len(mut sources: Vec<Source<'_>>, limit: usize) -> usize {
 }
 
 /// The members of `first` that are in none of the others, with their scores.
-pub fn difference(first: Source<'_>, mut others: Vec<Source<'_>>, limits: ZsetLimits) -> Zset {
+pub fn difference(first: Source<'_>, mut others: Vec<Source<'_>>, limits: ZsetLimits) -> Combined {
     let mut rest = Outcome::default();
     // A member is likeliest to be in the largest.
     others.sort_by_key(|other| std::cmp::Reverse(other.len()));
@@ -186,10 +186,47 @@ pub fn difference(first: Source<'_>, mut others: Vec<Source<'_>>, limits: ZsetLi
         }
         ControlFlow::Continue(())
     });
-    rest.into_zset(limits)
+    rest.combined()
+}
+
+/// What sets come to, in order: to be kept as a sorted set, or to be gone through once. Only the former costs what the
+/// form costs that it is kept in, and a small one's form has no negative zero.
+#[derive(Debug, Default)]
+pub struct Combined(Outcome);
+
+impl Combined {
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Outcome::Small(gathered) => gathered.len(),
+            Outcome::Large(zset) => zset.view().len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Calls `visit` for all members in ascending order, with their scores.
+    pub fn for_each(&self, mut visit: impl FnMut(Item<'_>, f64)) {
+        match &self.0 {
+            Outcome::Small(gathered) => gathered.for_each(|member, score| visit(Item::Bytes(member), score)),
+            Outcome::Large(zset) => zset.view().for_each(visit),
+        }
+    }
+
+    /// The sorted set.
+    pub fn into_zset(self, limits: ZsetLimits) -> Zset {
+        match self.0 {
+            Outcome::Small(gathered) => gathered.into_zset(limits),
+            Outcome::Large(zset) => zset,
+        }
+    }
 }
 
 /// A sorted set in the making.
+#[derive(Debug)]
 enum Outcome {
     Small(Gathered),
     Large(Zset),
@@ -216,10 +253,10 @@ impl Outcome {
         }
     }
 
-    fn into_zset(self, limits: ZsetLimits) -> Zset {
-        match self {
-            Outcome::Small(gathered) => gathered.into_zset(limits),
-            Outcome::Large(zset) => zset,
+    fn combined(mut self) -> Combined {
+        if let Outcome::Small(gathered) = &mut self {
+            gathered.sort();
         }
+        Combined(self)
     }
 }

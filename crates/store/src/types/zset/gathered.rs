@@ -31,7 +31,7 @@ impl Gathered {
         self.members.len()
     }
 
-    /// Calls `visit` with each of them as it came.
+    /// Calls `visit` with each of them, as it came or as they were sorted.
     pub(super) fn for_each(&self, mut visit: impl FnMut(&[u8], f64)) {
         self.members.iter().for_each(|member| visit(&self.bytes[member.bytes.clone()], member.score));
     }
@@ -50,14 +50,20 @@ impl Gathered {
         });
     }
 
-    /// The sorted set of them, no two of which are the same.
-    pub(super) fn into_zset(self, limits: ZsetLimits) -> Zset {
-        let Gathered { bytes, mut members } = self;
+    /// Puts them in the order of a sorted set.
+    pub(super) fn sort(&mut self) {
+        let Gathered { bytes, members } = self;
         let member_of = |member: &Member| &bytes[member.bytes.clone()];
         members.sort_unstable_by(|one, other| {
             let by_score = one.score.partial_cmp(&other.score).unwrap_or(Ordering::Equal);
             by_score.then_with(|| member_of(one).cmp(member_of(other)))
         });
+    }
+
+    /// The sorted set of them, which were sorted, and no two of which are the same.
+    pub(super) fn into_zset(self, limits: ZsetLimits) -> Zset {
+        let Gathered { bytes, members } = self;
+        let member_of = |member: &Member| &bytes[member.bytes.clone()];
         let stays_packed = members.len() <= limits.members.min(COUNT_MAX / 2)
             && members.iter().all(|member| member.bytes.len() <= limits.bytes);
         if !stays_packed {
@@ -104,6 +110,7 @@ mod tests {
                 model.update(text.as_bytes(), limits, |before| Some(before.map_or(score, |before| before + score)));
             }
             gathered.unite(|first, second| first + second);
+            gathered.sort();
             let zset = gathered.into_zset(limits);
             prop_assert_eq!(listed(&zset), listed(&model));
             prop_assert_eq!(matches!(zset.view(), ZsetRef::Packed(_)), matches!(model.view(), ZsetRef::Packed(_)));
