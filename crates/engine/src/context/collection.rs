@@ -165,6 +165,20 @@ impl KeyCx<'_> {
         }
     }
 
+    /// The same for a command to which the key counts as one that is read: as a hit or a miss (XACK).
+    ///
+    /// # Errors
+    /// As for [`update`](KeyCx::update).
+    pub fn update_read<T: Collection, R>(
+        &mut self,
+        change: impl FnOnce(&mut T) -> Result<Change<R>, CmdError>,
+    ) -> Result<Option<(R, Effect)>, CmdError> {
+        match self.find_for_read() {
+            Some(slot) => self.update_slot(slot, change).map(Some),
+            None => Ok(None),
+        }
+    }
+
     fn update_slot<T: Collection, R>(
         &mut self,
         slot: Slot,
