@@ -397,7 +397,20 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
                 continue;
             }
             connection.active_at = self.now;
-            self.has_sent(worker, key);
+            if self.has_sent(worker, key) {
+                self.read_on(key);
+            }
+        }
+    }
+
+    /// Has a connection read that may not have been because of what was unsent: input of which an event has told meanwhile is
+    /// told of no more.
+    fn read_on(&mut self, key: Key) {
+        if let Some(connection) = self.connections.get_mut(key)
+            && connection.phase == Phase::Open
+            && !has_too_much_unsent(self.service, connection)
+        {
+            self.io.receive_later(&mut connection.socket);
         }
     }
 
@@ -547,8 +560,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         if over(limits.hard_bytes) || over_soft_for.is_some_and(|time| time > limits.soft_for) {
             tracing::warn!(?connection.id, unsent, "a client's unsent output is over its limit; it is cut");
             self.close(worker, key, CloseReason::OutputLimit);
-        } else if connection.phase == Phase::Open && !has_too_much_unsent(self.service, connection) {
-            self.io.receive_later(&mut connection.socket);
+        } else {
+            self.read_on(key);
         }
     }
 

@@ -95,6 +95,25 @@ fn a_client_that_asks_on_while_it_is_held_is_stopped_by_what_is_unsent() {
 }
 
 #[test]
+fn what_came_while_much_was_held_is_answered_when_that_has_left() {
+    // More than may be unsent, and no more than the kernel takes at once: nothing tells of room in the output then.
+    const LENGTH: usize = 300_000;
+    let server = start();
+    let (mut writer, mut other) = (server.connect_known(), server.connect_known());
+    for position in 1..=5 {
+        writer.send(format!("log {position}\nbig {LENGTH}\n"));
+        eventually("it to be held", || (server.unsent() > LENGTH).then_some(()));
+        writer.send("ping\n");
+        // Both have come when the later one is answered.
+        other.ask("pong\n", "pong\n");
+        server.get_durable(position);
+        assert_eq!(writer.line(), format!("log {position}\n"));
+        assert_eq!(writer.exactly(LENGTH + 3).len(), LENGTH + 3);
+        assert_eq!(writer.line(), "ping\n");
+    }
+}
+
+#[test]
 fn a_server_that_stops_does_not_confirm_what_is_not_on_disk() {
     let server = start();
     let writer = server.connect_known();
