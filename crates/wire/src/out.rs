@@ -65,6 +65,17 @@ impl OutBuf {
         &mut self.tail
     }
 
+    /// The same where this has fewer bytes than `len_max`, else a new one behind it: a tail is freed only when all of it is
+    /// sent, so that with a client which is always a little behind it would grow without end.
+    pub fn tail_below(&mut self, len_max: usize) -> &mut Vec<u8> {
+        if self.tail.len() >= len_max {
+            self.seal_tail();
+            // What has been so long will be again.
+            self.tail.reserve_exact(len_max);
+        }
+        &mut self.tail
+    }
+
     /// Appends a reference-counted piece without copying it.
     pub fn push_shared(&mut self, bytes: Bytes) {
         if bytes.is_empty() {
@@ -297,6 +308,27 @@ mod tests {
         out.push_shared(Bytes::from_static(b"D"));
         assert_eq!(out.contiguous(), None);
         assert_eq!(drain(&mut out, 9), b"cD");
+    }
+
+    #[test]
+    fn a_tail_that_is_never_sent_to_its_end_does_not_grow() {
+        let (mut out, mut expected, mut got) = (OutBuf::new(), Vec::new(), Vec::new());
+        for round in 0..10_000_u32 {
+            let piece = [round as u8; 70];
+            out.tail_below(1000).extend_from_slice(&piece);
+            expected.extend_from_slice(&piece);
+            while out.len() > 50 {
+                let mut slices = [IoSlice::new(&[])];
+                let len = out.io_slices_within(out.len() - 50, &mut slices);
+                assert_eq!(len, 1);
+                got.extend_from_slice(&slices[0]);
+                let sent = slices[0].len();
+                out.advance(sent);
+            }
+            assert!(out.memory() < 4096, "{} bytes are held for 50", out.memory());
+        }
+        got.extend(drain(&mut out, 100));
+        assert!(got == expected);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Socket for EpollSocket {
     }
 
     fn unsent_memory(&self) -> usize {
-        self.unsent.memory() + self.tls.as_ref().map_or(0, |tls| tls.unsealed())
+        self.unsent.memory() + self.tls.as_ref().map_or(0, |tls| tls.unsealed_memory())
     }
 
     fn is_clear(&self) -> bool {
@@ -332,8 +332,8 @@ impl Epoll {
     #[inline(never)]
     fn send_sealed(&mut self, socket: &mut EpollSocket, out: &mut OutBuf) -> Result<(), Errno> {
         let tls = socket.tls.as_mut().expect("the socket is one with TLS");
-        tls.push(out);
-        self.seal_and_send(socket)
+        let stopped_by = sending::send_sealed(&socket.fd, tls, &mut socket.unsent, out)?;
+        self.note_stop(socket, stopped_by)
     }
 
     /// Encrypts and sends as much as the socket takes, or a turn's share of it.

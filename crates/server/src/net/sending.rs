@@ -32,6 +32,10 @@ const COPIED_REST_MAX: usize = 64 * 1024;
 /// A worker's reply buffer that has grown past this is given back.
 pub(super) const REPLY_BUFFER_KEPT: usize = 256 * 1024;
 
+/// A connection's buffer of encrypted output that has grown past this is given back when all of it is sent: each connection
+/// has its own, and encrypting so much costs far more than another buffer.
+const SEALED_BUFFER_KEPT: usize = 4 * 1024;
+
 /// Why a send ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoppedBy {
@@ -70,14 +74,35 @@ pub(super) fn send_some(fd: &OwnedFd, out: &mut OutBuf, turn_bytes: usize) -> Re
     Ok(StoppedBy::Empty)
 }
 
+/// Encrypts and sends `out`, behind what waits, as [`seal_and_send`] does; `out` is empty afterwards.
+pub(super) fn send_sealed(
+    fd: &OwnedFd,
+    tls: &mut TlsSession,
+    unsent: &mut OutBuf,
+    out: &mut OutBuf,
+) -> Result<StoppedBy, Errno> {
+    tls.push(out);
+    let stopped_by = seal_and_send_some(fd, tls, unsent)?;
+    tls.give_back(out);
+    out.shrink(REPLY_BUFFER_KEPT);
+    Ok(stopped_by)
+}
+
 /// Encrypts and sends as much as the socket takes, or a turn's share of it; `unsent` is what is encrypted and waits.
 pub(super) fn seal_and_send(fd: &OwnedFd, tls: &mut TlsSession, unsent: &mut OutBuf) -> Result<StoppedBy, Errno> {
+    let stopped_by = seal_and_send_some(fd, tls, unsent)?;
+    tls.free_buffer();
+    Ok(stopped_by)
+}
+
+fn seal_and_send_some(fd: &OwnedFd, tls: &mut TlsSession, unsent: &mut OutBuf) -> Result<StoppedBy, Errno> {
     let mut turn_left = SEND_BYTES_PER_TURN;
     loop {
         // Encryption fails only when a connection has sent more than its key may be used for.
         tls.seal(unsent).map_err(|_| Errno::PROTO)?;
         let len = unsent.len();
         if len == 0 {
+            unsent.shrink(SEALED_BUFFER_KEPT);
             return Ok(StoppedBy::Empty);
         }
         let stopped_by = send_some(fd, unsent, turn_left)?;
@@ -113,15 +138,7 @@ fn send_pieces(fd: &OwnedFd, out: &OutBuf, bytes_max: usize) -> (usize, Result<u
 pub(super) fn keep_rest(unsent: &mut OutBuf, out: &mut OutBuf) {
     match out.contiguous() {
         Some(rest) if rest.len() <= COPIED_REST_MAX => {
-            if unsent.tail().len() > COPIED_REST_MAX {
-                // A tail is freed only when all of it is sent, so a client that is always a little behind would make
-                // it grow without end: begin another.
-                let mut copy = OutBuf::new();
-                copy.tail().extend_from_slice(rest);
-                unsent.append(&mut copy);
-            } else {
-                unsent.tail().extend_from_slice(rest);
-            }
+            unsent.tail_below(COPIED_REST_MAX).extend_from_slice(rest);
             out.clear();
         }
         _ => unsent.append(out),
@@ -131,7 +148,10 @@ pub(super) fn keep_rest(unsent: &mut OutBuf, out: &mut OutBuf) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::tls;
     use bytes::Bytes;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
 
     #[test]
     fn a_rest_keeps_its_order_and_stays_small() {
@@ -170,5 +190,33 @@ mod tests {
             unsent.advance(behind - 50);
         }
         assert!(unsent.memory() < 8 * COPIED_REST_MAX, "{} bytes are held for 50", unsent.memory());
+    }
+
+    #[test]
+    fn long_output_under_tls_leaves_no_buffer_behind() {
+        let (own, mut other) = UnixStream::pair().unwrap();
+        own.set_nonblocking(true).unwrap();
+        let own = OwnedFd::from(own);
+        let (mut tls, mut unsent, mut out) = (tls::tests::session(), OutBuf::new(), OutBuf::new());
+        for _ in 0..3 {
+            out.tail().resize(200_000, b'x');
+            let mut stopped_by = send_sealed(&own, &mut tls, &mut unsent, &mut out).unwrap();
+            while stopped_by != StoppedBy::Empty {
+                // More is there than is read: it is what the kernel has no room for.
+                other.read_exact(&mut [0; 16 * 1024]).unwrap();
+                stopped_by = seal_and_send(&own, &mut tls, &mut unsent).unwrap();
+            }
+            assert_eq!(tls.unsealed_memory(), 0);
+            assert!(unsent.memory() < 2 * SEALED_BUFFER_KEPT, "{} bytes are held for nothing", unsent.memory());
+            other.set_nonblocking(true).unwrap();
+            while other.read(&mut [0; 16 * 1024]).is_ok() {}
+            other.set_nonblocking(false).unwrap();
+        }
+        // What leaves at once leaves the worker its buffer.
+        out = OutBuf::new();
+        out.tail().reserve(100_000);
+        out.tail().extend_from_slice(b"+OK\r\n");
+        assert_eq!(send_sealed(&own, &mut tls, &mut unsent, &mut out).unwrap(), StoppedBy::Empty);
+        assert!(out.is_empty() && out.memory() >= 100_000);
     }
 }

@@ -1,5 +1,6 @@
 //! One connection's TLS: between the socket's bytes and those that the service sees. Knows no socket, and no file.
 
+use super::sending::keep_rest;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
@@ -8,6 +9,9 @@ use tenon_wire::OutBuf;
 
 /// Encrypted output that may wait for the socket, in bytes: the rest waits in clear, where long values are not copied.
 const SEALED_MAX: usize = 256 * 1024;
+
+/// A buffer of encrypted output that has so many bytes is followed by another: it is freed when all of it is sent.
+const SEALED_PIECE: usize = 64 * 1024;
 
 /// How many pieces of output may be gathered to be encrypted.
 const PIECES_PER_SEAL: usize = 16;
@@ -68,6 +72,11 @@ impl TlsSession {
         self.clear.len()
     }
 
+    /// Bytes of memory that they take.
+    pub(super) fn unsealed_memory(&self) -> usize {
+        self.clear.memory()
+    }
+
     /// Whether the client has said that it sends no more.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
@@ -104,14 +113,33 @@ impl TlsSession {
 
     /// Takes over output.
     pub(super) fn push(&mut self, out: &mut OutBuf) {
-        self.clear.append(out);
+        if self.clear.is_empty() {
+            self.clear.append(out);
+        } else {
+            keep_rest(&mut self.clear, out);
+        }
+    }
+
+    /// Gives the buffer back in which output was taken over, where all of it is encrypted: it is the worker's.
+    pub(super) fn give_back(&mut self, out: &mut OutBuf) {
+        if self.clear.is_empty() && self.clear.memory() > out.memory() {
+            std::mem::swap(&mut self.clear, out);
+        }
+        self.free_buffer();
+    }
+
+    /// Frees the buffer of output that is encrypted.
+    pub(super) fn free_buffer(&mut self) {
+        if self.clear.is_empty() {
+            self.clear = OutBuf::new();
+        }
     }
 
     /// Encrypts output into `sealed`, as long as not too much waits there.
     pub(super) fn seal(&mut self, sealed: &mut OutBuf) -> io::Result<()> {
         loop {
             while self.connection.wants_write() {
-                self.connection.write_tls(sealed.tail())?;
+                self.connection.write_tls(sealed.tail_below(SEALED_PIECE))?;
             }
             if self.clear.is_empty() || sealed.len() >= SEALED_MAX || self.connection.is_handshaking() {
                 return Ok(());
@@ -132,5 +160,78 @@ impl TlsSession {
         self.connection.send_close_notify();
         // Into memory; what is not sent any more is missed by nobody.
         let _ = self.seal(sealed);
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+    use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
+    fn certificate(name: &str) -> CertificateDer<'static> {
+        CertificateDer::from_pem_file(format!("{}/../../tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
+
+    /// A session behind its handshake.
+    pub(in crate::net) fn session() -> TlsSession {
+        let key =
+            PrivateKeyDer::from_pem_file(format!("{}/../../tests/tls/server.key.pem", env!("CARGO_MANIFEST_DIR")));
+        let config = ServerConfig::builder().with_no_client_auth();
+        let config = Arc::new(config.with_single_cert(vec![certificate("server.pem")], key.unwrap()).unwrap());
+        let terms = TlsTerms { config, write_buffer: 16 * 1024, tell: Arc::new(|_| {}) };
+        let mut session = TlsSession::new(terms).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate("ca.pem")).unwrap();
+        let config = Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth());
+        let mut client = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
+        while session.connection.is_handshaking() {
+            let (mut from_client, mut from_session) = (Vec::new(), OutBuf::new());
+            while client.wants_write() {
+                client.write_tls(&mut from_client).unwrap();
+            }
+            session.open(&from_client, &mut Vec::new()).unwrap();
+            session.seal(&mut from_session).unwrap();
+            let mut told = from_session.contiguous().expect("it is not much");
+            while !told.is_empty() {
+                client.read_tls(&mut told).unwrap();
+                client.process_new_packets().unwrap();
+            }
+        }
+        session
+    }
+
+    #[test]
+    fn a_client_always_a_little_behind_costs_no_more_than_it_is_behind() {
+        let (mut session, mut sealed) = (session(), OutBuf::new());
+        let value = Bytes::from(vec![b'v'; 50_000]);
+        for _ in 0..200 {
+            for _ in 0..4 {
+                let mut out = OutBuf::new();
+                out.push_shared(value.clone());
+                session.push(&mut out);
+            }
+            session.seal(&mut sealed).unwrap();
+            let behind = sealed.len();
+            sealed.advance(behind - 1000);
+            assert!(sealed.memory() < 4 * SEALED_PIECE, "{} bytes are held for 1000", sealed.memory());
+        }
+    }
+
+    #[test]
+    fn short_output_behind_other_leaves_the_worker_its_buffer() {
+        const BUFFER: usize = 100_000;
+        let (mut session, mut out) = (session(), OutBuf::new());
+        out.tail().extend_from_slice(b"first");
+        session.push(&mut out);
+        out.tail().reserve(BUFFER);
+        for _ in 0..100 {
+            out.tail().extend_from_slice(b"+OK\r\n");
+            session.push(&mut out);
+            assert!(out.is_empty() && out.memory() >= BUFFER);
+        }
+        assert_eq!(session.unsealed(), 505);
     }
 }

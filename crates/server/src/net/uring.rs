@@ -15,7 +15,7 @@ mod ring;
 
 use super::inbox::Waker;
 use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
-use super::sending::{REPLY_BUFFER_KEPT, SEND_BYTES_PER_TURN, seal_and_send, send_some};
+use super::sending::{REPLY_BUFFER_KEPT, SEND_BYTES_PER_TURN, seal_and_send, send_sealed, send_some};
 use super::tls::TlsSession;
 use port::{End, Port};
 use ring::{Completion, Kind, Ring};
@@ -73,7 +73,7 @@ impl Socket for UringSocket {
 
     fn unsent_memory(&self) -> usize {
         let port = self.0.borrow();
-        port.unsent.memory() + port.tls.as_ref().map_or(0, |tls| tls.unsealed())
+        port.unsent.memory() + port.tls.as_ref().map_or(0, |tls| tls.unsealed_memory())
     }
 
     fn peer_ended(&self) -> bool {
@@ -564,12 +564,13 @@ impl Uring {
         }
         match &mut port.tls {
             Some(tls) => {
-                tls.push(out);
-                seal_and_send(&port.fd, tls, &mut port.unsent)?;
+                send_sealed(&port.fd, tls, &mut port.unsent, out)?;
             }
-            None => port.send_now(out)?,
+            None => {
+                port.send_now(out)?;
+                out.shrink(REPLY_BUFFER_KEPT);
+            }
         }
-        out.shrink(REPLY_BUFFER_KEPT);
         self.wait_until_writable(port);
         Ok(())
     }
