@@ -250,6 +250,10 @@ impl Epoll {
     /// Receives what comes under TLS.
     #[inline(never)]
     fn receive_sealed(&mut self, socket: &mut EpollSocket, input: &mut Vec<u8>) -> Received {
+        if socket.tls.as_ref().is_some_and(|tls| tls.has_ended()) {
+            // It was said together with the bytes of the last receive, and the socket does not say it again.
+            return Received::End;
+        }
         self.sealed.clear();
         self.sealed.reserve_exact(RECEIVE_BYTES);
         match recv(&socket.fd, spare_capacity(&mut self.sealed), RecvFlags::empty()) {

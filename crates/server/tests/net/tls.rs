@@ -4,6 +4,7 @@ use crate::echo::pattern;
 use crate::harness::{PATIENCE, Server, eventually};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -47,9 +48,13 @@ fn connect(server: &Server) -> Client {
 }
 
 fn client_config() -> Arc<ClientConfig> {
+    Arc::new(ClientConfig::builder().with_root_certificates(roots()).with_no_client_auth())
+}
+
+fn roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add(certificate("ca.pem")).unwrap();
-    Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+    roots
 }
 
 fn client_connection() -> ClientConnection {
@@ -203,6 +208,31 @@ fn the_end_is_said_by_either_side() {
     eventually("both to be closed", || {
         (*server.echo.closed.lock().unwrap() == [CloseReason::Service, CloseReason::PeerClosed]).then_some(())
     });
+}
+
+#[test]
+fn an_end_that_comes_with_the_last_request_is_heard() {
+    let server = start();
+    for version in [&TLS12, &TLS13] {
+        let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let config = ClientConfig::builder_with_protocol_versions(&[version]);
+        let config = Arc::new(config.with_root_certificates(roots()).with_no_client_auth());
+        let connection = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
+        let mut client = BufReader::new(StreamOwned::new(connection, stream));
+        client.get_mut().write_all(b"hello\n").unwrap();
+        assert_eq!(line(&mut client), "hello\n");
+        let tls = client.get_mut();
+        tls.conn.writer().write_all(b"last\n").unwrap();
+        tls.conn.send_close_notify();
+        let mut sealed = Vec::new();
+        while tls.conn.wants_write() {
+            tls.conn.write_tls(&mut sealed).unwrap();
+        }
+        tls.sock.write_all(&sealed).unwrap();
+        assert_eq!(line(&mut client), "last\n");
+        assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+    }
 }
 
 #[test]
