@@ -311,7 +311,8 @@ impl BinaryDecoder {
             }
             _ => return BinaryStep::Request { head, command, end: at },
         };
-        if data_len > limits.value_max {
+        // The limit may have been lowered since the data was taken out of the stream: there is nothing left to pass over.
+        if !taken && data_len > limits.value_max {
             let stale_key = (verb == BinaryStore::Set).then_some(key);
             return self.refuse(head, Status::TooLarge, stale_key, data_len, at);
         }
@@ -656,5 +657,17 @@ mod tests {
             panic!("{step:?}");
         };
         assert!(data.is_big() && !decoder.is_inside_request());
+    }
+
+    #[test]
+    fn a_limit_that_is_lowered_during_an_upload_is_for_the_next() {
+        let bytes = packet(1, b"12345678", b"k", &[b'd'; 30], 1, 2);
+        let limits = |value_max| Limits { value_max, big_min: 20, ..Limits::default() };
+        let mut decoder = BinaryDecoder::new();
+        assert_eq!(decoder.next(&bytes[..33], 0, &limits(30)), BinaryStep::Big { len: 30, at: 33 });
+        decoder.big_taken();
+        assert!(matches!(decoder.next(&bytes[..33], 0, &limits(10)), BinaryStep::Request { end: 33, .. }));
+        let step = decoder.next(&bytes, 0, &limits(10));
+        assert!(matches!(step, BinaryStep::Refused { status: Status::TooLarge, end: 33, .. }), "{step:?}");
     }
 }
