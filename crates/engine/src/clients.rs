@@ -24,6 +24,18 @@ pub struct ConnectionKey {
     pub generation: u32,
 }
 
+impl ConnectionKey {
+    /// Of whoever has sent a datagram to this worker: nothing can be posted there.
+    pub const fn of_datagram(worker: u32) -> ConnectionKey {
+        ConnectionKey { worker, index: u32::MAX, generation: u32::MAX }
+    }
+
+    /// Whether there is a connection that can be told something.
+    pub fn is_connection(self) -> bool {
+        self.index != u32::MAX
+    }
+}
+
 /// A message to a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {

@@ -123,15 +123,20 @@ impl Pause {
     }
 
     /// Notes that a connection waits for the end; `false` when the end was a moment ago, on another thread: nobody
-    /// would wake it then.
+    /// would wake it then. A datagram is not remembered.
     #[must_use = "whoever waits although there is no pause is never woken"]
     pub fn wait(&self, key: ConnectionKey) -> bool {
         let mut state = self.state.lock();
         let paused = state.until.is_some();
-        if paused {
+        if paused && key.is_connection() {
             state.waiting.push(key);
         }
         paused
+    }
+
+    /// Forgets a connection that ends while it waits.
+    pub fn forget(&self, key: ConnectionKey) {
+        self.state.lock().waiting.retain(|waiting| *waiting != key);
     }
 
     /// Ends the pause if its time has come; gives the connections that have waited.
@@ -180,5 +185,16 @@ mod tests {
         pause.start(200, PauseMode::Write, 150);
         assert_eq!(pause.mode(151), Some(PauseMode::Write));
         assert!(pause.end().is_empty());
+    }
+
+    #[test]
+    fn nobody_is_remembered_who_cannot_be_told() {
+        let pause = Pause::default();
+        pause.start(100, PauseMode::All, 0);
+        assert!(pause.wait(ConnectionKey::of_datagram(0)), "it is held up all the same");
+        let keys = [1, 2, 3].map(|index| ConnectionKey { worker: 0, index, generation: 1 });
+        assert!(keys.iter().all(|key| pause.wait(*key)));
+        pause.forget(keys[1]);
+        assert_eq!(pause.end(), [keys[0], keys[2]]);
     }
 }

@@ -3,6 +3,7 @@
 use crate::acl::Context;
 use crate::args::{Args, OwnedArgs};
 use crate::batch::Target;
+use crate::clients::Client;
 use crate::command::{Flags, Run};
 use crate::context::KeyCx;
 use crate::engine::Engine;
@@ -313,7 +314,15 @@ impl Engine {
         self.unsubscribe_all(session);
         self.stop_monitoring(session);
         self.stop_tracking(session);
-        self.clients.remove(session.client.id);
+        self.forget_client(&session.client);
+    }
+
+    /// Takes a client away that is connected no more: it is not listed, nor told of the end of a pause.
+    pub fn forget_client(&self, client: &Client) {
+        if client.paused.load(Ordering::Relaxed) {
+            self.pause.forget(client.info.key);
+        }
+        self.clients.remove(client.id);
     }
 }
 

@@ -118,6 +118,7 @@ mod tests {
     use std::sync::Arc;
     use tenon_engine::clients::{ConnectionKey, Dialect};
     use tenon_engine::config::{Caller, Config, Machine};
+    use tenon_engine::pause::PauseMode;
 
     fn engine(settings: &[(&[u8], &[u8])]) -> (Arc<Engine>, Worker) {
         let config = Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() });
@@ -129,7 +130,7 @@ mod tests {
 
     /// What comes back, each datagram's header apart from the rest.
     fn converse(engine: &Engine, worker: &mut Worker, remote: &str, datagram: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
+        let key = ConnectionKey::of_datagram(0);
         let (remote, local) = (remote.to_owned(), "127.0.0.1:11211".to_owned());
         let info = ClientInfo { key, dialect: Dialect::Memcached, remote, local, fd: 3, unix: false };
         let mut frames = Vec::new();
@@ -178,6 +179,15 @@ mod tests {
         drop(loading);
         let answers = converse(engine, worker, HERE, &framed(b"get k\r\n"));
         assert_eq!(answers[0].1, b"VALUE k 0 1\r\nv\r\nEND\r\n");
+    }
+
+    #[test]
+    fn what_a_pause_holds_up_is_lost() {
+        let (engine, worker) = &mut engine(&[]);
+        engine.pause.start(u64::MAX, PauseMode::All, 0);
+        assert_eq!(converse(engine, worker, HERE, &framed(b"set k 0 0 1\r\nv\r\n")), []);
+        assert_eq!(engine.pause.end(), [], "nobody can be told of the end");
+        assert_eq!(converse(engine, worker, HERE, &framed(b"get k\r\n"))[0].1, b"END\r\n");
     }
 
     #[test]

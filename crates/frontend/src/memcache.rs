@@ -286,7 +286,7 @@ impl MemcacheConnection {
         if self.is_watching {
             engine.stop_watching(&self.client);
         }
-        engine.clients.remove(self.client.id);
+        engine.forget_client(&self.client);
         let ending = if self.has_quit && ending == Ending::Error { Ending::Normal } else { ending };
         connections::tell_closed(engine, &self.client, ending);
     }

@@ -4,9 +4,9 @@
 mod host;
 
 use host::{Host, take};
-use tenon_engine::clients::Message;
+use tenon_engine::clients::{Dialect, Message};
 use tenon_engine::pause::PauseMode;
-use tenon_frontend::Flow;
+use tenon_frontend::{Ending, Flow};
 
 /// A source of numbers that is the same in every run.
 struct Random(u64);
@@ -104,6 +104,16 @@ fn a_write_waits_for_the_end_of_a_pause_and_a_read_does_not() {
     host.tell(&mut client, Message::Unpause);
     assert_eq!(host.ask(&mut client, b""), b"STORED\r\nVALUE a 0 1\r\nx\r\nEND\r\n");
     assert_eq!(host.ask(&mut client, b"cde\r\nget b\r\n"), b"STORED\r\nVALUE b 0 5\r\nabcde\r\nEND\r\n");
+
+    // Nobody is told who is gone.
+    let (mut one, mut other) = (host.memcached(), host.connect(Dialect::Resp));
+    host.engine.pause.start(now_ms + 60_000, PauseMode::All, now_ms);
+    host.send(&mut one, b"get a\r\n");
+    host.send(&mut other, b"GET a\r\n");
+    assert_eq!((one.flow, other.flow), (Flow::Park, Flow::Park));
+    one.connection.closed(&host.engine, Ending::Normal);
+    other.connection.closed(&host.engine, Ending::Normal);
+    assert!(host.engine.pause.end().is_empty());
 
     // Data taken out of the stream is kept for as long as its request waits.
     host.engine.pause.start(now_ms + 60_000, PauseMode::All, now_ms);

@@ -184,8 +184,7 @@ impl Service for Tenon {
         let local = local.to_string();
         self.engine.listening.note_datagram(&local, worker.clock.now_ms);
         let info = ClientInfo {
-            // Nothing can be posted to it.
-            key: ConnectionKey { worker: worker.index as u32, index: u32::MAX, generation: u32::MAX },
+            key: ConnectionKey::of_datagram(worker.index as u32),
             dialect: Dialect::Memcached,
             remote: from.to_string(),
             local,
