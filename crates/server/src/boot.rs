@@ -7,7 +7,7 @@ use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net::{self, FrontEnd};
 use crate::open_files::{OpenFiles, raise_for};
 use crate::process::{self, PidFile};
-use crate::reconfigure::{Outside, binds, level_of, listens, to_bind};
+use crate::reconfigure::{Outside, datagrams, level_of, listens};
 use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
@@ -156,7 +156,7 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     let options = net::Options {
         workers: engine.workers(),
         listens: listens(&engine.config),
-        datagrams: datagrams(&engine.config)?,
+        datagrams: datagrams(&engine.config),
         backlog: i32::try_from(engine.config.tcp_backlog()).unwrap_or(i32::MAX),
         io: match engine.config.io() {
             IoChoice::Auto => net::Wanted::Auto,
@@ -164,6 +164,9 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
             IoChoice::IoUring => net::Wanted::IoUring,
         },
     };
+    if options.datagrams.is_some() && engine.config.memcached_auth() {
+        return Err("memcached-udp-port: UDP has no way to say who one is, as memcached-auth wants".to_owned().into());
+    }
     if options.listens.is_empty() && options.datagrams.is_none() {
         let nothing = "nothing to listen on: both ports are 0 and no UNIX socket is set";
         // memcached says nothing of it, and runs.
@@ -284,17 +287,6 @@ fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown, signal: Signal) {
     // Saving takes its time: another signal is to be heard meanwhile.
     if let Err(error) = std::thread::Builder::new().name("end".to_owned()).spawn(end) {
         tracing::error!("no thread could be started for the end: {error}");
-    }
-}
-
-/// The UDP port and its addresses, if there is to be one.
-fn datagrams(config: &Config) -> Result<Option<(u16, Vec<net::Bind>)>, String> {
-    match to_bind(config.memcached_udp_port()) {
-        None => Ok(None),
-        Some(_) if config.memcached_auth() => {
-            Err("memcached-udp-port: UDP has no way to say who one is, as memcached-auth wants".to_owned())
-        }
-        Some(port) => Ok(Some((port, binds(config)))),
     }
 }
 

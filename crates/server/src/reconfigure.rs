@@ -73,7 +73,7 @@ impl Outside {
     fn listen(&self, config: &Config, failure: ValueError) -> Result<(), ValueError> {
         // Before the server listens nobody can change a setting.
         let Some(listening) = self.listening.get() else { return Err(failure) };
-        listening.change(listens(config)).map_err(|_logged| failure)
+        listening.change(listens(config), datagrams(config)).map_err(|_logged| failure)
     }
 }
 
@@ -83,18 +83,23 @@ pub(crate) fn level_of(config: &Config) -> Level {
 }
 
 /// What the system is asked for where a setting says this: nothing for 0, and any port, which is its 0, for -1.
-pub(crate) fn to_bind(port: i32) -> Option<u16> {
+fn to_bind(port: i32) -> Option<u16> {
     if port == 0 { None } else { Some(u16::try_from(port).unwrap_or(0)) }
 }
 
 /// The addresses that the settings name, as Redis means them or as memcached does.
-pub(crate) fn binds(config: &Config) -> Vec<Bind> {
+fn binds(config: &Config) -> Vec<Bind> {
     let words = config.bind();
     if config.is_memcached() {
         Bind::parse_as_memcached(&words)
     } else {
         words.iter().map(|word| Bind::parse(word)).collect()
     }
+}
+
+/// The UDP port and its addresses, if there is to be one.
+pub(crate) fn datagrams(config: &Config) -> Option<(u16, Vec<Bind>)> {
+    to_bind(config.memcached_udp_port()).map(|port| (port, binds(config)))
 }
 
 /// Where the settings say to listen.

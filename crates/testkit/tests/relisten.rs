@@ -1,7 +1,8 @@
 //! CONFIG SET port, bind and memcached-port in a running server, beside redis-server where it is installed. Knows no
 //! other command.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
+use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::Server;
@@ -89,4 +90,32 @@ fn the_port_of_memcached_moves_too() {
     assert!(Memcache::connect(&old).is_err());
     let mut there = Memcache::connect(&format!("127.0.0.1:{port}")).expect("connected");
     assert!(there.version().is_ok());
+}
+
+#[test]
+fn datagrams_are_received_where_connections_are() {
+    let port = UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let server = Server::tenon(&[("memcached-udp-port", &port.to_string())]).expect("tenon starts");
+    let mut client = Resp::connect(&server.address(Dialect::Redis).expect("a port").to_string()).expect("connected");
+    let ask_within = |host: &str, time: Duration| {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.set_read_timeout(Some(time))?;
+        socket.connect((host, port))?;
+        socket.send(b"\0\x07\0\0\0\x01\0\0mn\r\n")?;
+        let mut got = [0; 100];
+        socket.recv(&mut got).map(|len| got[8..len].to_vec())
+    };
+    let ask = |host| ask_within(host, Duration::from_secs(20));
+    assert_eq!(ask("127.0.0.1").expect("an answer"), b"MN\r\n");
+    set(&mut client, &[("bind", "127.0.0.2")]).expect("moved");
+    assert_eq!(ask("127.0.0.2").expect("an answer"), b"MN\r\n");
+    // Until workers have left the old place they may answer there, and what lies there then is lost.
+    let is_refused = |answer: std::io::Result<Vec<u8>>| {
+        answer.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    };
+    while !is_refused(ask_within("127.0.0.1", Duration::from_millis(20))) {}
+    // 192.0.2.0/24 is kept for documentation: no machine has such an address.
+    set(&mut client, &[("bind", "127.0.0.1 192.0.2.1")]).expect_err("no such address");
+    assert_eq!(ask("127.0.0.2").expect("an answer"), b"MN\r\n");
+    while !is_refused(ask_within("127.0.0.1", Duration::from_millis(20))) {}
 }

@@ -1,9 +1,9 @@
 //! The thread that takes new connections and deals them to the workers. Knows no protocol.
 
+use super::datagrams::Datagrams;
 use super::inbox::{Accepted, Letter, Mailboxes, Waker};
 use super::listener::Listener;
 use super::relisten::Request;
-use super::serve::Bound;
 use super::service::{Address, Service};
 use crate::shutdown::Shutdown;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -32,7 +32,7 @@ pub(super) struct Acceptor<S: Service> {
     pub(super) service: Arc<S>,
     pub(super) listeners: Vec<Listener>,
     /// The UDP sockets, which the workers read themselves.
-    pub(super) datagrams: Vec<Bound>,
+    pub(super) datagrams: Vec<Arc<Datagrams>>,
     pub(super) mail: Mailboxes<S::Message>,
     pub(super) shutdown: Shutdown,
     pub(super) waker: Arc<Waker>,
@@ -76,7 +76,11 @@ impl<S: Service> Acceptor<S> {
             if woken {
                 self.waker.clear();
                 while let Ok(request) = self.requests.try_recv() {
-                    let answer = request.serve(&mut self.listeners, self.backlog);
+                    let before = self.datagrams.clone();
+                    let answer = request.serve(&mut self.listeners, &mut self.datagrams, self.backlog);
+                    if !self.datagrams.iter().map(Arc::as_ptr).eq(before.iter().map(Arc::as_ptr)) {
+                        self.mail.give_datagrams(&self.datagrams);
+                    }
                     self.tell_where();
                     answer.send();
                 }
@@ -105,7 +109,8 @@ impl<S: Service> Acceptor<S> {
 
     /// Tells the service where the server listens now.
     pub(super) fn tell_where(&self) {
-        let bound = self.listeners.iter().map(Listener::bound).chain(self.datagrams.iter().cloned());
+        let bound =
+            self.listeners.iter().map(Listener::bound).chain(self.datagrams.iter().map(|socket| socket.bound()));
         self.service.listens(&bound.collect::<Vec<_>>());
     }
 

@@ -127,6 +127,11 @@ impl Io for Epoll {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), interest)?)
     }
 
+    fn unwatch(&mut self, fd: &impl AsFd, _: u64) {
+        // What is not watched, as that has failed, need not be taken away.
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
     fn again(&mut self, token: u64) {
         self.again.push(Event { token, received: true, ..Event::default() });
     }

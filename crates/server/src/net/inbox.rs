@@ -1,5 +1,6 @@
 //! How other threads reach a worker: a mailbox that wakes it only if it sleeps. Knows nothing of what is posted.
 
+use super::datagrams::Datagrams;
 use super::service::{Address, ConnectionId, FrontEnd};
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
@@ -54,6 +55,11 @@ impl<M> Mailboxes<M> {
         self.boxes[worker].post(Letter::Worker(message));
     }
 
+    /// Has every worker receive datagrams at these sockets and no others.
+    pub(super) fn give_datagrams(&self, sockets: &[Arc<Datagrams>]) {
+        self.boxes.iter().for_each(|mailbox| mailbox.post(Letter::Datagrams(sockets.to_vec())));
+    }
+
     /// Has every worker finish what it was sent, until the deadline at most, and end.
     pub(super) fn shut_down_workers(&self, deadline: Instant) {
         self.boxes.iter().for_each(|mailbox| mailbox.post(Letter::Shutdown { deadline }));
@@ -69,6 +75,8 @@ pub(super) enum Letter<M> {
     Connection(ConnectionId, M),
     Worker(M),
     Accepted(Accepted),
+    /// The sockets at which datagrams are received from now on.
+    Datagrams(Vec<Arc<Datagrams>>),
     /// A call has ended on a thread that had lent the loop, or the thread itself is free now.
     CallEnded,
     Shutdown {

@@ -31,6 +31,9 @@ pub(super) trait Io: Sized {
     /// Reports what comes to a socket that several workers watch, to one of them each time.
     fn watch(&mut self, fd: &impl AsFd, token: u64) -> std::io::Result<()>;
 
+    /// Reports nothing more of a socket that was watched; an event of this token may come once more.
+    fn unwatch(&mut self, fd: &impl AsFd, token: u64);
+
     /// Has the next wait return at once with an event of this token.
     fn again(&mut self, token: u64);
 

@@ -1,7 +1,9 @@
 //! Listening elsewhere while the server runs: what anyone may ask for, and the acceptor does. Knows no setting.
 
+use super::datagrams::Datagrams;
 use super::inbox::Waker;
-use super::listener::{Listen, ListenError, Listener};
+use super::listener::{Bind, Listen, ListenError, Listener};
+use super::serve::ServeError;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -16,7 +18,8 @@ pub struct Listening {
 #[derive(Debug)]
 pub(super) struct Request {
     listens: Vec<Listen>,
-    answer: Sender<Result<(), ListenError>>,
+    datagrams: Option<(u16, Vec<Bind>)>,
+    answer: Sender<Result<(), ServeError>>,
 }
 
 impl Listening {
@@ -26,14 +29,15 @@ impl Listening {
         (Listening { requests, waker }, receiver)
     }
 
-    /// Listens in these places and no others, once this returns. Connections that there are stay.
+    /// Listens in these places, to datagrams too, and no others, once this returns. Connections that there are stay; workers
+    /// may receive from UDP sockets that are left until their next turns.
     ///
     /// # Errors
     /// When one of them cannot be listened on: then all is as it was before.
-    pub fn change(&self, listens: Vec<Listen>) -> Result<(), ListenError> {
+    pub fn change(&self, listens: Vec<Listen>, datagrams: Option<(u16, Vec<Bind>)>) -> Result<(), ServeError> {
         let (answer, answered) = channel();
         // Without an acceptor, as at the end of the process, there is nothing to change.
-        if self.requests.send(Request { listens, answer }).is_err() {
+        if self.requests.send(Request { listens, datagrams, answer }).is_err() {
             return Ok(());
         }
         self.waker.wake();
@@ -44,14 +48,27 @@ impl Listening {
 /// What became of a request, for who has asked.
 #[must_use]
 pub(super) struct Answer {
-    result: Result<(), ListenError>,
-    to: Sender<Result<(), ListenError>>,
+    result: Result<(), ServeError>,
+    to: Sender<Result<(), ServeError>>,
 }
 
 impl Request {
     /// Does what was asked for.
-    pub(super) fn serve(self, listeners: &mut Vec<Listener>, backlog: i32) -> Answer {
-        Answer { result: change(listeners, &self.listens, backlog), to: self.answer }
+    pub(super) fn serve(
+        self,
+        listeners: &mut Vec<Listener>,
+        datagrams: &mut Vec<Arc<Datagrams>>,
+        backlog: i32,
+    ) -> Answer {
+        // The UDP sockets that there are stay until nothing can fail any more.
+        let opened = Datagrams::open_all(self.datagrams.as_ref(), datagrams);
+        let opened = opened.inspect_err(|error| tracing::warn!("{error}; listening where it was before"));
+        let result = opened.and_then(|opened| {
+            change(listeners, &self.listens, backlog).map_err(ServeError::Listen)?;
+            *datagrams = opened;
+            Ok(())
+        });
+        Answer { result, to: self.answer }
     }
 }
 

@@ -155,7 +155,7 @@ pub fn serve<S: Service>(
 ) -> Result<Running<S::Message>, ServeError> {
     let workers = options.workers.max(1);
     let listeners = Listener::open_all(&options.listens, options.backlog).map_err(ServeError::Listen)?;
-    let datagrams = open_datagrams(options)?;
+    let datagrams = Datagrams::open_all(options.datagrams.as_ref(), &[])?;
     let bound = listeners.iter().map(Listener::bound).chain(datagrams.iter().map(|socket| socket.bound())).collect();
     let mail = Mailboxes::new(workers)?;
     let way = way::choose(options.io);
@@ -167,27 +167,6 @@ pub fn serve<S: Service>(
             Err(error)
         }
     }
-}
-
-/// Opens the UDP sockets, or none. An optional address that this machine lacks is skipped with a warning.
-fn open_datagrams(options: &Options) -> Result<Vec<Arc<Datagrams>>, ServeError> {
-    let Some((port, addresses)) = &options.datagrams else { return Ok(Vec::new()) };
-    let mut opened = Vec::new();
-    for address in addresses {
-        match Datagrams::open(address, *port) {
-            Ok(sockets) => {
-                for socket in sockets {
-                    tracing::info!(address = %socket.local(), "listening to datagrams");
-                    opened.push(Arc::new(socket));
-                }
-            }
-            Err(error) if address.optional => {
-                tracing::warn!("no UDP on {}: {error}; going on without it", address.host)
-            }
-            Err(error) => return Err(ServeError::Datagrams(address.host.clone(), *port, error)),
-        }
-    }
-    Ok(opened)
 }
 
 fn start_threads<S: Service>(
@@ -224,7 +203,6 @@ fn start_threads<S: Service>(
     shutdown.wakes(Arc::clone(&waker));
     let (listening, requests) = Listening::new(Arc::clone(&waker));
     let (mail, shutdown) = (mail.clone(), shutdown.clone());
-    let datagrams = datagrams.iter().map(|socket| socket.bound()).collect();
     let acceptor = Acceptor { service, listeners, datagrams, mail, shutdown, waker, requests, backlog };
     acceptor.tell_where();
     threads.push(thread::Builder::new().name("tenon-accept".to_owned()).spawn(move || acceptor.run())?);

@@ -46,8 +46,9 @@ pub(super) struct Uring {
     ports: Vec<Option<Rc<RefCell<Port>>>>,
     free: Vec<u32>,
     waker: OwnedFd,
-    /// What others watch, too, and its token.
-    shared: Vec<(OwnedFd, u64)>,
+    /// What others watch, too, and its token, by the tag of the wait for it. What is not watched any more leaves its place
+    /// empty, as the end of that wait is still to come.
+    shared: Vec<Option<(OwnedFd, u64)>>,
     /// Those to wait for anew.
     shared_seen: Vec<u32>,
     /// Ports whose bytes came with the last wait; those whose receive is to end, and those that have staged output.
@@ -137,8 +138,16 @@ impl Io for Uring {
 
     fn watch(&mut self, fd: &impl AsFd, token: u64) -> std::io::Result<()> {
         self.shared_seen.push(self.shared.len() as u32);
-        self.shared.push((fd.as_fd().try_clone_to_owned()?, token));
+        self.shared.push(Some((fd.as_fd().try_clone_to_owned()?, token)));
         Ok(())
+    }
+
+    fn unwatch(&mut self, _: &impl AsFd, token: u64) {
+        let is_meant = |shared: &Option<(OwnedFd, u64)>| shared.as_ref().is_some_and(|(_, watched)| *watched == token);
+        if let Some(index) = self.shared.iter().position(is_meant) {
+            self.shared[index] = None;
+            self.ring.cancel(Kind::Shared, index as u32);
+        }
     }
 
     fn again(&mut self, token: u64) {
@@ -149,8 +158,9 @@ impl Io for Uring {
         self.put_aside();
         self.begin_sends();
         for tag in self.shared_seen.drain(..) {
-            let events = poll_bits(PollFlags::IN) | EXCLUSIVE;
-            self.ring.poll(&self.shared[tag as usize].0, Kind::Shared, events, tag);
+            if let Some((fd, _)) = &self.shared[tag as usize] {
+                self.ring.poll(fd, Kind::Shared, poll_bits(PollFlags::IN) | EXCLUSIVE, tag);
+            }
         }
         let timeout = if self.coming.is_empty() { timeout } else { Duration::ZERO };
         self.ring.wait(timeout)?;
@@ -335,8 +345,10 @@ impl Uring {
                 }
             }
             Completion::Polled { tag, kind: Kind::Shared, .. } => {
-                self.coming.push(Event { token: self.shared[tag as usize].1, received: true, ..Event::default() });
-                self.shared_seen.push(tag);
+                if let Some((_, token)) = self.shared[tag as usize] {
+                    self.coming.push(Event { token, received: true, ..Event::default() });
+                    self.shared_seen.push(tag);
+                }
             }
             Completion::Polled { kind: Kind::Wake, goes_on, .. } => {
                 if !goes_on {

@@ -1,8 +1,9 @@
 //! Datagrams: each is handed over whole and answered to whoever sent it, by any worker.
 
-use crate::harness::{PATIENCE, Server, tcp};
+use crate::harness::{PATIENCE, Server, eventually, tcp};
 use std::net::UdpSocket;
-use tenon_server::net::{Bind, FrontEnd, Options};
+use std::time::Duration;
+use tenon_server::net::{Bind, FrontEnd, Options, ServeError};
 
 /// A server with UDP on the returned port.
 fn start() -> (Server, u16) {
@@ -54,4 +55,53 @@ fn a_port_that_is_taken_stops_the_start() {
     let shutdown = tenon_server::shutdown::Shutdown::new();
     let error = tenon_server::net::serve(&options, echo, &shutdown).unwrap_err().to_string();
     assert!(error.starts_with("cannot listen to datagrams on 127.0.0.1:"), "{error}");
+}
+
+#[test]
+fn they_are_received_elsewhere_when_that_is_asked_for() {
+    let (server, port) = start();
+    let at = |host: &str| Some((port, vec![Bind::parse(host)]));
+    let listens = || vec![tcp(FrontEnd::Memcached, "127.0.0.1")];
+    let listening = server.running().listening();
+    let client_of = |host: &str| {
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        client.connect((host, port)).unwrap();
+        client
+    };
+    let answers = |host: &str| {
+        let client = client_of(host);
+        client.send(b"ping").unwrap();
+        assert_eq!((received(&client), received(&client)), (b"ping".to_vec(), b"and another".to_vec()));
+    };
+    let is_left = |host: &str| {
+        eventually("the socket to be left", || {
+            let client = client_of(host);
+            // Until then it is answered, or lies in the socket when that is closed.
+            client.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+            let refused = client.send(b"ping").and_then(|_| client.recv(&mut [0; 100])).err()?;
+            (refused.kind() == std::io::ErrorKind::ConnectionRefused).then_some(())
+        });
+    };
+    for _ in 0..10 {
+        listening.change(listens(), at("127.0.0.2")).unwrap();
+        answers("127.0.0.2");
+        is_left("127.0.0.1");
+        // The one address is not in the way of all, nor are all in that of one.
+        listening.change(listens(), at("*")).unwrap();
+        answers("127.0.0.1");
+        listening.change(listens(), at("127.0.0.1")).unwrap();
+        answers("127.0.0.1");
+        is_left("127.0.0.2");
+    }
+    let _taken = UdpSocket::bind(("127.0.0.3", port)).unwrap();
+    let both = Some((port, vec![Bind::parse("127.0.0.2"), Bind::parse("127.0.0.3")]));
+    assert!(matches!(listening.change(listens(), both), Err(ServeError::Datagrams(..))));
+    // 192.0.2.0/24 is kept for documentation: no machine has such an address.
+    let nowhere = vec![tcp(FrontEnd::Memcached, "192.0.2.1")];
+    assert!(matches!(listening.change(nowhere, at("127.0.0.2")), Err(ServeError::Listen(_))));
+    is_left("127.0.0.2");
+    answers("127.0.0.1");
+    listening.change(listens(), None).unwrap();
+    is_left("127.0.0.1");
 }

@@ -1,9 +1,10 @@
 //! What others have left in the worker's mailbox: messages, new connections, the end of everything. Knows no protocol, and no
 //! system call.
 
-use super::Worker;
+use super::{Worker, datagram_token};
 use crate::net::acceptor::refuse;
 use crate::net::connection::{Connection, Intake, Phase};
+use crate::net::datagrams::Datagrams;
 use crate::net::held::Held;
 use crate::net::inbox::{Accepted, Letter};
 use crate::net::io::Io;
@@ -12,6 +13,7 @@ use crate::net::slab::Key;
 use crate::net::tls::TlsSession;
 use rustix::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 impl<S: Service, I: Io> Worker<'_, S, I> {
     pub(super) fn read_mail(&mut self, worker: &mut S::Worker) {
@@ -36,8 +38,23 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                     self.guarded(worker, |service, worker| service.on_worker_message(worker, message));
                 }
                 Letter::Accepted(accepted) => self.accept(worker, accepted),
+                Letter::Datagrams(sockets) => self.change_datagrams(sockets),
                 Letter::CallEnded => self.end_calls(worker),
                 Letter::Shutdown { deadline } => self.begin_shutdown(deadline),
+            }
+        }
+    }
+
+    /// Receives datagrams at these sockets and no others. What has come to one that stays is told of anew.
+    fn change_datagrams(&mut self, sockets: Vec<Arc<Datagrams>>) {
+        for (number, socket) in self.datagrams.iter().enumerate() {
+            self.io.unwatch(&**socket, datagram_token(number));
+        }
+        self.datagrams = sockets;
+        for (number, socket) in self.datagrams.iter().enumerate() {
+            if let Err(error) = self.io.watch(&**socket, datagram_token(number)) {
+                let (worker, address) = (self.index, socket.local());
+                tracing::error!(worker, %address, %error, "cannot watch a UDP socket; its datagrams are left to others");
             }
         }
     }
