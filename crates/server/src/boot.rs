@@ -5,9 +5,9 @@ use crate::banner::{Facts, banner};
 use crate::check;
 use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net::{self, FrontEnd};
-use crate::open_files::{OpenFiles, raise_for};
+use crate::open_files::{OpenFiles, TooFew, raise_for};
 use crate::process::{self, PidFile};
-use crate::reconfigure::{Outside, datagrams, level_of, listens};
+use crate::reconfigure::{Outside, datagrams, level_of, listens, needs};
 use crate::restore::Found;
 use crate::service::Tenon;
 use crate::shutdown::Shutdown;
@@ -101,11 +101,25 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
     serve(config, &supervisor)
 }
 
+/// Has the system allow as many open files as `maxclients` takes, or lowers it to what the system allows; tells of that.
+fn fit_maxclients(config: &Config) -> Result<Option<TooFew>, String> {
+    match raise_for(config.maxclients(), needs(config)) {
+        OpenFiles::Enough => Ok(None),
+        OpenFiles::Only(too_few @ TooFew { max_clients: 0, .. }) => {
+            Err(format!("too few for a single client: {too_few}"))
+        }
+        OpenFiles::Only(too_few) => {
+            config.lower_maxclients(too_few.max_clients);
+            Ok(Some(too_few))
+        }
+    }
+}
+
 /// Runs the server until it is told to end; tells whether it ended well.
 fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     std::env::set_current_dir(&*config.dir()).map_err(|e| format!("cannot work in dir '{}': {e}", config.dir()))?;
     // What only root may do comes first, and what starts threads comes after.
-    let open_files = raise_for(config.maxclients() as usize);
+    let lowered = fit_maxclients(&config)?;
     if !config.run_as().is_empty() {
         process::become_user(&config.run_as())?;
     }
@@ -114,8 +128,8 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
-    if let OpenFiles::Only { limit, max_clients } = open_files {
-        tracing::warn!("the system allows {limit} open files: only about {max_clients} clients can be connected");
+    if let Some(too_few) = lowered {
+        tracing::warn!("for maxclients {too_few}: maxclients is now {}", too_few.max_clients);
     }
     let commands = named_commands(tenon_commands::ALL, &config)?;
     let engine = Engine::with_table(config, commands, random_seed()).share();

@@ -1,4 +1,4 @@
-//! What CONFIG SET brings about outside the engine: another level of logging, other places to listen.
+//! What CONFIG SET brings about outside the engine: another level of logging, other places to listen, more open files.
 
 use crate::net::{Bind, Endpoint, FrontEnd, Listen, Listening};
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use tenon_engine::Engine;
 use tenon_engine::config::{Config, Setting, SettingId, ValueError};
 
 use crate::logging::{Level, Logging};
+use crate::open_files::{Needs, OpenFiles, TooFew, raise_for};
 use crate::tls::Tls;
 
 /// Everything outside the engine that settings are applied to.
@@ -58,6 +59,13 @@ impl Outside {
             | SettingId::tls_session_cache_size
             | SettingId::tls_write_buffer => return self.configure_tls(&engine.config),
             SettingId::bind => return self.listen(&engine.config, ValueError::CannotBind),
+            SettingId::maxclients => {
+                if let OpenFiles::Only(TooFew { max_clients, .. }) =
+                    raise_for(engine.config.maxclients(), needs(&engine.config))
+                {
+                    return Err(ValueError::TooManyClients(max_clients));
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -100,6 +108,12 @@ fn binds(config: &Config) -> Vec<Bind> {
 /// The UDP port and its addresses, if there is to be one.
 pub(crate) fn datagrams(config: &Config) -> Option<(u16, Vec<Bind>)> {
     to_bind(config.memcached_udp_port()).map(|port| (port, binds(config)))
+}
+
+/// What the settings say descriptors are needed for beside clients.
+pub(crate) fn needs(config: &Config) -> Needs {
+    let datagrams = datagrams(config).map_or(0, |(_, addresses)| addresses.len());
+    Needs { workers: config.workers(), listeners: listens(config).len() + datagrams }
 }
 
 /// Where the settings say to listen.

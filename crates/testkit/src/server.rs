@@ -61,9 +61,27 @@ impl Server {
     /// See [`StartError`]; where the binary is looked for: [`tenon_binary`].
     pub fn tenon(settings: &[(&str, &str)]) -> Result<Server, StartError> {
         let program = tenon_binary()?;
+        Server::tenon_through(|| Command::new(&program), settings)
+    }
+
+    /// Starts `tenon` likewise, where the system allows a process so many open files, which only root may raise.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn tenon_with_open_files(limit: u32, settings: &[(&str, &str)]) -> Result<Server, StartError> {
+        let program = tenon_binary()?;
+        let shell = || {
+            let mut command = Command::new("sh");
+            command.arg("-c").arg(format!("ulimit -n {limit} && exec \"$0\" \"$@\"")).arg(&program);
+            command
+        };
+        Server::tenon_through(shell, settings)
+    }
+
+    fn tenon_through(program: impl Fn() -> Command, settings: &[(&str, &str)]) -> Result<Server, StartError> {
         Server::start(|ports, folder| {
             let socket = folder.join("tenon.sock");
-            let mut command = Command::new(&program);
+            let mut command = program();
             command.args(["--bind", "127.0.0.1"]).arg("--port").arg(ports[0].to_string());
             command.arg("--memcached-port").arg(ports[1].to_string()).arg("--unixsocket").arg(&socket);
             // Said first, so that a test's own word holds.

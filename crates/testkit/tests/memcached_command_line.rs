@@ -135,6 +135,16 @@ fn in_the_background_with_its_number_in_a_file() {
 }
 
 #[test]
+fn connections_are_as_many_as_the_system_allows() {
+    let port = free_port();
+    let _server = Background::start("c", port, &["-u", "root", "-c", "4000000000"]);
+    let mut client = Memcache::connect_to(&Address::loopback(port), Some(PATIENCE)).expect("it listens");
+    let stats = client.stats(None).expect("an answer");
+    let (_, most) = stats.iter().find(|(name, _)| name == "max_connections").expect("it is told");
+    assert!((1..4_000_000_000).contains(&most.parse::<u64>().expect("a number")), "{most}");
+}
+
+#[test]
 fn as_another_user() {
     if user_of("self") != 0 {
         // Only root becomes another; others stay who they are, as with memcached.

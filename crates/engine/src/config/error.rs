@@ -71,6 +71,8 @@ pub enum ValueError {
     CannotBind,
     /// More addresses than can be listened on.
     TooManyAddresses,
+    /// More clients than the system allows open files for. Holds the number that it does.
+    TooManyClients(u32),
     /// A path where a mere file name is wanted. Holds the setting's name.
     NotAFileName(&'static str),
     /// A path where a name is wanted.
@@ -122,6 +124,9 @@ impl Display for ValueError {
             Self::InvalidEventClass => f.write_str("Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
             Self::SaveAndNoSave => f.write_str("shutdown options SAVE and NOSAVE can't be used simultaneously"),
             Self::TooManyAddresses => f.write_str("Too many bind addresses specified."),
+            Self::TooManyClients(most) => {
+                write!(f, "The operating system is not able to handle the specified number of clients, try with {most}")
+            }
             Self::NotAFileName(name) => write!(f, "{name} can't be a path, just a filename"),
             Self::NotAPlainName { setting, what } => write!(f, "{setting} can't be a path, just a {what}"),
             Self::EmptyName(name) => write!(f, "{name} can't be empty"),

@@ -241,6 +241,13 @@ impl Config {
         changed.iter().for_each(|Changed { setting, before }| self.store(setting, before));
     }
 
+    /// Lowers `maxclients` to what the system allows open files for.
+    pub fn lower_maxclients(&self, most: u32) {
+        let _changing = self.changing.lock();
+        debug_assert!(most < self.maxclients(), "that is no less");
+        self.numbers[SettingId::maxclients as usize].store(i64::from(most), Relaxed);
+    }
+
     /// Whether the value of this name is a secret that logs must not show.
     pub fn is_sensitive(name: &[u8]) -> bool {
         std::str::from_utf8(name).ok().and_then(find).is_some_and(Setting::is_sensitive)

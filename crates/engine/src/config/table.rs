@@ -133,7 +133,8 @@ settings! {
         name: "lfu-decay-time", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("1"), group: Group::Memory
     }
 
-    /// Clients that may be connected at once.
+    /// Clients that may be connected at once. The limit on open files is raised for so many, or this is lowered at the start
+    /// to what the system allows, with a line in the log.
     maxclients: u32 {
         name: "maxclients", kind: Kind::Int { min: 1, max: u32::MAX as i64 }, initial: Is("10000"),
         group: Group::Clients
