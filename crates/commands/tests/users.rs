@@ -148,6 +148,29 @@ fn the_file_of_users_is_read_and_written() {
 }
 
 #[test]
+fn saves_at_once_leave_the_file_of_the_last_change() {
+    let scratch = Scratch::new();
+    let file = scratch.write("users.acl", "user default on nopass ~* &* +@all\n");
+    let conf = scratch.write("t.conf", format!("aclfile {}\n", file.display()));
+    let engine = started(Some(&conf)).expect("an engine");
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let engine = &engine;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    set(engine, &format!("u{thread}"), &format!("~{round}"));
+                    engine.save_acl_file().expect("saved");
+                    // Whatever the others do, the file is a whole one, and has what was saved.
+                    engine.load_acl_file(None).expect("loaded");
+                }
+            });
+        }
+    });
+    let saved = std::fs::read_to_string(&file).expect("it is there");
+    assert_eq!(saved.lines().collect::<Vec<_>>(), lines(&engine));
+}
+
+#[test]
 fn a_wrong_file_of_users_changes_nothing_and_all_of_it_is_told() {
     let scratch = Scratch::new();
     let acl = scratch.write("users.acl", "user bob on nopass +get\n");

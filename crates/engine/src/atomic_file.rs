@@ -1,20 +1,18 @@
 //! Putting a text in the place of a file as one step. Knows no text.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Puts `text` in the place of a file: a reader, or a crash at any moment, finds the old text or the new one.
+/// Puts `text` in the place of a file: a reader, or a crash at any moment, finds the old text or the new one. Whoever does
+/// so at the same time has a file of his own; which text stays, the callers' locks decide.
 pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = directory.join(name);
-    let write = || -> io::Result<()> {
-        // The file may hold a password: nobody else gets to see it, unless the old file says otherwise.
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    let (temporary, mut file) = create_beside(directory, path)?;
+    let mut write = || -> io::Result<()> {
         if let Ok(old) = fs::metadata(path) {
             file.set_permissions(old.permissions())?;
         }
@@ -29,4 +27,45 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// A new file in this directory.
+fn create_beside(directory: &Path, path: &Path) -> io::Result<(PathBuf, File)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{}.{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+        let temporary = directory.join(name);
+        // The file may hold a password: nobody else gets to see it, unless the old file says otherwise.
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary) {
+            // In a container each start has the same process id: a crash may have left this one.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (temporary, file)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reader_finds_a_whole_text_however_many_write() {
+        let directory = std::env::temp_dir().join(format!("tenon-atomic-{}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a directory");
+        let path = directory.join("file");
+        let texts = [b"a".repeat(100_000), b"b".repeat(50_000), b"c".repeat(10)];
+        write_atomically(&path, &texts[0]).expect("written");
+        std::thread::scope(|scope| {
+            let writers = texts
+                .each_ref()
+                .map(|text| scope.spawn(|| (0..30).for_each(|_| write_atomically(&path, text).expect("written"))));
+            while !writers.iter().all(|writer| writer.is_finished()) {
+                assert!(texts.contains(&fs::read(&path).expect("it is there")));
+            }
+        });
+        assert_eq!(fs::read_dir(&directory).expect("a directory").count(), 1, "nothing is left beside it");
+        fs::remove_dir_all(&directory).expect("it is empty");
+    }
 }

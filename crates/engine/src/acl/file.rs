@@ -83,8 +83,9 @@ impl Engine {
         if path.is_empty() {
             return Err(FileError::NoFile);
         }
-        let text = std::fs::read(&*path).map_err(|error| FileError::Read(path.to_string(), error))?;
+        // Whoever saves meanwhile leaves a file that says what is in force.
         let _changing = self.acl.changing.lock();
+        let text = std::fs::read(&*path).map_err(|error| FileError::Read(path.to_string(), error))?;
         let users = self.read_file(&text, &path).map_err(FileError::Wrong)?;
         Ok(self.replace_users(users, asking))
     }
@@ -98,6 +99,8 @@ impl Engine {
         if path.is_empty() {
             return Err(FileError::NoFile);
         }
+        // The file that stays is that of the last change of users, however many save at once.
+        let _changing = self.acl.changing.lock();
         let mut text = Vec::new();
         for user in self.acl.list() {
             text.extend(user_line(&user.name, &user.rights()));
