@@ -17,9 +17,8 @@ use tenon_wire::OutBuf;
 
 /// Keys evicted for one command without a look at the clock.
 const EVICTIONS_UNTIMED: usize = 64;
-/// How long one command may evict beyond what makes up for its worker's own growth: what is still over the limit then, the
-/// next ones and the ticks take off. Redis's time at its default `maxmemory-eviction-tenacity`.
-const EVICTING_MAX: Duration = Duration::from_micros(500);
+/// Where eviction goes on for so long, what it frees is taken back and packed meanwhile.
+const TIDYING_AFTER: Duration = Duration::from_micros(500);
 /// Blocks that are taken back at a time while much is evicted, several times as many as go meanwhile.
 const COLLECTED_AT_ONCE: usize = 256;
 /// How long a command that nothing can be evicted for waits for memory that is being freed in the background.
@@ -270,6 +269,7 @@ impl Engine {
             self.begin_to_remember(worker);
         }
         let started = Instant::now();
+        let evicting_max = evicting_max(self.config.maxmemory_eviction_tenacity());
         let kept = self.kept(limit);
         let made_up_at = match makes {
             Makes::SomeRoomBut(_) => isize::MAX,
@@ -297,9 +297,13 @@ impl Engine {
                 break;
             }
             evicted += 1;
-            let is_time_over = evicted % EVICTIONS_UNTIMED == 0 && started.elapsed() >= EVICTING_MAX;
-            if is_time_over {
-                self.tidy_up(worker, &mut packed_at);
+            let mut is_time_over = false;
+            if evicted % EVICTIONS_UNTIMED == 0 {
+                let elapsed = started.elapsed();
+                is_time_over = evicting_max.is_some_and(|most| elapsed >= most);
+                if elapsed >= TIDYING_AFTER {
+                    self.tidy_up(worker, &mut packed_at);
+                }
             }
             // What is freed in the background is not counted here.
             let told = worker.room.told;
@@ -326,7 +330,7 @@ impl Engine {
     #[cold]
     fn tidy_up(&self, worker: &mut Worker, packed_at: &mut Instant) {
         let is_left = slab::collect_some(COLLECTED_AT_ONCE);
-        if !is_left && packed_at.elapsed() >= EVICTING_MAX && self.packing_is_urgent() {
+        if !is_left && packed_at.elapsed() >= TIDYING_AFTER && self.packing_is_urgent() {
             self.compact_tick(worker);
             *packed_at = Instant::now();
         }
@@ -474,6 +478,16 @@ impl Engine {
     }
 }
 
+/// How long one command may evict beyond what makes up for its worker's own growth, at this `maxmemory-eviction-tenacity`:
+/// what is still over the limit then, the next ones and the ticks take off. Redis's times.
+fn evicting_max(tenacity: u32) -> Option<Duration> {
+    match tenacity {
+        0..=10 => Some(Duration::from_micros(50) * tenacity),
+        11..=99 => Some(Duration::from_micros(500).mul_f64(1.15_f64.powi(tenacity as i32 - 10))),
+        _ => None,
+    }
+}
+
 /// Of so many wasted bytes those that count at a limit, of which 0 is none.
 fn waste_counted(wasted: usize, limit: usize) -> usize {
     if limit < WASTE_COUNTS_FROM {
@@ -486,6 +500,14 @@ fn waste_counted(wasted: usize, limit: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tenacity_is_a_time_from_none_to_unbounded() {
+        let us = [0, 1, 10, 11, 20, 99].map(|tenacity| evicting_max(tenacity).expect("it is bounded").as_micros());
+        assert_eq!(us[..5], [0, 50, 500, 575, 2_022]);
+        assert_eq!(us[5] / 1_000_000, 126);
+        assert_eq!(evicting_max(100), None);
+    }
 
     #[test]
     fn waste_counts_beyond_a_part_of_the_limit_and_up_to_another() {

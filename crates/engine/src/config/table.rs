@@ -119,7 +119,8 @@ settings! {
     maxmemory_samples: u32 {
         name: "maxmemory-samples", kind: Kind::Int { min: 1, max: INT_MAX }, initial: Is("5"), group: Group::Memory
     }
-    /// How much of a write's time may go into eviction, from 0 (least) to 100 (no bound).
+    /// How long a write may evict beyond what makes up for its own growth: 50 µs for each of the first 10, a seventh more for
+    /// each beyond, until the limit is kept at 100.
     maxmemory_eviction_tenacity: u32 {
         name: "maxmemory-eviction-tenacity", kind: Kind::Int { min: 0, max: 100 }, initial: Is("10"),
         group: Group::Memory
