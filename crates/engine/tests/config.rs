@@ -400,6 +400,10 @@ fn secrets_stay_secret() {
     assert!(Config::is_sensitive(b"RequirePass") && !Config::is_sensitive(b"port") && !Config::is_sensitive(b"\xff"));
     let config = run(&["--requirepass", "hush"]).unwrap();
     assert!(!format!("{config:?}").contains("hush"));
+    // Also of what Tenon does not have.
+    assert!(Config::is_sensitive(b"MasterAuth") && Config::is_sensitive(b"primaryauth"));
+    let error = run(&["--tls-key-file-pass", "hush"]).unwrap_err().to_string();
+    assert!(error.contains("tls-key-file-pass") && !error.contains("hush"), "{error}");
 }
 
 #[test]

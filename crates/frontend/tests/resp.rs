@@ -49,6 +49,53 @@ fn the_slow_log_shows_no_password_that_was_queued() {
 }
 
 #[test]
+fn the_slow_log_shows_no_password_of_a_command_that_failed() {
+    let mut host = Host::new();
+    host.set("slowlog-log-slower-than", "0");
+    let mut client = host.connect(Dialect::Resp);
+    for command in [
+        "CONFIG SET masterauth hush",
+        "CONFIG SET hz 10 MASTERUSER hush primaryauth hush",
+        "CONFIG SET tls-key-file-pass hush tls-client-key-file-pass hush requirepass",
+        "CONFIG SET requirepass hush nosuch 1",
+        "HELLO 4 AUTH user hush",
+        "HELLO 3 NOSUCH AUTH user hush",
+        "AUTH user hush hush",
+    ] {
+        assert!(host.says(&mut client, &format!("{command}\r\n")).starts_with('-'), "{command}");
+    }
+    let log = host.engine.slowlog.last(100);
+    assert_eq!(log.len(), 7);
+    for slow in &log {
+        let line = String::from_utf8_lossy(&slow.args.join(&b' ')).into_owned();
+        assert!(!line.contains("hush") && line.contains("(redacted)"), "{line}");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_an_error_that_was_answered() {
+    let mut host = Host::new();
+    for (number, request) in ["*1\r\n$abc\r\n", "*abc\r\n", "*1\r\nfoo\r\n", "\"open\r\n"].into_iter().enumerate() {
+        let mut client = host.connect(Dialect::Resp);
+        assert!(host.says(&mut client, request).starts_with("-ERR Protocol error: "));
+        assert_eq!(host.engine.errors.lock().get("ERR"), Some(&(number as u64 + 1)));
+        assert_eq!(host.worker.stats.all.errors.get(), number as u64 + 1);
+    }
+}
+
+#[test]
+fn input_that_was_kept_is_remembered_for_some_seconds() {
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    let mut other = host.connect(Dialect::Resp);
+    host.says(&mut client, &format!("*2\r\n$4\r\nECHO\r\n$20000\r\n{}", "x".repeat(10_000)));
+    host.says(&mut client, &format!("{}\r\n", "x".repeat(10_000)));
+    let info = host.says(&mut other, "INFO clients\r\n");
+    let most = info.lines().find_map(|line| line.strip_prefix("client_recent_max_input_buffer:")).expect("it is told");
+    assert!((10_000..30_000).contains(&most.parse::<u64>().expect("a number")), "{most}");
+}
+
+#[test]
 fn what_others_have_sent_stands_before_the_next_reply() {
     let mut host = Host::new();
     let (mut tracker, mut writer) = (host.connect(Dialect::Resp), host.connect(Dialect::Resp));

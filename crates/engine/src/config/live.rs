@@ -250,7 +250,8 @@ impl Config {
 
     /// Whether the value of this name is a secret that logs must not show.
     pub fn is_sensitive(name: &[u8]) -> bool {
-        std::str::from_utf8(name).ok().and_then(find).is_some_and(Setting::is_sensitive)
+        let Ok(name) = std::str::from_utf8(name) else { return false };
+        find(name).is_some_and(Setting::is_sensitive) || find_fixed(name).is_some_and(Fixed::is_sensitive)
     }
 
     fn check_settable(&self, name: &[u8], caller: Caller) -> Result<(), SetError> {

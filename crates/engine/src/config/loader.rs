@@ -148,7 +148,8 @@ impl Loader {
                 self.warnings.push(Warning { origin: origin.clone(), name: fixed.name, text: fixed.reason });
             } else if !fixed.accepts(words) {
                 let error = ValueError::NotSupported(fixed.reason);
-                let problem = LoadProblem::Value { name: name.to_owned(), value: Some(words.join(" ")), error };
+                let value = (!fixed.is_sensitive()).then(|| words.join(" "));
+                let problem = LoadProblem::Value { name: name.to_owned(), value, error };
                 self.refused.push((fixed.name, LoadError { origin: origin.clone(), problem }));
             }
             return Ok(());

@@ -36,6 +36,11 @@ impl Fixed {
         std::iter::once(self.name).chain(self.alias)
     }
 
+    /// Whether what others say here is a secret, to be kept out of logs.
+    pub fn is_sensitive(&self) -> bool {
+        SECRETS.contains(&self.name)
+    }
+
     /// Whether these words say the one value, in whichever way: `64mb` is `67108864`.
     pub(super) fn accepts(&self, words: &[String]) -> bool {
         let text = words.join(" ");
@@ -56,6 +61,9 @@ const fn renamed(name: &'static str, alias: &'static str, value: &'static str, r
 const fn only(fixed: Fixed) -> Fixed {
     Fixed { otherwise: Otherwise::Refused, ..fixed }
 }
+
+/// Those whose other values are secrets.
+static SECRETS: &[&str] = &["masteruser", "masterauth", "tls-key-file-pass", "tls-client-key-file-pass"];
 
 const REPLICATION: &str = "Tenon has no replication";
 const CLUSTER: &str = "Tenon has no cluster mode";

@@ -30,10 +30,10 @@ pub static AUTH: Command = Command {
 };
 
 fn auth(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    (1..args.len()).for_each(|index| cx.keep_secret(index));
     if args.len() > 3 {
         return Err(CmdError::Syntax);
     }
-    (1..args.len()).for_each(|index| cx.keep_secret(index));
     let (user, password) = match args.len() {
         2 if cx.engine.is_open() => return Err(CmdError::text(NO_PASSWORD_SET)),
         2 => (DEFAULT_USER, args.get(1)),

@@ -44,6 +44,11 @@ struct Handshake<'a> {
 fn parse<'a>(cx: &mut SessionCx<'_>, args: &Args<'a>) -> Result<Handshake<'a>, CmdError> {
     let mut wanted = Handshake::default();
     let Some(version) = args.try_get(1) else { return Ok(wanted) };
+    // Also where the arguments turn out to be wrong.
+    for at in (2..args.len()).filter(|at| args.is(*at, "AUTH")) {
+        cx.keep_secret(at + 1);
+        cx.keep_secret(at + 2);
+    }
     wanted.proto = Some(match parse_i64(version) {
         Some(2) => Proto::Resp2,
         Some(3) => Proto::Resp3,
@@ -54,8 +59,6 @@ fn parse<'a>(cx: &mut SessionCx<'_>, args: &Args<'a>) -> Result<Handshake<'a>, C
     while at < args.len() {
         let more = args.len() - at - 1;
         if args.is(at, "AUTH") && more >= 2 {
-            cx.keep_secret(at + 1);
-            cx.keep_secret(at + 2);
             wanted.login = Some((args.get(at + 1), args.get(at + 2)));
             at += 3;
         } else if args.is(at, "SETNAME") && more >= 1 {

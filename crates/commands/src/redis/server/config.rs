@@ -66,13 +66,14 @@ pub static SET: Command = Command {
 
 fn set(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let words: Vec<&[u8]> = args.from(2).collect();
-    let (pairs, []) = words.as_chunks::<2>() else { return Err(CmdError::Syntax) };
-    let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|&[name, value]| (name, value)).collect();
-    for (index, (name, _)) in pairs.iter().enumerate() {
-        if Config::is_sensitive(name) {
+    // Also where the arguments turn out to be wrong.
+    for (index, pair) in words.chunks_exact(2).enumerate() {
+        if Config::is_sensitive(pair[0]) {
             cx.keep_secret(2 + index * 2 + 1);
         }
     }
+    let (pairs, []) = words.as_chunks::<2>() else { return Err(CmdError::Syntax) };
+    let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|&[name, value]| (name, value)).collect();
     let caller = if cx.session.client.info.is_local() { Caller::Local } else { Caller::Remote };
     cx.engine.set_config(&pairs, caller).map_err(|error| CmdError::new(format!("ERR {error}")))?;
     reply.simple("OK");
