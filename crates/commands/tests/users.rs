@@ -455,6 +455,32 @@ proptest! {
 }
 
 #[test]
+fn patterns_and_passwords_stand_where_they_were_said_first() {
+    let engine = engine();
+    set(&engine, "u", "%R~a ~b &x");
+    set(&engine, "u", "~c %W~a ~b &y &x ~c %R~d (%R~e %W~e ~f %R~e)");
+    let line = lines(&engine).into_iter().find(|line| line.starts_with("user u ")).expect("it is there");
+    assert!(line.contains(" ~a ~b ~c %R~d ") && line.contains(" &x &y ") && line.contains("(~e ~f "), "{line}");
+    set(&engine, "u", ">one >two >one");
+    let hashes = engine.acl.find(b"u").expect("it is there").rights().words();
+    assert_eq!(hashes.iter().filter(|word| word[0] == b'#').count(), 2);
+}
+
+#[test]
+fn very_many_patterns_take_no_longer_each_than_few() {
+    // As the square of their number, this would take minutes.
+    const PATTERNS: usize = 200_000;
+    let engine = engine();
+    let rules: Vec<String> = (0..PATTERNS).flat_map(|number| [format!("~{number}"), format!("&{number}")]).collect();
+    set(&engine, "u", &rules.join(" "));
+    let scratch = Scratch::new();
+    let users = lines(&engine).join("\n");
+    let file = scratch.write("users.acl", &users);
+    let conf = scratch.write("t.conf", format!("aclfile {}\n", file.display()));
+    assert_eq!(lines(&started(Some(&conf)).expect("an engine")).join("\n"), users);
+}
+
+#[test]
 fn first_arguments_that_were_said_in_another_order_make_the_same_user() {
     let rules = ["+select|0", "+select|1", "+select|0"].map(|rule| rule.as_bytes().to_vec());
     makes_the_same_user(&rules).expect("the same rights");

@@ -117,9 +117,12 @@ fn line(now_us: u64, origin: Origin<'_>, database: usize, args: &Args<'_>, secre
         Origin::Script => line.extend_from_slice(b"lua"),
     }
     line.push(b']');
+    // They are told in order, and each argument of a long ACL SETUSER is one.
+    let mut secrets = secrets.iter().peekable();
     for index in 0..args.len() {
         line.push(b' ');
-        append_quoted(if secrets.contains(&index) { b"(redacted)" } else { args.get(index) }, &mut line);
+        while secrets.next_if(|secret| **secret < index).is_some() {}
+        append_quoted(if secrets.peek() == Some(&&index) { b"(redacted)" } else { args.get(index) }, &mut line);
     }
     line
 }

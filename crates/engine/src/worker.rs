@@ -180,6 +180,12 @@ impl Worker {
         }
     }
 
+    /// Keeps an argument of the command that runs out of the logs. They are told in order.
+    pub(crate) fn keep_secret(&mut self, index: usize) {
+        debug_assert!(self.secrets.last().is_none_or(|last| *last <= index), "in order");
+        self.secrets.push(index);
+    }
+
     /// A random number; fast, not for secrets.
     #[inline]
     pub fn random(&mut self) -> u32 {

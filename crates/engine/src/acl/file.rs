@@ -11,7 +11,7 @@ use crate::clients::Client;
 use crate::config::args::quote_if_needed;
 use crate::config::{RewriteError, UserLine};
 use crate::engine::Engine;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl Engine {
     fn read_lines(&self, lines: &[UserLine]) -> Result<Described, String> {
         let scene = self.acl_scene();
         let mut users = self.default_alone(scene);
-        let mut seen: Vec<&[u8]> = Vec::new();
+        let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
         for line in lines {
             let name = line.name();
             let fail =
@@ -150,10 +150,9 @@ impl Engine {
             if has_spaces(name) {
                 return Err(fail(&"names can't contain spaces or null characters"));
             }
-            if seen.contains(&name) {
+            if !seen.insert(name) {
                 return Err(fail(&RuleError::Duplicate));
             }
-            seen.push(name);
             let rules: Vec<&[u8]> = line.rules().collect();
             let merged = merge_selectors(&rules).map_err(|_| fail(&"Unmatched parenthesis in selector definition."))?;
             let rights = Rights::new(scene).with(merged.iter().map(Vec::as_slice), scene);
@@ -198,20 +197,21 @@ impl Engine {
             let mut rights = Rights::new(scene);
             let mut is_told = false;
             for rule in &merged {
-                match rights.with([&rule[..]], scene) {
-                    Ok(changed) => rights = changed,
-                    Err((rule, error @ RuleError::Unknown)) => {
+                match rights.apply(rule, scene) {
+                    Ok(()) => {}
+                    Err(error @ RuleError::Unknown) => {
                         let rule = String::from_utf8_lossy(rule);
                         errors += &format!("{path}:{number}: Error in applying operation '{rule}': {error}. ");
                     }
                     // After one of these the others may come from it; and which rule it is may be a secret.
-                    Err((_, error)) if !is_told => {
+                    Err(error) if !is_told => {
                         errors += &format!("{path}:{number}: {error}. ");
                         is_told = true;
                     }
                     Err(_) => {}
                 }
             }
+            rights.settle(scene);
             users.insert((*name).into(), rights);
         }
         if !errors.is_empty() {

@@ -19,6 +19,11 @@ impl PasswordHash {
     pub fn parse(digits: &[u8]) -> Option<PasswordHash> {
         from_hex(digits).map(PasswordHash)
     }
+
+    /// The hash itself.
+    pub(super) fn bytes(&self) -> [u8; BYTES] {
+        self.0
+    }
 }
 
 /// Bytes that are written as two hexadecimal digits each, the letters small.

@@ -10,6 +10,7 @@ use crate::command::{ChannelKind, KeyFlags};
 use crate::config::ChannelDefault;
 use crate::config::args::split;
 use crate::table::{CommandTable, Resolved};
+use std::collections::HashSet;
 
 /// Whether payloads that a user restores are looked through before they are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +69,24 @@ impl Rights {
         for rule in rules {
             rights.apply(rule, scene).map_err(|error| (rule, error))?;
         }
-        let mut selectors = std::iter::once(&rights.root).chain(&rights.selectors);
-        rights.everything = selectors.any(|selector| selector.is_everything(scene.table));
+        rights.settle(scene);
         Ok(rights)
     }
 
-    fn apply(&mut self, rule: &[u8], scene: Scene<'_>) -> Result<(), RuleError> {
+    /// What comes behind the last rule that is applied: what was said twice is there once.
+    pub(super) fn settle(&mut self, scene: Scene<'_>) {
+        let mut seen = HashSet::new();
+        self.passwords.retain(|hash| seen.insert(hash.bytes()));
+        self.root.settle();
+        let mut selectors = std::iter::once(&self.root).chain(&self.selectors);
+        self.everything = selectors.any(|selector| selector.is_everything(scene.table));
+    }
+
+    /// Changes them by a rule. They are settled behind the last one.
+    ///
+    /// # Errors
+    /// When it is wrong; then nothing has changed.
+    pub(super) fn apply(&mut self, rule: &[u8], scene: Scene<'_>) -> Result<(), RuleError> {
         match rule.to_ascii_lowercase().as_slice() {
             b"" => {}
             b"on" => self.enabled = true,
@@ -102,6 +115,7 @@ impl Rights {
                     for rule in split(inner).map_err(|_| RuleError::Syntax)? {
                         selector.apply(&rule, scene.table)?;
                     }
+                    selector.settle();
                     self.selectors.push(selector);
                 }
                 rule => self.root.apply(rule, scene.table)?,
@@ -111,9 +125,7 @@ impl Rights {
     }
 
     fn add_password(&mut self, hash: PasswordHash) {
-        if !self.passwords.contains(&hash) {
-            self.passwords.push(hash);
-        }
+        self.passwords.push(hash);
         self.any_password = false;
     }
 

@@ -9,7 +9,7 @@ use crate::command::{ChannelKind, Command, Flags, KeyFlags};
 use crate::config::ChannelDefault;
 use crate::config::args::quote_if_needed;
 use crate::table::{CommandTable, Resolved};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tenon_ds::glob::{Case, glob};
 
 /// What may be done to keys: read, written, or both.
@@ -91,7 +91,7 @@ impl Selector {
         }
     }
 
-    /// Changes the rights as a rule says.
+    /// Changes the rights as a rule says. They are [settled](Selector::settle) behind the last one.
     ///
     /// # Errors
     /// When it is no rule for selectors; then nothing has changed.
@@ -139,6 +139,29 @@ impl Selector {
         Ok(())
     }
 
+    /// What comes behind the last rule: a pattern that was said several times stands where it was said first.
+    pub fn settle(&mut self) {
+        if let Reach::Only(patterns) = &mut self.keys {
+            let mut said: HashMap<&[u8], KeyRights> = HashMap::with_capacity(patterns.len());
+            for pattern in &*patterns {
+                let rights = said.entry(&pattern.glob).or_insert(pattern.rights);
+                rights.read |= pattern.rights.read;
+                rights.write |= pattern.rights.write;
+            }
+            if said.len() < patterns.len() {
+                let first = |pattern: &KeyPattern| {
+                    let rights = said.remove(&pattern.glob[..])?;
+                    Some(KeyPattern { glob: pattern.glob.clone(), rights })
+                };
+                *patterns = patterns.iter().filter_map(first).collect();
+            }
+        }
+        if let Reach::Only(patterns) = &mut self.channels {
+            let mut said = HashSet::with_capacity(patterns.len());
+            patterns.retain(|pattern| said.insert(pattern.clone()));
+        }
+    }
+
     fn start_anew(&mut self, verdict: Verdict, table: &CommandTable) {
         self.starts_with_all = verdict == Verdict::Allow;
         self.rules.clear();
@@ -151,13 +174,7 @@ impl Selector {
         if has_spaces(glob) {
             return Err(RuleError::Syntax);
         }
-        match patterns.iter_mut().find(|known| known.glob == glob) {
-            Some(known) => {
-                known.rights.read |= rights.read;
-                known.rights.write |= rights.write;
-            }
-            None => patterns.push(KeyPattern { glob: glob.to_vec(), rights }),
-        }
+        patterns.push(KeyPattern { glob: glob.to_vec(), rights });
         Ok(())
     }
 
@@ -166,9 +183,7 @@ impl Selector {
         if has_spaces(glob) {
             return Err(RuleError::Syntax);
         }
-        if !patterns.iter().any(|known| known == glob) {
-            patterns.push(glob.to_vec());
-        }
+        patterns.push(glob.to_vec());
         Ok(())
     }
 

@@ -19,7 +19,7 @@ pub struct SessionCx<'a> {
 impl SessionCx<'_> {
     /// Keeps argument `index`, a password for example, out of the slow log.
     pub fn keep_secret(&mut self, index: usize) {
-        self.worker.secrets.push(index);
+        self.worker.keep_secret(index);
     }
 }
 
@@ -43,7 +43,7 @@ impl ServerCx<'_> {
 
     /// Keeps argument `index`, a password for example, out of the slow log.
     pub fn keep_secret(&mut self, index: usize) {
-        self.worker.secrets.push(index);
+        self.worker.keep_secret(index);
     }
 
     /// Calls `visit` with each shard, locked, in the order of indexes, until it answers `false`.
