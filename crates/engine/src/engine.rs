@@ -26,6 +26,7 @@ use crate::prefixes::Prefixes;
 use crate::pubsub::PubSub;
 use crate::rates::{Rates, Totals};
 use crate::reaper::Reaper;
+use crate::recent::RecentMost;
 use crate::refusals::Refusals;
 use crate::remembered::Remembered;
 use crate::saving::Saving;
@@ -151,6 +152,10 @@ pub struct Engine {
     pub idle_kicks: AtomicU64,
     /// Connections refused for `maxclients`.
     pub refused_connections: AtomicU64,
+    /// The most input of one client that was kept at one time of late, in bytes.
+    pub recent_input: Apart<RecentMost>,
+    /// The most output of one client that was unsent.
+    pub recent_output: Apart<RecentMost>,
     /// The most memory that was in use, in bytes, as far as anyone looked.
     pub peak_memory: AtomicU64,
     /// Bytes of memory that were in use before there was data or a client.
@@ -299,6 +304,8 @@ impl Engine {
             tls_counts: Arc::default(),
             idle_kicks: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
+            recent_input: Apart(RecentMost::default()),
+            recent_output: Apart(RecentMost::default()),
             peak_memory: AtomicU64::new(0),
             wasted_memory: AtomicUsize::new(0),
             errors: Apart::default(),

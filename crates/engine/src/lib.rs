@@ -56,6 +56,7 @@ pub mod pubsub;
 pub mod random;
 pub mod rates;
 pub mod reaper;
+pub mod recent;
 mod record;
 pub mod refusals;
 mod remembered;

@@ -2,6 +2,7 @@
 //! of them together. And how much is still to become output, in calls that go on for long. Knows no socket and no reply.
 
 use crate::clients::Client;
+use crate::clock::now_us;
 use crate::engine::Engine;
 use crate::session::Roles;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,6 +56,9 @@ impl Engine {
         let memory_before = client.output_memory.swap(memory as u64, Ordering::Relaxed) as usize;
         change(&self.unsent.total, before, bytes);
         change(&self.unsent.memory, memory_before, memory);
+        if bytes > 0 {
+            self.recent_output.note(now_us() / 1_000, bytes as u64);
+        }
         if bytes == 0 && before > 0 && client.roles().has(Roles::WATCHER) {
             self.tell_left_out(client);
         }

@@ -157,7 +157,11 @@ impl MemcacheConnection {
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
         client.received_bytes.store(received, Ordering::Relaxed);
         let filled = self.filling.as_ref().map_or(0, Filling::len);
-        client.input_bytes.store((self.pending.len() + filled) as u64, Ordering::Relaxed);
+        let kept = (self.pending.len() + filled) as u64;
+        client.input_bytes.store(kept, Ordering::Relaxed);
+        if kept > 0 {
+            engine.recent_input.note(worker.clock.now_ms, kept);
+        }
         client.set_awaited(self.awaited());
         flow
     }

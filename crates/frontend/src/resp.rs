@@ -105,7 +105,11 @@ impl RespConnection {
         worker.stats.sent(answered);
         let client = &self.session.client;
         client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
-        client.input_bytes.store(self.kept_bytes() as u64, Ordering::Relaxed);
+        let kept = self.kept_bytes() as u64;
+        client.input_bytes.store(kept, Ordering::Relaxed);
+        if kept > 0 {
+            engine.recent_input.note(worker.clock.now_ms, kept);
+        }
         flow
     }
 
@@ -272,6 +276,8 @@ impl RespConnection {
                     return Progress::Ended(Flow::Close);
                 }
                 Err(error) => {
+                    worker.stats.all.errors.add(1);
+                    engine.count_error("ERR".to_owned());
                     Reply::new(out, self.session.proto).protocol_error(&error);
                     return Progress::Ended(Flow::CloseAfterFlush);
                 }

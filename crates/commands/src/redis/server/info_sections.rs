@@ -109,6 +109,9 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
     let clients = facts.engine.clients.list();
     let most =
         |of: fn(&tenon_engine::clients::Client) -> u64| clients.iter().map(|client| of(client)).max().unwrap_or(0);
+    // What is kept now may have come long ago.
+    let input = most(|client| client.input_bytes.load(Ordering::Relaxed));
+    let output = most(|client| client.output_bytes.load(Ordering::Relaxed));
     let blocking = &facts.engine.blocking;
     // As in Redis whoever waits for the end of a CLIENT PAUSE counts.
     let paused = clients.iter().filter(|client| client.paused.load(Ordering::Relaxed)).count();
@@ -120,8 +123,8 @@ pub fn clients(facts: &Facts<'_>, text: &mut String) {
             ("connected_clients", clients.len() as u64),
             ("cluster_connections", 0),
             ("maxclients", facts.engine.config.maxclients().into()),
-            ("client_recent_max_input_buffer", most(|client| client.input_bytes.load(Ordering::Relaxed))),
-            ("client_recent_max_output_buffer", most(|client| client.output_bytes.load(Ordering::Relaxed))),
+            ("client_recent_max_input_buffer", input.max(facts.engine.recent_input.get(facts.now_ms))),
+            ("client_recent_max_output_buffer", output.max(facts.engine.recent_output.get(facts.now_ms))),
             ("blocked_clients", blocked as u64),
             ("tracking_clients", facts.engine.tracking.clients() as u64),
             ("pubsub_clients", clients.iter().filter(|client| client.roles().has(Roles::SUBSCRIBER)).count() as u64),
