@@ -5,8 +5,11 @@ use crate::engine::Engine;
 use crate::stats::WorkerStats;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Databases of which the keys are counted, from 0 on: as many as there are by default. Of others the shards are asked.
+/// Databases of which each has its keys counted, from 0 on: as many as there are by default. Of others, which are counted
+/// together, the shards are asked.
 const COUNTED: usize = 16;
+/// The counts that there are.
+const COUNTS: usize = COUNTED + 1;
 /// How many sums there are: of changes that have begun and ended, of keys added and removed.
 const SUMS: usize = 4;
 /// How often the threads' sums are taken in the hope that nothing changes meanwhile.
@@ -20,8 +23,8 @@ const TRIES: usize = 8;
 /// that hardly anybody else wants.
 #[derive(Debug, Default)]
 pub(crate) struct KeyCounts {
-    added: [AtomicU64; COUNTED],
-    removed: [AtomicU64; COUNTED],
+    added: [AtomicU64; COUNTS],
+    removed: [AtomicU64; COUNTS],
     /// How many changes of several keys have begun, and how many have ended.
     changes: [AtomicU64; 2],
 }
@@ -42,44 +45,49 @@ impl KeyCounts {
     /// Notes that a database has another key. Its shard is locked.
     #[inline]
     pub(crate) fn added(&self, database: usize) {
-        if let Some(count) = self.added.get(database) {
-            count.fetch_add(1, Ordering::Release);
-        }
+        self.added[place_of(database)].fetch_add(1, Ordering::Release);
     }
 
     /// Notes that a database has lost so many keys. Their shards are locked.
     #[inline]
     pub(crate) fn removed(&self, database: usize, keys: usize) {
-        if let Some(count) = self.removed.get(database) {
-            count.fetch_add(keys as u64, Ordering::Release);
-        }
+        self.removed[place_of(database)].fetch_add(keys as u64, Ordering::Release);
     }
 
     /// Notes that a database, all of whose shards are locked, has other keys than before, in the middle of a change: the sum
     /// may become less.
     pub(crate) fn replaced(&self, database: usize, before: usize, after: usize) {
-        if let Some(count) = self.added.get(database) {
-            count.fetch_add((after as u64).wrapping_sub(before as u64), Ordering::Release);
-        }
+        self.added[place_of(database)].fetch_add((after as u64).wrapping_sub(before as u64), Ordering::Release);
     }
 
     /// What was begun is looked at first: who sees a part of a change then finds another number the next time.
-    fn of(&self, database: usize) -> [u64; SUMS] {
+    fn of(&self, place: usize) -> [u64; SUMS] {
         let [begun, ended] = &self.changes;
-        [begun, ended, &self.added[database], &self.removed[database]].map(|count| count.load(Ordering::Acquire))
+        [begun, ended, &self.added[place], &self.removed[place]].map(|count| count.load(Ordering::Acquire))
     }
+}
+
+/// Where a database is counted.
+fn place_of(database: usize) -> usize {
+    database.min(COUNTED)
 }
 
 impl Engine {
     /// How many keys a database has, those past their deadlines and not yet removed included; `None` where that is not
     /// counted, changes too often, or is in the middle of a change of several keys: then the shards tell.
     pub fn key_count(&self, database: usize) -> Option<u64> {
-        if database >= COUNTED {
-            return None;
-        }
-        let mut before = self.sums(database);
+        if database < COUNTED { self.keys_counted(database) } else { None }
+    }
+
+    /// Whether it is known that no database has any key. The first that has one answers.
+    pub(crate) fn has_no_key(&self) -> bool {
+        (0..COUNTS.min(self.config.databases() as usize)).all(|place| self.keys_counted(place) == Some(0))
+    }
+
+    fn keys_counted(&self, place: usize) -> Option<u64> {
+        let mut before = self.sums(place);
         for _ in 0..TRIES {
-            let again = self.sums(database);
+            let again = self.sums(place);
             if again == before {
                 let [begun, ended, added, removed] = again;
                 return (begun == ended).then(|| added.wrapping_sub(removed));
@@ -91,10 +99,10 @@ impl Engine {
 
     /// The sums over all threads. They are of one moment only if they are the same when they are taken again: each of their
     /// parts grows, and was what it is when the first were complete.
-    fn sums(&self, database: usize) -> [u64; SUMS] {
+    fn sums(&self, place: usize) -> [u64; SUMS] {
         let mut sums = [0_u64; SUMS];
         self.each_stats(|stats: &WorkerStats| {
-            for (sum, count) in sums.iter_mut().zip(stats.keys.of(database)) {
+            for (sum, count) in sums.iter_mut().zip(stats.keys.of(place)) {
                 *sum = sum.wrapping_add(count);
             }
         });
@@ -129,7 +137,23 @@ mod tests {
         assert_eq!(engine.key_count(3), None);
         one.stats.keys.end();
         assert_eq!(engine.key_count(3), Some(0));
-        one.stats.keys.added(COUNTED);
-        assert_eq!(engine.key_count(COUNTED), None);
+        assert!(!engine.has_no_key());
+        one.stats.keys.removed(3, 1);
+        assert_eq!(engine.key_count(0), Some(1));
+        one.stats.keys.removed(0, 1);
+        assert!(engine.has_no_key());
+    }
+
+    #[test]
+    fn databases_beyond_the_counted_ones_are_counted_together() {
+        let config = Config::new(Machine::detect());
+        let engine = Engine::new(config, &[], 1);
+        let keys = &engine.worker(0).stats.keys;
+        keys.added(COUNTED);
+        keys.added(COUNTED + 5);
+        assert_eq!((engine.key_count(COUNTED), engine.keys_counted(COUNTED)), (None, Some(2)));
+        keys.removed(COUNTED, 1);
+        keys.removed(COUNTED + 5, 1);
+        assert_eq!(engine.keys_counted(COUNTED), Some(0));
     }
 }

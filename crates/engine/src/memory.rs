@@ -341,6 +341,9 @@ impl Engine {
         let shards = self.shards.count();
         let start = worker.random() as usize;
         for step in 0..shards {
+            if step == SHARDS_LOOKED_AT && self.has_no_key() {
+                return false;
+            }
             let index = (start + step) & (shards - 1);
             if how.policy.volatile_only() && self.shards.due_ms(index) == u64::MAX {
                 continue;
@@ -372,7 +375,7 @@ impl Engine {
         let mut worst = None;
         // Once around, and where the hand began from the shard's beginning.
         for step in 0..=shards + SHARDS_LOOKED_AT {
-            if worst.is_some() && step >= SHARDS_LOOKED_AT {
+            if worst.is_some() && step >= SHARDS_LOOKED_AT || step == SHARDS_LOOKED_AT && self.has_no_key() {
                 break;
             }
             // Nobody is waited for, so holding two shards in any order is no danger.
