@@ -12,6 +12,7 @@ use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
 use crate::held::HeldReplies;
 use crate::hotkeys::HotKeys;
+use crate::info::DeadlinesSeen;
 use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
@@ -152,6 +153,8 @@ pub struct Engine {
     pub idle_kicks: AtomicU64,
     /// Connections refused for `maxclients`.
     pub refused_connections: AtomicU64,
+    /// What INFO has last seen of keys with deadlines.
+    pub(crate) deadlines_seen: Apart<Mutex<DeadlinesSeen>>,
     /// The most input of one client that was kept at one time of late, in bytes.
     pub recent_input: Apart<RecentMost>,
     /// The most output of one client that was unsent.
@@ -304,6 +307,7 @@ impl Engine {
             tls_counts: Arc::default(),
             idle_kicks: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
+            deadlines_seen: Apart(Mutex::default()),
             recent_input: Apart(RecentMost::default()),
             recent_output: Apart(RecentMost::default()),
             peak_memory: AtomicU64::new(0),

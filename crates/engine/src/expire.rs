@@ -70,6 +70,7 @@ impl Engine {
         let mut done = true;
         let ShardState { shard, watched } = state;
         for (database, keyspace) in shard.databases_mut() {
+            let before = keyspace.deadline_counts();
             let worker = RefCell::new(&mut *worker);
             done &= keyspace.expire_due(
                 now_ms,
@@ -77,6 +78,7 @@ impl Engine {
                 |entry| self.hand_over_ahead(&mut worker.borrow_mut(), database, entry),
                 |expired| self.has_expired(&mut worker.borrow_mut(), watched.as_deref(), database, now_ms, expired),
             );
+            worker.into_inner().stats.keys.deadlines_changed(database, before, keyspace.deadline_counts());
         }
         self.shards.forget_many_deadlines(&mut state.shard);
         self.shards.set_due(index, if done { state.shard.next_due_ms() } else { Some(0) });

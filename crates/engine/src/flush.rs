@@ -8,7 +8,7 @@ use crate::shards::{Locked, ShardState};
 use crate::worker::Worker;
 use std::collections::BTreeMap;
 use tenon_store::entry::ValueRef;
-use tenon_store::keyspace::Keyspace;
+use tenon_store::keyspace::{DeadlineCounts, Keyspace};
 
 /// Allocations that a worker frees by itself; more go to the reaper.
 const FREED_HERE_MAX: usize = 10_000;
@@ -117,7 +117,10 @@ impl ServerCx<'_> {
                 let has_keys = |database| state.shard.database(database).is_some_and(|keyspace| !keyspace.is_empty());
                 if has_keys(a) || has_keys(b) {
                     tell_watchers_of_swap(engine, worker, state, (a, b), touches);
+                    let [in_a, in_b] = [a, b].map(|database| deadline_counts(state, database));
                     state.shard.swap(a, b);
+                    worker.stats.keys.deadlines_changed(a, in_a, in_b);
+                    worker.stats.keys.deadlines_changed(b, in_b, in_a);
                     for (keys, database) in keys.iter_mut().zip([a, b]) {
                         *keys += state.shard.database(database).map_or(0, Keyspace::len);
                     }
@@ -195,10 +198,15 @@ fn take(engine: &Engine, worker: &mut Worker, state: &mut ShardState, database: 
         return None;
     }
     let taken = state.shard.take(database);
+    worker.stats.keys.deadlines_changed(database, taken.deadline_counts(), DeadlineCounts::default());
     if let Some(watched) = &state.watched {
         watched.changed_if(database, &mut worker.ready, |key| taken.find(engine.shards.hash(key), key).is_some());
     }
     Some(taken)
+}
+
+fn deadline_counts(state: &ShardState, database: usize) -> DeadlineCounts {
+    state.shard.database(database).map(Keyspace::deadline_counts).unwrap_or_default()
 }
 
 /// Tells the watchers of keys that are there before or after the exchange, as Redis does: whether the two values are

@@ -4,10 +4,12 @@ use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::shards::ShardState;
 use crate::worker::Worker;
+use parking_lot::Mutex;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::sync::{LazyLock, OnceLock};
+use std::time::{Duration, Instant};
 use std::{fs, iter, str};
 
 /// /proc counts processor time in hundredths of a second, whatever the kernel's own tick is (`USER_HZ`, proc(5)).
@@ -18,38 +20,61 @@ const TTL_SAMPLES: usize = 16;
 const TTL_WHOLE: usize = 64;
 /// So many keys with a deadline are enough, of whichever shards: keys are spread over them at random.
 const TTL_SAMPLES_ALL: usize = 512;
+/// So many shards are looked at for what is estimated of all, where the rest is counted.
+const SHARDS_LOOKED_AT: usize = 256;
+/// For so long that is taken for what is, if as many keys have deadlines.
+const SEEN_FOR_MS: u64 = 100;
 /// So many shards' indexes of deadlines are measured: those of others are as large on average, and there are many lists in
 /// each.
 const INDEXES_MEASURED: u64 = 256;
 
+/// For so long what a file of /proc has said is taken for what it says: the kernel's counts of processor time go on in such
+/// steps, and whoever asks for INFO again and again pays for the reading alone.
+const PROC_READ_FOR: Duration = Duration::from_millis(10);
+
 /// A file of /proc that is read again and again: it is opened once, and is not what the path leads to meanwhile.
-struct ProcFile {
+struct ProcFile<T> {
     path: fn() -> String,
+    find: fn(&str) -> Option<T>,
     file: OnceLock<Option<File>>,
+    last: Mutex<Option<(Instant, Option<T>)>>,
 }
 
-impl ProcFile {
-    const fn new(path: fn() -> String) -> ProcFile {
-        ProcFile { path, file: OnceLock::new() }
+impl<T: Copy> ProcFile<T> {
+    const fn new(path: fn() -> String, find: fn(&str) -> Option<T>) -> ProcFile<T> {
+        ProcFile { path, find, file: OnceLock::new(), last: Mutex::new(None) }
     }
 
     /// What `find` makes of the text; `None` where there is no such file, and where it is longer than any is.
-    fn read<T>(&self, find: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    fn read(&self) -> Option<T> {
+        let mut last = self.last.lock();
+        match *last {
+            Some((at, said)) if at.elapsed() < PROC_READ_FOR => said,
+            _ => {
+                let said = self.read_anew();
+                *last = Some((Instant::now(), said));
+                said
+            }
+        }
+    }
+
+    fn read_anew(&self) -> Option<T> {
         let file = self.file.get_or_init(|| File::open((self.path)()).ok()).as_ref()?;
         let mut text = [0; 1_024];
         let len = file.read_at(&mut text, 0).ok().filter(|len| *len < text.len())?;
-        find(str::from_utf8(&text[..len]).ok()?)
+        (self.find)(str::from_utf8(&text[..len]).ok()?)
     }
 }
 
-static MEMORY: ProcFile = ProcFile::new(|| "/proc/self/statm".into());
-static PROCESS: ProcFile = ProcFile::new(|| "/proc/self/stat".into());
-static MAIN_THREAD: ProcFile = ProcFile::new(|| format!("/proc/self/task/{}/stat", std::process::id()));
+static RESIDENT_PAGES: ProcFile<u64> =
+    ProcFile::new(|| "/proc/self/statm".into(), |statm| statm.split_ascii_whitespace().nth(1)?.parse().ok());
+static PROCESS: ProcFile<CpuTimes> = ProcFile::new(|| "/proc/self/stat".into(), CpuTimes::parse);
+static MAIN_THREAD: ProcFile<CpuTimes> =
+    ProcFile::new(|| format!("/proc/self/task/{}/stat", std::process::id()), CpuTimes::parse);
 
 /// Bytes of the process that are in RAM; `None` where /proc does not tell.
 pub fn resident_bytes() -> Option<u64> {
-    let pages = MEMORY.read(|statm| statm.split_ascii_whitespace().nth(1)?.parse::<u64>().ok())?;
-    pages.checked_mul(rustix::param::page_size() as u64)
+    RESIDENT_PAGES.read()?.checked_mul(rustix::param::page_size() as u64)
 }
 
 /// Seconds of processor time.
@@ -68,12 +93,12 @@ pub struct CpuTimes {
 impl CpuTimes {
     /// Of the whole process, in steps of 10 ms; zeros where /proc does not tell.
     pub fn of_process() -> CpuTimes {
-        PROCESS.read(CpuTimes::parse).unwrap_or_default()
+        PROCESS.read().unwrap_or_default()
     }
 
     /// Of the thread that the process began with.
     pub fn of_main_thread() -> CpuTimes {
-        MAIN_THREAD.read(CpuTimes::parse).unwrap_or_default()
+        MAIN_THREAD.read().unwrap_or_default()
     }
 
     /// Fields 14 to 17 of proc(5)'s `stat`; the second one, in parentheses, may hold blanks.
@@ -123,32 +148,80 @@ fn databases(cx: &mut ServerCx<'_>) -> Vec<DatabaseFacts> {
     survey.end()
 }
 
-/// The same without the bytes of tables, which are the sum of all databases'. Looks only at shards in which something has a
-/// deadline, where all databases' keys are counted anyway.
+/// What was last seen of the keys with deadlines of each database.
+#[derive(Debug, Default)]
+pub(crate) struct DeadlinesSeen {
+    at_ms: u64,
+    /// How many of them there were, and how many with members that have deadlines.
+    counts: Vec<[u64; 2]>,
+    seen: Vec<DeadlinesOf>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct DeadlinesOf {
+    ttl_ms_mean: u64,
+    expiry_bytes: u64,
+}
+
+/// The same without the bytes of tables, which are the sum of all databases'. Where all databases' keys are counted anyway, it
+/// looks at some shards in which something has a deadline, unless that was done just before.
 pub fn databases_at_a_glance(cx: &mut ServerCx<'_>) -> (Vec<DatabaseFacts>, u64) {
-    let engine = cx.engine;
-    let counts: Option<Vec<u64>> =
-        (0..engine.config.databases() as usize).map(|database| engine.key_count(database)).collect();
-    let Some(counts) = counts else {
+    let Some(mut facts) = counted(cx.engine) else {
         let facts = databases(cx);
         let bytes = table_bytes(&facts);
         return (facts, bytes);
     };
-    let mut survey = Survey::default();
-    for index in (0..engine.shards.count()).filter(|index| engine.shards.due_ms(*index) < u64::MAX) {
-        cx.one_shard(index, |worker, state| survey.look_at(worker, state));
-    }
-    let mut facts = survey.end();
-    let used = counts.iter().rposition(|keys| *keys > 0).map_or(0, |last| last + 1);
-    facts.resize(facts.len().max(used), DatabaseFacts::default());
     let mut bytes = tenon_ds::memory::slots() as u64;
-    for (facts, keys) in iter::zip(&mut facts, counts) {
-        // Keys with a deadline may have come since all were counted.
-        facts.keys = keys.max(facts.expiring);
-        facts.table_bytes = 0;
-        bytes += facts.expiry_bytes;
+    if facts.iter().any(|facts| facts.expiring + facts.with_deadlines > 0) {
+        let seen = deadlines_of_late(cx, &facts);
+        for (facts, seen) in iter::zip(&mut facts, seen) {
+            (facts.ttl_ms_mean, facts.expiry_bytes) = (seen.ttl_ms_mean, seen.expiry_bytes);
+            bytes += seen.expiry_bytes;
+        }
     }
     (facts, bytes)
+}
+
+/// What threads have counted of each database, up to the last that has keys; `None` where that is not all there is.
+fn counted(engine: &Engine) -> Option<Vec<DatabaseFacts>> {
+    let count = |database| {
+        let keys = engine.key_count(database)?;
+        let [expiring, with_deadlines] = engine.deadline_counts(database)?.map(|count| count.min(keys));
+        Some(DatabaseFacts { keys, expiring, with_deadlines, ..DatabaseFacts::default() })
+    };
+    let mut facts = (0..engine.config.databases() as usize).map(count).collect::<Option<Vec<_>>>()?;
+    facts.truncate(facts.iter().rposition(|facts| facts.keys > 0).map_or(0, |last| last + 1));
+    Some(facts)
+}
+
+/// How much time keys have left and what their index takes, of each database, as seen now or a moment ago.
+fn deadlines_of_late(cx: &mut ServerCx<'_>, facts: &[DatabaseFacts]) -> Vec<DeadlinesOf> {
+    let (engine, now_ms) = (cx.engine, cx.worker.clock.now_ms);
+    let counts: Vec<_> = facts.iter().map(|facts| [facts.expiring, facts.with_deadlines]).collect();
+    {
+        let last = engine.deadlines_seen.lock();
+        let passed_ms = now_ms.checked_sub(last.at_ms).filter(|passed_ms| *passed_ms < SEEN_FOR_MS);
+        if let Some(passed_ms) = passed_ms
+            && last.counts == counts
+        {
+            let later = |it: &DeadlinesOf| DeadlinesOf { ttl_ms_mean: it.ttl_ms_mean.saturating_sub(passed_ms), ..*it };
+            return last.seen.iter().map(later).collect();
+        }
+    }
+    let due: Vec<usize> = (0..engine.shards.count()).filter(|index| engine.shards.due_ms(*index) < u64::MAX).collect();
+    let looked_at = due.len().min(SHARDS_LOOKED_AT);
+    let start = cx.worker.random() as usize % due.len().max(1);
+    let mut survey = Survey::default();
+    for index in due.iter().cycle().skip(start).take(looked_at) {
+        cx.one_shard(*index, |worker, state| survey.look_at(worker, state));
+    }
+    let of = |facts: DatabaseFacts| DeadlinesOf {
+        ttl_ms_mean: facts.ttl_ms_mean,
+        expiry_bytes: facts.expiry_bytes * due.len() as u64 / looked_at as u64,
+    };
+    let seen: Vec<_> = survey.end().into_iter().map(of).collect();
+    *engine.deadlines_seen.lock() = DeadlinesSeen { at_ms: now_ms, counts, seen: seen.clone() };
+    seen
 }
 
 /// Says of these databases, which were looked at no further, how much of all the tables' bytes is each one's. Where only one

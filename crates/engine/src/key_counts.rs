@@ -1,9 +1,10 @@
-//! How many keys each database has, told without a look at the shards: every thread notes what it adds and what it removes,
-//! and whoever asks sums that up. Knows no shard and no key.
+//! How many keys each database has, and how many of them with deadlines, told without a look at the shards: every thread notes
+//! what it adds and what it removes, and whoever asks sums that up. Knows no shard and no key.
 
 use crate::engine::Engine;
 use crate::stats::WorkerStats;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tenon_store::keyspace::DeadlineCounts;
 
 /// Databases of which each has its keys counted, from 0 on: as many as there are by default. Of others, which are counted
 /// together, the shards are asked.
@@ -25,6 +26,9 @@ const TRIES: usize = 8;
 pub(crate) struct KeyCounts {
     added: [AtomicU64; COUNTS],
     removed: [AtomicU64; COUNTS],
+    /// How many more keys with a deadline of their own there are by this thread's doing, and with members that have one. Nobody
+    /// is told that these are of one moment.
+    with_deadlines: [[AtomicU64; 2]; COUNTS],
     /// How many changes of several keys have begun, and how many have ended.
     changes: [AtomicU64; 2],
 }
@@ -60,6 +64,17 @@ impl KeyCounts {
         self.added[place_of(database)].fetch_add((after as u64).wrapping_sub(before as u64), Ordering::Release);
     }
 
+    /// Notes how many keys of one shard have deadlines before a change and behind it. The shard is locked.
+    #[inline]
+    pub(crate) fn deadlines_changed(&self, database: usize, before: DeadlineCounts, after: DeadlineCounts) {
+        if before != after {
+            let [keys, with_members] = &self.with_deadlines[place_of(database)];
+            let more = |before: u32, after: u32| u64::from(after).wrapping_sub(u64::from(before));
+            keys.fetch_add(more(before.keys, after.keys), Ordering::Relaxed);
+            with_members.fetch_add(more(before.with_members, after.with_members), Ordering::Relaxed);
+        }
+    }
+
     /// What was begun is looked at first: who sees a part of a change then finds another number the next time.
     fn of(&self, place: usize) -> [u64; SUMS] {
         let [begun, ended] = &self.changes;
@@ -77,6 +92,22 @@ impl Engine {
     /// counted, changes too often, or is in the middle of a change of several keys: then the shards tell.
     pub fn key_count(&self, database: usize) -> Option<u64> {
         if database < COUNTED { self.keys_counted(database) } else { None }
+    }
+
+    /// How many keys of a database have a deadline of their own, and how many have members with one; `None` where that is not
+    /// counted. While commands run it is of about now.
+    pub fn deadline_counts(&self, database: usize) -> Option<[u64; 2]> {
+        if database >= COUNTED {
+            return None;
+        }
+        let mut sums = [0_u64; 2];
+        self.each_stats(|stats| {
+            for (sum, count) in sums.iter_mut().zip(&stats.keys.with_deadlines[database]) {
+                *sum = sum.wrapping_add(count.load(Ordering::Relaxed));
+            }
+        });
+        // Where one thread's addition was missed and another's subtraction was not, there are none.
+        Some(sums.map(|sum| if sum > i64::MAX as u64 { 0 } else { sum }))
     }
 
     /// Whether it is known that no database has any key. The first that has one answers.
@@ -142,6 +173,20 @@ mod tests {
         assert_eq!(engine.key_count(0), Some(1));
         one.stats.keys.removed(0, 1);
         assert!(engine.has_no_key());
+    }
+
+    #[test]
+    fn keys_with_deadlines_are_summed_up() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let [one, other] = [engine.worker(0), engine.worker(engine.workers())];
+        let counts = |keys, with_members| DeadlineCounts { keys, with_members };
+        one.stats.keys.deadlines_changed(3, counts(7, 0), counts(9, 1));
+        // Who takes a deadline away need not have given it.
+        other.stats.keys.deadlines_changed(3, counts(5, 1), counts(4, 1));
+        engine.reset_stats();
+        assert_eq!([3, 0, COUNTED].map(|it| engine.deadline_counts(it)), [Some([1, 1]), Some([0, 0]), None]);
+        other.stats.keys.deadlines_changed(3, counts(4, 1), counts(2, 0));
+        assert_eq!(engine.deadline_counts(3), Some([0, 0]));
     }
 
     #[test]

@@ -76,9 +76,11 @@ impl Engine {
         if object.deadlines().is_none_or(|deadlines| deadlines.past(now_ms) <= SLICE) {
             return false;
         }
+        let before = keyspace.deadline_counts();
         keyspace.expire_members(slot, now_ms, SLICE, |expired| {
             self.has_expired(worker, watched.as_deref(), database, now_ms, expired);
         });
+        worker.stats.keys.deadlines_changed(database, before, keyspace.deadline_counts());
         self.commit(worker);
         if self.clients.post().is_some() {
             worker.waits_for_another_turn = true;

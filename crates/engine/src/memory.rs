@@ -455,7 +455,10 @@ impl Engine {
 
     /// Takes a key out of its shard and tells whoever is concerned.
     fn evict_slot(&self, state: &mut ShardState, worker: &mut Worker, database: usize, slot: Slot) {
-        let entry = state.shard.database_mut(database).remove(slot);
+        let keyspace = state.shard.database_mut(database);
+        let with_deadlines = keyspace.deadline_counts();
+        let entry = keyspace.remove(slot);
+        worker.stats.keys.deadlines_changed(database, with_deadlines, keyspace.deadline_counts());
         let idle_s = worker.clock.access.seconds_since(entry.view().access());
         worker.stats.evicted(entry.view(), idle_s, worker.clock.now_ms);
         self.remember(worker, entry.view());

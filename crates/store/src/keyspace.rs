@@ -26,6 +26,15 @@ pub struct Keyspace {
     noted: Noted,
 }
 
+/// How many keys of a keyspace have deadlines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeadlineCounts {
+    /// Keys with a deadline of their own.
+    pub keys: u32,
+    /// Keys with members that have one.
+    pub with_members: u32,
+}
+
 /// What has gone because its time had come.
 #[derive(Debug)]
 pub enum Expired<'a> {
@@ -132,6 +141,12 @@ impl Keyspace {
     #[inline]
     pub fn with_deadlines(&self) -> usize {
         self.noted.with_deadlines() as usize
+    }
+
+    /// How many keys have deadlines, of their own or of members.
+    #[inline]
+    pub fn deadline_counts(&self) -> DeadlineCounts {
+        DeadlineCounts { keys: self.expiring, with_members: self.noted.with_deadlines() }
     }
 
     /// Whether any key, or a member of one, has a deadline.

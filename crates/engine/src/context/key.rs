@@ -153,14 +153,24 @@ impl<'a> KeyCx<'a> {
         let (hash, key, now_ms) = (self.hash, self.key, self.now_ms());
         self.worker.stats.keys.added(self.database);
         self.engine.shards.note_key(self.engine.shards.index(hash));
-        self.keyspace_mut().insert(hash, key, value, meta, now_ms)
+        self.change_deadlines(|keyspace| keyspace.insert(hash, key, value, meta, now_ms))
+    }
+
+    /// Changes the keyspace, and counts how many more or fewer of its keys have deadlines then.
+    #[inline(always)]
+    fn change_deadlines<R>(&mut self, change: impl FnOnce(&mut Keyspace) -> R) -> R {
+        let keyspace = self.state.shard.database_mut(self.database);
+        let before = keyspace.deadline_counts();
+        let result = change(keyspace);
+        self.worker.stats.keys.deadlines_changed(self.database, before, keyspace.deadline_counts());
+        result
     }
 
     /// Takes the key in a slot out, and counts that it has gone.
     #[inline]
     pub(crate) fn remove(&mut self, slot: Slot) -> Entry {
         self.worker.stats.keys.removed(self.database, 1);
-        self.keyspace_mut().remove(slot)
+        self.change_deadlines(|keyspace| keyspace.remove(slot))
     }
 
     /// Where the key is. A key past its deadline counts as absent and is removed, as are its members that are past theirs,
@@ -203,6 +213,7 @@ impl<'a> KeyCx<'a> {
         let KeyCx { engine, worker, state, .. } = self;
         let ShardState { shard, watched } = &mut **state;
         let keyspace = shard.database_mut(database);
+        let before = keyspace.deadline_counts();
         let mut is_left = false;
         if is_key_due {
             worker.stats.all.expired_in_use.add(1);
@@ -214,6 +225,7 @@ impl<'a> KeyCx<'a> {
                 engine.has_expired(worker, watched.as_deref(), database, now_ms, expired);
             });
         }
+        worker.stats.keys.deadlines_changed(database, before, keyspace.deadline_counts());
         is_left.then_some(slot)
     }
 
@@ -421,7 +433,8 @@ impl<'a> KeyCx<'a> {
             Some(slot) => {
                 let access = self.writing().unwrap_or(self.entry(slot).access());
                 let meta = Meta { deadline_ms, cas, flags, access, marks: Marks::NONE };
-                if let Some(replaced) = self.keyspace_mut().overwrite(slot, value, &meta, now_ms) {
+                let replaced = self.change_deadlines(|keyspace| keyspace.overwrite(slot, value, &meta, now_ms));
+                if let Some(replaced) = replaced {
                     self.worker.discard(replaced);
                 }
                 slot
@@ -534,7 +547,7 @@ impl<'a> KeyCx<'a> {
     pub fn set_meta(&mut self, slot: Slot, meta: &Meta) {
         let now_ms = self.now_ms();
         let before = self.entry(slot).due_ms();
-        self.keyspace_mut().set_meta(slot, meta, now_ms);
+        self.change_deadlines(|keyspace| keyspace.set_meta(slot, meta, now_ms));
         self.due_changed(slot, before);
     }
 
@@ -602,7 +615,7 @@ impl<'a> KeyCx<'a> {
     #[inline]
     pub(super) fn members_changed(&mut self, slot: Slot) {
         let (before, now_ms) = (self.entry(slot).due_ms(), self.now_ms());
-        if self.keyspace_mut().members_changed(slot, now_ms) {
+        if self.change_deadlines(|keyspace| keyspace.members_changed(slot, now_ms)) {
             self.due_changed(slot, before);
         }
         self.note_many_deadlines(slot);
