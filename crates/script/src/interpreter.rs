@@ -3,8 +3,9 @@
 use crate::host::{HOST, Host, Stop, Words};
 use crate::raise::{self, Raised};
 use crate::random::Random;
+use crate::raw::results::Written;
 use crate::raw::{calls, stack};
-use crate::{bit, cjson, cmsgpack, into_resp, pattern, redis, structs};
+use crate::{bit, cjson, cmsgpack, pattern, redis, structs};
 use mlua::chunk::ChunkMode;
 use mlua::{
     Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, RegistryKey, StdLib, Table, Value, VmState,
@@ -69,32 +70,44 @@ pub(crate) struct State {
     /// The prelude's part of `gsub`, and `pcall` for it.
     pub(crate) replacing: RefCell<Option<(Function, Function)>>,
     /// What was worked on since the host was last asked whether to go on.
-    work: Cell<u32>,
+    work: Cell<usize>,
+    /// What has become of the result of the run.
+    pub(crate) written: Cell<Option<Written>>,
 }
 
-/// The keys and arguments of a run: where each begins and how long it is, the keys first.
-#[derive(Default)]
+/// What a run is given.
 pub(crate) struct Input {
+    /// How many of the words are keys.
     pub(crate) keys: Cell<usize>,
+    /// The keys and arguments: where each begins and how long it is, the keys first.
     pub(crate) words: RefCell<Vec<(*const u8, usize)>>,
+    /// Where its result goes.
+    pub(crate) reply: Cell<*mut Reply<'static>>,
 }
 
 impl Input {
-    /// Notes the words of a run.
-    fn set<'a>(&self, keys: impl ExactSizeIterator<Item = &'a [u8]>, args: impl ExactSizeIterator<Item = &'a [u8]>) {
+    /// Notes what a run is given.
+    fn set<'a>(
+        &self,
+        keys: impl ExactSizeIterator<Item = &'a [u8]>,
+        args: impl ExactSizeIterator<Item = &'a [u8]>,
+        reply: &mut Reply<'_>,
+    ) {
+        self.reply.set(std::ptr::from_mut(reply).cast());
         self.keys.set(keys.len());
         let mut words = self.words.borrow_mut();
         words.clear();
         words.extend(keys.chain(args).map(|word| (word.as_ptr(), word.len())));
     }
 
-    /// Forgets them, before what they point to is gone.
+    /// Forgets it, before what it points to is gone.
     fn clear(&self) {
         const KEPT: usize = 1024;
         let mut words = self.words.borrow_mut();
         words.clear();
         words.shrink_to(KEPT);
         self.keys.set(0);
+        self.reply.set(std::ptr::null_mut());
     }
 }
 
@@ -124,10 +137,10 @@ fn set_limit(lua: &Lua, memory_max: usize) {
 }
 
 impl State {
-    /// Counts a piece of work that is Rust's; tells whether the host is to be asked whether to go on.
-    pub(crate) fn is_time(&self) -> bool {
-        const ASKED_EVERY: u32 = 4096;
-        let work = self.work.get() + 1;
+    /// Counts so many pieces of work that are Rust's; tells whether the host is to be asked whether to go on.
+    pub(crate) fn is_time(&self, work: usize) -> bool {
+        const ASKED_EVERY: usize = 4096;
+        let work = self.work.get().saturating_add(work);
         self.work.set(if work >= ASKED_EVERY { 0 } else { work });
         work >= ASKED_EVERY
     }
@@ -246,13 +259,14 @@ impl Interpreter {
             proto: Cell::new(Proto::Resp2),
             scratch: RefCell::default(),
             odd: RefCell::default(),
-            input: Input::default(),
+            input: Input { keys: Cell::new(0), words: RefCell::default(), reply: Cell::new(std::ptr::null_mut()) },
             registering: RefCell::default(),
             json: Rc::default(),
             stopped_at: RefCell::default(),
             kept: RefCell::default(),
             replacing: RefCell::default(),
             work: Cell::new(0),
+            written: Cell::new(None),
         });
         let built = build(&lua, &state, kind, settings).expect("the sandbox can be built");
         let get = |name: &str| built.raw_get::<Function>(name).expect("the prelude gives it");
@@ -337,21 +351,23 @@ impl Interpreter {
         self.state.proto.set(Proto::Resp2);
         self.state.json.reset();
         self.state.kept.take();
-        self.state.input.set(keys, args);
+        self.state.input.set(keys, args, reply);
         let result = HOST.set(host, || {
             let function = self.lua.registry_value::<Function>(&script.key).expect("the script is of this state");
             set_limit(&self.lua, self.state.memory_max.get());
-            let result = runner.call::<(bool, Value)>(&function);
+            let result = runner.call::<Value>(&function);
             set_limit(&self.lua, 0);
             result
         });
         self.state.input.clear();
         self.look_at_garbage();
         self.go_on_panicking();
-        match result {
-            Ok((true, value)) => Outcome::Done(into_resp::write(&value, reply, self.state.proto.get())),
-            Ok((false, value)) => self.failed(value),
-            Err(error) => self.failed(Value::Error(Box::new(error))),
+        match (result, self.state.written.take()) {
+            (Ok(_), Some(Written::Whole(errors))) => Outcome::Done(errors),
+            (Ok(_), Some(Written::Stopped(stop))) => Outcome::Stopped(stop, None),
+            (Ok(_), Some(Written::TooLong)) => broken(b"not enough memory for the reply".to_vec()),
+            (Ok(value), None) => self.failed(value),
+            (Err(error), _) => self.failed(Value::Error(Box::new(error))),
         }
     }
 
@@ -377,7 +393,6 @@ impl Interpreter {
 
     /// What a run that did not end well has come to.
     fn failed(&self, value: Value) -> Outcome {
-        let broken = |text: Vec<u8>| Outcome::Failed(Failure { text, place: None, is_counted: false, is_broken: true });
         match value {
             Value::Error(error) => match raise::raised(&error) {
                 Some(Raised::Stop(stop)) => Outcome::Stopped(*stop, self.state.stopped_at.take()),
@@ -429,6 +444,11 @@ impl Interpreter {
 }
 
 /// Makes Rust's functions and runs the prelude over them.
+/// A run that has ended for a reason that the script has not given.
+fn broken(text: Vec<u8>) -> Outcome {
+    Outcome::Failed(Failure { text, place: None, is_counted: false, is_broken: true })
+}
+
 fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua::Result<Table> {
     let raw = lua.create_table()?;
     raw.raw_set("null", Value::NULL)?;

@@ -9,7 +9,6 @@ mod cmsgpack;
 pub mod host;
 pub mod interpreter;
 mod into_lua;
-mod into_resp;
 pub mod library;
 mod number;
 mod pattern;

@@ -7,6 +7,11 @@ use crate::raw::stack::{Fault, Kind, Place, Stack};
 /// Tables in tables, whatever `encode_max_depth` says: where the original's stack of Lua ends too, near enough.
 const NESTING_MAX: usize = 1_000;
 
+/// Bytes of a string that are written between two looks at the time and the memory.
+const PIECE: usize = 16 * 1024;
+/// Bytes that take as long as one value does.
+const BYTES_A_VALUE: usize = 16;
+
 /// `cjson.encode`.
 pub(super) fn encode(stack: &mut Stack<'_>) -> Result<usize, Fault> {
     if stack.args() != 1 {
@@ -57,9 +62,21 @@ impl Encoder {
     fn string(&mut self, stack: &mut Stack<'_>, at: Place) -> Result<(), Fault> {
         let len = stack.string(at).map_or(0, <[u8]>::len);
         stack.worked(self.out.len() + len)?;
-        let text = stack.string(at).unwrap_or_default();
-        self.out.reserve(len + 2);
+        self.out.reserve(len.min(PIECE) + 2);
         self.out.push(b'"');
+        let mut done = 0;
+        while len - done > PIECE {
+            self.escape(&stack.string(at).unwrap_or_default()[done..][..PIECE]);
+            done += PIECE;
+            stack.worked_long(self.out.len(), PIECE / BYTES_A_VALUE)?;
+        }
+        self.escape(&stack.string(at).unwrap_or_default()[done..]);
+        self.out.push(b'"');
+        Ok(())
+    }
+
+    fn escape(&mut self, text: &[u8]) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut rest = text;
         while let Some(plain) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'/' | 0..0x20 | 0x7F)) {
             self.out.extend_from_slice(&rest[..plain]);
@@ -70,13 +87,15 @@ impl Encoder {
                 0x0A => self.out.extend_from_slice(b"\\n"),
                 0x0C => self.out.extend_from_slice(b"\\f"),
                 0x0D => self.out.extend_from_slice(b"\\r"),
-                byte => self.out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+                byte => {
+                    let digits = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+                    self.out.extend_from_slice(b"\\u00");
+                    self.out.extend_from_slice(&digits);
+                }
             }
             rest = &rest[plain + 1..];
         }
         self.out.extend_from_slice(rest);
-        self.out.push(b'"');
-        Ok(())
     }
 
     fn table(&mut self, stack: &mut Stack<'_>, table: Place, depth: usize) -> Result<(), Fault> {

@@ -8,12 +8,14 @@
 //!
 //! - those that call what can raise (`lua_createtable`, `lua_pushlstring`, `lua_rawset`, `lua_rawseti`, `lua_checkstack`,
 //!   `lua_concat`, `lua_call`) own nothing that has a destructor, nor do those that call them;
-//! - [`begin`] and [`settle`], which own what they like, call nothing that can raise, and let no panic out.
+//! - [`begin`], [`settle`] and [`results::write`], which own what they like, call nothing that can raise, and let no
+//!   panic out.
 //!
 //! Whatever is not usual (errors, a script that has to stop, replies of RESP3) is left to a safe function, `finish`, which
 //! has mlua raise it.
 #![allow(unsafe_code)]
 
+use super::results;
 use crate::host::{HOST, Words};
 use crate::interpreter::State;
 use crate::redis::{NO_ARGUMENTS, NO_WORDS, Odd, TOO_LONG, push_number};
@@ -33,9 +35,20 @@ pub(crate) fn caller(lua: &Lua, state: &State, finish: &Function) -> mlua::Resul
 }
 
 /// A function that calls `runner` with the function that it is given, and with the keys and arguments in
-/// [`State::input`].
+/// [`State::input`], and writes what that returns. Gives what it raises instead.
 pub(crate) fn runner(lua: &Lua, state: &State, runner: &Function) -> mlua::Result<Function> {
-    closure(lua, state, runner, run)
+    let shared = std::ptr::from_ref(state).cast_mut().cast::<c_void>();
+    // SAFETY: as in `closure`; a function of C has room for 20 values.
+    unsafe {
+        lua.exec_raw(runner, |lua| {
+            ffi::lua_pushlightuserdata(lua, shared);
+            ffi::lua_insert(lua, -2);
+            for name in results::NAMES {
+                push_string(lua, name);
+            }
+            ffi::lua_pushcclosure(lua, run, 2 + results::NAMES.len() as c_int);
+        })
+    }
 }
 
 /// A function of C with the state and a function beside it, its upvalues 1 and 2.
@@ -65,7 +78,8 @@ pub(super) unsafe fn shared<'a>(lua: *mut lua_State) -> &'a State {
 /// Runs a script or function of a library: the only argument.
 unsafe extern "C-unwind" fn run(lua: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this as `runner` has made it, with one argument and room for 20 values. `input` is as it was when
-    // the run began until that run, which is this one, ends, and its slices are alive as long. Nothing here is owned.
+    // the run began until that run, which is this one, ends, and its slices are alive as long. The runner gives whether all
+    // went well, and a value. Nothing here is owned.
     unsafe {
         let state = shared(lua);
         let words = &*state.input.words.as_ptr();
@@ -75,7 +89,11 @@ unsafe extern "C-unwind" fn run(lua: *mut lua_State) -> c_int {
         push_words(lua, keys);
         push_words(lua, args);
         ffi::lua_call(lua, 3, 2);
-        2
+        if ffi::lua_toboolean(lua, 1) == 0 {
+            return 1;
+        }
+        results::write(lua, state);
+        0
     }
 }
 

@@ -2,4 +2,5 @@
 //! file says at its head what must hold in it.
 
 pub(crate) mod calls;
+pub(crate) mod results;
 pub(crate) mod stack;

@@ -509,8 +509,13 @@ impl<'a> Stack<'a> {
     /// Counts a piece of work, and now and then asks the host whether to go on. `bytes` is what has been made so far
     /// beside Lua's memory.
     pub(crate) fn worked(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.worked_long(bytes, 1)
+    }
+
+    /// The same, of a piece that takes as long as so many others.
+    pub(crate) fn worked_long(&mut self, bytes: usize, work: usize) -> Result<(), Fault> {
         self.need(bytes)?;
-        if self.state.is_time() && HOST.is_set() {
+        if self.state.is_time(work) && HOST.is_set() {
             HOST.with(|host| host.interrupt()).map_err(Fault::Stopped)?;
         }
         Ok(())
@@ -531,6 +536,10 @@ impl<'a> Stack<'a> {
 
     /// Pushes a text, and keeps its buffer for the next one.
     pub(crate) fn push_buffer(&mut self, mut text: Vec<u8>) -> Result<(), Fault> {
+        if text.len() > KEPT {
+            // Both are there for a moment.
+            self.need(text.capacity().saturating_add(text.len()))?;
+        }
         self.push_string(&text)?;
         if text.capacity() <= KEPT {
             text.clear();
