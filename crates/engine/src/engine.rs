@@ -590,6 +590,7 @@ impl Engine {
         self.forgotten_changes.store(self.changes(), Ordering::Relaxed);
         self.each_stats(WorkerStats::reset);
         self.errors.lock().clear();
+        self.scripts.known.reset_evicted();
         self.prefixes.reset();
         self.rates.reset();
         self.acl.log.reset_counts();

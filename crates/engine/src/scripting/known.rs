@@ -1,7 +1,7 @@
 //! The scripts of EVAL that the server knows, by their SHA1. Knows no Lua.
 
 use parking_lot::Mutex;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tenon_script::ScriptFlags;
@@ -9,8 +9,8 @@ use tenon_script::ScriptFlags;
 /// A script's SHA1, in hexadecimal digits.
 pub type Sha = [u8; 40];
 
-/// Scripts that only EVAL has brought are forgotten, oldest first, when there are more than this: programs that write
-/// their arguments into the script make a new one for each call.
+/// Scripts that only EVAL has brought are forgotten when there are more than this, the one first that was not used for
+/// longest: programs that write their arguments into the script make a new one for each call.
 const FROM_EVAL_MAX: usize = 500;
 
 /// A script.
@@ -26,6 +26,8 @@ pub struct Known {
     pub body: usize,
     /// Whether it has called a command on the whole keyspace: next time it begins with all shards.
     pub needs_everything: AtomicBool,
+    /// What [`KnownScripts::clock`] was when it was used last.
+    used: AtomicU64,
     /// Whether SCRIPT FLUSH or younger scripts have made the server forget it.
     forgotten: AtomicBool,
 }
@@ -39,6 +41,7 @@ impl Known {
             flags,
             body,
             needs_everything: AtomicBool::new(false),
+            used: AtomicU64::new(0),
             forgotten: AtomicBool::new(false),
         }
     }
@@ -66,9 +69,26 @@ pub enum Origin {
 #[derive(Debug, Default)]
 struct Shelf {
     all: HashMap<Sha, Arc<Known>>,
-    /// Those that only EVAL has brought, oldest first.
-    from_eval: VecDeque<Sha>,
+    /// Those that only EVAL has brought, each behind when it was used last, as far as that is known here: it may have been
+    /// used since.
+    from_eval: BTreeSet<(u64, Sha)>,
     source_bytes: usize,
+}
+
+impl Shelf {
+    /// Takes away the script of EVAL's that was not used for longest.
+    fn pop_unused(&mut self) -> Option<Arc<Known>> {
+        loop {
+            let (noted, sha) = self.from_eval.pop_first()?;
+            let used = self.all.get(&sha)?.used.load(Ordering::Relaxed);
+            if used == noted {
+                let gone = self.all.remove(&sha)?;
+                self.source_bytes -= gone.source.len();
+                return Some(gone);
+            }
+            self.from_eval.insert((used, sha));
+        }
+    }
 }
 
 /// The scripts that are known.
@@ -77,6 +97,9 @@ pub struct KnownScripts {
     shelf: Mutex<Shelf>,
     evicted: AtomicU64,
     flushes: AtomicU64,
+    /// Goes up with each script of EVAL's that is new. Uses in between are equally old: so a script that is called often
+    /// is written to no more often than scripts come.
+    clock: AtomicU64,
 }
 
 impl KnownScripts {
@@ -85,26 +108,37 @@ impl KnownScripts {
         self.shelf.lock().all.get(sha).cloned()
     }
 
+    /// Notes that a script is used now.
+    #[inline]
+    pub fn note_use(&self, script: &Known) {
+        let now = self.clock.load(Ordering::Relaxed);
+        if script.used.load(Ordering::Relaxed) != now {
+            script.used.store(now, Ordering::Relaxed);
+        }
+    }
+
     /// Adds a script that compiles; gives the one that is known from now on.
     pub fn add(&self, script: Known, origin: Origin) -> Arc<Known> {
         let mut shelf = self.shelf.lock();
         let sha = script.sha;
         if let Some(known) = shelf.all.get(&sha).cloned() {
             if origin == Origin::Load {
-                shelf.from_eval.retain(|other| *other != sha);
+                shelf.from_eval.retain(|(_, other)| *other != sha);
             }
+            self.note_use(&known);
             return known;
         }
         if origin == Origin::Eval {
             if shelf.from_eval.len() >= FROM_EVAL_MAX
-                && let Some(oldest) = shelf.from_eval.pop_front()
-                && let Some(gone) = shelf.all.remove(&oldest)
+                && let Some(gone) = shelf.pop_unused()
             {
                 gone.forgotten.store(true, Ordering::Release);
-                shelf.source_bytes -= gone.source.len();
                 self.evicted.fetch_add(1, Ordering::Relaxed);
             }
-            shelf.from_eval.push_back(sha);
+            // Between the uses before and those to come.
+            let now = self.clock.fetch_add(2, Ordering::Relaxed) + 1;
+            script.used.store(now, Ordering::Relaxed);
+            shelf.from_eval.insert((now, sha));
         }
         shelf.source_bytes += script.source.len();
         let script = Arc::new(script);
@@ -129,9 +163,14 @@ impl KnownScripts {
         self.shelf.lock().all.len()
     }
 
-    /// How many were forgotten for younger ones.
+    /// How many were forgotten for others since the statistics were reset.
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
+    }
+
+    /// Forgets how many were forgotten (CONFIG RESETSTAT).
+    pub(crate) fn reset_evicted(&self) {
+        self.evicted.store(0, Ordering::Relaxed);
     }
 
     /// Bytes of memory that their texts take.
@@ -152,19 +191,32 @@ mod tests {
     }
 
     #[test]
-    fn evals_scripts_are_forgotten_oldest_first_and_loaded_ones_stay() {
+    fn evals_scripts_are_forgotten_by_their_last_use_and_loaded_ones_stay() {
         let known = KnownScripts::default();
         known.add(script(0), Origin::Load);
         for number in 1..=FROM_EVAL_MAX {
             known.add(script(number), Origin::Eval);
         }
         known.add(script(1), Origin::Load);
-        let second = known.get(&script(2).sha).expect("it is known");
+        let [second, third] = [2, 3].map(|number| known.get(&script(number).sha).expect("it is known"));
+        known.note_use(&second);
         known.add(script(600), Origin::Eval);
         known.add(script(601), Origin::Eval);
         assert!(known.get(&script(0).sha).is_some() && known.get(&script(1).sha).is_some());
-        assert!(second.is_forgotten() && known.get(&second.sha).is_none());
+        assert!(third.is_forgotten() && known.get(&third.sha).is_none());
+        assert!(!second.is_forgotten(), "it was used since");
         assert_eq!((known.count(), known.evicted()), (FROM_EVAL_MAX + 2, 1));
+        // One that is used now and then outlives any number of others, and none but the others go.
+        for number in 700..700 + 3 * FROM_EVAL_MAX {
+            known.add(script(number), Origin::Eval);
+            if number % 100 == 0 {
+                known.note_use(&second);
+            }
+        }
+        assert!(!second.is_forgotten());
+        assert_eq!((known.count(), known.evicted()), (FROM_EVAL_MAX + 2, 1 + 3 * FROM_EVAL_MAX as u64));
+        known.reset_evicted();
+        assert_eq!(known.evicted(), 0);
         known.flush();
         assert_eq!(known.count(), 0);
     }

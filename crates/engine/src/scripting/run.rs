@@ -208,6 +208,7 @@ impl Engine {
         &self,
         interpreters: &mut Interpreters,
         source: &[u8],
+            self.scripts.known.note_use(&compiled.known);
         origin: Origin,
     ) -> Result<Rc<Compiled>, CmdError> {
         if let Some(compiled) = interpreters.of_source(source) {
@@ -224,9 +225,11 @@ impl Engine {
         let known = self.scripts.known.add(known, origin);
         Ok(interpreters.keep(Compiled { known, script }))
     }
+            self.scripts.known.note_use(&compiled.known);
 
     fn compiled_of_sha(&self, interpreters: &mut Interpreters, sha: &Sha) -> Result<Rc<Compiled>, CmdError> {
         if let Some(compiled) = interpreters.of_sha(sha) {
+        self.scripts.known.note_use(&known);
             return Ok(compiled);
         }
         let known = self.scripts.known.get(sha).ok_or(NO_SCRIPT)?;
