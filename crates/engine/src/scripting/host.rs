@@ -9,10 +9,12 @@
 //! two could wait for each other. So
 //!
 //! - a shard that nobody holds is taken;
-//! - before its first write a script may wait for a shard behind all those that it holds, as commands do. Else it is
-//!   stopped and starts anew, with what it held and wanted locked in order; the second time with everything. Nobody can
-//!   tell: it has changed nothing;
-//! - after its first write it becomes the stray and waits: see stray.rs.
+//! - before it has done anything (a write, a message) a script may wait for a shard behind all those that it holds, as
+//!   commands do. Else it is stopped and starts anew, with what it held and wanted locked in order; the second time with
+//!   everything. It has changed nothing, but who watches sees it begin twice: what it has read until then is read, counted
+//!   and shown by MONITOR once more. What it has to say to the log waits for that reason, until it has done something, has
+//!   taken long, or ends;
+//! - after that it becomes the stray and waits: see stray.rs.
 //!
 //! A command on the whole keyspace needs everything. A script that has called one is given everything from its start
 //! the next time. Within EXEC everything is held.
@@ -104,10 +106,14 @@ pub(crate) struct ScriptHost<'h, 'e> {
     /// The command that called the script.
     pub(crate) command: Args<'h>,
     pub(crate) started_ns: u64,
-    /// Whether it may have changed something.
+    /// Whether others may have seen something of it, as a change or a message: then it may not start anew.
+    pub(crate) acted: bool,
+    /// Whether it may have written: then nobody may kill it.
     pub(crate) wrote: bool,
     /// The shards to begin with when it starts anew.
     pub(crate) wanted: Vec<usize>,
+    /// What it has to say to the log, as long as it may start anew.
+    pub(crate) unsaid: Vec<(LogLevel, Vec<u8>)>,
     /// What others know of it, once it has run for long.
     pub(crate) long: Option<Arc<LongScript>>,
     pub(crate) is_stray: bool,
@@ -119,6 +125,7 @@ pub(crate) struct ScriptHost<'h, 'e> {
 
 impl Drop for ScriptHost<'_, '_> {
     fn drop(&mut self) {
+        self.say();
         // Its shards are still held.
         self.end_record();
         if self.is_stray {
@@ -142,6 +149,11 @@ impl ScriptHost<'_, '_> {
             self.engine.unwatch_deferred();
         }
         self.engine.go_on(ended.waiting);
+    }
+
+    /// Writes to the log what has waited.
+    fn say(&mut self) {
+        self.unsaid.drain(..).for_each(|(level, text)| log(level, &text));
     }
 
     fn end_record(&mut self) {
@@ -241,7 +253,7 @@ impl ScriptHost<'_, '_> {
         if held.indexes().len() == count {
             return Ok(());
         }
-        if !self.wrote {
+        if !self.acted {
             self.wanted = (0..count).collect();
             return Err(Stop::Restart);
         }
@@ -259,7 +271,7 @@ impl ScriptHost<'_, '_> {
             held.add(index, state);
             return Ok(());
         }
-        if self.wrote { self.stray_for(index) } else { self.wait_in_order(index) }
+        if self.acted { self.stray_for(index) } else { self.wait_in_order(index) }
     }
 
     #[cold]
@@ -328,7 +340,7 @@ impl ScriptHost<'_, '_> {
         taken
     }
 
-    /// Notes that what comes may change something.
+    /// Notes that what comes may write.
     fn begin_write(&mut self) -> Result<(), Stop> {
         if !self.wrote {
             if self.long.as_ref().is_some_and(|long| !long.may_write()) {
@@ -355,6 +367,7 @@ impl ScriptHost<'_, '_> {
     /// Lets others know of it.
     #[cold]
     fn become_long(&mut self) -> Arc<LongScript> {
+        self.say();
         let elapsed = Duration::from_nanos(monotonic_ns() - self.started_ns);
         let started = Instant::now().checked_sub(elapsed).unwrap_or_else(Instant::now);
         let words = self.command.from(0).map(<[u8]>::to_vec).collect();
@@ -401,8 +414,13 @@ impl Host for ScriptHost<'_, '_> {
             return Ok(());
         }
         self.reach_for(resolved, &args)?;
-        if resolved.command.flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
+        let flags = resolved.command.flags;
+        if flags.any(Flags::WRITE) {
             self.begin_write()?;
+        }
+        if !self.acted && flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
+            self.acted = true;
+            self.say();
         }
         if engine.monitors.are_watching() {
             engine.tell_monitors(Origin::Script, self.session.database, resolved.command, &args, &[]);
@@ -439,7 +457,11 @@ impl Host for ScriptHost<'_, '_> {
     }
 
     fn log(&mut self, level: LogLevel, text: &[u8]) {
-        log(level, text);
+        if self.acted || self.long.is_some() || matches!(self.reach, Reach::Given(_)) {
+            log(level, text);
+        } else {
+            self.unsaid.push((level, text.to_vec()));
+        }
     }
 
     fn interrupt(&mut self) -> Result<(), Stop> {

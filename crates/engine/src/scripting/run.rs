@@ -309,8 +309,10 @@ impl Engine {
                 session: cx.session,
                 reach,
                 subject,
+                acted: false,
                 rights,
                 command: *args,
+                unsaid: Vec::new(),
                 started_ns,
                 wrote: false,
                 wanted: Vec::new(),
@@ -323,6 +325,10 @@ impl Engine {
             let keys_of = Taken { words, left: keys.len() };
             let outcome = match runnable {
                 Runnable::Script(_) => interpreter.eval(runnable.script(), keys_of, rest, &mut host, reply),
+            if matches!(outcome, Outcome::Stopped(Stop::Restart, _)) {
+                // It is said again.
+                host.unsaid.clear();
+            }
                 Runnable::Function(_) => interpreter.call(runnable.script(), keys_of, rest, &mut host, reply),
             };
             host.serve();

@@ -54,6 +54,13 @@ fn an_endless_script_lets_others_know_and_can_be_killed() {
                 "ERR Script killed by user with SCRIPT KILL. ",
             ),
             ("return string.find(('a'):rep(1e5), '.-.-.-.-.-b')", "ERR Script killed by user with SCRIPT KILL. "),
+            // What it returns is what does not end.
+            ("local t = {1} for i = 1, 60 do t = {t, t} end return t", "ERR Script killed by user with SCRIPT KILL."),
+            // Others have heard of it, but it has written nothing.
+            (
+                "redis.call('publish', 'c', 'm') redis.call('pfcount', 'p') while true do end",
+                "ERR Script killed by user with SCRIPT KILL. script: ",
+            ),
         ] {
             start(&mut endless, &["EVAL", source, "0"]);
             for other in &mut others {
