@@ -425,6 +425,7 @@ impl Interpreter {
             result
         });
         let registered = self.state.registering.take().unwrap_or_default();
+        self.look_at_garbage();
         self.go_on_panicking();
         let outcome = match result {
             Ok((true, _)) => Outcome::Done(Vec::new()),
@@ -443,12 +444,12 @@ impl Interpreter {
     }
 }
 
-/// Makes Rust's functions and runs the prelude over them.
 /// A run that has ended for a reason that the script has not given.
 fn broken(text: Vec<u8>) -> Outcome {
     Outcome::Failed(Failure { text, place: None, is_counted: false, is_broken: true })
 }
 
+/// Makes Rust's functions and runs the prelude over them.
 fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua::Result<Table> {
     let raw = lua.create_table()?;
     raw.raw_set("null", Value::NULL)?;

@@ -129,21 +129,19 @@ impl Interpreters {
         self.by_sha.retain(|_, compiled| !compiled.known.is_forgotten());
     }
 
-    /// Loads what has changed of the libraries since `version`. They were loaded once already, by the worker to which
-    /// they came.
-    ///
-    /// # Errors
-    /// When one does not load here.
-    pub(crate) fn follow(
-        &mut self,
-        libraries: &super::libraries::Libraries,
-        memory_max: usize,
-        host: &mut dyn Host,
-    ) -> Result<(), CmdError> {
+    /// Lets go of the libraries that are gone since `version`. Those that are new are loaded when a function of theirs is
+    /// first called: so none stands in another's way.
+    #[inline]
+    pub(crate) fn follow(&mut self, libraries: &super::libraries::Libraries) {
         let version = libraries.version();
-        if self.version == version {
-            return Ok(());
+        if self.version != version {
+            self.unload_gone(libraries);
+            self.version = version;
         }
+    }
+
+    #[cold]
+    fn unload_gone(&mut self, libraries: &super::libraries::Libraries) {
         let shelf = libraries.shelf();
         let gone: Vec<_> = self
             .loaded
@@ -158,14 +156,6 @@ impl Interpreters {
             // What was loaded before is garbage as a whole, and a new state is less work than finding it.
             self.functions = None;
         }
-        for library in shelf.libraries() {
-            if !self.loaded.contains_key(&library.name) {
-                let scripts = self.load(&library.code, memory_max, host)?;
-                self.adopt(library, scripts);
-            }
-        }
-        self.version = version;
-        Ok(())
     }
 
     /// Runs a library's code; gives the functions that it registers.
@@ -194,7 +184,7 @@ impl Interpreters {
                 continue;
             };
             let function = Arc::clone(function);
-            self.by_name.insert(folded(&info.name), Rc::new(CompiledFunction { function, script }));
+            self.by_name.insert(folded(&info.name).into_owned(), Rc::new(CompiledFunction { function, script }));
         }
         self.loaded.insert(library.name.clone(), Arc::clone(library));
     }
@@ -204,14 +194,14 @@ impl Interpreters {
         self.loaded.remove(&library.name);
         for function in &library.functions {
             let name = folded(&function.info.name);
-            if self.by_name.get(&name).is_some_and(|compiled| Arc::ptr_eq(&compiled.function, function)) {
-                self.by_name.remove(&name);
+            if self.by_name.get(&*name).is_some_and(|compiled| Arc::ptr_eq(&compiled.function, function)) {
+                self.by_name.remove(&*name);
             }
         }
     }
 
     /// The compiled function of a name, in any case.
     pub(crate) fn function(&self, name: &[u8]) -> Option<Rc<CompiledFunction>> {
-        self.by_name.get(&folded(name)).cloned()
+        self.by_name.get(&*folded(name)).cloned()
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::errors::CmdError;
 use parking_lot::{Mutex, MutexGuard};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,6 +59,12 @@ impl Shelf {
         self.libraries.get(name)
     }
 
+    /// The library that has the function of a name, in any case.
+    pub(crate) fn library_of(&self, function: &[u8]) -> Option<&Arc<Library>> {
+        let name = folded(function);
+        self.libraries().find(|library| library.functions.iter().any(|function| folded(&function.info.name) == name))
+    }
+
     /// Whether there is a library of this name.
     pub fn has(&self, name: &[u8]) -> bool {
         self.libraries.contains_key(name)
@@ -74,7 +81,8 @@ impl Shelf {
     /// When another library has a function of the same name.
     pub fn add(&mut self, library: Arc<Library>) -> Result<(), CmdError> {
         let replaced = self.remove(&library.name);
-        let taken = library.functions.iter().find(|function| self.functions.contains_key(&folded(&function.info.name)));
+        let taken =
+            library.functions.iter().find(|function| self.functions.contains_key(&*folded(&function.info.name)));
         if let Some(taken) = taken {
             let name = String::from_utf8_lossy(&taken.info.name).into_owned();
             if let Some(replaced) = replaced {
@@ -88,7 +96,7 @@ impl Shelf {
 
     fn insert(&mut self, library: Arc<Library>) {
         for function in &library.functions {
-            self.functions.insert(folded(&function.info.name), Arc::clone(function));
+            self.functions.insert(folded(&function.info.name).into_owned(), Arc::clone(function));
         }
         self.libraries.insert(library.name.clone(), library);
     }
@@ -97,15 +105,15 @@ impl Shelf {
     pub fn remove(&mut self, name: &[u8]) -> Option<Arc<Library>> {
         let library = self.libraries.remove(name)?;
         for function in &library.functions {
-            self.functions.remove(&folded(&function.info.name));
+            self.functions.remove(&*folded(&function.info.name));
         }
         Some(library)
     }
 }
 
 /// A function's name as it is compared.
-pub(crate) fn folded(name: &[u8]) -> Vec<u8> {
-    name.to_ascii_lowercase()
+pub(crate) fn folded(name: &[u8]) -> Cow<'_, [u8]> {
+    if name.iter().any(u8::is_ascii_uppercase) { name.to_ascii_lowercase().into() } else { name.into() }
 }
 
 /// The libraries, and how often they have changed.
@@ -155,7 +163,7 @@ impl Libraries {
 
     /// The function of a name, in any case.
     pub fn function(&self, name: &[u8]) -> Option<Arc<Function>> {
-        self.shelf.lock().functions.get(&folded(name)).cloned()
+        self.shelf.lock().functions.get(&*folded(name)).cloned()
     }
 
     /// Bytes of memory that their texts and tables take.

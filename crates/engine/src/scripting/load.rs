@@ -1,7 +1,7 @@
 //! FUNCTION LOAD and RESTORE: libraries that come in. Knows no Lua.
 
 use super::host::log;
-use super::interpreters::Interpreters;
+use super::interpreters::{CompiledFunction, Interpreters};
 use super::libraries::{Library, Shelf};
 use super::payload::{self, Restore};
 use crate::context::ServerCx;
@@ -12,6 +12,7 @@ use crate::meanwhile;
 use crate::record::Word;
 use crate::worker::Worker;
 use parking_lot::MutexGuard;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenon_script::{FunctionInfo, Host, LibraryHead, LogLevel, NoSuchCommand, Script, Stop, Words};
@@ -63,10 +64,27 @@ pub enum OnExisting {
 type Loaded = (Arc<Library>, Vec<(FunctionInfo, Script)>);
 
 impl Engine {
-    /// Brings a worker's states up to the libraries that the server knows.
-    pub(crate) fn follow_libraries(&self, interpreters: &mut Interpreters) -> Result<(), CmdError> {
+    /// The function of a name, in any case. Its library is loaded here if it is not yet: it was once already, by the worker
+    /// to which it came. What does not load is tried again with the next call.
+    ///
+    /// # Errors
+    /// When there is no such function, or its library does not load here.
+    pub(crate) fn compiled_function(
+        &self,
+        interpreters: &mut Interpreters,
+        name: &[u8],
+    ) -> Result<Rc<CompiledFunction>, CmdError> {
+        const MISSING: CmdError = CmdError::text("ERR Function not found");
+        interpreters.follow(&self.scripts.libraries);
+        if let Some(function) = interpreters.function(name) {
+            return Ok(function);
+        }
+        let shelf = self.scripts.libraries.shelf();
+        let library = shelf.library_of(name).ok_or(MISSING)?;
         let memory_max = self.config.script_memory_max() as usize;
-        interpreters.follow(&self.scripts.libraries, memory_max, &mut LoadHost::new())
+        let scripts = interpreters.load(&library.code, memory_max, &mut LoadHost::new())?;
+        interpreters.adopt(library, scripts);
+        interpreters.function(name).ok_or(MISSING)
     }
 
     /// Runs a library's code and makes its functions known (FUNCTION LOAD); gives its name.
@@ -238,4 +256,38 @@ impl Engine {
 
 fn already_exists(name: &[u8]) -> CmdError {
     CmdError::new(format!("ERR Library '{}' already exists", String::from_utf8_lossy(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Caller, Config, Machine};
+    use tenon_script::ScriptFlags;
+
+    #[test]
+    fn a_library_that_does_not_load_stands_in_no_others_way_and_is_tried_again() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let add = |name: &[u8], code: &str| {
+            let info = FunctionInfo { name: name.to_vec(), description: None, flags: ScriptFlags::NONE };
+            let library = Arc::new(Library::new(name.to_vec(), code.as_bytes(), [info]));
+            engine.scripts.libraries.change(|shelf| shelf.add(library)).expect("its name is free");
+        };
+        let memory_max = |bytes: &[u8]| engine.config.set(&[(b"script-memory-max", bytes)], Caller::Local).is_ok();
+        add(b"a", "#!lua name=a\nlocal s = ('x'):rep(3000000) redis.register_function('a', function() return #s end)");
+        add(b"b", "#!lua name=b\nredis.register_function('b', function() return 1 end)");
+        add(b"c", "#!lua name=c\nnothing()");
+        assert!(memory_max(b"1mb"));
+        let mut interpreters = Interpreters::default();
+        let mut compile = |name: &[u8]| {
+            let compiled = engine.compiled_function(&mut interpreters, name);
+            compiled.map(|compiled| compiled.function.info.name.clone()).map_err(|error| error.to_string())
+        };
+        assert_eq!(compile(b"B"), Ok(b"b".to_vec()));
+        assert!(compile(b"a").expect_err("it is too large").contains("not enough memory"));
+        assert!(compile(b"c").expect_err("there is no such thing").contains("nonexistent global variable 'nothing'"));
+        assert_eq!(compile(b"d"), Err("ERR Function not found".to_owned()));
+        assert_eq!(compile(b"b"), Ok(b"b".to_vec()));
+        assert!(memory_max(b"16mb"));
+        assert_eq!(compile(b"a"), Ok(b"a".to_vec()));
+    }
 }

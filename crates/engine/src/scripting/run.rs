@@ -126,12 +126,9 @@ impl Engine {
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         self.show_call(cx, args);
-        let missing = || CmdError::text("ERR Function not found");
-        self.scripts.libraries.function(args.get(1)).ok_or_else(missing)?;
-        let keys = self.declared(args, key_count(args, CmdError::text("ERR Bad number of keys provided"))?);
         self.with_interpreters(cx, |cx, interpreters| {
-            self.follow_libraries(interpreters)?;
-            let function = interpreters.function(args.get(1)).ok_or_else(missing)?;
+            let function = self.compiled_function(interpreters, args.get(1))?;
+            let keys = self.declared(args, key_count(args, CmdError::text("ERR Bad number of keys provided"))?);
             self.run_script(cx, interpreters, &Runnable::Function(function), &keys, args, access, reply)
         })
     }
@@ -208,10 +205,10 @@ impl Engine {
         &self,
         interpreters: &mut Interpreters,
         source: &[u8],
-            self.scripts.known.note_use(&compiled.known);
         origin: Origin,
     ) -> Result<Rc<Compiled>, CmdError> {
         if let Some(compiled) = interpreters.of_source(source) {
+            self.scripts.known.note_use(&compiled.known);
             if origin == Origin::Load {
                 let known = &compiled.known;
                 self.scripts.known.add(Known::new(known.sha, source, known.flags, known.body), origin);
@@ -225,14 +222,14 @@ impl Engine {
         let known = self.scripts.known.add(known, origin);
         Ok(interpreters.keep(Compiled { known, script }))
     }
-            self.scripts.known.note_use(&compiled.known);
 
     fn compiled_of_sha(&self, interpreters: &mut Interpreters, sha: &Sha) -> Result<Rc<Compiled>, CmdError> {
         if let Some(compiled) = interpreters.of_sha(sha) {
-        self.scripts.known.note_use(&known);
+            self.scripts.known.note_use(&compiled.known);
             return Ok(compiled);
         }
         let known = self.scripts.known.get(sha).ok_or(NO_SCRIPT)?;
+        self.scripts.known.note_use(&known);
         let script = self.compile(interpreters, &known)?;
         Ok(interpreters.keep(Compiled { known, script }))
     }
@@ -309,13 +306,13 @@ impl Engine {
                 session: cx.session,
                 reach,
                 subject,
-                acted: false,
                 rights,
                 command: *args,
-                unsaid: Vec::new(),
                 started_ns,
+                acted: false,
                 wrote: false,
                 wanted: Vec::new(),
+                unsaid: Vec::new(),
                 long: None,
                 is_stray: false,
                 is_recording: true,
@@ -325,13 +322,13 @@ impl Engine {
             let keys_of = Taken { words, left: keys.len() };
             let outcome = match runnable {
                 Runnable::Script(_) => interpreter.eval(runnable.script(), keys_of, rest, &mut host, reply),
+                Runnable::Function(_) => interpreter.call(runnable.script(), keys_of, rest, &mut host, reply),
+            };
+            host.serve();
             if matches!(outcome, Outcome::Stopped(Stop::Restart, _)) {
                 // It is said again.
                 host.unsaid.clear();
             }
-                Runnable::Function(_) => interpreter.call(runnable.script(), keys_of, rest, &mut host, reply),
-            };
-            host.serve();
             let wanted = std::mem::take(&mut host.wanted);
             drop(host);
             self.tell_served(cx.worker);
