@@ -156,3 +156,24 @@ fn a_damaged_base_is_named() {
     let why = start_in(&folder, "yes").expect_err("its checksum is wrong").to_string();
     assert!(why.contains("the snapshot in appendonly.aof.2.base.rdb cannot be loaded: "), "{why}");
 }
+
+#[test]
+fn what_was_restored_is_loaded_although_there_is_less_memory() {
+    let mut server = start();
+    let mut resp = client(&server);
+    let folder = server.folder().to_owned();
+    let value = "a".repeat(3_000);
+    let elements = vec![value.as_bytes(); 300];
+    resp.call(&[&[&b"RPUSH"[..], b"list"], &elements[..]].concat()).expect("an answer");
+    let Value::Bulk(payload) = resp.call(&[b"DUMP", b"list"]).expect("an answer") else { panic!("a payload") };
+    assert!(payload.len() < 100_000, "what it comes to is more than itself");
+    for key in ["one", "two", "three"] {
+        let restored = resp.call(&[b"RESTORE", key.as_bytes(), b"0", &payload]).expect("an answer");
+        assert_eq!(restored, Value::Simple(b"OK".to_vec()), "{key}");
+    }
+    kill(&mut server);
+    let dir = folder.to_str().expect("it is text");
+    let again = Server::tenon(&[("dir", dir), ("appendonly", "yes"), ("save", ""), ("maxmemory", "1mb")]);
+    let mut resp = client(again.as_ref().expect("tenon starts"));
+    assert_eq!(resp.call(&[b"LLEN", b"three"]).expect("an answer"), Value::Int(300));
+}
