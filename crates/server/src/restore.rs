@@ -5,7 +5,7 @@ use crate::shutdown::Shutdown;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use tenon_engine::Engine;
 use tenon_engine::loading::{
@@ -84,14 +84,15 @@ impl Found {
         let may_go_on = || if shutdown.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         match self {
             Found::Snapshot { snapshot, begins_log } => {
-                if snapshot.load(engine, loading, &mut worker, &may_go_on)? {
+                if snapshot.load(engine, loading, &mut worker, Past::Drop, &may_go_on)? {
                     return if begins_log { engine.begin_aof().map(|()| true) } else { Ok(true) };
                 }
                 Ok(false)
             }
             Found::Log { directory, bytes, beneath } => {
+                // The log says when keys went, and may have let live on which are past their deadlines here.
                 if let Some(snapshot) = beneath
-                    && !snapshot.load(engine, loading, &mut worker, &may_go_on)?
+                    && !snapshot.load(engine, loading, &mut worker, Past::Keep, &may_go_on)?
                 {
                     return Ok(false);
                 }
@@ -119,15 +120,15 @@ impl SnapshotFile {
         engine: &Engine,
         loading: &LoadingGuard<'_>,
         worker: &mut Worker,
+        past: Past,
         may_go_on: &dyn Fn() -> ControlFlow<()>,
     ) -> Result<bool, String> {
-        let SnapshotFile { path, file, bytes } = self;
-        let mut line = ProgressLine::new(&path.display().to_string(), bytes);
+        let mut line = ProgressLine::new(&self.path.display().to_string(), self.bytes);
         let progress = &mut |it: Progress| {
             line.show(it);
             may_go_on()
         };
-        let loaded = load_snapshot(engine, loading, worker, &path, file, bytes, progress);
+        let loaded = load_snapshot(engine, loading, worker, self, past, progress);
         line.end();
         loaded
     }
@@ -151,20 +152,16 @@ fn load_snapshot(
     engine: &Engine,
     loading: &LoadingGuard<'_>,
     worker: &mut Worker,
-    path: &Path,
-    file: File,
-    bytes: u64,
+    snapshot: SnapshotFile,
+    past: Past,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<bool, String> {
+    let SnapshotFile { path, file, bytes } = snapshot;
     let name = path.display();
     tracing::info!("loading '{name}', {bytes} bytes");
     let started = Instant::now();
-    let options = RdbOptions {
-        total_bytes: Some(bytes),
-        past: Past::Drop,
-        on_duplicate: OnDuplicate::Refuse,
-        hands: Hands::Workers,
-    };
+    let options =
+        RdbOptions { total_bytes: Some(bytes), past, on_duplicate: OnDuplicate::Refuse, hands: Hands::Workers };
     match engine.load_rdb(loading, worker, file, &options, progress) {
         Ok((report, _)) => {
             tell(&name.to_string(), &report, started);

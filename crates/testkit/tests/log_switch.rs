@@ -264,6 +264,35 @@ fn a_first_base_that_fails_is_tried_again() {
 }
 
 #[test]
+fn what_a_log_without_a_base_has_live_on_is_kept_although_its_time_has_come_since() {
+    for time_ms in [500, 5_000, 50_000] {
+        let (mut server, mut client) = slow_server("no");
+        ok(&mut client, "DEBUG FAULTS");
+        ok(&mut client, "FLUSHALL");
+        ok(&mut client, &format!("SET lives-on value PX {time_ms}"));
+        ok(&mut client, "SAVE");
+        let saved = std::fs::read(server.folder().join("dump.rdb")).expect("it was saved");
+        if !saved.windows(8).any(|part| part == b"lives-on") {
+            // This machine is too slow for that.
+            continue;
+        }
+        wait_until("its time", || call(&mut client, "EXISTS lives-on") == Value::Int(0));
+        kill(&mut server);
+        let directory = server.folder().join("appendonlydir");
+        std::fs::create_dir(&directory).expect("it can be made");
+        let manifest = "file appendonly.aof.1.incr.aof seq 1 type i lacks base\n";
+        std::fs::write(directory.join("appendonly.aof.manifest"), manifest).expect("it can be written");
+        let persist = "*2\r\n$7\r\nPERSIST\r\n$8\r\nlives-on\r\n";
+        std::fs::write(directory.join("appendonly.aof.1.incr.aof"), persist).expect("it can be written");
+        let folder = server.folder().to_str().expect("it is text").to_owned();
+        let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
+        assert_eq!(text(call(&mut self::client(&again), "GET lives-on")), "value");
+        return;
+    }
+    panic!("no save was quick enough");
+}
+
+#[test]
 fn a_log_that_ends_stops_its_rewrite() {
     let (server, mut client) = slow_server("yes");
     begin_rewrite(&mut client);
