@@ -165,6 +165,17 @@ fn what_came_later_is_cut_off() {
     assert_eq!(place.content("a.aof"), file);
     said(250, "Successfully truncated AOF a.aof to timestamp 250\n", true);
     assert_eq!(place.content("a.aof"), format!("#TS:100\r\n{PING}#TS:200\r\n{PING}{PING}"));
+    // In front of a transaction, too, and within it: that goes as a whole.
+    for transaction in [
+        format!("#TS:200\r\n{MULTI}{PING}{EXEC}"),
+        format!("{MULTI}#TS:200\r\n{PING}{EXEC}"),
+        format!("{MULTI}{PING}#TS:200\r\n{EXEC}"),
+    ] {
+        let place = Place::new("timestamps", &[("a.aof", &format!("#TS:100\r\n{PING}{transaction}{PING}"))]);
+        let (text, well) = place.check(Mode::TruncateTo(150), "a.aof", false);
+        assert!(well && text.ends_with("Successfully truncated AOF a.aof to timestamp 150\n"), "{text}");
+        assert_eq!(place.content("a.aof"), format!("#TS:100\r\n{PING}"), "{transaction:?}");
+    }
     let place = Place::new("bad-timestamps", &[("a.aof", &format!("#TS:x\r\n{PING}"))]);
     assert_eq!(
         place.check(Mode::TruncateTo(1), "a.aof", false).0,

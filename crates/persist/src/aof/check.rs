@@ -234,8 +234,7 @@ impl Check<'_> {
                 Ok(None) => break None,
                 Ok(Some(record)) => {
                     let Mode::TruncateTo(to) = self.mode else { continue };
-                    let mut annotations = record.commands().flat_map(|command| command.annotations());
-                    match annotations.find_map(|text| later_than(text, to)) {
+                    match record.annotations().find_map(|text| later_than(text, to)) {
                         None => {}
                         Some(Ok(())) => return self.cut_to_timestamp(subject, record.at, to),
                         Some(Err(InvalidTimestamp)) => {

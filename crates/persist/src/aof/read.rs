@@ -478,6 +478,12 @@ impl<'a> Record<'a> {
         self.bytes
     }
 
+    /// The annotations of all of its commands, of MULTI and EXEC too, in their order, without `#` and line end.
+    pub fn annotations(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        let bytes = self.bytes;
+        self.annotations.iter().map(move |range| &bytes[range.clone()])
+    }
+
     /// Its commands, one unless it is a transaction.
     pub fn commands(&self) -> impl ExactSizeIterator<Item = Command<'a>> + use<'a> {
         let record = *self;
