@@ -4,7 +4,7 @@ use super::build::{HashBuilder, ListBuilder, SetBuilder, ZsetBuilder};
 use super::kind::{self, node};
 use super::{DecodeError, Value, intset, listpack, stream, ziplist, zipmap};
 use tenon_ds::packed::Item;
-use tenon_store::types::{HashLimits, ListLimits, SetLimits, ZsetLimits};
+use tenon_store::types::{HashLimits, ListLimits, MEMBER_DEADLINE_MAX_MS, SetLimits, ZsetLimits};
 use tenon_wire::rdb::Reader;
 
 /// Up to where collections stay in their small forms.
@@ -188,7 +188,8 @@ fn read_fields(
     hash.finish()
 }
 
-/// Reads a hash's fields with their values, each before a deadline or -1 for none.
+/// Reads a hash's fields with their values, each before a deadline or -1 for none. Valkey knows later deadlines than there can
+/// be here: those are the latest.
 fn read_valkey_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<Value, DecodeError> {
     let count = reader.count(2 + size_of::<u64>() as u64)?;
     let mut hash = HashBuilder::new(count, limits);
@@ -199,6 +200,8 @@ fn read_valkey_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<Value,
         value.clear();
         value.extend_from_slice(&reader.string()?);
         let deadline_ms = Some(reader.word()?).filter(|ms| *ms != u64::MAX);
+        let is_time = |ms: u64| i64::try_from(ms).is_ok();
+        let deadline_ms = deadline_ms.map(|ms| if is_time(ms) { ms.min(MEMBER_DEADLINE_MAX_MS) } else { ms });
         hash.set_until(&field, &value, deadline_ms)?;
     }
     hash.finish()

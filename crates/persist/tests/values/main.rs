@@ -411,8 +411,14 @@ fn fields_that_expire_are_read() {
     // Deadlines that no member can have, and of members that are not there.
     let too_late = [&[0xFF; 8][..], b"\x01\x06", &string(b"a"), &string(b"1")].concat();
     assert!(read_of_version(24, &too_late, 12).is_err());
-    let too_late = [&b"\x01"[..], &string(b"a"), &string(b"1"), &(1u64 << 46).to_le_bytes()].concat();
-    assert!(read_of_version(22, &too_late, 80).is_err());
+    let of_valkey = |ms: u64| [&b"\x01"[..], &string(b"a"), &string(b"1"), &ms.to_le_bytes()].concat();
+    assert!(read_of_version(22, &of_valkey(1 << 63), 80).is_err());
+    // Valkey has later ones than any here.
+    let latest = read_of_version(22, &of_valkey((1 << 46) - 1), 80);
+    assert!(latest.is_ok());
+    for late_ms in [1 << 46, 253_402_300_799_000, i64::MAX as u64] {
+        assert_eq!(read_of_version(22, &of_valkey(late_ms), 80), latest, "{late_ms}");
+    }
     let set = |deadlines: &[u8]| [&b"\x01\x01a\xfa\x16tenon-member-deadlines"[..], &string(deadlines)].concat();
     let one = [&b"\x01\x01a"[..], &late].concat();
     assert_eq!(
