@@ -125,3 +125,16 @@ fn a_torn_end_is_cut_off_behind_what_was_loaded() {
     assert_eq!(journal::load(&found, &torn), Ok(report));
     assert_eq!(journal::differences(&expected, &found), Vec::<String>::new());
 }
+
+#[test]
+fn a_library_that_was_accepted_once_may_take_its_time() {
+    let code = "#!lua name=slow\nfor i = 1, 300000000 do end \
+                redis.register_function('answer', function() return 42 end)";
+    let words = ["FUNCTION", "LOAD", "REPLACE", code];
+    let mut bytes = format!("*{}\r\n", words.len());
+    for word in words {
+        write!(bytes, "${}\r\n{word}\r\n", word.len()).expect("a string takes whatever is written");
+    }
+    let engine = engine(1);
+    journal::load(&engine, bytes.as_bytes()).expect("it is loaded");
+}

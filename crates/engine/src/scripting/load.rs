@@ -24,13 +24,18 @@ const LOAD_MAX: Duration = Duration::from_millis(500);
 
 /// What a library sees of the server while it is loaded: the log, and a clock.
 struct LoadHost {
-    started: Instant,
+    until: Option<Instant>,
 }
 
 impl LoadHost {
-    fn new() -> LoadHost {
-        LoadHost { started: Instant::now() }
+    fn new(time_max: Option<Duration>) -> LoadHost {
+        LoadHost { until: time_max.map(|time| Instant::now() + time) }
     }
+}
+
+/// How long code may take that this worker reads; what the log has was accepted once.
+fn time_max(worker: &Worker) -> Option<Duration> {
+    (!worker.is_replaying).then_some(LOAD_MAX)
 }
 
 impl Host for LoadHost {
@@ -47,7 +52,7 @@ impl Host for LoadHost {
     }
 
     fn interrupt(&mut self) -> Result<(), Stop> {
-        if self.started.elapsed() > LOAD_MAX { Err(Stop::LoadTimeout) } else { Ok(()) }
+        if self.until.is_some_and(|until| Instant::now() > until) { Err(Stop::LoadTimeout) } else { Ok(()) }
     }
 }
 
@@ -82,7 +87,7 @@ impl Engine {
         let shelf = self.scripts.libraries.shelf();
         let library = shelf.library_of(name).ok_or(MISSING)?;
         let memory_max = self.config.script_memory_max() as usize;
-        let scripts = interpreters.load(&library.code, memory_max, &mut LoadHost::new())?;
+        let scripts = interpreters.load(&library.code, memory_max, &mut LoadHost::new(None))?;
         interpreters.adopt(library, scripts);
         interpreters.function(name).ok_or(MISSING)
     }
@@ -95,7 +100,8 @@ impl Engine {
         let on_existing = if replace { OnExisting::Replace } else { OnExisting::Refuse };
         self.with_interpreters(cx, |cx, interpreters| {
             let shelf = self.scripts.libraries.shelf();
-            let (library, scripts) = self.read_library(interpreters, code, &shelf, on_existing)?;
+            let time_max = time_max(cx.worker);
+            let (library, scripts) = self.read_library(interpreters, code, &shelf, on_existing, time_max)?;
             self.change_libraries(cx.worker, |worker, shelf| {
                 if on_existing == OnExisting::Refuse && shelf.has(&library.name) {
                     return Err(already_exists(&library.name));
@@ -122,7 +128,7 @@ impl Engine {
     ) -> Result<(), CmdError> {
         let mut interpreters = worker.interpreters.take().unwrap_or_default();
         let shelf = self.scripts.libraries.shelf();
-        let library = self.read_library(&mut interpreters, code, &shelf, on_existing);
+        let library = self.read_library(&mut interpreters, code, &shelf, on_existing, None);
         let (eval, functions) = interpreters.memory();
         worker.stats.note_lua(eval, functions);
         worker.interpreters = Some(interpreters);
@@ -137,6 +143,7 @@ impl Engine {
         code: &[u8],
         shelf: &Shelf,
         on_existing: OnExisting,
+        time_max: Option<Duration>,
     ) -> Result<Loaded, CmdError> {
         let text = |text: Vec<u8>| CmdError::new(exact(&text));
         let head = LibraryHead::parse(code).map_err(text)?;
@@ -144,7 +151,7 @@ impl Engine {
             return Err(already_exists(&head.name));
         }
         let memory_max = self.config.script_memory_max() as usize;
-        let scripts = interpreters.load(code, memory_max, &mut LoadHost::new())?;
+        let scripts = interpreters.load(code, memory_max, &mut LoadHost::new(time_max))?;
         let library = Library::new(head.name, code, scripts.iter().map(|(info, _)| info.clone()));
         Ok((Arc::new(library), scripts))
     }
@@ -190,7 +197,8 @@ impl Engine {
         self.with_interpreters(cx, |cx, interpreters| {
             let mut restored = Shelf::default();
             for code in &codes {
-                let (library, _) = self.read_library(interpreters, code, &restored, OnExisting::Refuse)?;
+                let time_max = time_max(cx.worker);
+                let (library, _) = self.read_library(interpreters, code, &restored, OnExisting::Refuse, time_max)?;
                 restored.add(library)?;
             }
             self.change_libraries(cx.worker, |worker, shelf| {
