@@ -10,7 +10,7 @@
 //!  that is done: it replies, or goes out again
 //! ```
 //!
-//! A client that is gone meanwhile leaves the work to its end, and nothing is done with the outcome.
+//! Where the client is gone meanwhile, the errand's thread does what is to be done without it ([`Finish::finish_alone`]).
 
 use crate::blocking::Parked;
 use crate::clients::Message;
@@ -39,6 +39,12 @@ pub trait Finish: Send {
     /// # Errors
     /// What the client is told instead.
     fn finish(self: Box<Self>, cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<Option<Work>, CmdError>;
+
+    /// Does what of it concerns not only the client, which is gone; on no worker's thread. Gives further work.
+    fn finish_alone(self: Box<Self>, engine: &Engine, worker: &mut Worker) -> Option<Work> {
+        let _ = (engine, worker);
+        None
+    }
 }
 
 /// There is no outcome.
@@ -64,6 +70,8 @@ enum State {
     Back(Box<dyn Finish>),
     /// Its thread has ended and left nothing.
     Lost,
+    /// The client is gone.
+    Abandoned,
 }
 
 /// An errand of a session.
@@ -76,6 +84,7 @@ impl fmt::Debug for Errand {
             State::Out => "out",
             State::Back(_) => "back",
             State::Lost => "lost",
+            State::Abandoned => "abandoned",
         })
     }
 }
@@ -119,9 +128,18 @@ impl Engine {
         let errand = Arc::<Errand>::default();
         let key = cx.session.client.info.key;
         let herald = Herald { errand: Arc::clone(&errand), out, wake: move || post(key, Message::Unblocked) };
+        let engine = self.shared();
         let run = move || {
             let finish = work();
-            *herald.errand.0.lock() = State::Back(finish);
+            let mut state = herald.errand.0.lock();
+            if !matches!(*state, State::Abandoned) {
+                *state = State::Back(finish);
+                return;
+            }
+            drop(state);
+            if let Some(engine) = engine {
+                engine.finish_alone(finish);
+            }
         };
         let started = std::thread::Builder::new().name("errand".to_owned()).spawn(run);
         started.map_err(|error| CmdError::new(format!("ERR no thread could be started: {error}")))?;
@@ -129,12 +147,28 @@ impl Engine {
         Ok(())
     }
 
+    /// The client is gone: what is to be done with the outcome of its errand is done without it.
+    pub(crate) fn abandon_errand(&self, errand: &Errand) {
+        let State::Back(finish) = std::mem::replace(&mut *errand.0.lock(), State::Abandoned) else { return };
+        let Some(engine) = self.shared() else { return };
+        let started = std::thread::Builder::new().name("errand".to_owned());
+        if let Err(error) = started.spawn(move || engine.finish_alone(finish)) {
+            tracing::error!("what a client that is gone has asked for is not brought to its end: {error}");
+        }
+    }
+
+    fn finish_alone(&self, mut finish: Box<dyn Finish>) {
+        while let Some(further) = finish.finish_alone(self, &mut self.worker(self.workers())) {
+            finish = further();
+        }
+    }
+
     /// Does what is to be done with the outcome of a session's errand, if it is back; tells whether the session has its
     /// reply.
     pub(crate) fn finish_errand(&self, worker: &mut Worker, session: &mut Session, out: &mut OutBuf) -> bool {
         let Some(Parked::Away { errand, is_silent }) = &session.parked else { return false };
         let finish = match std::mem::take(&mut *errand.0.lock()) {
-            State::Out => return false,
+            State::Out | State::Abandoned => return false,
             State::Back(finish) => finish,
             State::Lost => Box::new(NoOutcome),
         };

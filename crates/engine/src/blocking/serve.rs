@@ -473,10 +473,13 @@ impl Engine {
 
     /// Ends a session's wait, as the client is gone.
     pub(crate) fn leave_wait(&self, session: &mut Session) {
-        let parked = session.parked.take();
-        if let Some(Parked::ForKey { waiter, .. }) = parked {
-            self.end_wait(&waiter, Ending::Gone);
-            *session.client.waiter.lock() = None;
+        match session.parked.take() {
+            Some(Parked::ForKey { waiter, .. }) => {
+                self.end_wait(&waiter, Ending::Gone);
+                *session.client.waiter.lock() = None;
+            }
+            Some(Parked::Away { errand, .. }) => self.abandon_errand(&errand),
+            Some(Parked::InSlices(_)) | None => {}
         }
     }
 

@@ -273,22 +273,6 @@ fn a_target_that_says_nothing_times_out_and_the_key_stays() {
     let answer = one.say(&format!("MIGRATE 127.0.0.1 {} k 0 50", slow.port));
     assert_eq!(answer, error("IOERR error or timeout reading from target instance"));
     assert_eq!(one.say("GET k"), Value::Bulk(b"v".to_vec()));
-    // A client that goes in the middle leaves everything as it is.
-    drop(slow);
-    let slow = Slow::start();
-    let send = format!("MIGRATE 127.0.0.1 {} k 0 60000", slow.port);
-    let words: Vec<&[u8]> = send.split(' ').map(str::as_bytes).collect();
-    one.client.send(&words).expect("sent");
-    assert_eq!(slow.next(), "SELECT 0");
-    one.client = Resp::connect_to(one.server.address(Dialect::Redis).expect("a port"), PATIENCE).expect("connected");
-    while !matches!(one.say("CLIENT LIST"), Value::Bulk(list) if list.iter().filter(|byte| **byte == b'\n').count() == 1)
-    {
-        std::thread::yield_now();
-    }
-    slow.answer();
-    assert_eq!(slow.next(), "RESTORE k");
-    slow.answer();
-    assert_eq!(one.say("GET k"), Value::Bulk(b"v".to_vec()));
 }
 
 #[test]
@@ -332,4 +316,40 @@ fn flags_of_memcached_clients_and_deadlines_of_members_travel_along() {
             "{ttl}"
         );
     }
+}
+
+#[test]
+fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
+    let slow = Slow::start();
+    let mut one = Side::tenon(&[("workers", "1")]);
+    assert_eq!(one.say("MSET before 1 behind 2"), ok());
+    let connect =
+        || Resp::connect_to(one.server.address(Dialect::Redis).expect("a port"), PATIENCE).expect("connected");
+    // The client leaves before the target has answered, or as it does.
+    for key in ["before", "behind"] {
+        let mut client = connect();
+        let id = client.call(&[b"CLIENT", b"ID"]).expect("an answer");
+        let send = format!("MIGRATE 127.0.0.1 {} {key} 0 60000", slow.port);
+        let words: Vec<&[u8]> = send.split(' ').map(str::as_bytes).collect();
+        client.send(&words).expect("sent");
+        assert_eq!(slow.next(), "SELECT 0");
+        slow.answer();
+        assert_eq!(slow.next(), format!("RESTORE {key}"));
+        if key == "before" {
+            drop(client);
+            let Value::Int(id) = id else { panic!("{id:?} is no number") };
+            let gone = |listed: Value| matches!(listed, Value::Bulk(text) if text.is_empty());
+            while !gone(connect().call(&[b"CLIENT", b"LIST", b"ID", id.to_string().as_bytes()]).expect("an answer")) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            slow.answer();
+        } else {
+            slow.answer();
+            drop(client);
+        }
+        while connect().call(&[b"EXISTS", key.as_bytes()]).expect("an answer") != Value::Int(0) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    assert_eq!(one.say("DBSIZE"), Value::Int(0));
 }

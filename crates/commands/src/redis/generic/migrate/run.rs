@@ -7,6 +7,7 @@
 use super::deliver::{Destination, Lost, Receipt, deliver};
 use super::options::{Mode, Options, address};
 use super::parcel::{Content, Parcel};
+use tenon_engine::Engine;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, ServerCx, SessionCx};
@@ -14,6 +15,7 @@ use tenon_engine::errand::{Finish, Work};
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::wire::resp::Reply;
+use tenon_engine::worker::Worker;
 
 /// Moves keys to another server.
 pub static MIGRATE: Command = Command {
@@ -111,11 +113,11 @@ impl Round {
     }
 
     /// Removes a key that the other server has, if it is still what was sent; else gives what is to be sent instead.
-    fn take_leave(&self, parcel: Parcel, cx: &mut SessionCx<'_>) -> Option<Parcel> {
+    fn take_leave(&self, parcel: Parcel, engine: &Engine, worker: &mut Worker) -> Option<Parcel> {
         let Parcel { key, content: sent, .. } = parcel;
-        let hash = cx.engine.shards.hash(&key);
+        let hash = engine.shards.hash(&key);
         let content =
-            cx.engine.with_key(cx.worker, self.database, hash, &key, |cx: &mut KeyCx<'_>| match Content::of(cx) {
+            engine.with_key(worker, self.database, hash, &key, |cx: &mut KeyCx<'_>| match Content::of(cx) {
                 Some(now) if now.is_as(&sent) => {
                     cx.hand_over();
                     cx.delete();
@@ -138,20 +140,33 @@ struct Delivered {
     receipt: Receipt,
 }
 
+impl Delivered {
+    /// Whether the keys were sent to where they are: what the other server has is what would be deleted. Redis waits for
+    /// itself then.
+    fn is_here(&self, engine: &Engine) -> bool {
+        let within_host = self.receipt.connection.as_ref().and_then(|other| other.stream().address_within_host());
+        usize::try_from(self.round.destination.database) == Ok(self.round.database)
+            && within_host.is_some_and(|address| engine.clients.has_one_at(address))
+    }
+
+    /// Removes the keys that the other server has taken; gives what is to be sent once more.
+    fn take_leaves(&mut self, engine: &Engine, worker: &mut Worker) -> Vec<Parcel> {
+        if self.round.mode != Mode::Move {
+            return Vec::new();
+        }
+        let parcels = std::mem::take(&mut self.parcels);
+        let taken = parcels.into_iter().zip(&self.receipt.taken).filter(|(_, taken)| **taken);
+        taken.filter_map(|(parcel, _)| self.round.take_leave(parcel, engine, worker)).collect()
+    }
+}
+
 impl Finish for Delivered {
-    fn finish(self: Box<Self>, cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
-        let Delivered { mut round, parcels, receipt } = *self;
-        // To where the keys are already: what the other server has is what would be deleted. Redis waits for itself then.
-        let within_host = receipt.connection.as_ref().and_then(|other| other.stream().address_within_host());
-        let is_here = within_host.is_some_and(|address| cx.engine.clients.has_one_at(address));
-        if is_here && usize::try_from(round.destination.database) == Ok(round.database) {
+    fn finish(mut self: Box<Self>, cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
+        if self.is_here(cx.engine) {
             return Err(lost(Lost::Reading));
         }
-        let mut again = Vec::new();
-        if round.mode == Mode::Move {
-            let taken = parcels.into_iter().zip(&receipt.taken).filter(|(_, taken)| **taken);
-            taken.for_each(|(parcel, _)| again.extend(round.take_leave(parcel, cx)));
-        }
+        let again = self.take_leaves(cx.engine, cx.worker);
+        let Delivered { mut round, receipt, .. } = *self;
         round.error = round.error.or(receipt.error);
         if let Some(where_lost) = receipt.lost {
             return Err(lost(where_lost));
@@ -169,6 +184,17 @@ impl Finish for Delivered {
         }
         reply.ok();
         Ok(None)
+    }
+
+    fn finish_alone(mut self: Box<Self>, engine: &Engine, worker: &mut Worker) -> Option<Work> {
+        if self.is_here(engine) {
+            return None;
+        }
+        let again = self.take_leaves(engine, worker);
+        let Delivered { mut round, receipt, .. } = *self;
+        let goes_on = receipt.lost.is_none() && !again.is_empty() && round.number < ROUNDS_MAX;
+        round.number += 1;
+        goes_on.then(|| round.work(again))
     }
 }
 
