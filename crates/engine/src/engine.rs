@@ -4,6 +4,7 @@ use crate::acl::{Acl, PasswordFile};
 use crate::allocator::{Allocator, Releases};
 use crate::aof::Aof;
 use crate::blocking::Blocking;
+use crate::calls::Calls;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
@@ -101,6 +102,8 @@ pub struct Engine {
     pub(crate) password_file: PasswordFile,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// The calls that are under way, for who waits for their end.
+    pub(crate) calls: Apart<Calls>,
     /// The calls that others go on beside, and who waits for those.
     pub(crate) long_calls: Apart<LongCalls>,
     /// Why writes are refused.
@@ -283,6 +286,7 @@ impl Engine {
             pubsub: Apart::default(),
             pause: Pause::default(),
             loading: Loading::default(),
+            calls: Apart::default(),
             long_calls: Apart::default(),
             refusals: Refusals::default(),
             held_replies: Apart::default(),

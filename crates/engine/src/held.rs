@@ -39,6 +39,11 @@ impl Engine {
         assert!(self.held_replies.wake.set(wake).is_ok(), "how workers are woken is said once");
     }
 
+    /// How workers are woken, if they have event loops.
+    pub(crate) fn waker(&self) -> Option<&Wake> {
+        self.held_replies.wake.get()
+    }
+
     /// Whether workers have event loops.
     pub(crate) fn has_event_loops(&self) -> bool {
         self.held_replies.wake.get().is_some()

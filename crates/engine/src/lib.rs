@@ -10,6 +10,7 @@ mod atomic_file;
 pub mod auth;
 pub mod batch;
 pub mod blocking;
+mod calls;
 mod client_eviction;
 pub mod client_line;
 pub mod clients;

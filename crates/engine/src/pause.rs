@@ -1,5 +1,6 @@
-//! CLIENT PAUSE: which commands wait, until when, and who waits; and the one word that says that anything, a pause, a
-//! busy script, a disk that is full or data that is being loaded, holds commands up.
+//! CLIENT PAUSE, and the end of the process, which has writes wait while the data is saved: which commands wait, until when,
+//! and who waits; and the one word that says that anything, a pause, a busy script, a disk that is full or data that is
+//! being loaded, holds commands up.
 
 use crate::clients::ConnectionKey;
 use parking_lot::Mutex;
@@ -22,9 +23,23 @@ pub enum PauseMode {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Until when, in milliseconds since the UNIX epoch, and which commands.
+    /// Clients' pause: until when, in milliseconds since the UNIX epoch, and which commands.
     until: Option<(u64, PauseMode)>,
+    /// Whether writes wait since the process is to end, whatever clients say of their pause.
+    is_for_end: bool,
     waiting: Vec<ConnectionKey>,
+}
+
+impl State {
+    /// What waits now, and until when; for the end there is no time set.
+    fn running(&self, now_ms: u64) -> Option<(u64, PauseMode)> {
+        let clients = self.until.filter(|(until, _)| *until > now_ms);
+        match clients {
+            Some((_, mode)) if self.is_for_end => Some((u64::MAX, mode)),
+            None if self.is_for_end => Some((u64::MAX, PauseMode::Write)),
+            clients => clients,
+        }
+    }
 }
 
 /// The pause.
@@ -108,18 +123,31 @@ impl Pause {
         self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
     }
 
+    /// Has writes wait since the process is to end.
+    pub(crate) fn begin_end(&self) {
+        self.state.lock().is_for_end = true;
+        self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
+    }
+
+    /// It does not end: a pause of clients' goes on. Gives the connections that have waited, for either.
+    #[must_use = "who waits is to be told"]
+    pub(crate) fn call_off_end(&self) -> Vec<ConnectionKey> {
+        let mut state = self.state.lock();
+        state.is_for_end = false;
+        self.let_go(&mut state)
+    }
+
     /// What waits now.
     pub fn mode(&self, now_ms: u64) -> Option<PauseMode> {
         if !self.is_active() {
             return None;
         }
-        self.state.lock().until.filter(|(until, _)| *until > now_ms).map(|(_, mode)| mode)
+        self.state.lock().running(now_ms).map(|(_, mode)| mode)
     }
 
     /// What waits now, and for how many milliseconds more.
     pub fn rest(&self, now_ms: u64) -> Option<(PauseMode, u64)> {
-        let running = self.state.lock().until.filter(|(until, _)| *until > now_ms);
-        running.map(|(until, mode)| (mode, until - now_ms))
+        self.state.lock().running(now_ms).map(|(until, mode)| (mode, until - now_ms))
     }
 
     /// Notes that a connection waits for the end; `false` when the end was a moment ago, on another thread: nobody
@@ -127,7 +155,7 @@ impl Pause {
     #[must_use = "whoever waits although there is no pause is never woken"]
     pub fn wait(&self, key: ConnectionKey) -> bool {
         let mut state = self.state.lock();
-        let paused = state.until.is_some();
+        let paused = state.until.is_some() || state.is_for_end;
         if paused && key.is_connection() {
             state.waiting.push(key);
         }
@@ -139,26 +167,31 @@ impl Pause {
         self.state.lock().waiting.retain(|waiting| *waiting != key);
     }
 
-    /// Ends the pause if its time has come; gives the connections that have waited.
+    /// Ends clients' pause if its time has come; gives the connections that have waited.
     pub fn end_if_due(&self, now_ms: u64) -> Vec<ConnectionKey> {
         if !self.is_active() {
             return Vec::new();
         }
         let mut state = self.state.lock();
-        if state.until.is_some_and(|(until, _)| until > now_ms) {
+        if state.until.is_none_or(|(until, _)| until > now_ms) {
             return Vec::new();
         }
-        self.finish(&mut state)
-    }
-
-    /// Ends the pause; gives the connections that have waited.
-    pub fn end(&self) -> Vec<ConnectionKey> {
-        self.finish(&mut self.state.lock())
-    }
-
-    fn finish(&self, state: &mut State) -> Vec<ConnectionKey> {
         state.until = None;
-        self.holds_up.fetch_and(!PAUSED, Ordering::AcqRel);
+        self.let_go(&mut state)
+    }
+
+    /// Ends clients' pause; gives the connections that have waited.
+    pub fn end(&self) -> Vec<ConnectionKey> {
+        let mut state = self.state.lock();
+        state.until = None;
+        self.let_go(&mut state)
+    }
+
+    /// Whoever has waited looks anew what holds it up.
+    fn let_go(&self, state: &mut State) -> Vec<ConnectionKey> {
+        if state.until.is_none() && !state.is_for_end {
+            self.holds_up.fetch_and(!PAUSED, Ordering::AcqRel);
+        }
         std::mem::take(&mut state.waiting)
     }
 }
@@ -196,5 +229,27 @@ mod tests {
         assert!(keys.iter().all(|key| pause.wait(*key)));
         pause.forget(keys[1]);
         assert_eq!(pause.end(), [keys[0], keys[2]]);
+    }
+
+    #[test]
+    fn clients_end_their_own_pause_and_not_the_one_for_the_end_of_the_process() {
+        let pause = Pause::default();
+        let key = ConnectionKey { worker: 0, index: 1, generation: 2 };
+        pause.start(100, PauseMode::All, 0);
+        pause.begin_end();
+        assert_eq!(pause.rest(40), Some((PauseMode::All, u64::MAX - 40)));
+        assert!(pause.wait(key));
+        assert_eq!(pause.end(), [key], "what waits for clients' pause alone goes on");
+        assert_eq!((pause.mode(40), pause.is_active()), (Some(PauseMode::Write), true));
+        assert!(pause.wait(key));
+        assert!(pause.end_if_due(200).is_empty());
+        pause.start(300, PauseMode::All, 200);
+        assert_eq!(pause.call_off_end(), [key]);
+        assert_eq!(pause.rest(250), Some((PauseMode::All, 50)), "clients' pause goes on");
+        pause.begin_end();
+        assert!(pause.end_if_due(300).is_empty());
+        assert_eq!(pause.mode(300), Some(PauseMode::Write));
+        assert!(pause.call_off_end().is_empty());
+        assert!(!pause.is_active());
     }
 }

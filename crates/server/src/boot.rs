@@ -154,11 +154,11 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     let outside = Outside::new(&engine, logging.clone(), tls.clone());
     let hook = outside.clone();
     engine.set_config_hook(Box::new(move |setting| hook.apply(setting)));
-    let (of_engine, of_logging, ends) = (Arc::clone(&engine), logging.clone(), shutdown.clone());
+    let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
     let (is_ending, insisting) = (Arc::clone(&engine), Arc::clone(&engine));
     signals::listen(
         shutdown.clone(),
-        move |signal| end_after_saving(&of_engine, &ends, signal),
+        move |signal| end_for(&of_engine, signal),
         move || is_ending.is_ending(),
         move || insisting.drop_unfinished_save(),
         move || match of_logging.reopen() {
@@ -280,9 +280,8 @@ fn port_lines(bound: &[net::Bound]) -> String {
     bound.iter().filter(|bound| bound.front_end == FrontEnd::Memcached).filter_map(line).collect()
 }
 
-/// Asks for the end, for a signal; after saving, where that is wanted and works.
-fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown, signal: Signal) {
-    let (engine, ends) = (Arc::clone(engine), shutdown.clone());
+/// Ends the server for a signal; after saving, where that is wanted and works. Another signal is heard meanwhile.
+fn end_for(engine: &Engine, signal: Signal) {
     let words = match signal {
         Signal::Interrupt => engine.config.shutdown_on_sigint(),
         Signal::Terminate => engine.config.shutdown_on_sigterm(),
@@ -293,15 +292,7 @@ fn end_after_saving(engine: &Arc<Engine>, shutdown: &Shutdown, signal: Signal) {
         _ => Ending::AsConfigured,
     };
     let on_failure = if words.force { OnFailure::EndAnyway } else { OnFailure::GoOn };
-    let end = move || {
-        if !engine.saves_at_end(ending) || engine.save_at_end(on_failure).is_ok() {
-            ends.request(grace(&engine.config));
-        }
-    };
-    // Saving takes its time: another signal is to be heard meanwhile.
-    if let Err(error) = std::thread::Builder::new().name("end".to_owned()).spawn(end) {
-        tracing::error!("no thread could be started for the end: {error}");
-    }
+    engine.end_in_background(ending, on_failure);
 }
 
 fn grace(config: &Config) -> Duration {

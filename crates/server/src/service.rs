@@ -198,7 +198,9 @@ impl Service for Tenon {
         self.tls.current()
     }
 
-    fn on_worker_message(&self, _worker: &mut Worker, _message: Message) {}
+    fn on_worker_message(&self, worker: &mut Worker, _message: Message) {
+        self.engine.between_calls(worker.index);
+    }
 
     #[inline]
     fn begin_call(&self, worker: &mut Worker) {
@@ -252,6 +254,14 @@ impl Service for Tenon {
     #[inline(always)]
     fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Worker>, call: impl FnOnce() -> R) -> R {
         tenon_engine::meanwhile::with(&mut Others { engine: &self.engine, connections: meanwhile }, call)
+    }
+
+    fn begin_lent_call(&self) -> u64 {
+        self.engine.begin_lent_call()
+    }
+
+    fn end_lent_call(&self, number: u64) {
+        self.engine.end_lent_call(number);
     }
 
     fn end_long_calls(&self) {

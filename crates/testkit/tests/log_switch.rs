@@ -263,6 +263,54 @@ fn a_first_base_that_fails_is_tried_again() {
     check_files(server, "1");
 }
 
+/// Ends by SIGTERM.
+fn terminate(server: &Server) {
+    let pid = server.pid().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+}
+
+#[test]
+fn the_process_ends_when_a_log_that_has_begun_has_its_base() {
+    for is_signal in [false, true] {
+        let (mut server, mut client) = slow_server("no");
+        ok(&mut client, "CONFIG SET appendonly yes");
+        let mut leaving = self::client(&server);
+        if is_signal {
+            terminate(&server);
+        } else {
+            leaving.send(&[b"SHUTDOWN"]).expect("it is sent");
+            wait_until("the wait", || server.log().contains("Writing initial AOF"));
+            ok(&mut client, "SHUTDOWN ABORT");
+            let refused = text(leaving.receive().expect("an answer"));
+            assert_eq!(refused, "ERR Errors trying to SHUTDOWN. Check logs.");
+            leaving.send(&[b"SHUTDOWN", b"NOSAVE"]).expect("it is sent");
+        }
+        wait_until("the wait", || server.log().contains("Writing initial AOF"));
+        // Clients go on meanwhile.
+        ok(&mut client, "SET last 1");
+        ok(&mut client, "DEBUG FAULTS");
+        assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+        let folder = server.folder().to_str().expect("it is text").to_owned();
+        let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
+        let mut resp = self::client(&again);
+        wait_until("the end of loading", || call(&mut resp, "DBSIZE") == Value::Int(KEYS + 1));
+    }
+}
+
+#[test]
+fn the_process_does_not_end_without_the_base_unless_it_is_forced_to() {
+    let (mut server, mut client) = slow_server("no");
+    ok(&mut client, "CONFIG SET appendonly yes");
+    ok(&mut client, "DEBUG FAULTS rename:eio");
+    wait_until("the failure", || info(&mut client, "aof_last_bgrewrite_status") == "err");
+    for words in ["SHUTDOWN", "SHUTDOWN NOSAVE", "SHUTDOWN SAVE"] {
+        assert_eq!(text(call(&mut client, words)), "ERR Errors trying to SHUTDOWN. Check logs.", "{words}");
+        ok(&mut client, "SET last 1");
+    }
+    assert!(client.call(&[b"SHUTDOWN", b"NOSAVE", b"FORCE"]).is_err(), "the connection ends");
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+}
+
 #[test]
 fn what_a_log_without_a_base_has_live_on_is_kept_although_its_time_has_come_since() {
     for time_ms in [500, 5_000, 50_000] {

@@ -360,3 +360,114 @@ fn a_disk_that_fails_leaves_the_old_file_and_refuses_writes_until_a_save_goes_we
     wait_until("the end of loading", || call(&mut resp, "DBSIZE") == keys);
     assert_eq!(text(call(&mut resp, "GET key")), "other");
 }
+
+/// A server with save points and many keys, whose disk is so slow that a save is not done before a test has looked at it.
+fn slow_server(settings: &[(&str, &str)]) -> (Server, Resp) {
+    let settings = [&[("save", "3600 1"), ("enable-debug-command", "local")], settings].concat();
+    let server = Server::tenon(&settings).expect("tenon starts");
+    let mut client = client(&server);
+    ok(&mut client, "DEBUG POPULATE 100000 key 100");
+    ok(&mut client, "SET key value");
+    ok(&mut client, "DEBUG FAULTS write:slow=1000");
+    (server, client)
+}
+
+/// Asks for the end through a client of its own, and waits until the data is being saved.
+fn begin_shutdown(server: &Server) -> Resp {
+    let mut leaving = client(server);
+    leaving.send(&[b"SHUTDOWN"]).expect("it is sent");
+    wait_until("the save", || temporary_files(server.folder()) > 0);
+    leaving
+}
+
+#[test]
+fn the_process_ends_although_who_has_asked_for_that_is_gone() {
+    for is_killed in [false, true] {
+        let (mut server, mut other) = slow_server(&[]);
+        let mut leaving = client(&server);
+        let Value::Int(id) = call(&mut leaving, "CLIENT ID") else { panic!("a client has a number") };
+        drop(leaving.send(&[b"SHUTDOWN"]));
+        wait_until("the save", || temporary_files(server.folder()) > 0);
+        if is_killed {
+            assert_eq!(call(&mut other, &format!("CLIENT KILL ID {id}")), Value::Int(1));
+        } else {
+            drop(leaving);
+        }
+        wait_until("the client's end", || text(call(&mut other, &format!("CLIENT LIST ID {id}"))).is_empty());
+        ok(&mut other, "DEBUG FAULTS");
+        assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+        assert!(server.folder().join("dump.rdb").is_file());
+    }
+}
+
+#[test]
+fn clients_end_no_pause_but_their_own_and_a_shutdown_that_fails_ends_its_own_alone() {
+    let (mut server, mut other) = slow_server(&[]);
+    let pause = |client: &mut Resp| {
+        ["paused_reason", "paused_actions"].map(|field| tenon_testkit::info::field(client, "clients", field))
+    };
+    ok(&mut other, "CLIENT PAUSE 1000000 WRITE");
+    ok(&mut other, "DEBUG FAULTS write:enospc");
+    assert_eq!(text(call(&mut other, "SHUTDOWN")), "ERR Errors trying to SHUTDOWN. Check logs.");
+    assert_eq!(pause(&mut other), ["client_pause", "write"]);
+    ok(&mut other, "CLIENT UNPAUSE");
+    assert_eq!(pause(&mut other), ["none", "none"]);
+    ok(&mut other, "SET key other");
+    ok(&mut other, "DEBUG FAULTS write:slow=1000");
+    let mut leaving = begin_shutdown(&server);
+    ok(&mut other, "CLIENT PAUSE 1000000 ALL");
+    ok(&mut other, "CLIENT UNPAUSE");
+    assert_eq!(pause(&mut other), ["shutdown_in_progress", "write"]);
+    let mut writer = client(&server);
+    writer.send(&[b"SET", b"key", b"lost"]).expect("it is sent");
+    assert_eq!(text(call(&mut other, "GET key")), "other");
+    ok(&mut other, "DEBUG FAULTS");
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+    assert!(leaving.receive().is_err() && writer.receive().is_err(), "neither is confirmed");
+}
+
+#[test]
+fn what_a_call_that_is_under_way_still_writes_is_saved_at_the_end() {
+    for ends in ["SHUTDOWN SAVE", "SIGTERM"] {
+        let settings = [("save", "3600 1"), ("workers", "2")];
+        let mut server = Server::tenon(&settings).expect("tenon starts");
+        let (mut writer, mut other) = (client(&server), client(&server));
+        // It holds no shard before it writes.
+        let script = b"redis.log(redis.LOG_WARNING, 'it has begun') local n = 0 for i = 1, 20000000 do n = n + i end \
+                       return redis.call('SET', 'key', 'value')";
+        writer.send(&[b"EVAL", script, b"0"]).expect("it is sent");
+        wait_until("the script", || server.log().contains("it has begun"));
+        if ends == "SIGTERM" {
+            let pid = server.pid().to_string();
+            assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+        } else {
+            other.send(&[b"SHUTDOWN", b"SAVE"]).expect("it is sent");
+        }
+        assert_eq!(text(writer.receive().expect("an answer")), "OK");
+        assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+        let folder = server.folder().to_str().expect("it is text").to_owned();
+        let again = Server::tenon(&[("dir", &folder)]).expect("tenon starts");
+        assert_eq!(text(call(&mut client(&again), "GET key")), "value", "{ends}");
+    }
+}
+
+#[test]
+fn the_end_stops_a_rewrite_of_the_log_and_can_be_called_off() {
+    let log = [("appendonly", "yes"), ("auto-aof-rewrite-percentage", "0")];
+    let (mut server, mut other) = slow_server(&log);
+    assert_eq!(text(call(&mut other, "BGREWRITEAOF")), "Background append only file rewriting started");
+    let directory = server.folder().join("appendonlydir");
+    wait_until("the new base", || {
+        let mut names = fs::read_dir(&directory).expect("it is there").flatten().map(|entry| entry.file_name());
+        names.any(|name| name.to_string_lossy().starts_with("temp-rewriteaof"))
+    });
+    let mut leaving = begin_shutdown(&server);
+    ok(&mut other, "SHUTDOWN ABORT");
+    assert_eq!(text(leaving.receive().expect("an answer")), "ERR Errors trying to SHUTDOWN. Check logs.");
+    wait_until("the rewrite's end", || server.log().contains("Background AOF rewrite terminated: it was stopped"));
+    assert_eq!(text(call(&mut other, "SHUTDOWN ABORT")), "ERR No shutdown in progress.");
+    ok(&mut other, "SET key other");
+    ok(&mut other, "DEBUG FAULTS");
+    assert!(other.call(&[b"SHUTDOWN"]).is_err(), "the connection ends");
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+}

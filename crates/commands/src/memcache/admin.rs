@@ -5,6 +5,7 @@ use super::expiry::Expiry;
 use super::verb::TextCommand;
 use tenon_engine::Engine;
 use tenon_engine::config::Caller;
+use tenon_engine::saving::{Ending, OnFailure};
 use tenon_engine::worker::Worker;
 
 /// The database that memcached's clients live in.
@@ -96,7 +97,7 @@ pub fn shutdown(engine: &Engine, words: &[&[u8]]) -> Result<(), Answer> {
     match words {
         // What was asked before is answered in either case.
         [] | [b"graceful"] => {
-            engine.shut_down();
+            engine.end_in_background(Ending::NoSave, OnFailure::GoOn);
             Ok(())
         }
         _ => Err(Answer::UnknownShutdown),

@@ -321,6 +321,38 @@ impl Engine {
         }
     }
 
+    /// Waits until the log has its base, if it lacks that.
+    ///
+    /// # Errors
+    /// When it could not be written, or `goes_on` does not want it any more.
+    pub(crate) fn await_log_base(&self, goes_on: impl Fn() -> bool) -> io::Result<()> {
+        let began = Instant::now();
+        if !self.is_log_whole() {
+            tracing::info!("Writing initial AOF, can't exit before it is there.");
+        }
+        while !self.is_log_whole() {
+            if !goes_on() {
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "it was called off"));
+            }
+            let rewrites = self.aof.rewrites.lock();
+            let has_ended = rewrites.since.is_none() && rewrites.ended.is_some_and(|ended| ended > began);
+            if has_ended && rewrites.last.is_some_and(|(_, is_well)| !is_well) && !self.is_log_whole() {
+                return Err(io::Error::other("the base of the append-only file could not be written"));
+            }
+            drop(rewrites);
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+
+    /// Stops a rewrite that is under way.
+    pub(crate) fn stop_rewrite(&self) {
+        let rewrites = self.aof.rewrites.lock();
+        if rewrites.since.is_some() {
+            rewrites.task.stop();
+        }
+    }
+
     /// Ends a rewrite that is under way, and begins no other.
     pub(super) fn end_rewrite(&self) {
         let thread = {

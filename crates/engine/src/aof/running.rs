@@ -118,6 +118,11 @@ impl Engine {
         Some(self.aof.is_whole.load(Ordering::Relaxed) && durable >= position.min(log.position()))
     }
 
+    /// Whether the log, where there is one, has its base: with what is in `dump.rdb` it is not read then.
+    pub(crate) fn is_log_whole(&self) -> bool {
+        self.append_only().is_none() || self.aof.is_whole.load(Ordering::Relaxed)
+    }
+
     /// How the files of a log are called that begins now. By its whole path: `dir` may be set to another one later, and a
     /// directory that was removed is made again where it was.
     pub fn aof_names(&self) -> Names {

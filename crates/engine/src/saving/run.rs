@@ -1,4 +1,4 @@
-//! Saving: in the foreground, in the background, at save points, at the end. Knows no command.
+//! Saving: in the foreground, in the background, at save points. Knows no command.
 //!
 //! The moment of a save is taken by the worker that begins it. A thread of its own writes the file, so that clients go on;
 //! who waits in the foreground is a client, which gets its reply then, never a worker.
@@ -6,12 +6,10 @@
 use super::file::Temporary;
 use super::state::{Kind, Outcome};
 use super::synced::Syncing;
-use crate::clients::Message;
 use crate::context::SessionCx;
 use crate::engine::Engine;
 use crate::errand::{Finish, Work};
 use crate::errors::CmdError;
-use crate::pause::PauseMode;
 use crate::snapshot::{Begun, SnapshotOptions, yield_to_workers};
 use crate::worker::Worker;
 use std::io;
@@ -30,26 +28,6 @@ pub enum Refusal {
     Saving,
     /// Another snapshot is, for the log.
     OtherSnapshot,
-}
-
-/// Whether the end of the process saves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It does.
-    Save,
-    /// It does not.
-    NoSave,
-    /// If there are save points, or the setting `save-on-exit` says so.
-    AsConfigured,
-}
-
-/// What becomes of the end of the process when the data cannot be saved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnFailure {
-    /// It does not end.
-    GoOn,
-    /// It ends all the same.
-    EndAnyway,
 }
 
 fn now_s() -> u64 {
@@ -92,19 +70,6 @@ impl Finish for Answer {
     }
 }
 
-/// Ends the process, or answers why not.
-struct Leave(io::Result<()>);
-
-impl Finish for Leave {
-    fn finish(self: Box<Self>, cx: &mut SessionCx<'_>, _: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
-        if self.0.is_err() || !cx.engine.shut_down() {
-            return Err(CmdError::text("ERR Errors trying to SHUTDOWN. Check logs."));
-        }
-        cx.session.closing = true;
-        Ok(None)
-    }
-}
-
 impl Engine {
     /// How a file is written by the settings.
     pub fn snapshot_file(&self) -> FileOptions {
@@ -112,7 +77,7 @@ impl Engine {
         FileOptions { form: Form::Rdb, compression, has_checksum: self.config.rdbchecksum() }
     }
 
-    fn begin_save(&self, worker: &mut Worker, kind: Kind) -> Result<Begun, Refusal> {
+    pub(super) fn begin_save(&self, worker: &mut Worker, kind: Kind) -> Result<Begun, Refusal> {
         if self.saving.is_running() {
             return Err(Refusal::Saving);
         }
@@ -127,7 +92,7 @@ impl Engine {
     }
 
     /// Writes a save that has begun to its file.
-    fn write_save(&self, begun: Begun) -> io::Result<()> {
+    pub(super) fn write_save(&self, begun: Begun) -> io::Result<()> {
         let (snapshot, moment) = (Arc::clone(begun.snapshot()), begun.moment);
         let result = self.write_save_file(begun);
         let outcome = match &result {
@@ -175,7 +140,7 @@ impl Engine {
 
     /// The process ends although a save may be under way: of that nothing stays.
     pub fn drop_unfinished_save(&self) {
-        self.saving.cancel();
+        self.saving.cancel(None);
         if let Some(path) = self.saving.unfinished.lock().take() {
             // It may be whole by now, or removed by who wrote it.
             let _ = self.files().remove(&path);
@@ -263,7 +228,7 @@ impl Engine {
     /// What it entails that all data is gone: what is being saved is of no use any more, and at save points the empty
     /// data is saved soon, so that the old does not come back.
     pub(crate) fn all_is_flushed(&self) {
-        let is_called_off = self.saving.cancel();
+        let is_called_off = self.saving.cancel(None);
         if is_called_off || !self.config.save().is_empty() {
             self.saving.schedule();
         }
@@ -276,61 +241,11 @@ impl Engine {
         self.refuse_writes_for_snapshot(has_failed && stops);
     }
 
-    /// Whether the end of the process saves.
-    pub fn saves_at_end(&self, ending: Ending) -> bool {
-        if self.is_loading() {
-            // What is not whole must not take the file's place that it comes from.
-            return false;
-        }
-        match ending {
-            Ending::Save => true,
-            Ending::NoSave => false,
-            Ending::AsConfigured => self.config.save_on_exit() || !self.config.save().is_empty(),
-        }
-    }
-
-    /// Whether the data is being saved because the process is to end.
-    pub fn is_ending(&self) -> bool {
-        self.saving.ending.load(Ordering::Acquire)
-    }
-
-    /// Calls off the end of the process while the data is being saved for it; tells whether there was such.
-    pub fn call_off_end(&self) -> bool {
-        self.is_ending() && self.saving.cancel()
-    }
-
-    /// Saves before the process ends: nothing changes any more. No worker's thread waits for this.
-    ///
-    /// # Errors
-    /// When the data could not be saved, or somebody else is doing so; then everything goes on.
-    pub fn save_at_end(&self, on_failure: OnFailure) -> io::Result<()> {
-        if self.saving.ending.swap(true, Ordering::AcqRel) {
-            return Err(io::ErrorKind::ResourceBusy.into());
-        }
-        let mut worker = self.worker(self.workers());
-        self.pause.start(u64::MAX, PauseMode::Write, worker.clock.now_ms);
-        let result = self.save_alone(&mut worker);
-        if let Err(error) = &result {
-            if on_failure == OnFailure::EndAnyway {
-                tracing::error!("the data could not be saved before the end: {error}");
-                return Ok(());
-            }
-            tracing::error!("Error trying to save the DB, can't exit: {error}");
-            self.saving.ending.store(false, Ordering::Release);
-            self.pause.end().into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
-        }
-        result
-    }
-
     /// Saves while nothing else is done by this worker (DEBUG RELOAD). No shard is held.
     ///
     /// # Errors
     /// When the data could not be saved.
     pub fn save_now(&self, worker: &mut Worker) -> io::Result<()> {
-        self.save_alone(worker)
-    }
-
-    fn save_alone(&self, worker: &mut Worker) -> io::Result<()> {
         loop {
             self.saving.call_off();
             match self.begin_save(worker, Kind::Foreground) {
@@ -340,27 +255,5 @@ impl Engine {
                 Err(Refusal::OtherSnapshot) => std::thread::sleep(Duration::from_millis(10)),
             }
         }
-    }
-
-    /// Ends the process for a client, after saving if that is wanted.
-    ///
-    /// # Errors
-    /// When it does not end.
-    pub fn shut_down_for(
-        &self,
-        cx: &mut SessionCx<'_>,
-        ending: Ending,
-        on_failure: OnFailure,
-        reply: &mut Reply<'_>,
-    ) -> Result<(), CmdError> {
-        let is_saved = self.saves_at_end(ending);
-        let work: Work = match self.shared().filter(|_| is_saved) {
-            Some(engine) => Box::new(move || Box::new(Leave(engine.save_at_end(on_failure)))),
-            None => {
-                let saved = if is_saved { self.save_at_end(on_failure) } else { Ok(()) };
-                return Box::new(Leave(saved)).finish(cx, reply).map(|_| ());
-            }
-        };
-        self.send_out(cx, work, reply)
     }
 }

@@ -1,5 +1,6 @@
 //! What is known of saving: what goes on, when it last went well, and what INFO says of it. Knows no file.
 
+use super::end::End;
 use crate::config::SavePoint;
 use crate::snapshot::{Progress, Snapshot};
 use parking_lot::{Condvar, Mutex};
@@ -14,8 +15,10 @@ const RETRY_S: u64 = 5;
 /// Who waits for a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A client, or the end of the process.
+    /// A client.
     Foreground,
+    /// The end of the process.
+    End,
     /// Nobody.
     Background,
 }
@@ -70,8 +73,8 @@ pub struct Saving {
     ended: Condvar,
     /// The file that is being written, under the name that it has until it is whole.
     pub(super) unfinished: Mutex<Option<PathBuf>>,
-    /// Whether the process ends once the data is saved.
-    pub(super) ending: AtomicBool,
+    /// Whether the process ends.
+    pub(super) end: End,
     /// Whether a thread is about to begin one that is due.
     pub(super) starting: AtomicBool,
 }
@@ -114,7 +117,7 @@ impl Saving {
             }),
             ended: Condvar::new(),
             unfinished: Mutex::new(None),
-            ending: AtomicBool::new(false),
+            end: End::default(),
             starting: AtomicBool::new(false),
         }
     }
@@ -208,10 +211,11 @@ impl Saving {
         }
     }
 
-    /// Calls off what is under way without waiting; tells whether anything was.
-    pub(super) fn cancel(&self) -> bool {
+    /// Calls off what is under way, if it is of this kind, without waiting; tells whether anything was.
+    pub(super) fn cancel(&self, kind: Option<Kind>) -> bool {
         let state = self.state.lock();
-        state.running.as_ref().inspect(|running| running.snapshot.cancel()).is_some()
+        let running = state.running.as_ref().filter(|running| kind.is_none_or(|kind| running.kind == kind));
+        running.inspect(|running| running.snapshot.cancel()).is_some()
     }
 
     /// Calls off what is under way in the background, or else what is scheduled; does not wait.

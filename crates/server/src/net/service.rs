@@ -114,7 +114,7 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
-    /// Delivers a message that was posted to the worker.
+    /// Delivers a message that was posted to the worker, between two calls.
     fn on_worker_message(&self, worker: &mut Self::Worker, message: Self::Message);
 
     /// Gives back a message whose connection is gone.
@@ -198,6 +198,16 @@ pub trait Service: Send + Sync + 'static {
     fn with_meanwhile<R>(&self, meanwhile: &mut dyn Meanwhile<Self::Worker>, call: impl FnOnce() -> R) -> R {
         let _ = meanwhile;
         call()
+    }
+
+    /// Notes that a call lends the loop, before another thread has that; gives the call's number.
+    fn begin_lent_call(&self) -> u64 {
+        0
+    }
+
+    /// Notes that the call of this number has ended.
+    fn end_lent_call(&self, number: u64) {
+        let _ = number;
     }
 
     /// Ends calls that would go on for long: the server ends.

@@ -14,10 +14,9 @@ use super::inbox::{Letter, Mailbox, Mailboxes};
 use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
 use super::service::{CloseReason, Service};
 use super::slab::{Key, Slab};
-use lending::{Crew, Returned};
+use lending::{Away, Crew};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
@@ -70,7 +69,7 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     /// The threads that can go on with this loop, if it may be lent.
     crew: Option<Box<Crew<'s, S, I>>>,
     /// The loop is lent: all of it but this, the way to where it is, has been taken away.
-    away: Option<Sender<Returned<'s, S, I>>>,
+    away: Option<Away<'s, S, I>>,
 }
 
 /// Why a thread runs a loop no longer.

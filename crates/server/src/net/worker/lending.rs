@@ -52,6 +52,14 @@ pub(super) struct Crew<'s, S: Service, I: Io> {
     returns: Sender<Returned<'s, S, I>>,
 }
 
+/// Where a loop is that a call has lent.
+pub(super) struct Away<'s, S: Service, I: Io> {
+    /// The way there.
+    returns: Sender<Returned<'s, S, I>>,
+    /// The call's number.
+    call: u64,
+}
+
 /// A thread that waits for a loop.
 pub(super) struct Idle<'s, S: Service, I: Io> {
     wake: Sender<Box<Worker<'s, S, I>>>,
@@ -132,13 +140,15 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let returns = crew.returns.clone();
         self.crew = Some(crew);
         let Some(Idle { wake, hollow: mut here, .. }) = free else { return false };
+        let call = self.service.begin_lent_call();
         std::mem::swap(self, &mut here);
-        self.away = Some(returns);
+        self.away = Some(Away { returns, call });
         match wake.send(here) {
             Ok(()) => true,
             Err(SendError(mut here)) => {
                 // A bug has ended that thread.
                 std::mem::swap(self, &mut here);
+                self.service.end_lent_call(call);
                 false
             }
         }
@@ -162,11 +172,12 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         let hold_until = if reply.is_empty() { None } else { self.service.holds(worker) };
         // For what it has done this was a turn of its own.
         self.guarded(worker, |service, worker| service.end_turn(worker));
-        let away = self.away.as_ref().expect("a connection stays while a call with it runs");
+        let Away { returns, call: number } = self.away.as_ref().expect("a connection stays while a call with it runs");
+        self.service.end_lent_call(*number);
         self.service.note_on_its_way(0, reply.memory());
         let call = EndedCall { key, state, flow, reply, hold_until };
         // Where nobody is there any more a bug has ended the loop, and the server ends.
-        if away.send(Returned::Call(call)).is_ok() {
+        if returns.send(Returned::Call(call)).is_ok() {
             self.mailbox().post(Letter::CallEnded);
         }
     }
@@ -235,7 +246,7 @@ fn follow<'s, S: Service, I: Io>(
     mut hollow: Box<Worker<'s, S, I>>,
     is_home: bool,
 ) -> Option<Receiver<Box<Worker<'s, S, I>>>> {
-    let returns = hollow.away.take()?;
+    let Away { returns, .. } = hollow.away.take()?;
     // What the call had taken out of the loop it has put here.
     (hollow.input, hollow.head, hollow.reply) = Default::default();
     let (mail, index) = (hollow.mail.clone(), hollow.index);

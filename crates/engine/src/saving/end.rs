@@ -1,0 +1,253 @@
+//! The end of the process: what has to be on disk before, and who may call it off meanwhile. Knows no command and no signal.
+//!
+//! ```text
+//!   goes on -- SHUTDOWN, a signal --> comes -- all is on disk --> certain
+//!      ^                                |
+//!      +---- it cannot be, or ABORT ----+
+//! ```
+//!
+//! The log's first base comes first, while clients go on: without that the log says nothing. To save comes next: writes
+//! wait, every call that is under way ends, and then is the moment.
+
+use super::run::Refusal;
+use super::state::Kind;
+use crate::clients::Message;
+use crate::context::SessionCx;
+use crate::engine::Engine;
+use crate::errand::{Finish, Work};
+use crate::errors::CmdError;
+use crate::worker::Worker;
+use parking_lot::Mutex;
+use std::io;
+use std::time::Duration;
+use tenon_wire::resp::Reply;
+
+/// How often it is looked whether what stands against saving is over.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Whether the end of the process saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It does.
+    Save,
+    /// It does not.
+    NoSave,
+    /// If there are save points, or the setting `save-on-exit` says so.
+    AsConfigured,
+}
+
+/// What becomes of the end of the process when the data cannot be saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It does not end.
+    GoOn,
+    /// It ends all the same.
+    EndAnyway,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    GoesOn,
+    Comes,
+    CalledOff,
+    Certain,
+}
+
+/// How near the end is.
+#[derive(Debug, Default)]
+pub(super) struct End(Mutex<Stage>);
+
+impl End {
+    /// Moves on, if it is where it is to come from; tells whether it is.
+    fn move_on(&self, from: Stage, to: Stage) -> bool {
+        let mut stage = self.0.lock();
+        let is_there = *stage == from;
+        if is_there {
+            *stage = to;
+        }
+        is_there
+    }
+
+    fn comes(&self) -> bool {
+        *self.0.lock() == Stage::Comes
+    }
+
+    fn is_called_off(&self) -> bool {
+        *self.0.lock() == Stage::CalledOff
+    }
+}
+
+fn called_off() -> io::Error {
+    io::Error::new(io::ErrorKind::Interrupted, "it was called off")
+}
+
+/// Ends a connection whose client has ended the process, or answers why it goes on.
+struct Leave {
+    ends: bool,
+}
+
+impl Finish for Leave {
+    fn finish(self: Box<Self>, cx: &mut SessionCx<'_>, _: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
+        if !self.ends {
+            return Err(CmdError::text("ERR Errors trying to SHUTDOWN. Check logs."));
+        }
+        cx.session.closing = true;
+        Ok(None)
+    }
+}
+
+impl Engine {
+    /// Whether the end of the process saves.
+    fn saves_at_end(&self, ending: Ending) -> bool {
+        if self.is_loading() {
+            // What is not whole must not take the file's place that it comes from.
+            return false;
+        }
+        match ending {
+            Ending::Save => true,
+            Ending::NoSave => false,
+            Ending::AsConfigured => self.config.save_on_exit() || !self.config.save().is_empty(),
+        }
+    }
+
+    /// Whether nothing has to come on disk before the process ends, or need not.
+    fn may_end_now(&self, ending: Ending, on_failure: OnFailure) -> bool {
+        !self.saves_at_end(ending) && (on_failure == OnFailure::EndAnyway || self.is_log_whole())
+    }
+
+    /// Whether the data is coming on disk because the process is to end.
+    pub fn is_ending(&self) -> bool {
+        *self.saving.end.0.lock() != Stage::GoesOn
+    }
+
+    /// Calls off the end of the process, as long as it is not certain; tells whether it came.
+    pub fn call_off_end(&self) -> bool {
+        let came = self.saving.end.move_on(Stage::Comes, Stage::CalledOff);
+        if came {
+            self.saving.cancel(Some(Kind::End));
+        }
+        came
+    }
+
+    /// Brings on disk what has to be there before the process ends; it may end then. No worker's thread waits for this.
+    ///
+    /// # Errors
+    /// When that could not be done, was called off, or somebody else is doing so; then everything goes on.
+    fn prepare_end(&self, ending: Ending, on_failure: OnFailure) -> io::Result<()> {
+        if self.may_end_now(ending, on_failure) {
+            return Ok(());
+        }
+        let end = &self.saving.end;
+        if !end.move_on(Stage::GoesOn, Stage::Comes) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        let mut result = self.bring_on_disk(ending);
+        if let Err(error) = &result
+            && on_failure == OnFailure::EndAnyway
+            && !end.is_called_off()
+        {
+            tracing::error!("the data could not be saved before the end: {error}");
+            result = Ok(());
+        }
+        if result.is_ok() && !end.move_on(Stage::Comes, Stage::Certain) {
+            result = Err(called_off());
+        }
+        if let Err(error) = &result {
+            if end.is_called_off() {
+                tracing::info!("the end of the process was called off");
+            } else {
+                tracing::error!("Error trying to save the DB, can't exit: {error}");
+            }
+            self.go_on_after_all();
+        }
+        result
+    }
+
+    /// The process does not end.
+    fn go_on_after_all(&self) {
+        self.pause.call_off_end().into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
+        *self.saving.end.0.lock() = Stage::GoesOn;
+    }
+
+    fn bring_on_disk(&self, ending: Ending) -> io::Result<()> {
+        let comes = || self.saving.end.comes();
+        self.await_log_base(comes)?;
+        if !self.saves_at_end(ending) {
+            return Ok(());
+        }
+        self.pause.begin_end();
+        // What they still write is confirmed: it belongs into the file.
+        if !self.await_calls(comes) {
+            return Err(called_off());
+        }
+        self.save_for_end(&mut self.worker(self.workers()))
+    }
+
+    fn save_for_end(&self, worker: &mut Worker) -> io::Result<()> {
+        while self.saving.end.comes() {
+            self.saving.call_off();
+            match self.begin_save(worker, Kind::End) {
+                Ok(begun) => {
+                    if !self.saving.end.comes() {
+                        // Whoever called it off may have found nothing to cancel yet.
+                        begun.snapshot().cancel();
+                    }
+                    return self.write_save(begun);
+                }
+                Err(Refusal::Saving) => {}
+                // As in Redis a rewrite is stopped that the log can do without.
+                Err(Refusal::OtherSnapshot) if self.is_log_whole() => {
+                    self.stop_rewrite();
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                Err(Refusal::OtherSnapshot) => self.await_log_base(|| self.saving.end.comes())?,
+            }
+        }
+        Err(called_off())
+    }
+
+    /// Ends the process as soon as what has to be is on disk; tells whether it does. No worker's thread waits for this.
+    pub fn end(&self, ending: Ending, on_failure: OnFailure) -> bool {
+        if self.prepare_end(ending, on_failure).is_err() {
+            return false;
+        }
+        let ends = self.shut_down();
+        if !ends {
+            self.go_on_after_all();
+        }
+        ends
+    }
+
+    /// As `end`, on a thread of its own if it takes time.
+    pub fn end_in_background(&self, ending: Ending, on_failure: OnFailure) {
+        let Some(engine) = self.shared().filter(|_| !self.may_end_now(ending, on_failure)) else {
+            self.end(ending, on_failure);
+            return;
+        };
+        let end = move || _ = engine.end(ending, on_failure);
+        if let Err(error) = std::thread::Builder::new().name("end".to_owned()).spawn(end) {
+            tracing::error!("no thread could be started for the end: {error}");
+        }
+    }
+
+    /// Ends the process for a client, who may be gone before it does.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub fn shut_down_for(
+        &self,
+        cx: &mut SessionCx<'_>,
+        ending: Ending,
+        on_failure: OnFailure,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        match self.shared().filter(|_| !self.may_end_now(ending, on_failure)) {
+            Some(engine) => {
+                let work: Work = Box::new(move || Box::new(Leave { ends: engine.end(ending, on_failure) }));
+                self.send_out(cx, work, reply)
+            }
+            None => Box::new(Leave { ends: self.end(ending, on_failure) }).finish(cx, reply).map(|_| ()),
+        }
+    }
+}
