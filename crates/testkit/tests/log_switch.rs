@@ -312,6 +312,37 @@ fn the_process_does_not_end_without_the_base_unless_it_is_forced_to() {
 }
 
 #[test]
+fn no_file_has_what_the_log_has_before_that_has_its_base() {
+    // A save is under way when the log begins: it has nothing of the log.
+    let settings = [("enable-debug-command", "yes"), ("save", "3600 1"), ("auto-aof-rewrite-percentage", "0")];
+    let mut server = Server::tenon(&settings).expect("tenon starts");
+    let mut client = client(&server);
+    ok(&mut client, &format!("DEBUG POPULATE {KEYS} key 100"));
+    ok(&mut client, "DEBUG FAULTS write:slow=100");
+    assert_eq!(text(call(&mut client, "BGSAVE")), "Background saving started");
+    ok(&mut client, "CONFIG SET appendonly yes");
+    assert_eq!(call(&mut client, "INCR counter"), Value::Int(1));
+    // The next one would have the log's commands, which a start plays once more upon what is in the file.
+    ok(&mut client, "DEBUG FAULTS rename:eio");
+    wait_until("the failures", || {
+        ["rdb_last_bgsave_status", "aof_last_bgrewrite_status"].iter().all(|status| info(&mut client, status) == "err")
+    });
+    let saves = info(&mut client, "rdb_saves");
+    ok(&mut client, "CONFIG SET stop-writes-on-bgsave-error no");
+    let refused = "ERR Background append only file rewriting in progress";
+    assert_eq!(text(call(&mut client, "SAVE")), refused);
+    assert_eq!(info(&mut client, "rdb_saves"), saves);
+    assert_eq!(call(&mut client, "INCR counter"), Value::Int(2));
+    ok(&mut client, "DEBUG FAULTS");
+    terminate(&server);
+    assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
+    assert!(server.folder().join("dump.rdb").is_file(), "{}", server.log());
+    let folder = server.folder().to_str().expect("it is text").to_owned();
+    let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
+    assert_eq!(text(call(&mut self::client(&again), "GET counter")), "2");
+}
+
+#[test]
 fn what_a_log_without_a_base_has_live_on_is_kept_although_its_time_has_come_since() {
     for time_ms in [500, 5_000, 50_000] {
         let (mut server, mut client) = slow_server("no");

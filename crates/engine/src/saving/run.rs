@@ -26,7 +26,8 @@ use tenon_wire::resp::Reply;
 pub enum Refusal {
     /// One is under way.
     Saving,
-    /// Another snapshot is, for the log.
+    /// Another snapshot is, for the log, or the log waits for its first: until that is there a start finds what the log's
+    /// commands ran on in the file, which must have none of them.
     OtherSnapshot,
 }
 
@@ -81,9 +82,18 @@ impl Engine {
         if self.saving.is_running() {
             return Err(Refusal::Saving);
         }
+        if !self.is_log_whole() {
+            return Err(Refusal::OtherSnapshot);
+        }
         let options = SnapshotOptions { file: self.snapshot_file(), is_log_base: false };
-        let begun = self.begin_snapshot(worker, options, |_| ());
+        let mut is_log_whole = true;
+        let begun = self.begin_snapshot(worker, options, |_| is_log_whole = self.is_log_whole());
         let begun = begun.ok_or(if self.saving.is_running() { Refusal::Saving } else { Refusal::OtherSnapshot })?;
+        if !is_log_whole {
+            // It has begun since.
+            begun.give_up(self);
+            return Err(Refusal::OtherSnapshot);
+        }
         let moment_ms = begun.moment.as_millis() as u64;
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("snapshot-moment", moment_ms, threshold_ms, worker.clock.now_ms);
@@ -200,7 +210,10 @@ impl Engine {
     /// which a script may hold for long.
     pub(crate) fn save_if_due(&self, worker: &mut Worker) {
         let now_s = worker.clock.now_ms / 1_000;
-        if self.snapshots.is_active() || !self.saving.is_due(|| self.config.save(), self.changes(), now_s) {
+        if self.snapshots.is_active()
+            || !self.is_log_whole()
+            || !self.saving.is_due(|| self.config.save(), self.changes(), now_s)
+        {
             return;
         }
         let Some(engine) = self.shared() else {
@@ -251,6 +264,10 @@ impl Engine {
             match self.begin_save(worker, Kind::Foreground) {
                 Ok(begun) => return self.write_save(begun),
                 Err(Refusal::Saving) => {}
+                // It may be this worker that would begin the rewrite.
+                Err(Refusal::OtherSnapshot) if !self.snapshots.is_active() && !self.is_log_whole() => {
+                    return Err(io::Error::other("the append-only file lacks its base"));
+                }
                 // The log's snapshot is not for this to call off.
                 Err(Refusal::OtherSnapshot) => std::thread::sleep(Duration::from_millis(10)),
             }
