@@ -471,3 +471,18 @@ fn the_end_stops_a_rewrite_of_the_log_and_can_be_called_off() {
     assert!(other.call(&[b"SHUTDOWN"]).is_err(), "the connection ends");
     assert!(server.wait_for_end(PATIENCE).expect("it ends").success(), "{}", server.log());
 }
+
+#[test]
+fn flushall_leaves_a_save_alone_that_another_client_waits_for() {
+    let (server, mut other) = slow_server(&[]);
+    let mut saving = client(&server);
+    saving.send(&[b"SAVE"]).expect("it is sent");
+    wait_until("the save", || temporary_files(server.folder()) > 0);
+    ok(&mut other, "FLUSHALL");
+    ok(&mut other, "DEBUG FAULTS");
+    assert_eq!(text(saving.receive().expect("an answer")), "OK");
+    // The empty data is saved, too, as in Redis.
+    wait_until("the save of nothing", || {
+        info(&mut other, "rdb_saves") == "2" && info(&mut other, "rdb_changes_since_last_save") == "0"
+    });
+}

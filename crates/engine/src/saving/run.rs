@@ -241,7 +241,8 @@ impl Engine {
     /// What it entails that all data is gone: what is being saved is of no use any more, and at save points the empty
     /// data is saved soon, so that the old does not come back.
     pub(crate) fn all_is_flushed(&self) {
-        let is_called_off = self.saving.cancel(None);
+        // Whoever waits for one gets what was there when it began.
+        let is_called_off = self.saving.cancel(Some(Kind::Background));
         if is_called_off || !self.config.save().is_empty() {
             self.saving.schedule();
         }
