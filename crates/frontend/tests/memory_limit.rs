@@ -179,25 +179,6 @@ fn a_tenacious_write_evicts_until_the_limit_is_kept() {
 }
 
 #[test]
-fn where_there_is_no_key_nothing_is_looked_for() {
-    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-    for policy in ["allkeys-random", "allkeys-lru", "allkeys-tenon", "volatile-ttl"] {
-        let mut host = Host::new();
-        let mut client = host.connect(Dialect::Resp);
-        host.set("maxmemory-policy", policy);
-        host.says(&mut client, "SELECT 3\r\nSET k 1\r\nDEL k\r\nSELECT 0\r\n");
-        host.set("maxmemory", "1");
-        let refused = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
-        assert_eq!(store(&mut host, &mut client, 0..1), refused, "{policy}");
-        host.set("maxmemory", "0");
-        host.says(&mut client, "SELECT 15\r\nSET k 1 EX 100\r\n");
-        host.set("maxmemory", "1");
-        // The only key goes, in whichever database and shard it is.
-        assert_eq!(store(&mut host, &mut client, 0..1), "+OK\r\n", "{policy}");
-    }
-}
-
-#[test]
 fn one_key_of_few_can_be_evicted_wherever_it_is() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut host = Host::new();
