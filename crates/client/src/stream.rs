@@ -103,9 +103,9 @@ impl Stream {
         }
     }
 
-    /// The address of this end, if both are of one machine and the same process could be at both: its server then knows
-    /// a client of this address.
-    pub fn address_within_host(&self) -> Option<SocketAddr> {
+    /// The addresses of this end and of the other one, if both are of one machine and the same process could be at both:
+    /// its server then knows a client between these two.
+    pub fn addresses_within_host(&self) -> Option<(SocketAddr, SocketAddr)> {
         let stream = match self {
             Stream::Tcp(stream) => stream,
             Stream::Unix(_) => return None,
@@ -113,7 +113,7 @@ impl Stream {
             Stream::Tls(stream) => &stream.sock,
         };
         let (own, other) = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
-        (own.ip() == other.ip()).then_some(own)
+        (own.ip() == other.ip()).then_some((own, other))
     }
 
     /// Says that nothing more will be sent; what the server still answers can be read.

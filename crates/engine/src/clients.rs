@@ -335,12 +335,16 @@ impl Clients {
         self.all.lock().values().cloned().collect()
     }
 
-    /// Whether there is a client at this address.
-    pub fn has_one_at(&self, address: SocketAddr) -> bool {
-        let is_it = |other: SocketAddr| {
-            other.port() == address.port() && other.ip().to_canonical() == address.ip().to_canonical()
+    /// Whether there is a client between these addresses, its own and the server's. One alone says nothing: two sockets may
+    /// have it, to different others.
+    pub fn has_one_between(&self, remote: SocketAddr, local: SocketAddr) -> bool {
+        let is = |text: &str, address: SocketAddr| {
+            text.parse().is_ok_and(|other: SocketAddr| {
+                other.port() == address.port() && other.ip().to_canonical() == address.ip().to_canonical()
+            })
         };
-        self.all.lock().values().any(|client| client.info.remote.parse().is_ok_and(is_it))
+        let clients = self.all.lock();
+        clients.values().any(|client| is(&client.info.local, local) && is(&client.info.remote, remote))
     }
 
     /// The client of this number.

@@ -158,7 +158,18 @@ impl Engine {
     }
 
     fn finish_alone(&self, mut finish: Box<dyn Finish>) {
-        while let Some(further) = finish.finish_alone(self, &mut self.worker(self.workers())) {
+        loop {
+            // The end of the process waits for what has begun, as it does for calls.
+            let call = self.begin_lent_call();
+            let mut worker = self.worker(self.workers());
+            let further = finish.finish_alone(self, &mut worker);
+            if !worker.ready.is_empty() {
+                self.serve_left(&mut worker);
+            }
+            worker.sweep();
+            self.broadcast_changes(&mut worker);
+            self.end_lent_call(call);
+            let Some(further) = further else { return };
             finish = further();
         }
     }

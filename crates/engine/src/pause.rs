@@ -120,13 +120,22 @@ impl Pause {
             }
             None => (until_ms, mode),
         });
+        // Under the lock, so that who ends it meanwhile takes the bit away.
         self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
+        drop(state);
     }
 
     /// Has writes wait since the process is to end.
     pub(crate) fn begin_end(&self) {
-        self.state.lock().is_for_end = true;
+        let mut state = self.state.lock();
+        state.is_for_end = true;
         self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
+        drop(state);
+    }
+
+    /// Whether writes wait since the process is to end.
+    pub fn is_for_end(&self) -> bool {
+        self.is_active() && self.state.lock().is_for_end
     }
 
     /// It does not end: a pause of clients' goes on. Gives the connections that have waited, for either.

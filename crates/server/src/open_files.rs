@@ -5,8 +5,8 @@ use std::fmt::{self, Display, Formatter};
 
 /// Descriptors beside the clients', the workers' and the listeners': logs, files being written; Redis's number.
 const RESERVED: u64 = 32;
-/// Each worker has two: what it waits with, and what it is woken by.
-const RESERVED_PER_WORKER: u64 = 2;
+/// Each worker has what it waits with and what it is woken by; with io_uring that twice, and each UDP socket once more.
+const RESERVED_PER_WORKER: u64 = 3;
 
 /// What descriptors are needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +15,15 @@ pub struct Needs {
     pub workers: usize,
     /// Sockets that are listened on.
     pub listeners: usize,
+    /// UDP sockets.
+    pub datagrams: usize,
 }
 
 impl Needs {
     /// Descriptors that clients do not get.
     fn reserved(self) -> u64 {
-        RESERVED + RESERVED_PER_WORKER * self.workers as u64 + self.listeners as u64
+        let per_worker = RESERVED_PER_WORKER + self.datagrams as u64;
+        RESERVED + per_worker * self.workers as u64 + (self.listeners + self.datagrams) as u64
     }
 }
 
@@ -82,14 +85,14 @@ mod tests {
 
     #[test]
     fn what_fits_already_changes_nothing_and_more_than_the_kernel_has_is_told() {
-        let needs = Needs { workers: 16, listeners: 3 };
+        let needs = Needs { workers: 16, listeners: 3, datagrams: 2 };
         assert_eq!(raise_for(1, needs), OpenFiles::Enough);
         // fs.nr_open bounds even root.
         match raise_for(u32::MAX, needs) {
             OpenFiles::Only(TooFew { limit, wanted, max_clients }) => {
-                assert_eq!(u64::from(max_clients), limit - (32 + 2 * 16 + 3));
+                assert_eq!(u64::from(max_clients), limit - (32 + (3 + 2) * 16 + 3 + 2));
                 assert_eq!(getrlimit(Resource::Nofile).current, Some(limit));
-                assert_eq!(wanted, (1 << 32) - 1 + 67);
+                assert_eq!(wanted, (1 << 32) - 1 + 117);
                 assert_eq!(raise_for(max_clients, needs), OpenFiles::Enough);
                 assert!(matches!(raise_for(max_clients + 1, needs), OpenFiles::Only(_)));
             }

@@ -113,7 +113,7 @@ pub(crate) fn datagrams(config: &Config) -> Option<(u16, Vec<Bind>)> {
 /// What the settings say descriptors are needed for beside clients.
 pub(crate) fn needs(config: &Config) -> Needs {
     let datagrams = datagrams(config).map_or(0, |(_, addresses)| addresses.len());
-    Needs { workers: config.workers(), listeners: listens(config).len() + datagrams }
+    Needs { workers: config.workers(), listeners: listens(config).len(), datagrams }
 }
 
 /// Where the settings say to listen.

@@ -221,7 +221,7 @@ fn a_client_that_only_writes_is_stopped_by_its_own_unread_replies() {
 
 #[test]
 fn two_thousand_idle_connections_and_all_still_answer() {
-    let _ = raise_for(5_000, Needs { workers: 2, listeners: 2 });
+    let _ = raise_for(5_000, Needs { workers: 2, listeners: 2, datagrams: 0 });
     let server = Server::start();
     let mut clients: Vec<Connection> = (0..2_000).map(|_| server.connect()).collect();
     eventually("all to be known", || (server.echo.connections.lock().unwrap().len() == 2_000).then_some(()));

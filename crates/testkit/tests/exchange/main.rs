@@ -325,6 +325,9 @@ fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
     assert_eq!(one.say("MSET before 1 behind 2"), ok());
     let connect =
         || Resp::connect_to(one.server.address(Dialect::Redis).expect("a port"), PATIENCE).expect("connected");
+    let mut tracker = connect();
+    tracker.call(&[b"HELLO", b"3"]).expect("an answer");
+    tracker.call(&[b"CLIENT", b"TRACKING", b"ON", b"BCAST"]).expect("an answer");
     // The client leaves before the target has answered, or as it does.
     for key in ["before", "behind"] {
         let mut client = connect();
@@ -350,6 +353,17 @@ fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
         while connect().call(&[b"EXISTS", key.as_bytes()]).expect("an answer") != Value::Int(0) {
             std::thread::sleep(Duration::from_millis(5));
         }
+        // Whoever keeps it hears of that.
+        let stale = Value::Array(vec![Value::Bulk(key.into())]);
+        let told = Value::Push(vec![Value::Bulk(b"invalidate".to_vec()), stale]);
+        let heard = loop {
+            tracker.call(&[b"PING"]).expect("an answer");
+            if let Some(push) = tracker.take_push() {
+                break push;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        assert_eq!(heard, told);
     }
     assert_eq!(one.say("DBSIZE"), Value::Int(0));
 }

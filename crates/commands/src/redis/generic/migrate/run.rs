@@ -141,12 +141,15 @@ struct Delivered {
 }
 
 impl Delivered {
-    /// Whether the keys were sent to where they are: what the other server has is what would be deleted. Redis waits for
-    /// itself then.
-    fn is_here(&self, engine: &Engine) -> bool {
-        let within_host = self.receipt.connection.as_ref().and_then(|other| other.stream().address_within_host());
-        usize::try_from(self.round.destination.database) == Ok(self.round.database)
-            && within_host.is_some_and(|address| engine.clients.has_one_at(address))
+    /// Whether the keys stay here whatever the other server has taken: those that were sent to where they are (Redis waits
+    /// for itself then), and all while the process saves for its end, whose file has them.
+    fn stay(&self, engine: &Engine) -> bool {
+        let is_here = || {
+            let within_host = self.receipt.connection.as_ref().and_then(|other| other.stream().addresses_within_host());
+            usize::try_from(self.round.destination.database) == Ok(self.round.database)
+                && within_host.is_some_and(|(own, other)| engine.clients.has_one_between(own, other))
+        };
+        self.round.mode == Mode::Move && (engine.pause.is_for_end() || is_here())
     }
 
     /// Removes the keys that the other server has taken; gives what is to be sent once more.
@@ -162,7 +165,7 @@ impl Delivered {
 
 impl Finish for Delivered {
     fn finish(mut self: Box<Self>, cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<Option<Work>, CmdError> {
-        if self.is_here(cx.engine) {
+        if self.stay(cx.engine) {
             return Err(lost(Lost::Reading));
         }
         let again = self.take_leaves(cx.engine, cx.worker);
@@ -187,7 +190,7 @@ impl Finish for Delivered {
     }
 
     fn finish_alone(mut self: Box<Self>, engine: &Engine, worker: &mut Worker) -> Option<Work> {
-        if self.is_here(engine) {
+        if self.stay(engine) {
             return None;
         }
         let again = self.take_leaves(engine, worker);
