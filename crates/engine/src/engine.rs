@@ -393,12 +393,14 @@ impl Engine {
         self.advance_old_clock(worker, monotonic_ns());
     }
 
-    /// Moves a worker's clock on to the present, if that is later than a batch of quick commands takes.
+    /// Moves a worker's clock on to the present, if that is later than a batch of quick commands takes; tells whether it is.
     #[inline]
-    pub(crate) fn advance_old_clock(&self, worker: &mut Worker, present_ns: u64) {
-        if present_ns.saturating_sub(worker.clock.now_ns) > CLOCK_STALE_NS {
+    pub(crate) fn advance_old_clock(&self, worker: &mut Worker, present_ns: u64) -> bool {
+        let is_old = present_ns.saturating_sub(worker.clock.now_ns) > CLOCK_STALE_NS;
+        if is_old {
             self.advance_clock(worker);
         }
+        is_old
     }
 
     /// Moves a worker's clock on to the present, quicker than reading it anew.

@@ -192,10 +192,11 @@ fn many_that_move_elements_elsewhere_are_served_in_their_order() {
 fn nothing_is_taken_for_a_client_that_was_killed() {
     let server = server();
     let mut killer = client(&server);
-    for _ in 0..50 {
+    for round in 0..50 {
         let mut victim = client(&server);
         let Value::Int(id) = call(&mut victim, &["CLIENT", "ID"]) else { panic!("CLIENT ID gives a number") };
-        victim.send(&[b"BLPOP", b"k", b"0"]).expect("sent");
+        let waits = if round % 2 == 0 { "BLPOP k 0" } else { "BLMOVE k elsewhere LEFT RIGHT 0" };
+        victim.send(&waits.split(' ').map(str::as_bytes).collect::<Vec<_>>()).expect("sent");
         await_blocked(&mut killer, 1);
         let id = id.to_string();
         let commands: [&[&[u8]]; 4] = [

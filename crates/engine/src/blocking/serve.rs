@@ -279,7 +279,8 @@ impl Engine {
         self.commit(cx.worker);
         let queue = state.watched.as_ref()?.waiting(database, key)?;
         let from = after.map_or(0, |after| queue.partition_point(|waiter| waiter.ticket <= after));
-        queue.iter().skip(from).find(|waiter| waiter.wakes_for(found)).cloned()
+        // As for those whose shards were locked (`Watched::further`): who waits no more is in nobody's way.
+        queue.iter().skip(from).find(|waiter| waiter.wakes_for(found) && waiter.is_waiting()).cloned()
     }
 
     /// Runs a waiting client's command again, now that a key has changed; it is done, or waits on. The shards of that key

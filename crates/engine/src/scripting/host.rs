@@ -10,8 +10,8 @@
 //!
 //! - a shard that nobody holds is taken;
 //! - before it has done anything (a write, a message) a script may wait for a shard behind all those that it holds, as
-//!   commands do. Else it is stopped and starts anew, with what it held and wanted locked in order; the second time with
-//!   everything. It has changed nothing, but who watches sees it begin twice: what it has read until then is read, counted
+//!   commands do. Else, or where it has waited for long and what it has read is of another moment, it is stopped and starts
+//!   anew, with what it held and wanted locked in order; the second time with everything. It has changed nothing, but who watches sees it begin twice: what it has read until then is read, counted
 //!   and shown by MONITOR once more. What it has to say to the log waits for that reason, until it has done something, has
 //!   taken long, or ends;
 //! - after that it becomes the stray and waits: see stray.rs.
@@ -286,9 +286,13 @@ impl ScriptHost<'_, '_> {
                 return Err(Stop::Restart);
             }
             if let Some(state) = engine.shards.try_lock_for(index, SLICE) {
+                let is_first = held.indexes().is_empty();
                 held.add(index, state);
-                // Nothing has changed yet, so what changes is of the present. From then on a script's time stands still.
-                engine.advance_old_clock(self.worker, monotonic_ns());
+                // What it changes is of the present, and what it has read is of the same moment: it reads that anew.
+                if engine.advance_old_clock(self.worker, monotonic_ns()) && !is_first {
+                    self.wanted = held.indexes().to_vec();
+                    return Err(Stop::Restart);
+                }
                 return Ok(());
             }
             self.interrupt()?;
