@@ -3,7 +3,7 @@
 //!
 //! # What must hold here
 //!
-//! Lua raises errors by jumping over the frames in between, and no destructor of theirs runs. [`write`] owns what it likes:
+//! Lua raises errors by jumping over the frames in between, and no destructor of theirs runs. [`write()`] owns what it likes:
 //! so nothing in it raises anything, for the reasons that stack.rs has. The memory limit is lifted while tables are
 //! written, room is asked for before anything is pushed, no table is changed but a new one, and no code of a script runs.
 //!
@@ -106,7 +106,7 @@ struct Open {
     header: (usize, usize),
 }
 
-/// How far the writing of a result has come. All methods ask of `lua` what [`write`] does.
+/// How far the writing of a result has come. All methods ask of `lua` what [`write()`] does.
 struct Writer<'a, 'r> {
     lua: *mut lua_State,
     state: &'a State,
