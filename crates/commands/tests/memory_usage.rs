@@ -201,3 +201,36 @@ fn memory_purge_has_the_allocator_give_back_what_is_free() {
     server.engine.rest(&mut other);
     assert_eq!(COLLECTED.load(Ordering::Relaxed), 1);
 }
+
+/// Small collections are changed in an allocation of the worker's own, which grows to what the largest of them needed:
+/// that must not become the collection's when it gets one.
+#[test]
+fn a_small_collection_with_deadlines_takes_no_room_of_larger_ones() {
+    let _alone = ALONE.lock();
+    for (fill, expire, members) in
+        [("HSET", "HPEXPIRE", "FIELDS"), ("SADD", "SPEXPIRE", "MEMBERS"), ("ZADD", "ZPEXPIRE", "MEMBERS")]
+    {
+        let mut server = Server::new(1, &[]);
+        let large: Vec<String> = (0..60).map(|index| format!("{}", 1_000_000_000_000_u64 + index)).collect();
+        let mut call = vec![fill, "large"];
+        for text in &large {
+            call.push(text);
+            if fill != "SADD" {
+                call.push(text);
+            }
+        }
+        match fill {
+            "SADD" => server.run(&words([fill, "small", "1"])),
+            _ => server.run(&words([fill, "small", "1", "1"])),
+        };
+        // The second time it is changed where small collections are.
+        for _ in 0..2 {
+            server.run(&call.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>());
+            call[2] = "1000000000099";
+        }
+        let answer = server.run(&words([expire, "small", "100000", members, "1", "1"]));
+        assert_eq!(answer, Value::Array(vec![Value::Int(1)]), "{expire}");
+        let small = usage(&mut server, "small");
+        assert!(small <= 400, "{fill}: {small} bytes");
+    }
+}

@@ -336,6 +336,11 @@ impl PackedBuf {
         self.0.capacity()
     }
 
+    /// Gives back the allocation's room beside what it holds.
+    pub fn fit(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
     /// Adds an element at the end.
     pub fn push(&mut self, item: Item<'_>) {
         self.insert(self.0.len(), item);

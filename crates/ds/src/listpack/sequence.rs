@@ -81,6 +81,11 @@ impl ListpackBuf {
         self.bytes.capacity()
     }
 
+    /// Gives back the allocation's room beside what it holds.
+    pub fn fit(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+
     /// Adds an element before the first.
     pub fn push_front(&mut self, item: Item<'_>) {
         let len = element::encoded_len(item);

@@ -48,6 +48,9 @@ pub trait MemberForm: Default + 'static {
     /// The object for a collection.
     fn into_object(collection: WithDeadlines<Self>) -> Object;
 
+    /// Gives back the room that a packed form's allocation has beside what it holds.
+    fn fit(&mut self);
+
     /// Bytes of memory beside this itself.
     fn memory(&self) -> usize;
 }
@@ -93,7 +96,9 @@ impl<F: MemberForm> Collection for WithDeadlines<F> {
         F::of_object_mut(object)
     }
 
-    fn into_object(self) -> Object {
+    fn into_object(mut self) -> Object {
+        // What it was changed in may have been as large as all that was changed there before.
+        self.form.fit();
         F::into_object(self)
     }
 

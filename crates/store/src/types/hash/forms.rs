@@ -102,6 +102,13 @@ impl MemberForm for HashForm {
         Object::Hash(hash)
     }
 
+    fn fit(&mut self) {
+        match self {
+            HashForm::Packed(packed) => packed.fit(),
+            HashForm::Table(_) => {}
+        }
+    }
+
     fn memory(&self) -> usize {
         match self {
             HashForm::Packed(packed) => packed.memory(),

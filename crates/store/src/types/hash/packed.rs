@@ -102,6 +102,11 @@ impl PackedFields {
         self.run.memory() + places
     }
 
+    /// Gives back the run's allocation's room beside what it holds.
+    pub(super) fn fit(&mut self) {
+        self.run.fit();
+    }
+
     /// Gives a field that is there another value; tells whether it is there.
     pub(super) fn replace(&mut self, field: &[u8], value: Item<'_>) -> bool {
         let Some(Found { at, range, .. }) = self.view().find(field) else { return false };

@@ -67,7 +67,11 @@ impl Collection for List {
         if let Object::List(list) = object { Some(list) } else { None }
     }
 
-    fn into_object(self) -> Object {
+    fn into_object(mut self) -> Object {
+        // What it was changed in may have been as large as all that was changed there before.
+        if let List::Packed(listpack) = &mut self {
+            listpack.fit();
+        }
         Object::List(self)
     }
 

@@ -126,6 +126,14 @@ impl MemberForm for SetForm {
         Object::Set(set)
     }
 
+    fn fit(&mut self) {
+        match self {
+            SetForm::Ints(ints) => ints.fit(),
+            SetForm::Packed(packed) => packed.fit(),
+            SetForm::Table(_) => {}
+        }
+    }
+
     fn memory(&self) -> usize {
         match self {
             SetForm::Ints(ints) => ints.memory(),

@@ -140,6 +140,11 @@ impl IntSet {
         self.0.capacity()
     }
 
+    /// Gives back the allocation's room beside what it holds.
+    pub(super) fn fit(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
     /// Adds an integer; tells whether it is new.
     pub fn add(&mut self, value: i64) -> bool {
         let Err(index) = self.view().find(value) else { return false };

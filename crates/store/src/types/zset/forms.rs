@@ -109,6 +109,13 @@ impl MemberForm for ZsetForm {
         Object::Zset(zset)
     }
 
+    fn fit(&mut self) {
+        match self {
+            ZsetForm::Packed(packed) => packed.fit(),
+            ZsetForm::Tree(_) => {}
+        }
+    }
+
     fn memory(&self) -> usize {
         match self {
             ZsetForm::Packed(packed) => packed.memory(),
