@@ -73,7 +73,7 @@ impl Engine {
         if !is_past(entry.members_due_ms(), now_ms) || entry.is_past(now_ms) || keyspace.is_lacking(slot) {
             return false;
         }
-        if object.deadlines().is_none_or(|deadlines| deadlines.past(now_ms) <= SLICE) {
+        if object.deadlines().is_none_or(|deadlines| deadlines.past(now_ms, SLICE + 1) <= SLICE) {
             return false;
         }
         let before = keyspace.deadline_counts();

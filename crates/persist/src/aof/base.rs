@@ -266,12 +266,11 @@ fn write_deadlines(out: &mut Vec<u8>, key: &[u8], value: ValueRef<'_>, from: usi
         View::Zset(_) => (b"ZPEXPIREAT", b"MEMBERS"),
         _ => (b"HPEXPIREAT", b"FIELDS"),
     };
-    let to = deadlines.len().min(from + SLICE_ELEMENTS);
-    deadlines.for_each_in(from..to, |member, deadline_ms| {
+    let next = deadlines.for_each_from(from, SLICE_ELEMENTS, &mut |member, deadline_ms| {
         let mut digits = itoa::Buffer::new();
         write_command(out, &[name, key, digits.format(deadline_ms).as_bytes(), list, b"1", member]);
     });
-    (to < deadlines.len()).then_some(Stage::Deadlines(to))
+    next.map(Stage::Deadlines)
 }
 
 fn text_of(id: StreamId) -> String {

@@ -9,7 +9,6 @@
 use super::build::set_deadline;
 use super::file::opcode::AUXILIARY;
 use super::{DecodeError, Value};
-use std::ops::Range;
 use tenon_store::entry::ValueRef;
 use tenon_store::types::{MemberDeadlines, Object};
 use tenon_wire::rdb::{Compression, Reader, Writer};
@@ -32,11 +31,30 @@ pub(super) fn write_client_flags(writer: &mut Writer<'_>, client_flags: u32) {
     }
 }
 
-/// Writes some of the deadlines of a collection's members; several such fields add up.
-pub(super) fn write_deadlines(writer: &mut Writer<'_>, deadlines: &MemberDeadlines, range: Range<usize>) {
+/// Writes deadlines of a collection's members from a place on, about so many; several such fields add up. Gives the place
+/// to go on from, `None` at the end.
+pub(super) fn write_deadlines(
+    writer: &mut Writer<'_>,
+    deadlines: &MemberDeadlines,
+    place: usize,
+    at_least: usize,
+) -> Option<usize> {
+    let mut bytes = Vec::new();
+    let mut count = 0;
+    let mut each = Writer::new(&mut bytes, Compression::Off);
+    let next = deadlines.for_each_from(place, at_least, &mut |member, deadline_ms| {
+        each.string(member);
+        each.raw(&deadline_ms.to_le_bytes());
+        count += 1;
+    });
+    let mut text = Vec::new();
+    let mut whole = Writer::new(&mut text, Compression::Off);
+    whole.length(count);
+    whole.raw(&bytes);
     writer.byte(AUXILIARY);
     writer.string(MEMBER_DEADLINES);
-    writer.string(&written(deadlines, range));
+    writer.string(&text);
+    next
 }
 
 /// Writes what there is beside a value.
@@ -46,19 +64,8 @@ pub(super) fn write_extras(writer: &mut Writer<'_>, value: ValueRef<'_>, client_
     if let ValueRef::Object(object @ (Object::Set(_) | Object::Zset(_))) = value
         && let Some(deadlines) = object.deadlines()
     {
-        write_deadlines(writer, deadlines, 0..deadlines.len());
+        write_deadlines(writer, deadlines, 0, usize::MAX);
     }
-}
-
-fn written(deadlines: &MemberDeadlines, range: Range<usize>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut writer = Writer::new(&mut bytes, Compression::Off);
-    writer.length(range.len() as u64);
-    deadlines.for_each_in(range, |member, deadline_ms| {
-        writer.string(member);
-        writer.raw(&deadline_ms.to_le_bytes());
-    });
-    bytes
 }
 
 /// Reads what stands behind a value up to the end, gives the value what is its own, and tells the clients' flags.

@@ -38,7 +38,7 @@ pub(crate) enum Stage {
     Pending(usize, StreamId),
     /// A group's consumers from this one on, if it has begun from this entry on that was given to it.
     Consumers(usize, usize, Option<StreamId>),
-    /// The deadlines of members from this rank on.
+    /// The deadlines of members from this place on.
     Deadlines(usize),
 }
 
@@ -105,9 +105,7 @@ pub(super) fn write_slice(writer: &mut Writer<'_>, value: ValueRef<'_>, cursor: 
         Stage::Consumers(at, nth, from) => write_consumers(writer, value, at, nth, from),
         Stage::Deadlines(from) => {
             let deadlines = deadlines_beside(value).expect("there were some when the first of them were written");
-            let to = deadlines.len().min(from + SLICE_ELEMENTS);
-            write_deadlines(writer, deadlines, from..to);
-            (to < deadlines.len()).then_some(Stage::Deadlines(to))
+            write_deadlines(writer, deadlines, from, SLICE_ELEMENTS).map(Stage::Deadlines)
         }
     };
     stage.map(Cursor)

@@ -133,7 +133,7 @@ impl Object {
             Object::Zset(zset) => zset.view().len(),
             Object::Stream(stream) => stream.allocations(),
         };
-        elements + self.deadlines().map_or(0, MemberDeadlines::len)
+        elements + self.deadlines().map_or(0, MemberDeadlines::allocations)
     }
 
     /// The deadlines of members, if any has one.

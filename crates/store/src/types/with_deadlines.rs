@@ -168,12 +168,11 @@ impl<F: MemberForm> WithDeadlines<F> {
         self.deadlines.is_some()
     }
 
-    /// Takes out members whose deadlines are past, the first ones first and at most so many; tells how many there were.
-    /// Each is handed to `visit`.
+    /// Takes out members whose deadlines are past, at most so many; tells how many there were. Each is handed to `visit`.
     pub fn take_past(&mut self, now_ms: u64, at_most: usize, visit: &mut dyn FnMut(&[u8])) -> usize {
         let Some(deadlines) = &mut self.deadlines else { return 0 };
         let form = &mut self.form;
-        let count = deadlines.take_past(now_ms, at_most, |member| {
+        let count = deadlines.take_past(now_ms, at_most, &mut |member| {
             let was_there = form.take(member);
             debug_assert!(was_there, "only what is there has a deadline");
             visit(member);
@@ -184,9 +183,9 @@ impl<F: MemberForm> WithDeadlines<F> {
 
     /// Whether the deadlines of all members are past.
     pub fn is_past(&self, now_ms: u64) -> bool {
-        self.deadlines.as_ref().is_some_and(|deadlines| {
-            deadlines.len() == F::len(self.form.view()) && deadlines.past(now_ms) == deadlines.len()
-        })
+        self.deadlines
+            .as_ref()
+            .is_some_and(|deadlines| deadlines.len() == F::len(self.form.view()) && deadlines.are_past(now_ms))
     }
 
     /// Bytes of memory beside the collection itself.

@@ -127,7 +127,7 @@ impl MemberForm for ZsetForm {
 impl ZsetForm {
     /// Changes or adds a member: `decide` is told the score it has, if it is there, and gives the one it shall have;
     /// with `None` all stays as it is.
-    pub(in crate::types) fn update(
+    pub(super) fn update(
         &mut self,
         member: &[u8],
         limits: ZsetLimits,
@@ -171,7 +171,7 @@ impl ZsetForm {
     }
 
     /// Takes a member out; gives the score that it had.
-    pub(in crate::types) fn remove(&mut self, member: &[u8]) -> Option<f64> {
+    pub(super) fn remove(&mut self, member: &[u8]) -> Option<f64> {
         match self {
             ZsetForm::Packed(packed) => {
                 let (_, found) = find(packed.view(), Item::of(member))?;
@@ -188,7 +188,7 @@ impl ZsetForm {
     ///
     /// # Panics
     /// When there are not so many.
-    pub(in crate::types) fn remove_ranks(
+    pub(super) fn remove_ranks(
         &mut self,
         ranks: Range<usize>,
         direction: Direction,

@@ -1,0 +1,17 @@
+//! When the members of a collection expire: a deadline for some of them, found by member, and which of them are past.
+//! Knows neither the collection nor the present.
+//!
+//! ```text
+//! few    one run of members with their deadlines
+//! many   a table of such runs, with the earliest deadline of each run, of each 16 runs, of each 256...
+//! ```
+//!
+//! So a deadline costs its 6 bytes, its member's once more, and about 6 of slack: there is no order of time to keep, as
+//! all that anybody asks is when the first one is and which ones are past.
+
+mod buckets;
+mod deadlines;
+mod earliest;
+mod run;
+
+pub use deadlines::{MEMBER_DEADLINE_MAX_MS, MemberDeadlines};
