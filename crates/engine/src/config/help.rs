@@ -241,8 +241,9 @@ A redis.conf loads as it is unless it asks for something that Tenon does not do;
 not. Its `logfile` and `dir` must be accessible, as for Redis. Settings of Redis that have no effect here load with a warning in the log; so
 do those that tune features which Tenon lacks. What would promise such a feature stops the start (see the end of this page).
 
-Two defaults differ from Redis: `bind` is `127.0.0.1` rather than all addresses, and `maxmemory` is 80% of the memory
-rather than unlimited (`--maxmemory 0`).
+Three defaults differ from Redis: `bind` is `127.0.0.1` rather than all addresses, `maxmemory` is 80% of the memory
+rather than unlimited (`--maxmemory 0`), and `save` is empty. A redis.conf without a `save` line, like Debian's, has Redis
+write `dump.rdb` by `save 3600 1 300 100 60 10000` and at its end; Tenon wants the line to be there.
 ",
     );
     for group in Group::ALL {
