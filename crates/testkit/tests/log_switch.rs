@@ -366,6 +366,11 @@ fn what_a_log_without_a_base_has_live_on_is_kept_although_its_time_has_come_sinc
         let folder = server.folder().to_str().expect("it is text").to_owned();
         let again = Server::tenon(&[("dir", &folder), ("appendonly", "yes")]).expect("tenon starts");
         assert_eq!(text(call(&mut self::client(&again), "GET lives-on")), "value");
+        assert!(
+            again.log().contains("began while a server ran that ended before the base was written"),
+            "{}",
+            again.log()
+        );
         return;
     }
     panic!("no save was quick enough");

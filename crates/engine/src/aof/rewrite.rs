@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tenon_persist::aof::growth::{Growth, Restraint};
+use tenon_persist::aof::growth::{Growth, Restraint, rest_s};
 use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{AppendOnly, Rewrite};
 use tenon_persist::rdb::file::{FileOptions, FileWriter, Form};
@@ -19,9 +19,6 @@ use tenon_wire::rdb::Compression;
 
 /// How often a rewrite that waits for another snapshot to end looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// After a failed one, a rewrite that the log needs is tried again so much later.
-const RETRY: Duration = Duration::from_secs(1);
-
 /// What is told of a rewrite that was stopped: by the server's end, or by CONFIG SET appendonly.
 pub(super) const STOPPED: &str = "it was stopped";
 
@@ -275,9 +272,12 @@ impl Engine {
             if rewrites.since.is_some() || rewrites.is_ending {
                 return;
             }
-            let rested = rewrites.ended.is_none_or(|ended| ended.elapsed() >= RETRY);
             let is_whole = self.aof.is_whole.load(Ordering::Relaxed);
-            let needed = append_only.as_ref().is_some_and(|append_only| !is_whole || append_only.log().needs_rewrite());
+            let is_broken = append_only.as_ref().is_some_and(|append_only| append_only.log().needs_rewrite());
+            let needed = is_broken || append_only.is_some() && !is_whole;
+            let failures = append_only.as_ref().map_or(0, |append_only| append_only.statistics().failures);
+            let rest = Duration::from_secs(rest_s(failures, is_broken));
+            let rested = rewrites.ended.is_none_or(|ended| ended.elapsed() >= rest);
             if let Some(append_only) = append_only.as_ref().filter(|_| rested) {
                 self.look_for_file(append_only, &mut rewrites.looked_s, now_s);
             }
@@ -329,6 +329,8 @@ impl Engine {
         let began = Instant::now();
         if !self.is_log_whole() {
             tracing::info!("Writing initial AOF, can't exit before it is there.");
+            // However often it has failed: the next attempt does not rest.
+            self.aof.rewrites.lock().ended = None;
         }
         while !self.is_log_whole() {
             if !goes_on() {

@@ -56,7 +56,15 @@ impl Engine {
     ) -> Result<LogReport, LoadError> {
         self.read_clock(worker);
         let mut run = Run { engine: self, loading, worker, hands, progress, report: LogReport::default() };
-        for part in directory.parts().map_err(LoadError::Open)? {
+        let parts = directory.parts().map_err(LoadError::Open)?;
+        if let Some(first) = parts.iter().find(|part| part.lacks_base) {
+            tracing::warn!(
+                "The append-only file {} began while a server ran that ended before the base was written: it is loaded over an \
+                 older log or snapshot, and what changed between that and its beginning is missing",
+                first.name
+            );
+        }
+        for part in parts {
             // Also one of no length: a pipe has none, and an empty file is read as quickly as it is passed over.
             run.load_part(directory, &part)?;
         }

@@ -54,6 +54,12 @@ impl Restraint {
     }
 }
 
+/// How long a rewrite that the log needs rests after it has failed so often in a row, in seconds: longer and longer, as each
+/// attempt leaves a small increment behind until one succeeds. Not so long while writes are refused until then.
+pub fn rest_s(failures: u64, are_writes_refused: bool) -> u64 {
+    failures.clamp(1, if are_writes_refused { 5 } else { 60 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +77,12 @@ mod tests {
         assert!(!Growth { percentage: 0, ..growth }.wants_rewrite(u64::MAX, 1));
         assert!(growth.wants_rewrite(u64::MAX, 1));
         assert!(!Growth { percentage: i32::MAX as u32, size_min: 0 }.wants_rewrite(1000, 100));
+    }
+
+    #[test]
+    fn attempts_that_are_needed_rest_as_well() {
+        assert_eq!([0, 1, 2, 5, 6, 60, 1_000].map(|failures| rest_s(failures, false)), [1, 1, 2, 5, 6, 60, 60]);
+        assert_eq!([0, 1, 2, 5, 6, 60, 1_000].map(|failures| rest_s(failures, true)), [1, 1, 2, 5, 5, 5, 5]);
     }
 
     #[test]
