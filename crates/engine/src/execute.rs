@@ -467,6 +467,7 @@ impl Engine {
     ) -> bool {
         // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence.
         let silent = session.reply.is_silent() && !call.target.answers_by_push();
+        let unanswered = out.mark();
         let mut unheard = OutBuf::new();
         let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
         let fate = match &call.target {
@@ -518,6 +519,9 @@ impl Engine {
         }
         if !worker.ready.is_empty() {
             self.serve_left(worker);
+        }
+        if let Some(number) = session.pausing.take() {
+            self.park_pausing(worker, session, number, (out, unanswered));
         }
         // What the command has brought upon its own client comes right behind its reply: with a later message, if that is still
         // to come, also where another thread is answering it already.
@@ -620,7 +624,7 @@ impl Engine {
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.
         let waits = match self.pause.mode(worker.clock.now_ms) {
             None => false,
-            Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE",
+            Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE" && !self.ends_scripts(resolved),
             Some(PauseMode::Write) => {
                 let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
                 may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)

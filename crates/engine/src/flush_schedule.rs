@@ -34,10 +34,30 @@ impl FlushSchedule {
 }
 
 impl Engine {
-    /// Empties database 0 when its time has come.
+    /// Empties database 0 when its time has come; in a CLIENT PAUSE behind that.
     pub(crate) fn flush_if_due(&self, worker: &mut Worker) {
-        if self.flush_schedule.take_if_due(worker.clock.now_ms) {
+        if !self.pause.is_active() && self.flush_schedule.take_if_due(worker.clock.now_ms) {
             self.empty_database(worker, 0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+    use crate::pause::PauseMode;
+
+    #[test]
+    fn what_is_due_in_a_pause_comes_behind_it() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let mut worker = engine.worker(0);
+        engine.flush_schedule.set(Some(1));
+        engine.pause.start(u64::MAX, PauseMode::Write, 0);
+        engine.flush_if_due(&mut worker);
+        assert_eq!(engine.flush_schedule.at_ms.load(Ordering::Relaxed), 1);
+        assert!(engine.pause.end().is_empty());
+        engine.flush_if_due(&mut worker);
+        assert_eq!(engine.flush_schedule.at_ms.load(Ordering::Relaxed), NEVER);
     }
 }

@@ -13,7 +13,7 @@ const LOADING: u32 = 4;
 const BUSY: u32 = 8;
 
 /// Which commands wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PauseMode {
     /// Those that may write.
     Write,
@@ -21,10 +21,23 @@ pub enum PauseMode {
     All,
 }
 
+/// A client's pause that is not answered yet: calls go on that were under way. Its time runs from their end.
+#[derive(Debug)]
+struct Beginning {
+    number: u64,
+    timeout_ms: u64,
+    mode: PauseMode,
+    client: ConnectionKey,
+}
+
 #[derive(Debug, Default)]
 struct State {
     /// Clients' pause: until when, in milliseconds since the UNIX epoch, and which commands.
     until: Option<(u64, PauseMode)>,
+    /// Those that begin.
+    beginning: Vec<Beginning>,
+    /// How many have begun.
+    begun: u64,
     /// Whether writes wait since the process is to end, whatever clients say of their pause.
     is_for_end: bool,
     waiting: Vec<ConnectionKey>,
@@ -34,12 +47,26 @@ impl State {
     /// What waits now, and until when; for the end there is no time set.
     fn running(&self, now_ms: u64) -> Option<(u64, PauseMode)> {
         let clients = self.until.filter(|(until, _)| *until > now_ms);
-        match clients {
-            Some((_, mode)) if self.is_for_end => Some((u64::MAX, mode)),
-            None if self.is_for_end => Some((u64::MAX, PauseMode::Write)),
-            clients => clients,
-        }
+        let beginning = self.beginning.iter().map(|one| (now_ms.saturating_add(one.timeout_ms), one.mode));
+        let for_end = self.is_for_end.then_some((u64::MAX, PauseMode::Write));
+        clients.into_iter().chain(beginning).chain(for_end).reduce(both)
     }
+
+    /// Pauses until at least `until_ms`.
+    fn start(&mut self, until_ms: u64, mode: PauseMode, now_ms: u64) {
+        let running = self.until.filter(|(until, _)| *until > now_ms);
+        let new = (until_ms, mode);
+        self.until = Some(running.map_or(new, |running| both(running, new)));
+    }
+
+    fn is_one(&self) -> bool {
+        self.until.is_some() || self.is_for_end || !self.beginning.is_empty()
+    }
+}
+
+/// Of two pauses the later end and the stricter mode hold.
+fn both((until, mode): (u64, PauseMode), (other_until, other_mode): (u64, PauseMode)) -> (u64, PauseMode) {
+    (until.max(other_until), mode.max(other_mode))
 }
 
 /// The pause.
@@ -113,16 +140,37 @@ impl Pause {
     /// Pauses until at least `until_ms`. Of two pauses the later end and the stricter mode hold.
     pub fn start(&self, until_ms: u64, mode: PauseMode, now_ms: u64) {
         let mut state = self.state.lock();
-        let running = state.until.filter(|(until, _)| *until > now_ms);
-        state.until = Some(match running {
-            Some((until, before)) => {
-                (until.max(until_ms), if before == PauseMode::All { PauseMode::All } else { mode })
-            }
-            None => (until_ms, mode),
-        });
+        state.start(until_ms, mode, now_ms);
         // Under the lock, so that who ends it meanwhile takes the bit away.
         self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
         drop(state);
+    }
+
+    /// Begins a client's pause, which lasts until it is [`Pause::settle`]d and this long from then on; gives its number.
+    pub(crate) fn begin(&self, timeout_ms: u64, mode: PauseMode, client: ConnectionKey) -> u64 {
+        let mut state = self.state.lock();
+        state.begun += 1;
+        let number = state.begun;
+        state.beginning.push(Beginning { number, timeout_ms, mode, client });
+        self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
+        number
+    }
+
+    /// What was under way when a pause began has ended; gives the client that is to be answered. `None`: somebody has ended the
+    /// pause before.
+    #[must_use = "who waits is to be told"]
+    pub(crate) fn settle(&self, number: u64, now_ms: u64) -> Option<ConnectionKey> {
+        let mut state = self.state.lock();
+        let at = state.beginning.iter().position(|one| one.number == number)?;
+        let Beginning { timeout_ms, mode, client, .. } = state.beginning.swap_remove(at);
+        // Of no time at all, too: it may still make a pause that runs already stricter.
+        state.start(now_ms.saturating_add(timeout_ms), mode, now_ms);
+        Some(client)
+    }
+
+    /// Whether the pause of this number is not answered yet.
+    pub(crate) fn is_beginning(&self, number: u64) -> bool {
+        self.state.lock().beginning.iter().any(|one| one.number == number)
     }
 
     /// Has writes wait since the process is to end.
@@ -131,11 +179,6 @@ impl Pause {
         state.is_for_end = true;
         self.holds_up.fetch_or(PAUSED, Ordering::AcqRel);
         drop(state);
-    }
-
-    /// Whether writes wait since the process is to end.
-    pub fn is_for_end(&self) -> bool {
-        self.is_active() && self.state.lock().is_for_end
     }
 
     /// It does not end: a pause of clients' goes on. Gives the connections that have waited, for either.
@@ -164,7 +207,7 @@ impl Pause {
     #[must_use = "whoever waits although there is no pause is never woken"]
     pub fn wait(&self, key: ConnectionKey) -> bool {
         let mut state = self.state.lock();
-        let paused = state.until.is_some() || state.is_for_end;
+        let paused = state.is_one();
         if paused && key.is_connection() {
             state.waiting.push(key);
         }
@@ -176,13 +219,13 @@ impl Pause {
         self.state.lock().waiting.retain(|waiting| *waiting != key);
     }
 
-    /// Ends clients' pause if its time has come; gives the connections that have waited.
+    /// Ends clients' pause if its time has come and none begins; gives the connections that have waited.
     pub fn end_if_due(&self, now_ms: u64) -> Vec<ConnectionKey> {
         if !self.is_active() {
             return Vec::new();
         }
         let mut state = self.state.lock();
-        if state.until.is_none_or(|(until, _)| until > now_ms) {
+        if state.until.is_none_or(|(until, _)| until > now_ms) || !state.beginning.is_empty() {
             return Vec::new();
         }
         state.until = None;
@@ -196,9 +239,15 @@ impl Pause {
         self.let_go(&mut state)
     }
 
+    /// Ends clients' pauses that are not answered yet; gives those who are to be answered now.
+    #[must_use = "who waits is to be told"]
+    pub(crate) fn end_beginning(&self) -> Vec<ConnectionKey> {
+        self.state.lock().beginning.drain(..).map(|one| one.client).collect()
+    }
+
     /// Whoever has waited looks anew what holds it up.
     fn let_go(&self, state: &mut State) -> Vec<ConnectionKey> {
-        if state.until.is_none() && !state.is_for_end {
+        if !state.is_one() {
             self.holds_up.fetch_and(!PAUSED, Ordering::AcqRel);
         }
         std::mem::take(&mut state.waiting)
@@ -227,6 +276,29 @@ mod tests {
         pause.start(200, PauseMode::Write, 150);
         assert_eq!(pause.mode(151), Some(PauseMode::Write));
         assert!(pause.end().is_empty());
+    }
+
+    #[test]
+    fn the_time_of_a_pause_runs_from_when_it_is_answered() {
+        let pause = Pause::default();
+        let [one, other] = [1, 2].map(|index| ConnectionKey { worker: 0, index, generation: 0 });
+        let first = pause.begin(100, PauseMode::Write, one);
+        let second = pause.begin(0, PauseMode::All, other);
+        assert_eq!((pause.rest(0), pause.rest(900)), (Some((PauseMode::All, 100)), Some((PauseMode::All, 100))));
+        pause.start(50, PauseMode::Write, 0);
+        assert!(pause.wait(one) && pause.end_if_due(900).is_empty(), "it goes on as long as one begins");
+        assert_eq!(pause.settle(second, 1_000), Some(other));
+        assert!(pause.is_beginning(first) && !pause.is_beginning(second));
+        assert_eq!(pause.mode(1_000), Some(PauseMode::Write), "that of no time is over");
+        assert_eq!(pause.settle(first, 2_000), Some(one));
+        assert_eq!(pause.rest(2_000), Some((PauseMode::Write, 100)));
+        assert_eq!(pause.end_if_due(2_100), [one]);
+        assert!(!pause.is_active());
+        let third = pause.begin(100, PauseMode::All, one);
+        assert_eq!(pause.end_beginning(), [one]);
+        assert!(pause.end().is_empty() && !pause.is_active());
+        assert_eq!(pause.settle(third, 3_000), None, "it was ended");
+        assert_eq!(pause.mode(3_000), None);
     }
 
     #[test]

@@ -136,6 +136,8 @@ pub struct Session {
     pub tracking: Option<Box<SessionTracking>>,
     /// Whether EXEC runs its queue now: nothing may wait then, nor begin to listen to other clients' commands.
     pub(crate) in_exec: bool,
+    /// The number of the pause that the command which runs now has begun.
+    pub(crate) pausing: Option<u64>,
     /// Whether the connection is to be closed once the replies are sent.
     pub closing: bool,
 }
@@ -165,6 +167,7 @@ impl Session {
             parked: None,
             tracking: None,
             in_exec: false,
+            pausing: None,
             closing: false,
         }
     }
@@ -218,9 +221,10 @@ impl Session {
         self.parked.is_some()
     }
 
-    /// Whether it is parked only until its command's next slice: it will be answered, whatever others do.
-    pub fn is_in_slices(&self) -> bool {
-        matches!(self.parked, Some(Parked::InSlices(_)))
+    /// Whether what it is parked for comes by itself, its command's next slice or the end of what ran before its pause: what
+    /// the client asks for is done, whether it goes on sending or not.
+    pub fn is_sure_of_answer(&self) -> bool {
+        matches!(self.parked, Some(Parked::InSlices(_) | Parked::Pausing(_)))
     }
 
     /// What the client does beside asking and being answered.

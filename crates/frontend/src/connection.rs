@@ -142,7 +142,9 @@ impl Connection {
     /// Whether the client, if it sends no more, wants no answer to what it waits for: as with Redis it waits for others then.
     pub fn waits_for_others(&self) -> bool {
         match self {
-            Connection::Resp(connection) => connection.session().is_parked() && !connection.session().is_in_slices(),
+            Connection::Resp(connection) => {
+                connection.session().is_parked() && !connection.session().is_sure_of_answer()
+            }
             Connection::Memcache(_) => false,
         }
     }

@@ -350,3 +350,35 @@ fn entries_reach_one_consumer_of_each_group_and_every_reader() {
     }
     await_blocked(&mut first, 0);
 }
+
+#[test]
+fn what_comes_with_time_alone_comes_behind_a_pause() {
+    let server = server();
+    let mut writer = client(&server);
+    let pause = ["CLIENT", "PAUSE", "1000000", "WRITE"];
+    let ok = Value::Simple(b"OK".to_vec());
+    call(&mut writer, &["XADD", "s", "1-1", "field", "value"]);
+    call(&mut writer, &["XGROUP", "CREATE", "s", "g", "0"]);
+    let is_claimed = (0..8).any(|attempt| {
+        let idle_ms = 100_u64 << attempt;
+        call(&mut writer, &["XREADGROUP", "GROUP", "g", "owner", "STREAMS", "s", ">"]);
+        call(&mut writer, &["XCLAIM", "s", "g", "owner", "0", "1-1"]);
+        let mut heir = client(&server);
+        let claim = ["GROUP", "g", "heir", "BLOCK", "0", "CLAIM", &idle_ms.to_string(), "STREAMS", "s", ">"];
+        let words: Vec<&[u8]> = ["XREADGROUP"].iter().chain(&claim).map(|word| word.as_bytes()).collect();
+        heir.send(&words).expect("it is sent");
+        await_blocked(&mut writer, 1);
+        assert_eq!(call(&mut writer, &pause), ok);
+        heir.set_timeout(Some(Duration::from_millis(1))).expect("it is no timeout of zero");
+        let came_before = heir.receive().is_ok();
+        if !came_before {
+            heir.set_timeout(Some(Duration::from_millis(idle_ms + 100))).expect("it is no timeout of zero");
+            heir.receive().expect_err("in a pause nothing is claimed");
+        }
+        assert_eq!(call(&mut writer, &["CLIENT", "UNPAUSE"]), ok);
+        heir.set_timeout(PATIENCE).expect("it is no timeout of zero");
+        // One that came while the pause was being made says nothing; the next one waits for longer.
+        !came_before && matches!(heir.receive().expect("an answer"), Value::Array(_))
+    });
+    assert!(is_claimed);
+}

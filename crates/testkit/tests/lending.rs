@@ -1,7 +1,7 @@
 //! A script that does not end holds up no client but its own, also on a server with one worker, where another thread goes on
 //! with the worker's other clients. Nothing here depends on how long anything takes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -207,6 +207,100 @@ const ENDLESS: &[u8] = b"#!lua name=lib
         repeat until redis.call('PUBSUB', 'NUMSUB', 'end')[2] > 0
         return 'heard'
     end)";
+
+/// Waits until INFO says of a pause which commands wait.
+fn wait_for_pause(client: &mut Resp, actions: &str) {
+    let started = Instant::now();
+    while tenon_testkit::info::field(client, "clients", "paused_actions") != actions {
+        assert!(started.elapsed() < PATIENCE, "a pause of {actions} commands does not come");
+    }
+}
+
+#[test]
+fn a_pause_is_answered_behind_what_still_writes() {
+    let server = one_worker(&[]);
+    let [mut client, mut pauser, mut other, mut gone] = [(); 4].map(|()| connect(&server));
+    let writes = ("redis.call('SET', KEYS[1], 'half')", "return redis.call('APPEND', KEYS[1], ' and half')");
+    let mut slow = begin(&server, "x", "k", writes);
+    // Not even one of no time, and whatever is sent behind it.
+    pauser.send(&[b"CLIENT", b"PAUSE", b"0", b"WRITE"]).expect("it is sent");
+    pauser.send(&[b"ECHO", b"behind"]).expect("it is sent");
+    wait_for_pause(&mut client, "write");
+    assert_waits(&mut pauser);
+    // Nor one of a transaction, and they do not wait for each other.
+    for command in
+        [&[&b"MULTI"[..]][..], &[b"ECHO", b"before"], &[b"CLIENT", b"PAUSE", b"1000000", b"WRITE"], &[b"EXEC"]]
+    {
+        other.send(command).expect("it is sent");
+    }
+    for _ in 0..3 {
+        other.receive().expect("they are queued");
+    }
+    assert_waits(&mut other);
+    gone.send(&[b"CLIENT", b"PAUSE", b"10", b"WRITE"]).expect("it is sent");
+    assert_waits(&mut gone);
+    drop(gone);
+    assert_eq!(call(&mut client, "ECHO served"), bulk("served"));
+    assert_eq!(end(&server, "x", &mut slow), Value::Int(13));
+    assert_eq!(pauser.receive().expect("it is answered"), ok());
+    assert_eq!(pauser.receive().expect("it is answered"), bulk("behind"));
+    assert_eq!(other.receive().expect("it is answered"), Value::Array(vec![bulk("before"), ok()]));
+    assert_eq!(call(&mut client, "GET k"), bulk("half and half"));
+    // Its time runs from now, and it holds.
+    slow.send(&[b"SET", b"k", b"v"]).expect("it is sent");
+    assert_waits(&mut slow);
+    assert_eq!(call(&mut client, "CLIENT UNPAUSE"), ok());
+    assert_eq!(slow.receive().expect("it goes on"), ok());
+    // Where nothing is under way it is answered at once.
+    assert_eq!(call(&mut client, "CLIENT PAUSE 0"), ok());
+    wait_for_pause(&mut client, "none");
+}
+
+#[test]
+fn a_pause_that_is_not_answered_can_be_ended() {
+    let server = one_worker(&[]);
+    let [mut client, mut pauser, mut writer] = [(); 3].map(|()| connect(&server));
+    let mut slow = begin(&server, "x", "k", ("", "return 'ended'"));
+    pauser.send(&[b"CLIENT", b"PAUSE", b"1000000", b"WRITE"]).expect("it is sent");
+    wait_for_pause(&mut client, "write");
+    writer.send(&[b"SET", b"other", b"v"]).expect("it is sent");
+    assert_waits(&mut writer);
+    assert_waits(&mut pauser);
+    assert_eq!(call(&mut client, "CLIENT UNPAUSE"), ok());
+    assert_eq!(pauser.receive().expect("it is answered"), ok());
+    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
+    assert_eq!(writer.receive().expect("it goes on"), ok());
+    wait_for_pause(&mut client, "none");
+}
+
+#[test]
+fn a_pause_of_all_commands_waits_for_a_script_that_can_be_killed() {
+    let server = one_worker(&[]);
+    let [mut client, mut pauser, mut killer, mut slow] = [(); 4].map(|()| connect(&server));
+    assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
+    slow.send(&[b"FCALL", b"endless", b"0"]).expect("it is sent");
+    while running_function(&mut client).is_none() {}
+    // It counts as busy only when the pause has begun, which would be refused else.
+    let threshold: &[&[u8]] = &[b"CONFIG", b"SET", b"busy-reply-threshold", b"1"];
+    for command in [&[&b"MULTI"[..]][..], threshold, &[b"CLIENT", b"PAUSE", b"1000000", b"ALL"], &[b"EXEC"]] {
+        pauser.send(command).expect("it is sent");
+    }
+    for _ in 0..3 {
+        pauser.receive().expect("they are queued");
+    }
+    assert_waits(&mut pauser);
+    assert_eq!(call(&mut killer, "FUNCTION KILL"), ok());
+    let killed = slow.receive().expect("it has ended");
+    assert!(matches!(&killed, Value::Error(error) if error.starts_with(b"ERR Script killed")), "{killed:?}");
+    assert_eq!(pauser.receive().expect("it is answered"), Value::Array(vec![ok(), ok()]));
+    client.send(&[b"PING"]).expect("it is sent");
+    assert_waits(&mut client);
+    // Now that there is nothing to kill, this waits as well.
+    killer.send(&[b"FUNCTION", b"KILL"]).expect("it is sent");
+    assert_waits(&mut killer);
+    assert_eq!(call(&mut slow, "CLIENT UNPAUSE"), ok());
+    assert_eq!(client.receive().expect("it goes on"), Value::Simple(b"PONG".to_vec()));
+}
 
 #[test]
 fn a_kill_waits_until_what_runs_counts_as_busy() {

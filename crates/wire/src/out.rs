@@ -124,6 +124,37 @@ impl OutBuf {
         self.segments.insert(index, Segment::Owned { bytes: bytes.to_vec(), sent: 0 });
     }
 
+    /// Takes what was appended since the mark. Nothing may have been sent since.
+    ///
+    /// # Panics
+    /// When the buffer holds less than it did at the mark.
+    pub fn split_off(&mut self, mark: Mark) -> OutBuf {
+        let mut behind = self.len().checked_sub(mark.unsent_before).expect("the buffer shrank below its mark");
+        let mut taken = OutBuf::new();
+        if behind <= self.tail.len() - self.tail_sent {
+            taken.tail = self.tail.split_off(self.tail.len() - behind);
+            return taken;
+        }
+        self.seal_tail();
+        while let Some(mut last) = (behind > 0).then(|| self.segments.pop_back()).flatten() {
+            let mut len = last.remaining().len();
+            self.segments_len -= len;
+            if behind < len {
+                let Segment::Owned { bytes, .. } = &mut last else {
+                    unreachable!("a mark lies at the end of something appended, never inside a shared piece");
+                };
+                let rest = bytes.split_off(bytes.len() - behind);
+                self.segments_len += len - behind;
+                self.segments.push_back(last);
+                (last, len) = (Segment::Owned { bytes: rest, sent: 0 }, behind);
+            }
+            behind -= len;
+            taken.segments_len += len;
+            taken.segments.push_front(last);
+        }
+        taken
+    }
+
     /// Moves everything of `other` behind what is here.
     pub fn append(&mut self, other: &mut OutBuf) {
         if self.is_empty() {
@@ -340,6 +371,38 @@ mod tests {
         assert!(out.is_empty());
         out.tail().extend_from_slice(b"d");
         assert_eq!((out.tail().capacity(), out.take_contiguous(Vec::new())), (8, b"d".to_vec()));
+    }
+
+    #[test]
+    fn what_was_appended_since_a_mark_is_taken() {
+        // The pieces: 'o' is a byte in the tail, 's' a shared piece; the mark is taken before piece `at`.
+        for pieces in ["", "o", "s", "oo", "os", "so", "ss", "oso", "sos", "osso", "soos"] {
+            for at in 0..=pieces.len() {
+                for sent in [0, 1] {
+                    let mut out = OutBuf::new();
+                    out.tail().extend_from_slice(&b"!"[..sent]);
+                    out.advance(sent);
+                    let (mut mark, mut expected) = (out.mark(), [Vec::new(), Vec::new()]);
+                    for (i, piece) in pieces.bytes().chain([b'.']).enumerate() {
+                        if i == at {
+                            mark = out.mark();
+                        }
+                        match piece {
+                            b'o' => out.tail().extend_from_slice(b"ab"),
+                            b's' => out.push_shared(Bytes::from_static(b"CD")),
+                            _ => continue,
+                        }
+                        let text = if piece == b'o' { b"ab" } else { b"CD" };
+                        expected[usize::from(i >= at)].extend_from_slice(text);
+                    }
+                    let mut taken = out.split_off(mark);
+                    assert_eq!((out.len(), taken.len()), (expected[0].len(), expected[1].len()), "{pieces} at {at}");
+                    out.tail().extend_from_slice(b".");
+                    expected[0].push(b'.');
+                    assert_eq!([drain(&mut out, 1), drain(&mut taken, 1)], expected, "{pieces} at {at}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::errand::Errand;
 use crate::errors::CmdError;
 use crate::locking::{OnBusy, SLICE};
+use crate::pausing::Unanswered;
 use crate::session::Session;
 use crate::shards::{Held, Locked, ShardState};
 use crate::slices::Unfinished;
@@ -28,6 +29,9 @@ use tenon_wire::resp::Reply;
 
 /// Bytes that a place in a key's queue takes beside the key, as measured with 100,000 of them.
 const IN_QUEUE: usize = 200;
+
+/// When those are looked at again whose turn comes in a pause.
+const LOOK_IN_PAUSE_MS: u64 = 10;
 
 /// A key that somebody waits for and that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,8 @@ pub(crate) enum Parked {
     Away { errand: Arc<Errand>, is_silent: bool },
     /// Nothing but its turn: its command goes on, a slice at a time.
     InSlices(Box<Unfinished>),
+    /// That nothing is under way any more that had begun before its pause.
+    Pausing(Box<Unanswered>),
 }
 
 impl Engine {
@@ -429,9 +435,15 @@ impl Engine {
     }
 
     /// Ends the waits of a worker's clients whose time is over, and notes the keys as ready of those that are to be looked
-    /// at again.
+    /// at again; in a CLIENT PAUSE these are left for later, as they may write.
     pub(crate) fn end_due_waits(&self, worker: &mut Worker) {
         for waiter in self.blocking.looks[worker.index].take_due(monotonic_ns()) {
+            if self.pause.is_active() {
+                if waiter.is_waiting() {
+                    self.look_again(&waiter, Some(LOOK_IN_PAUSE_MS));
+                }
+                continue;
+            }
             if let State::Waiting(args) = &*waiter.state.lock() {
                 let database = waiter.database;
                 let keys = keys_of(&waiter, &args.view()).into_iter();
@@ -480,7 +492,7 @@ impl Engine {
                 *session.client.waiter.lock() = None;
             }
             Some(Parked::Away { errand, .. }) => self.abandon_errand(&errand),
-            Some(Parked::InSlices(_)) | None => {}
+            Some(Parked::InSlices(_) | Parked::Pausing(_)) | None => {}
         }
     }
 
@@ -491,6 +503,9 @@ impl Engine {
             && let Some(Parked::InSlices(unfinished)) = session.parked.take()
         {
             return self.go_on_in_slices(worker, session, unfinished, out);
+        }
+        if matches!(session.parked, Some(Parked::Pausing(_))) {
+            return self.answer_pause(worker, session, out);
         }
         let Some(Parked::ForKey { waiter, is_silent }) = &session.parked else {
             return self.finish_errand(worker, session, out);

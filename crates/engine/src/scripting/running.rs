@@ -122,6 +122,11 @@ impl Running {
         self.state.lock().busy().next().map(|script| script.kind)
     }
 
+    /// Whether any script is long.
+    pub(crate) fn are_there(&self) -> bool {
+        !self.state.lock().long.is_empty()
+    }
+
     /// The function that runs for longest of the long ones.
     pub fn longest_function(&self) -> Option<Arc<LongScript>> {
         let state = self.state.lock();

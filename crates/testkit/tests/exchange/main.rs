@@ -233,8 +233,7 @@ fn first_command(input: &[u8]) -> Option<(String, usize)> {
 fn a_slow_target_stops_nobody_and_gets_what_changes_meanwhile() {
     let slow = Slow::start();
     let mut one = Side::tenon(&[("workers", "1")]);
-    let mut others =
-        Resp::connect_to(one.server.address(Dialect::Redis).expect("a port"), PATIENCE).expect("connected");
+    let mut others = one.another();
     let mut other = |line: &str| {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         others.call(&words).expect("an answer")
@@ -273,6 +272,53 @@ fn a_target_that_says_nothing_times_out_and_the_key_stays() {
     let answer = one.say(&format!("MIGRATE 127.0.0.1 {} k 0 50", slow.port));
     assert_eq!(answer, error("IOERR error or timeout reading from target instance"));
     assert_eq!(one.say("GET k"), Value::Bulk(b"v".to_vec()));
+}
+
+/// Sends a key to a slow target, as far as that it has the key and has not said so; gives the client.
+fn send_to(slow: &Slow, one: &Side, key: &str) -> Resp {
+    let mut client = one.another();
+    let send = format!("MIGRATE 127.0.0.1 {} {key} 0 60000", slow.port);
+    let words: Vec<&[u8]> = send.split(' ').map(str::as_bytes).collect();
+    client.send(&words).expect("sent");
+    assert_eq!(slow.next(), "SELECT 0");
+    slow.answer();
+    assert_eq!(slow.next(), format!("RESTORE {key}"));
+    client
+}
+
+#[test]
+fn a_pause_is_answered_behind_what_migrate_deletes() {
+    let slow = Slow::start();
+    let mut one = Side::tenon(&[("workers", "1")]);
+    assert_eq!(one.say("SET k v"), ok());
+    let mut sender = send_to(&slow, &one, "k");
+    let mut pauser = one.another();
+    pauser.send(&[b"CLIENT", b"PAUSE", b"1000000", b"WRITE"]).expect("sent");
+    while tenon_testkit::info::field(&mut one.client, "clients", "paused_actions") != "write" {}
+    pauser.set_timeout(Some(Duration::from_millis(50))).expect("it is no timeout of zero");
+    pauser.receive().expect_err("the key is to be deleted yet");
+    pauser.set_timeout(PATIENCE).expect("it is no timeout of zero");
+    slow.answer();
+    assert_eq!(pauser.receive().expect("an answer"), ok());
+    assert_eq!(one.say("EXISTS k"), Value::Int(0));
+    assert_eq!(sender.receive().expect("an answer"), ok());
+}
+
+#[test]
+fn what_is_saved_at_the_end_has_no_key_that_another_server_has_taken() {
+    let slow = Slow::start();
+    let mut one = Side::tenon(&[("workers", "1"), ("save", "3600 1")]);
+    assert_eq!(one.say("MSET stays-here 1 goes-away 2"), ok());
+    let mut sender = send_to(&slow, &one, "goes-away");
+    one.another().send(&[b"SHUTDOWN"]).expect("sent");
+    while tenon_testkit::info::field(&mut one.client, "clients", "paused_reason") != "shutdown_in_progress" {}
+    slow.answer();
+    assert_eq!(sender.receive().expect("an answer"), ok());
+    let status = one.server.wait_for_end(Duration::from_secs(60)).expect("it ends");
+    assert!(status.success(), "{}", one.server.log());
+    let saved = std::fs::read(one.server.folder().join("dump.rdb")).expect("it was saved");
+    let has = |key: &[u8]| saved.windows(key.len()).any(|window| window == key);
+    assert!(has(b"stays-here") && !has(b"goes-away"));
 }
 
 #[test]
@@ -323,14 +369,12 @@ fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
     let slow = Slow::start();
     let mut one = Side::tenon(&[("workers", "1")]);
     assert_eq!(one.say("MSET before 1 behind 2"), ok());
-    let connect =
-        || Resp::connect_to(one.server.address(Dialect::Redis).expect("a port"), PATIENCE).expect("connected");
-    let mut tracker = connect();
+    let mut tracker = one.another();
     tracker.call(&[b"HELLO", b"3"]).expect("an answer");
     tracker.call(&[b"CLIENT", b"TRACKING", b"ON", b"BCAST"]).expect("an answer");
     // The client leaves before the target has answered, or as it does.
     for key in ["before", "behind"] {
-        let mut client = connect();
+        let mut client = one.another();
         let id = client.call(&[b"CLIENT", b"ID"]).expect("an answer");
         let send = format!("MIGRATE 127.0.0.1 {} {key} 0 60000", slow.port);
         let words: Vec<&[u8]> = send.split(' ').map(str::as_bytes).collect();
@@ -342,7 +386,8 @@ fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
             drop(client);
             let Value::Int(id) = id else { panic!("{id:?} is no number") };
             let gone = |listed: Value| matches!(listed, Value::Bulk(text) if text.is_empty());
-            while !gone(connect().call(&[b"CLIENT", b"LIST", b"ID", id.to_string().as_bytes()]).expect("an answer")) {
+            while !gone(one.another().call(&[b"CLIENT", b"LIST", b"ID", id.to_string().as_bytes()]).expect("an answer"))
+            {
                 std::thread::sleep(Duration::from_millis(5));
             }
             slow.answer();
@@ -350,7 +395,7 @@ fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
             slow.answer();
             drop(client);
         }
-        while connect().call(&[b"EXISTS", key.as_bytes()]).expect("an answer") != Value::Int(0) {
+        while one.another().call(&[b"EXISTS", key.as_bytes()]).expect("an answer") != Value::Int(0) {
             std::thread::sleep(Duration::from_millis(5));
         }
         // Whoever keeps it hears of that.

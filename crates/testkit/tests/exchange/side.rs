@@ -37,6 +37,11 @@ impl Side {
         oracle(Dialect::Redis, settings).map(Side::new)
     }
 
+    /// Another connection to it.
+    pub fn another(&self) -> Resp {
+        Resp::connect_to(self.server.address(Dialect::Redis).expect("a RESP port"), PATIENCE).expect("connected")
+    }
+
     pub fn call(&mut self, words: &[&[u8]]) -> Value {
         self.client.call(words).expect("an answer")
     }

@@ -3,7 +3,6 @@
 use crate::redis::help::wrong_form;
 use tenon_engine::args::Args;
 use tenon_engine::blocking::Unblocking;
-use tenon_engine::clients::Message;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
 use tenon_engine::errors::CmdError;
@@ -37,20 +36,18 @@ fn pause(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
         _ if args.is(3, "WRITE") => PauseMode::Write,
         _ => return Err(CmdError::text("ERR CLIENT PAUSE mode must be WRITE or ALL")),
     };
-    let now_ms = cx.worker.clock.now_ms;
-    let until_ms = end_of_pause(args.get(2), now_ms)?;
-    // Of no time at all, too: it may still make a pause that runs already stricter.
-    cx.engine.pause.start(until_ms, mode, now_ms);
+    let timeout_ms = length_of_pause(args.get(2), cx.worker.clock.now_ms)?;
+    cx.engine.pause_clients(cx.session, timeout_ms, mode);
     reply.simple("OK");
     Ok(())
 }
 
-/// When a pause of so many milliseconds from now is over.
-fn end_of_pause(timeout_ms: &[u8], now_ms: u64) -> Result<u64, CmdError> {
+/// How long a pause is, in milliseconds.
+fn length_of_pause(timeout_ms: &[u8], now_ms: u64) -> Result<u64, CmdError> {
     let timeout = parse_i64(timeout_ms).ok_or(CmdError::text("ERR timeout is not an integer or out of range"))?;
     let timeout = u64::try_from(timeout).map_err(|_| CmdError::text("ERR timeout is negative"))?;
     let end = now_ms.checked_add(timeout).filter(|end| i64::try_from(*end).is_ok());
-    end.ok_or(CmdError::text("ERR timeout is out of range"))
+    end.map(|_| timeout).ok_or(CmdError::text("ERR timeout is out of range"))
 }
 
 /// Ends a pause.
@@ -68,9 +65,7 @@ pub static UNPAUSE: Command = Command {
 };
 
 fn unpause(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    for waiting in cx.engine.pause.end() {
-        cx.engine.clients.tell(waiting, Message::Unpause);
-    }
+    cx.engine.end_pause();
     reply.simple("OK");
     Ok(())
 }
@@ -111,8 +106,8 @@ mod tests {
 
     #[test]
     fn pauses_end_within_the_reach_of_i64() {
-        assert_eq!(end_of_pause(b"0", 1_000), Ok(1_000));
-        assert_eq!(end_of_pause(b"250", 1_000), Ok(1_250));
+        assert_eq!(length_of_pause(b"0", 1_000), Ok(0));
+        assert_eq!(length_of_pause(b"250", 1_000), Ok(250));
         for (timeout, text) in [
             ("9223372036854775807", "ERR timeout is out of range"),
             ("9223372036854775808", "ERR timeout is not an integer or out of range"),
@@ -120,7 +115,7 @@ mod tests {
             ("1.5", "ERR timeout is not an integer or out of range"),
             ("", "ERR timeout is not an integer or out of range"),
         ] {
-            assert_eq!(end_of_pause(timeout.as_bytes(), 1_000), Err(CmdError::text(text)), "{timeout}");
+            assert_eq!(length_of_pause(timeout.as_bytes(), 1_000), Err(CmdError::text(text)), "{timeout}");
         }
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! While they are on their way no shard is held and the worker serves its other clients. When the other server has them,
 //! each is looked at again: one that is as it was sent goes, one that has changed is sent once more, and of one that is
-//! gone the other server is told.
+//! gone the other server is told. Whoever waits for all that is under way, CLIENT PAUSE and the save at the end of the process,
+//! waits for this, too: behind them nothing is deleted any more.
 
 use super::deliver::{Destination, Lost, Receipt, deliver};
 use super::options::{Mode, Options, address};
 use super::parcel::{Content, Parcel};
 use tenon_engine::Engine;
 use tenon_engine::args::Args;
+use tenon_engine::calls::LentCall;
 use tenon_engine::command::{Arity, Command, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{KeyCx, ServerCx, SessionCx};
 use tenon_engine::errand::{Finish, Work};
@@ -88,7 +90,8 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     });
     let Some(address) = address(args) else { return Err(lost(Lost::Connecting)) };
     let destination = Destination { address, timeout: options.timeout, login, database: options.database };
-    let round = Round { destination, mode: options.mode, database: cx.session.database, number: 1, error: None };
+    let (database, call) = (cx.session.database, cx.engine.lent_call());
+    let round = Round { destination, mode: options.mode, database, number: 1, error: None, _call: call };
     let mut session_cx = SessionCx { engine: cx.engine, worker: cx.worker, session: cx.session };
     cx.engine.send_out(&mut session_cx, round.work(parcels), reply)
 }
@@ -102,6 +105,8 @@ struct Round {
     number: u32,
     /// The first error that the other server answered in any round.
     error: Option<Vec<u8>>,
+    /// What it is for those who wait for its end.
+    _call: Option<LentCall>,
 }
 
 impl Round {
@@ -141,15 +146,15 @@ struct Delivered {
 }
 
 impl Delivered {
-    /// Whether the keys stay here whatever the other server has taken: those that were sent to where they are (Redis waits
-    /// for itself then), and all while the process saves for its end, whose file has them.
+    /// Whether the keys stay here whatever the other server has taken: they were sent to where they are. (Redis waits for itself
+    /// then.)
     fn stay(&self, engine: &Engine) -> bool {
         let is_here = || {
             let within_host = self.receipt.connection.as_ref().and_then(|other| other.stream().addresses_within_host());
             usize::try_from(self.round.destination.database) == Ok(self.round.database)
                 && within_host.is_some_and(|(own, other)| engine.clients.has_one_between(own, other))
         };
-        self.round.mode == Mode::Move && (engine.pause.is_for_end() || is_here())
+        self.round.mode == Mode::Move && is_here()
     }
 
     /// Removes the keys that the other server has taken; gives what is to be sent once more.
