@@ -1,7 +1,7 @@
 //! Who wants to know of changes of which keys of a shard: sessions that WATCH them, by a flag, and those that wait for
 //! them, in the order in which they came.
 
-use crate::blocking::{ReadyKey, Waiter};
+use crate::blocking::{ReadyKey, ReadyKeys, Waiter};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,11 +45,10 @@ impl Interest {
         self.flags.is_empty() && self.waiting.is_empty()
     }
 
-    fn tell(&self, database: usize, key: &[u8], ready: &mut VecDeque<ReadyKey>) {
+    fn tell(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
         self.flags.iter().for_each(DirtyFlag::set);
-        let is_noted = || ready.iter().any(|other| other.database == database && *other.key == *key);
-        if !self.waiting.is_empty() && !is_noted() {
-            ready.push_back(ReadyKey { database, key: key.into() });
+        if !self.waiting.is_empty() {
+            ready.note(ReadyKey { database, key: key.into() });
         }
     }
 
@@ -155,7 +154,7 @@ impl Watched {
     }
 
     /// Tells the watchers of a key that it has changed; one that somebody waits for is noted in `ready`.
-    pub fn changed(&self, database: usize, key: &[u8], ready: &mut VecDeque<ReadyKey>) {
+    pub fn changed(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
         if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
             interest.tell(database, key, ready);
         }
@@ -168,7 +167,7 @@ impl Watched {
 
     /// Tells the watchers of a database's keys that pass `changed` (all that the database held is going away); those
     /// that somebody waits for are noted in `ready`.
-    pub fn changed_if(&self, database: usize, ready: &mut VecDeque<ReadyKey>, changed: impl Fn(&[u8]) -> bool) {
+    pub fn changed_if(&self, database: usize, ready: &mut ReadyKeys, changed: impl Fn(&[u8]) -> bool) {
         for ((watched, key), interest) in &self.keys {
             if *watched == database && changed(key) {
                 interest.tell(database, key, ready);
@@ -188,7 +187,7 @@ mod tests {
         assert!(watched.add(0, b"k", &a));
         assert!(!watched.add(0, b"k", &a));
         assert!(watched.add(1, b"k", &b));
-        let ready = &mut VecDeque::new();
+        let ready = &mut ReadyKeys::default();
         watched.changed(0, b"other", ready);
         assert!(!a.is_set() && !b.is_set());
         watched.changed(0, b"k", ready);

@@ -2,7 +2,7 @@
 
 use crate::ahead::MembersAhead;
 use crate::batch::BatchScratch;
-use crate::blocking::{ReadyKey, Served};
+use crate::blocking::{ReadyKeys, Served};
 use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
@@ -16,7 +16,6 @@ use crate::scripting::Interpreters;
 use crate::snapshot::KnownSnapshot;
 use crate::stats::WorkerStats;
 use crate::tracking::Changes;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use tenon_store::access::Noting;
 use tenon_store::entry::{Entry, ValueRef};
@@ -60,7 +59,7 @@ pub struct Worker {
     /// Whether the command that runs leaves keys past their deadlines where they are: it only reads, in a CLIENT PAUSE.
     pub(crate) keeps_expired: bool,
     /// Keys that have changed and that somebody waits for, to be served before their shards are let go.
-    pub(crate) ready: VecDeque<ReadyKey>,
+    pub(crate) ready: ReadyKeys,
     /// Those that were served and are to be told so, when no shard is locked.
     pub(crate) served: Vec<Served>,
     /// What the command, transaction or script that runs puts down for the log.
@@ -120,7 +119,7 @@ impl Worker {
             keys_scratch: Default::default(),
             packed_scratch: Vec::new(),
             keeps_expired: false,
-            ready: VecDeque::new(),
+            ready: ReadyKeys::default(),
             served: Vec::new(),
             record: Record::default(),
             expired_members: Vec::new(),

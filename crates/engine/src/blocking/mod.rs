@@ -30,6 +30,7 @@
 //! then a command that may wait waits behind those in the queue.
 
 mod copies;
+mod ready;
 mod registry;
 mod serve;
 mod timeout;
@@ -37,9 +38,10 @@ mod timers;
 mod waiter;
 
 pub use copies::Copies;
+pub use ready::{ReadyKey, ReadyKeys};
 pub use registry::Blocking;
+pub use serve::Unblocking;
 pub(crate) use serve::{Parked, Served};
-pub use serve::{ReadyKey, Unblocking};
 pub use timeout::Timeout;
 pub(crate) use waiter::Waiter;
 pub use waiter::{Outcome, Wait};

@@ -1,5 +1,6 @@
 //! Beginning a wait, serving those who wait for a key, and ending waits. Knows no command by name.
 
+use super::ready::{ReadyKey, ReadyKeys};
 use super::registry::{Blocking, Leaving};
 use super::waiter::{Ending, InVain, Outcome, State, Wait, Waiter};
 use crate::acl::Denial;
@@ -19,7 +20,7 @@ use crate::slices::Unfinished;
 use crate::table::Resolved;
 use crate::worker::Worker;
 use parking_lot::{Mutex, MutexGuard};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -32,15 +33,6 @@ const IN_QUEUE: usize = 200;
 
 /// When those are looked at again whose turn comes in a pause.
 const LOOK_IN_PAUSE_MS: u64 = 10;
-
-/// A key that somebody waits for and that has changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadyKey {
-    /// In which database.
-    pub database: usize,
-    /// The key.
-    pub key: Box<[u8]>,
-}
 
 /// A client that was served, and is to be told so.
 #[derive(Debug)]
@@ -218,10 +210,10 @@ impl Engine {
     pub(crate) fn serve_held(&self, worker: &mut Worker, held: &mut dyn Locked) {
         // A key may have come and expired within a transaction or script that took its time.
         self.advance_clock(worker);
-        let mut left = VecDeque::new();
+        let mut left = ReadyKeys::default();
         while let Some(ready) = worker.ready.pop_front() {
             if !self.serve_key(worker, &ready, held) {
-                left.push_back(ready);
+                left.note(ready);
             }
         }
         worker.ready = left;
@@ -447,7 +439,7 @@ impl Engine {
             if let State::Waiting(args) = &*waiter.state.lock() {
                 let database = waiter.database;
                 let keys = keys_of(&waiter, &args.view()).into_iter();
-                worker.ready.extend(keys.map(|key| ReadyKey { database, key: key.into() }));
+                keys.for_each(|key| worker.ready.note(ReadyKey { database, key: key.into() }));
             }
         }
         for waiter in self.blocking.timers[worker.index].take_due(monotonic_ns()) {
