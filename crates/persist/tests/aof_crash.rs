@@ -238,6 +238,37 @@ fn a_log_that_is_begun_while_the_server_runs_keeps_what_it_answers() {
 }
 
 #[test]
+fn a_log_that_ends_before_its_base_leaves_what_was_there() {
+    let life = |run: &mut Run, files: &Memory| {
+        let before = run.answered;
+        let aof = open(files).map_err(gone)?.begin(&settings(), Arc::new(NoHooks)).map_err(gone)?;
+        run.append(aof.log(), 2)?;
+        // One that was begun for the base, too.
+        let base = aof.begin_rewrite().map_err(gone)?;
+        run.answered = before;
+        let withdrawn = aof.withdraw().map_err(gone)?;
+        aof.abort_rewrite(base);
+        assert!(withdrawn && matches!(aof.begin_rewrite(), Err(RewriteError::Retired)));
+        aof.close().map_err(gone)?;
+        run.appended = before;
+        assert_eq!(load(&open(files).map_err(gone)?).len() as u64, before);
+        let aof = open(files).map_err(gone)?.begin(&settings(), Arc::new(NoHooks)).map_err(gone)?;
+        run.append(aof.log(), 2)?;
+        run.rewrite(files, &aof)?;
+        assert!(!aof.withdraw().map_err(gone)?, "it has its base");
+        aof.close().map_err(gone)
+    };
+    check(|_| {}, 0, life);
+    let older = |files: &Memory| {
+        files.create_directory(&names().directory()).expect("it has power");
+        let listed = "file appendonly.aof.1.incr.aof seq 1 type i\n";
+        files.put(&names().path("appendonly.aof.manifest"), listed.as_bytes());
+        files.put(&names().path("appendonly.aof.1.incr.aof"), &records(1..=3));
+    };
+    check(older, 3, life);
+}
+
+#[test]
 fn a_log_that_cannot_begin_leaves_what_was_there() {
     for plan in
         ["open:enospc@1", "open:enospc@2", "write:enospc@1", "sync:eio@1", "sync-directory:eio@1", "rename:eio@1"]

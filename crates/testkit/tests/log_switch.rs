@@ -215,6 +215,26 @@ fn a_log_that_begins_again_stands_on_the_older_one_until_its_base_is_there() {
 }
 
 #[test]
+fn a_log_that_ends_before_its_base_stands_on_no_later_file() {
+    let (server, mut client) = slow_server("no");
+    for round in 0..2 {
+        assert_eq!(call(&mut client, "INCR counter"), Value::Int(3 * round + 1));
+        ok(&mut client, "CONFIG SET appendonly yes");
+        assert_eq!(call(&mut client, "INCR counter"), Value::Int(3 * round + 2));
+        assert_eq!(info(&mut client, "aof_rewrite_in_progress"), "1");
+        ok(&mut client, "CONFIG SET appendonly no");
+        assert_eq!(call(&mut client, "INCR counter"), Value::Int(3 * round + 3));
+        wait_until("the end of the rewrite", || info(&mut client, "aof_rewrite_in_progress") == "0");
+        assert_eq!(names(&server), [""; 0], "round {round}");
+    }
+    ok(&mut client, "DEBUG FAULTS");
+    ok(&mut client, "SAVE");
+    let (_again, mut resp, _folder) = kill_and_restart(server);
+    assert_eq!(text(call(&mut resp, "GET counter")), "6");
+    assert_eq!(call(&mut resp, "DBSIZE"), Value::Int(KEYS + 1));
+}
+
+#[test]
 fn a_log_that_cannot_have_its_files_does_not_begin() {
     const REFUSED: &str =
         "ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to turn on AOF. Check server logs.";

@@ -82,6 +82,19 @@ impl Engine {
             self.detach_journal();
         }
         if let Some(append_only) = self.append_only() {
+            // Before anything is saved, which this would stand on when it is read.
+            match append_only.withdraw() {
+                Ok(false) => {}
+                Ok(true) => tracing::warn!(
+                    "The append-only file has ended before its base was written, and is deleted: what it had is in memory alone \
+                     until it is saved"
+                ),
+                Err(error) => tracing::error!(
+                    "The append-only file has ended before its base was written, and could not be taken off its list: {error}. \
+                     Delete it in {} before a start with appendonly yes",
+                    append_only.names().directory().display()
+                ),
+            }
             self.set_append_only(None);
             if let Err(error) = append_only.close() {
                 tracing::warn!("the end of the append-only file could not be written: {error}");

@@ -460,6 +460,28 @@ impl AppendOnly {
         self.is_retired.store(true, Ordering::Relaxed);
     }
 
+    /// The log ends before it has its base: what it has would stand on whatever the next start finds beneath, a `dump.rdb` of
+    /// later days above all. So it is taken off the list and deleted, and what was there before it began stays. No rewrite of this
+    /// log changes the list any more. Tells whether there was anything.
+    ///
+    /// # Errors
+    /// When the list cannot be written: then it may still have what it had.
+    pub fn withdraw(&self) -> io::Result<bool> {
+        let mut valid = self.manifest();
+        self.is_retired.store(true, Ordering::Relaxed);
+        let mut manifest = valid.clone();
+        if !manifest.withdraw_lacking() {
+            return Ok(false);
+        }
+        // As history first: a start that finds files which no list names refuses them.
+        match self.publish(&mut valid, manifest) {
+            Ok(()) => {}
+            Err(Unpublished::Not(error) | Unpublished::NotForCertain(error)) => return Err(error),
+        }
+        self.delete_history(&mut valid);
+        Ok(true)
+    }
+
     /// Asked with the manifest's lock.
     fn refuse_if_retired(&self) -> Result<(), RewriteError> {
         if self.is_retired.load(Ordering::Relaxed) { Err(RewriteError::Retired) } else { Ok(()) }
@@ -541,8 +563,12 @@ impl AppendOnly {
             let removed = self.files.remove(&self.path(entry));
             removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
         });
-        // A list that names files of no use does no harm.
-        let _ = self.publish(valid, manifest);
+        // A list that names files of no use does no harm, and one that names none must not be there.
+        if !manifest.is_blank() {
+            let _ = self.publish(valid, manifest);
+        } else if self.files.remove(&self.names.path(self.names.manifest())).is_ok() {
+            *valid = manifest;
+        }
     }
 }
 

@@ -192,6 +192,19 @@ impl Manifest {
         self.base.is_none() && self.increments.is_empty()
     }
 
+    /// Whether it names no file at all.
+    pub fn is_blank(&self) -> bool {
+        self.is_empty() && self.history.is_empty()
+    }
+
+    /// Makes history of the increments from the first one on that lacks its base; tells whether there was one.
+    pub fn withdraw_lacking(&mut self) -> bool {
+        let Some(first) = self.increments.iter().position(|entry| entry.lacks_base) else { return false };
+        let withdrawn = self.increments.drain(first..).rev();
+        self.history.splice(..0, withdrawn);
+        true
+    }
+
     /// The files to be loaded, in their order.
     pub fn to_load(&self) -> impl Iterator<Item = &Entry> {
         self.base.iter().chain(&self.increments)
@@ -320,6 +333,21 @@ mod tests {
         manifest.replace_base(0, |seq| format!("a.{seq}.base.rdb"));
         let expected = "file a.2.base.rdb seq 2 type b\nfile a.2.incr.aof seq 2 type h\n";
         assert_eq!(String::from_utf8(manifest.to_text()).expect("text"), expected);
+    }
+
+    #[test]
+    fn what_lacks_its_base_is_withdrawn_with_all_behind_it() {
+        let text = "file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\nfile a.2.incr.aof seq 2 type i lacks base\n\
+                    file a.3.incr.aof seq 3 type i\n";
+        let mut manifest = parse(text).expect("it is fine");
+        assert!(manifest.withdraw_lacking() && !manifest.withdraw_lacking() && !manifest.is_blank());
+        let expected = "file a.1.base.rdb seq 1 type b\nfile a.3.incr.aof seq 3 type h\nfile a.2.incr.aof seq 2 type h\n\
+                        file a.1.incr.aof seq 1 type i\n";
+        assert_eq!(String::from_utf8(manifest.to_text()).expect("text"), expected);
+        let mut alone = parse("file a.1.incr.aof seq 1 type i lacks base\n").expect("it is fine");
+        assert!(alone.withdraw_lacking() && alone.is_empty() && !alone.is_blank());
+        alone.history.clear();
+        assert!(alone.is_blank());
     }
 
     #[test]
