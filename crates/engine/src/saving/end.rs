@@ -6,8 +6,8 @@
 //!      +---- it cannot be, or ABORT ----+
 //! ```
 //!
-//! The log's first base comes first, while clients go on: without that the log says nothing. To save comes next: writes
-//! wait, every call that is under way ends, and then is the moment.
+//! The log's first base comes first, while clients go on: without that the log says nothing of what was there before. To save
+//! comes next: writes wait, every call that is under way ends, and then is the moment.
 
 use super::run::Refusal;
 use super::state::Kind;
@@ -231,7 +231,8 @@ impl Engine {
         }
     }
 
-    /// Ends the process for a client, who may be gone before it does.
+    /// Ends the process for a client, who may be gone before it does. One that wants nothing saved is not kept waiting for the
+    /// log's first base: as in Redis it is refused as long as that is not there, unless it uses force.
     ///
     /// # Errors
     /// When it does not end.
@@ -243,6 +244,12 @@ impl Engine {
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         match self.shared().filter(|_| !self.may_end_now(ending, on_failure)) {
+            Some(_) if ending == Ending::NoSave => {
+                tracing::warn!(
+                    "Writing initial AOF, can't exit. SHUTDOWN waits for it, SHUTDOWN NOSAVE FORCE does without it."
+                );
+                Box::new(Leave { ends: false }).finish(cx, reply).map(|_| ())
+            }
             Some(engine) => {
                 let work: Work = Box::new(move || Box::new(Leave { ends: engine.end(ending, on_failure) }));
                 self.send_out(cx, work, reply)
