@@ -5,6 +5,7 @@ pub mod in_process;
 pub mod info;
 pub mod journal;
 pub mod oracle;
+pub mod patience;
 pub mod random;
 pub mod server;
 pub mod target;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -31,9 +32,7 @@ fn text(value: Value) -> String {
 /// Waits until so many clients wait.
 fn await_blocked(client: &mut Resp, count: usize) {
     let wanted = format!("blocked_clients:{count}\r\n");
-    while !text(call(client, &["INFO", "clients"])).contains(&wanted) {
-        std::thread::yield_now();
-    }
+    wait_until(&wanted, || text(call(client, &["INFO", "clients"])).contains(&wanted));
 }
 
 /// The elements in the reply of one of the commands below.
@@ -114,9 +113,7 @@ fn every_element_reaches_one_client_and_nobody_starves() {
             .collect();
         // Once all are taken, those that still wait are told so.
         let mut other = client(&server);
-        while received.load(Ordering::Relaxed) < PRODUCERS * EACH {
-            std::thread::yield_now();
-        }
+        wait_until("all elements", || received.load(Ordering::Relaxed) >= PRODUCERS * EACH);
         while !consumers.iter().all(|consumer| consumer.is_finished()) {
             KEYS.iter().for_each(|key| drop(call(&mut other, &["RPUSH", key, "end"])));
         }

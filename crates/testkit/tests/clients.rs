@@ -35,7 +35,7 @@ fn resp_over_tcp_and_unix() {
         // A message that is pushed between replies is neither lost nor taken for one.
         resp.send(&[b"SUBSCRIBE", b"channel"]).expect("sent");
         assert!(matches!(resp.receive().expect("a push"), Value::Push(_)));
-        let mut other = Resp::connect(&address.to_string()).expect("connected");
+        let mut other = Resp::connect_to(address, TIMEOUT).expect("connected");
         assert_eq!(other.call(&[b"PUBLISH", b"channel", b"hi"]).expect("a reply"), Value::Int(1));
         assert_eq!(resp.call(&[b"ECHO", b"x"]).expect("a reply"), bulk(b"x"));
         assert_eq!(resp.take_push(), Some(Value::Push(vec![bulk(b"message"), bulk(b"channel"), bulk(b"hi")])));

@@ -1,8 +1,9 @@
 //! A script that does not end holds up no client but its own, also on a server with one worker, where another thread goes on
 //! with the worker's other clients. Nothing here depends on how long anything takes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -87,7 +88,7 @@ fn all_that_a_server_does_goes_on_beside_a_script() {
     assert_eq!(waiting.receive().expect("it is served"), Value::Array(vec![bulk("list"), bulk("one")]));
     // Keys that expire, commands in slices, commands on everything that no script holds.
     assert_eq!(call(&mut client, "SET short-lived v PX 1"), ok());
-    while call(&mut client, "DBSIZE") != Value::Int(2) {}
+    wait_until("the key's end", || call(&mut client, "DBSIZE") == Value::Int(2));
     assert!(matches!(call(&mut client, "KEYS *"), Value::Array(keys) if keys.len() == 2));
     // memcached's clients.
     let address = server.address(Dialect::Memcache).expect("it is spoken");
@@ -210,10 +211,8 @@ const ENDLESS: &[u8] = b"#!lua name=lib
 
 /// Waits until INFO says of a pause which commands wait.
 fn wait_for_pause(client: &mut Resp, actions: &str) {
-    let started = Instant::now();
-    while tenon_testkit::info::field(client, "clients", "paused_actions") != actions {
-        assert!(started.elapsed() < PATIENCE, "a pause of {actions} commands does not come");
-    }
+    let what = format!("a pause of {actions} commands");
+    wait_until(&what, || tenon_testkit::info::field(client, "clients", "paused_actions") == actions);
 }
 
 #[test]
@@ -279,7 +278,7 @@ fn a_pause_of_all_commands_waits_for_a_script_that_can_be_killed() {
     let [mut client, mut pauser, mut killer, mut slow] = [(); 4].map(|()| connect(&server));
     assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
     slow.send(&[b"FCALL", b"endless", b"0"]).expect("it is sent");
-    while running_function(&mut client).is_none() {}
+    wait_until("the function", || running_function(&mut client).is_some());
     // It counts as busy only when the pause has begun, which would be refused else.
     let threshold: &[&[u8]] = &[b"CONFIG", b"SET", b"busy-reply-threshold", b"1"];
     for command in [&[&b"MULTI"[..]][..], threshold, &[b"CLIENT", b"PAUSE", b"1000000", b"ALL"], &[b"EXEC"]] {
@@ -309,7 +308,7 @@ fn a_kill_waits_until_what_runs_counts_as_busy() {
     assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
     assert_eq!(running_function(&mut client), None);
     slow.send(&[b"FCALL", b"endless", b"0"]).expect("it is sent");
-    while running_function(&mut client).is_none() {}
+    wait_until("the function", || running_function(&mut client).is_some());
     assert_eq!(running_function(&mut client), Some(bulk("endless")));
     killer.send(&[b"FUNCTION", b"KILL"]).expect("it is sent");
     assert_waits(&mut killer);
@@ -331,7 +330,7 @@ fn a_kill_finds_nothing_when_what_ran_has_ended() {
     let [mut client, mut killer, mut gone, mut slow] = [(); 4].map(|()| connect(&server));
     assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
     slow.send(&[b"FCALL", b"until_heard", b"0"]).expect("it is sent");
-    while running_function(&mut client).is_none() {}
+    wait_until("the function", || running_function(&mut client).is_some());
     for waiting in [&mut killer, &mut gone] {
         waiting.send(&[b"SCRIPT", b"KILL"]).expect("it is sent");
         assert_waits(waiting);

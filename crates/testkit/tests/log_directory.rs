@@ -3,12 +3,10 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::{self, PATIENCE, wait_until};
 use tenon_testkit::server::{Server, StartError, tenon_binary};
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn client(server: &Server) -> Resp {
     Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), Some(PATIENCE)).expect("connected")
@@ -44,7 +42,7 @@ fn kill(server: &mut Server) {
 fn fix(folder: &Path) -> (bool, String) {
     let manifest = folder.join("appendonlydir/appendonly.aof.manifest");
     let tenon = tenon_binary().expect("it is built");
-    let output = Command::new(tenon).args(["check", "aof", "--fix"]).arg(manifest).output().expect("tenon runs");
+    let output = patience::run(Command::new(tenon).args(["check", "aof", "--fix"]).arg(manifest)).expect("tenon runs");
     (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -74,14 +72,6 @@ fn a_second_server_is_refused_the_directory_of_a_log() {
     drop(without);
     let again = start_in(&folder, "yes").expect("tenon starts");
     drop(again);
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "{what} does not come");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

@@ -2,13 +2,12 @@
 //! of the files only who reads them.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::{PATIENCE, wait_until};
 use tenon_testkit::server::{Server, StartError};
 use tenon_testkit::target::Dialect;
 
-const PATIENCE: Duration = Duration::from_secs(120);
 const KEYS: i64 = 100_000;
 
 fn client(server: &Server) -> Resp {
@@ -38,14 +37,6 @@ fn ok(client: &mut Resp, command: &str) {
 
 fn info(client: &mut Resp, field: &str) -> String {
     tenon_testkit::info::field(client, "persistence", field)
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "{what} does not come");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// A server with many keys, whose disk is so slow that a rewrite is not done before a test has looked at it.

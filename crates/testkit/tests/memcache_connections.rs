@@ -155,7 +155,8 @@ fn unix_sockets_and_other_places_to_listen_are_told() {
     // The client's end has no address, which memcached shows like this.
     let own = "addr ?:<AF 0>, listen_addr unix:PATH, state conn_parse_cmd, secs_since_last_cmd seconds";
     check(&mut asking, &listening(port), &[at_port, at_socket, own]);
-    let mut admin = Resp::connect(&server.address(Dialect::Redis).expect("a port").to_string()).expect("connected");
+    let mut admin =
+        Resp::connect_to(server.address(Dialect::Redis).expect("a port"), Some(PATIENCE)).expect("connected");
     let other = free_port();
     admin.call(&[b"CONFIG", b"SET", b"memcached-port", other.to_string().as_bytes()]).expect("a reply");
     let sockets = told(&mut asking, &listening(other));

@@ -6,25 +6,12 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 use tenon_client::{Address, Memcache};
+use tenon_testkit::patience::{self, PATIENCE, wait_for};
 use tenon_testkit::server::{find_on_path, tenon_binary};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
 fn tenon(words: &[&str]) -> Output {
-    Command::new(tenon_binary().expect("it is built")).arg("memcached").args(words).output().expect("it runs")
-}
-
-fn wait_until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    patience::run(Command::new(tenon_binary().expect("it is built")).arg("memcached").args(words)).expect("it runs")
 }
 
 /// A server in the foreground, ended with this.
@@ -56,7 +43,7 @@ impl Background {
         let words = [&["-d", "-P", &path, "-l", "127.0.0.1", "-p", &port, "-t", "1"][..], more].concat();
         let output = tenon(&words);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let pid = wait_until("the file", || fs::read_to_string(&file).ok().filter(|text| text.ends_with('\n')));
+        let pid = wait_for("the file", || fs::read_to_string(&file).ok().filter(|text| text.ends_with('\n')));
         Background { pid: pid.trim().to_owned(), file }
     }
 }
@@ -64,7 +51,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         let _ = Command::new("kill").arg(&self.pid).status();
-        wait_until("the end", || (!self.file.exists()).then_some(()));
+        wait_for("the end", || (!self.file.exists()).then_some(()));
         let _ = fs::remove_dir_all(self.file.parent().expect("a folder"));
     }
 }
@@ -104,7 +91,7 @@ fn ports_that_the_system_chooses_are_told_in_a_file() {
                 .expect("it runs"),
         );
         // It appears whole.
-        let text = wait_until("the ports", || fs::read_to_string(&file).ok());
+        let text = wait_for("the ports", || fs::read_to_string(&file).ok());
         let ports = |name: &str| -> Vec<u16> {
             text.lines().filter_map(|line| line.strip_prefix(name)).map(|port| port.parse().expect("a port")).collect()
         };
@@ -164,14 +151,14 @@ fn refusal(program: &mut Command) -> Option<(Option<i32>, String)> {
     let port = free_port();
     program.args(["-l", "127.0.0.1", "-p", &port.to_string()]).stdin(Stdio::null()).stdout(Stdio::null());
     let mut server = program.stderr(Stdio::piped()).spawn().expect("it runs");
-    let ended = wait_until("it starts or ends", || {
+    let ended = wait_for("it starts or ends", || {
         let is_there = TcpStream::connect(("127.0.0.1", port)).is_ok();
         if is_there { Some(false) } else { server.try_wait().expect("it is a child").map(|_| true) }
     });
     if !ended {
         server.kill().expect("it was there");
     }
-    let output = server.wait_with_output().expect("it has ended");
+    let output = patience::output_of(server, "the server");
     ended.then(|| (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 

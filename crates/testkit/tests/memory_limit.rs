@@ -3,6 +3,7 @@
 use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::info;
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -77,9 +78,9 @@ fn a_lower_limit_during_a_save_leaves_as_much_as_has_room() {
         set_all(&mut connection, &keys, &value);
         connection.call(&[b"BGSAVE"]).expect("a reply");
         connection.call(&[b"CONFIG", b"SET", b"maxmemory", b"50mb"]).expect("a reply");
-        while info::field(&mut connection, "persistence", "rdb_bgsave_in_progress") != "0" {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the end of the save", || {
+            info::field(&mut connection, "persistence", "rdb_bgsave_in_progress") == "0"
+        });
         assert_eq!(info::field(&mut connection, "persistence", "rdb_last_bgsave_status"), "ok");
         // What waits to be written frees nothing when it is evicted: that is no reason to evict everything.
         let left = connection.call(&[b"DBSIZE"]).expect("a reply");
@@ -146,9 +147,7 @@ fn telling_of_evicted_keys_drives_out_no_others() {
     let limit = (used - 40_000).to_string();
     let words: [&[u8]; 6] = [b"CONFIG", b"SET", b"maxmemory-policy", b"allkeys-lru", b"maxmemory", limit.as_bytes()];
     assert_eq!(connection.call(&words).expect("a reply"), Value::Simple(b"OK".to_vec()));
-    while info::field(&mut connection, "stats", "evicted_keys") == "0" {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("an eviction", || info::field(&mut connection, "stats", "evicted_keys") != "0");
     std::thread::sleep(Duration::from_millis(300));
     // Forty would do; each is told to ten, in more bytes than it had.
     let left = connection.call(&[b"DBSIZE"]).expect("a reply");

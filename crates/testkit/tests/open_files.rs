@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 use tenon_client::{Resp, Stream, Value};
 use tenon_testkit::info;
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::{Server, StartError};
 use tenon_testkit::target::Dialect;
 
@@ -52,9 +53,7 @@ fn as_many_clients_as_may_be_leave_what_a_save_takes() {
     for command in ["SAVE", "SET k 1", "BGREWRITEAOF"] {
         assert!(!matches!(says(&mut first, command), Value::Error(_)), "{command}");
     }
-    while info::field(&mut first, "persistence", "aof_rewrite_in_progress") != "0" {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the end of the rewrite", || info::field(&mut first, "persistence", "aof_rewrite_in_progress") == "0");
     assert_eq!(info::field(&mut first, "persistence", "aof_last_bgrewrite_status"), "ok");
     assert_eq!(says(&mut first, "SET k 2"), Value::Simple(b"OK".to_vec()));
 }

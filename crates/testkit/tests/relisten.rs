@@ -3,8 +3,9 @@
 
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
-use tenon_client::{Memcache, Resp, Value};
+use tenon_client::{Address, Memcache, Resp, Value};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::{PATIENCE, wait_until};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -28,6 +29,10 @@ fn get(client: &mut Resp, name: &str) -> String {
     }
 }
 
+fn connect(address: &Address) -> std::io::Result<Resp> {
+    Resp::connect_to(address, Some(PATIENCE))
+}
+
 fn free_port() -> u16 {
     let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
     probe.local_addr().expect("an address").port()
@@ -35,15 +40,15 @@ fn free_port() -> u16 {
 
 /// Moves a server to other ports and addresses, and tries to where it cannot go.
 fn moves(server: &Server) {
-    let address = server.address(Dialect::Redis).expect("a port").to_string();
-    let mut client = Resp::connect(&address).expect("connected");
-    let refused_there = |port: u16| Resp::connect(&format!("127.0.0.1:{port}")).is_err();
+    let address = server.address(Dialect::Redis).expect("a port");
+    let mut client = connect(address).expect("connected");
+    let refused_there = |port: u16| connect(&Address::loopback(port)).is_err();
     let first = free_port();
     set(&mut client, &[("port", &first.to_string())]).expect("moved");
-    assert!(Resp::connect(&address).is_err(), "the old port is left");
+    assert!(connect(address).is_err(), "the old port is left");
     // Whoever is connected stays, and others come in through the new port.
     assert_eq!(get(&mut client, "port"), first.to_string());
-    let mut other = Resp::connect(&format!("127.0.0.1:{first}")).expect("connected");
+    let mut other = connect(&Address::loopback(first)).expect("connected");
     assert_eq!(get(&mut other, "port"), first.to_string());
 
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -83,12 +88,12 @@ fn a_running_server_listens_elsewhere() {
 #[test]
 fn the_port_of_memcached_moves_too() {
     let server = Server::tenon(&[]).expect("tenon starts");
-    let old = server.address(Dialect::Memcache).expect("a port").to_string();
-    let mut client = Resp::connect(&server.address(Dialect::Redis).expect("a port").to_string()).expect("connected");
-    let port = free_port().to_string();
-    set(&mut client, &[("memcached-port", &port)]).expect("moved");
-    assert!(Memcache::connect(&old).is_err());
-    let mut there = Memcache::connect(&format!("127.0.0.1:{port}")).expect("connected");
+    let old = server.address(Dialect::Memcache).expect("a port");
+    let mut client = connect(server.address(Dialect::Redis).expect("a port")).expect("connected");
+    let port = free_port();
+    set(&mut client, &[("memcached-port", &port.to_string())]).expect("moved");
+    assert!(Memcache::connect_to(old, Some(PATIENCE)).is_err());
+    let mut there = Memcache::connect_to(&Address::loopback(port), Some(PATIENCE)).expect("connected");
     assert!(there.version().is_ok());
 }
 
@@ -96,7 +101,7 @@ fn the_port_of_memcached_moves_too() {
 fn datagrams_are_received_where_connections_are() {
     let port = UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
     let server = Server::tenon(&[("memcached-udp-port", &port.to_string())]).expect("tenon starts");
-    let mut client = Resp::connect(&server.address(Dialect::Redis).expect("a port").to_string()).expect("connected");
+    let mut client = connect(server.address(Dialect::Redis).expect("a port")).expect("connected");
     let ask_within = |host: &str, time: Duration| {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         socket.set_read_timeout(Some(time))?;
@@ -113,9 +118,9 @@ fn datagrams_are_received_where_connections_are() {
     let is_refused = |answer: std::io::Result<Vec<u8>>| {
         answer.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
     };
-    while !is_refused(ask_within("127.0.0.1", Duration::from_millis(20))) {}
+    wait_until("the old place to be left", || is_refused(ask_within("127.0.0.1", Duration::from_millis(20))));
     // 192.0.2.0/24 is kept for documentation: no machine has such an address.
     set(&mut client, &[("bind", "127.0.0.1 192.0.2.1")]).expect_err("no such address");
     assert_eq!(ask("127.0.0.2").expect("an answer"), b"MN\r\n");
-    while !is_refused(ask_within("127.0.0.1", Duration::from_millis(20))) {}
+    wait_until("the old place to be left", || is_refused(ask_within("127.0.0.1", Duration::from_millis(20))));
 }

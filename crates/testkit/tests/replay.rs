@@ -534,9 +534,8 @@ fn redis_server_loads_the_log_of_the_commands_that_it_knows() {
         let address = redis.address(Dialect::Redis).expect("it listens");
         let mut theirs = tenon_client::Stream::connect(address, Some(Duration::from_secs(10))).expect("it listens");
         // While it still loads it answers some commands.
-        while ask(&mut theirs, &["PING".into()]) != b"+PONG\r\n" {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let has_loaded = || ask(&mut theirs, &["PING".into()]) == b"+PONG\r\n";
+        tenon_testkit::patience::wait_until("the end of loading", has_loaded);
         let mut ours = server.open(Dialect::Redis);
         let mut compared = 0;
         for ((database, key), shown) in server.state() {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -29,9 +30,7 @@ fn copies(local: i64, elsewhere: i64) -> Value {
 /// Waits until a command's reply has a text in it.
 fn await_text(client: &mut Resp, command: &str, wanted: &str) {
     let has_it = |value: &Value| matches!(value, Value::Bulk(text) if String::from_utf8_lossy(text).contains(wanted));
-    while !has_it(&call(client, command)) {
-        std::thread::yield_now();
-    }
+    wait_until(wanted, || has_it(&call(client, command)));
 }
 
 #[test]

@@ -5,12 +5,10 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::{self, PATIENCE, wait_until};
 use tenon_testkit::server::{Server, find_on_path};
 use tenon_testkit::target::Dialect;
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn client(server: &Server) -> Resp {
     Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), Some(PATIENCE)).expect("connected")
@@ -31,14 +29,6 @@ fn text(value: Value) -> String {
 /// A field of INFO.
 fn info(client: &mut Resp, field: &str) -> String {
     tenon_testkit::info::field(client, "persistence", field)
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "{what} does not come");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn ok(client: &mut Resp, command: &str) {
@@ -97,7 +87,7 @@ fn redis_loads_what_tenon_saves() {
         let library = b"#!lua name=lib\nredis.register_function('answer', function() return 42 end)";
         assert_eq!(text(ours.call(&[b"FUNCTION", b"LOAD", library]).expect("an answer")), "lib");
         ok(&mut ours, "SAVE");
-        let checked = Command::new(&check).arg(tenon.folder().join("dump.rdb")).output().expect("it runs");
+        let checked = patience::run(Command::new(&check).arg(tenon.folder().join("dump.rdb"))).expect("it runs");
         assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
         let folder = tenon.folder().to_str().expect("it is text");
         let redis = Server::redis(&[("dir", folder)]).expect("redis-server starts");

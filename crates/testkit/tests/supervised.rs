@@ -4,11 +4,9 @@
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-use tenon_client::{Resp, Value};
+use tenon_client::{Address, Resp, Value};
+use tenon_testkit::patience::{PATIENCE, end_of};
 use tenon_testkit::server::tenon_binary;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Started(Child);
 
@@ -40,7 +38,7 @@ fn systemd_is_told_of_the_start_and_of_the_end() {
         command.args(["--daemonize", "yes"]).env("NOTIFY_SOCKET", &path).stdout(Stdio::null());
         let mut server = Started(command.spawn().expect("it starts"));
         assert_eq!(told(), "READY=1\nSTATUS=Ready to accept connections\n");
-        let mut client = Resp::connect(&format!("127.0.0.1:{port}")).expect("it listens");
+        let mut client = Resp::connect_to(&Address::loopback(port), Some(PATIENCE)).expect("it listens");
         let info = client.call(&[b"INFO", b"server"]).expect("a reply");
         let Value::Bulk(text) = info else { panic!("INFO gives a text, not {info:?}") };
         let text = String::from_utf8(text).expect("the text is text");
@@ -48,7 +46,7 @@ fn systemd_is_told_of_the_start_and_of_the_end() {
         assert!(text.contains(&format!("process_id:{}\r\n", server.0.id())), "{text}");
         client.send(&[b"SHUTDOWN", b"NOSAVE"]).expect("it is sent");
         assert_eq!(told(), "STOPPING=1\nSTATUS=Ending\n");
-        assert!(server.0.wait().expect("it ends").success());
+        assert!(end_of(&mut server.0, "the server").success());
     }
     std::fs::remove_file(path).expect("it is there");
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
+use tenon_testkit::patience::{PATIENCE, output_of};
 use tenon_testkit::server::{Server, find_on_path};
 use tenon_testkit::target::Dialect;
 
@@ -39,7 +40,7 @@ fn told(program: &str, args: &[&str], input: &str) -> Option<String> {
         .spawn()
         .expect("it runs");
     child.stdin.take().expect("its input").write_all(input.as_bytes()).expect("it listens");
-    let output = child.wait_with_output().expect("it ends");
+    let output = output_of(child, program);
     Some(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
 }
 
@@ -198,6 +199,7 @@ fn memcached_tells_how_many_handshakes_there_were() {
     assert_eq!((sessions, stat("ssl_new_sessions")), (Some(1), Some(Some(2))));
     assert_eq!(stat("ssl_handshake_errors"), Some(Some(0)));
     let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("it is no timeout of zero");
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is sent");
     // Until the server has hung up.
     let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tenon_client::{Memcache, Resp, Stream, Value};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -159,11 +159,4 @@ pub(crate) fn within_memory<R>(server: &Server, allowed: usize, load: impl FnOnc
     result
 }
 
-/// Asks until the answer is wanted.
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+pub(crate) use tenon_testkit::patience::wait_until;

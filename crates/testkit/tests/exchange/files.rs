@@ -5,6 +5,7 @@ use crate::side::Side;
 use std::fs;
 use std::time::Duration;
 use tenon_client::Value;
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::{Server, StartError};
 
 const DATABASES: [usize; 3] = [0, 3, 9];
@@ -64,10 +65,13 @@ fn loads_from(mut other: Side) -> Side {
 
 /// Waits until the server has loaded what it found.
 fn wait_until_loaded(side: &mut Side) {
-    while let Value::Error(text) = side.say("EXISTS none") {
-        assert_eq!(text, b"LOADING Redis is loading the dataset in memory");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the end of loading", || match side.say("EXISTS none") {
+        Value::Error(text) => {
+            assert_eq!(text, b"LOADING Redis is loading the dataset in memory");
+            false
+        }
+        _ => true,
+    });
 }
 
 #[test]

@@ -9,6 +9,8 @@ use side::{PATIENCE, Side};
 use std::io::Write as _;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
+use tenon_testkit::info::field;
+use tenon_testkit::patience::{wait_for, wait_until};
 use tenon_testkit::target::Dialect;
 
 /// Takes every key from one side to the other and back, and to the first side again under another name.
@@ -294,7 +296,7 @@ fn a_pause_is_answered_behind_what_migrate_deletes() {
     let mut sender = send_to(&slow, &one, "k");
     let mut pauser = one.another();
     pauser.send(&[b"CLIENT", b"PAUSE", b"1000000", b"WRITE"]).expect("sent");
-    while tenon_testkit::info::field(&mut one.client, "clients", "paused_actions") != "write" {}
+    wait_until("the pause", || field(&mut one.client, "clients", "paused_actions") == "write");
     pauser.set_timeout(Some(Duration::from_millis(50))).expect("it is no timeout of zero");
     pauser.receive().expect_err("the key is to be deleted yet");
     pauser.set_timeout(PATIENCE).expect("it is no timeout of zero");
@@ -311,7 +313,7 @@ fn what_is_saved_at_the_end_has_no_key_that_another_server_has_taken() {
     assert_eq!(one.say("MSET stays-here 1 goes-away 2"), ok());
     let mut sender = send_to(&slow, &one, "goes-away");
     one.another().send(&[b"SHUTDOWN"]).expect("sent");
-    while tenon_testkit::info::field(&mut one.client, "clients", "paused_reason") != "shutdown_in_progress" {}
+    wait_until("the end", || field(&mut one.client, "clients", "paused_reason") == "shutdown_in_progress");
     slow.answer();
     assert_eq!(sender.receive().expect("an answer"), ok());
     let status = one.server.wait_for_end(Duration::from_secs(60)).expect("it ends");
@@ -386,28 +388,24 @@ fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
             drop(client);
             let Value::Int(id) = id else { panic!("{id:?} is no number") };
             let gone = |listed: Value| matches!(listed, Value::Bulk(text) if text.is_empty());
-            while !gone(one.another().call(&[b"CLIENT", b"LIST", b"ID", id.to_string().as_bytes()]).expect("an answer"))
-            {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            let id = id.to_string();
+            let listed = || one.another().call(&[b"CLIENT", b"LIST", b"ID", id.as_bytes()]).expect("an answer");
+            wait_until("the client's end", || gone(listed()));
             slow.answer();
         } else {
             slow.answer();
             drop(client);
         }
-        while one.another().call(&[b"EXISTS", key.as_bytes()]).expect("an answer") != Value::Int(0) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the key's end", || {
+            one.another().call(&[b"EXISTS", key.as_bytes()]).expect("an answer") == Value::Int(0)
+        });
         // Whoever keeps it hears of that.
         let stale = Value::Array(vec![Value::Bulk(key.into())]);
         let told = Value::Push(vec![Value::Bulk(b"invalidate".to_vec()), stale]);
-        let heard = loop {
+        let heard = wait_for("what is told", || {
             tracker.call(&[b"PING"]).expect("an answer");
-            if let Some(push) = tracker.take_push() {
-                break push;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
+            tracker.take_push()
+        });
         assert_eq!(heard, told);
     }
     assert_eq!(one.say("DBSIZE"), Value::Int(0));
