@@ -452,11 +452,12 @@ fn find(table: &CommandTable, name: &[u8]) -> Option<Resolved> {
     }
 }
 
-/// The rights between `%` and `~`, and the glob behind.
+/// The rights between `%` and `~`, and the glob behind. Without `~` it is the empty glob, as Redis has it.
 fn key_rights(rest: &[u8]) -> Option<(KeyRights, &[u8])> {
-    let tilde = rest.iter().position(|byte| *byte == b'~')?;
+    let tilde = rest.iter().position(|byte| *byte == b'~');
+    let (letters, glob) = tilde.map_or((rest, &[][..]), |at| (&rest[..at], &rest[at + 1..]));
     let mut rights = KeyRights { read: false, write: false };
-    for letter in &rest[..tilde] {
+    for letter in letters {
         let right = match letter.to_ascii_uppercase() {
             b'R' => &mut rights.read,
             b'W' => &mut rights.write,
@@ -466,7 +467,7 @@ fn key_rights(rest: &[u8]) -> Option<(KeyRights, &[u8])> {
             return None;
         }
     }
-    (rights.read || rights.write).then_some((rights, &rest[tilde + 1..]))
+    (rights.read || rights.write).then_some((rights, glob))
 }
 
 /// What would end a word in a file of users.
