@@ -2,6 +2,7 @@
 //! protocol, and not what the memory holds.
 
 use crate::clients::Client;
+use crate::clock::monotonic_ns;
 use crate::engine::Engine;
 use crate::worker::Worker;
 use std::sync::Arc;
@@ -9,25 +10,97 @@ use std::sync::atomic::Ordering;
 
 /// How often the clients' memory is summed up, in milliseconds: there may be many.
 const PERIOD_MS: u64 = 50;
+/// Where keys are about to be evicted it is summed up anew when so many times as long has passed as the last sum took.
+const REST_FACTOR: u64 = 8;
+
+/// What was seen of the clients' memory.
+#[derive(Debug, Default)]
+pub(crate) struct ClientsSeen {
+    at_ms: u64,
+    /// Not before this is it looked at again because of keys.
+    again_ns: u64,
+    leaving: Leaving,
+}
+
+/// Bytes of clients that are being closed: they are on their way back, and no key has to go for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Leaving {
+    /// Of output that is not sent.
+    pub(crate) output: usize,
+    /// Of all else.
+    pub(crate) others: usize,
+}
+
+impl Leaving {
+    fn add(&mut self, client: &Client) {
+        let output = client.output_bytes.load(Ordering::Relaxed) as usize;
+        self.output += output;
+        self.others += (client.memory() as usize).saturating_sub(output);
+    }
+
+    pub(crate) fn all(self) -> usize {
+        self.output + self.others
+    }
+}
 
 impl Engine {
     /// Closes as many clients as it takes to come below `maxmemory-clients`, the largest first, none of those with
     /// CLIENT NO-EVICT. Called by one worker, now and then.
     pub(crate) fn evict_clients(&self, worker: &Worker) {
-        let limit = limit_bytes(self.config.maxmemory_clients(), self.config.maxmemory());
-        let now_ms = worker.clock.now_ms;
-        if limit == 0 || now_ms.abs_diff(self.clients_sized_ms.load(Ordering::Relaxed)) < PERIOD_MS {
+        if self.config.maxmemory_clients() == 0 {
             return;
         }
-        self.clients_sized_ms.store(now_ms, Ordering::Relaxed);
-        // Those that are about to be closed count no more: what they take is on its way back.
-        let mut clients = self.clients.list();
-        clients.retain(|client| !client.killed.load(Ordering::Relaxed));
-        for client in largest_beyond(limit, clients) {
-            tracing::warn!(client = client.id, bytes = client.memory(), "closed: maxmemory-clients is reached");
-            worker.stats.all.clients_evicted.add(1);
-            self.clients.kill(&client);
+        let now_ms = worker.clock.now_ms;
+        let mut seen = self.clients_seen.lock();
+        if now_ms.abs_diff(seen.at_ms) >= PERIOD_MS {
+            seen.at_ms = now_ms;
+            seen.leaving = self.look_at_clients(worker);
         }
+    }
+
+    /// The same before keys are evicted, so that none goes for memory that clients beyond their limit take. Tells what those
+    /// that are being closed take still.
+    pub(crate) fn evict_clients_before_keys(&self, worker: &Worker) -> Leaving {
+        if self.config.maxmemory_clients() == 0 {
+            return Leaving::default();
+        }
+        // Whoever comes while another one looks waits for what that one finds.
+        let mut seen = self.clients_seen.lock();
+        let started_ns = monotonic_ns();
+        if started_ns >= seen.again_ns {
+            seen.leaving = self.look_at_clients(worker);
+            let ended_ns = monotonic_ns();
+            seen.again_ns = ended_ns + REST_FACTOR * (ended_ns - started_ns);
+        }
+        seen.leaving
+    }
+
+    /// What clients that are being closed took when somebody looked last.
+    pub(crate) fn clients_leaving(&self) -> Leaving {
+        if self.config.maxmemory_clients() == 0 { Leaving::default() } else { self.clients_seen.lock().leaving }
+    }
+
+    fn look_at_clients(&self, worker: &Worker) -> Leaving {
+        let limit = limit_bytes(self.config.maxmemory_clients(), self.config.maxmemory());
+        let (mut leaving, mut total) = (Leaving::default(), 0);
+        if limit == 0 {
+            return leaving;
+        }
+        // Those that are about to be closed count no more: what they take is on its way back.
+        self.clients.each(|client| {
+            if client.killed.load(Ordering::Relaxed) { leaving.add(client) } else { total += client.memory() }
+        });
+        if total > limit {
+            let mut clients = self.clients.list();
+            clients.retain(|client| !client.killed.load(Ordering::Relaxed));
+            for client in largest_beyond(limit, clients) {
+                tracing::warn!(client = client.id, bytes = client.memory(), "closed: maxmemory-clients is reached");
+                worker.stats.all.clients_evicted.add(1);
+                leaving.add(&client);
+                self.clients.kill(&client);
+            }
+        }
+        leaving
     }
 }
 

@@ -335,6 +335,11 @@ impl Clients {
         self.all.lock().values().cloned().collect()
     }
 
+    /// Calls `visit` with every client, oldest first. None comes or goes meanwhile.
+    pub(crate) fn each(&self, visit: impl FnMut(&Client)) {
+        self.all.lock().values().map(|client| &**client).for_each(visit);
+    }
+
     /// Whether there is a client between these addresses, its own and the server's. One alone says nothing: two sockets may
     /// have it, to different others.
     pub fn has_one_between(&self, remote: SocketAddr, local: SocketAddr) -> bool {

@@ -5,6 +5,7 @@ use crate::allocator::{Allocator, Releases};
 use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::calls::Calls;
+use crate::client_eviction::ClientsSeen;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
@@ -112,8 +113,8 @@ pub struct Engine {
     pub(crate) held_replies: Apart<HeldReplies>,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Apart<Unsent>,
-    /// When clients' memory was last held against `maxmemory-clients`, in milliseconds since the UNIX epoch.
-    pub(crate) clients_sized_ms: AtomicU64,
+    /// What of clients' memory was last held against `maxmemory-clients`.
+    pub(crate) clients_seen: Mutex<ClientsSeen>,
     /// Data that comes from files.
     pub loading: Loading,
     /// Clients that wait for keys.
@@ -292,7 +293,7 @@ impl Engine {
             held_replies: Apart::default(),
             blocking: Apart(Blocking::new(workers)),
             unsent: Apart::default(),
-            clients_sized_ms: AtomicU64::new(0),
+            clients_seen: Mutex::default(),
             errands: Errands::default(),
             remembered: Remembered::default(),
             reaper: Arc::default(),

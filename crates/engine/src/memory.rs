@@ -237,7 +237,8 @@ impl Engine {
     pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
         worker.room.end_share(self.unsent.memory());
         let limit = self.config.maxmemory() as usize;
-        let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(self.unsent.freed_soon());
+        let freed_soon = || self.unsent.freed_soon() + self.clients_leaving().others;
+        let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(freed_soon());
         worker.index == 0
             && is_over()
             && !self.pauses_eviction(worker)
@@ -262,8 +263,10 @@ impl Engine {
             samples: self.config.maxmemory_samples() as usize,
             clock: worker.clock.access,
         };
+        let leaving = self.evict_clients_before_keys(worker);
         if how.policy == Policy::NoEviction {
-            return false;
+            let left = leaving.all();
+            return left > 0 && memory::used() <= self.kept(limit).saturating_add(left);
         }
         if how.policy.remembers() {
             self.begin_to_remember(worker);
@@ -280,8 +283,8 @@ impl Engine {
         worker.room.told = 0;
         let is_over = |told: usize| {
             let output = match makes {
-                Makes::SomeRoomBut(output) => output + self.unsent.freed_soon(),
-                Makes::UpForGrowth => self.unsent.on_its_way(),
+                Makes::SomeRoomBut(output) => output + self.unsent.freed_soon() + leaving.others,
+                Makes::UpForGrowth => self.unsent.on_its_way() + leaving.all(),
             };
             // What waits to be written to disk is freed, too.
             memory::used() > kept.saturating_add(self.snapshots.freed_soon() + output + told)

@@ -371,6 +371,31 @@ fn what_is_evicted_is_deleted() {
 }
 
 #[test]
+fn no_key_goes_for_what_clients_beyond_their_limit_take() {
+    let mut server = Server::new();
+    for number in 0..50 {
+        server.run(&format!("SET key:{number} {}", "v".repeat(100)));
+    }
+    let keys = |server: &Server| journal::state(&server.engine).len();
+    let large = server.engine.clients.add(client(Dialect::Resp), NOW_MS);
+    large.input_bytes.store(1 << 40, std::sync::atomic::Ordering::Relaxed);
+    for policy in [&b"noeviction"[..], b"allkeys-random", b"allkeys-tenon"] {
+        let pairs: [(&[u8], &[u8]); 3] =
+            [(b"maxmemory-policy", policy), (b"maxmemory-clients", b"1gb"), (b"maxmemory", b"1")];
+        server.engine.set_config(&pairs, tenon_engine::config::Caller::Local).expect("the settings are right");
+        assert!(server.engine.make_room(&mut server.worker), "its memory is on its way back");
+        assert_eq!(keys(&server), 50);
+    }
+    assert!(large.killed.load(std::sync::atomic::Ordering::Relaxed));
+    assert_eq!(server.worker.stats.all.clients_evicted.get(), 1, "it is closed once");
+    server.engine.clients.remove(large.id);
+    // What was seen a moment ago may hold a little longer.
+    while keys(&server) == 50 {
+        server.engine.make_room(&mut server.worker);
+    }
+}
+
+#[test]
 fn a_client_that_waited_is_told_of_its_record_by_whom_served_it() {
     let mut server = Server::new();
     let waiting = server.engine.open_session(server.engine.clients.add(client(Dialect::Resp), NOW_MS));
