@@ -1,12 +1,14 @@
 //! INFO: what there is to know of the server, in sections. Which sections there are and when each is shown stands
 //! here; what they say is written elsewhere.
 
+use super::info_keysizes::{KeySizes, key_sizes};
 use super::info_sections as write;
 use super::info_sections::Facts;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::slices::Slices;
 use tenon_engine::wire::resp::Reply;
 
 /// Says what there is to know.
@@ -15,7 +17,7 @@ pub static INFO: Command = Command {
     group: Group::Server,
     syntax: "[section [section ...]]",
     summary: "Returns information and statistics about the server.",
-    complexity: "O(1)",
+    complexity: "O(1); O(N) with N being the number of keys for the section keysizes, which only its own name asks for.",
     since: "1.0.0",
     arity: Arity::AtLeast(1),
     keys: Keys::None,
@@ -33,6 +35,8 @@ enum Shown {
     ByDefault,
     /// When all is asked for.
     WithAll,
+    /// When it is asked for by its name.
+    ByName,
 }
 
 /// What a section is about.
@@ -42,6 +46,8 @@ enum Reads {
     Data,
     /// Neither.
     NoData,
+    /// Every single key.
+    EachKey,
 }
 
 struct Section {
@@ -73,6 +79,8 @@ static SECTIONS: &[Section] = &[
     section("Latencystats", Shown::WithAll, write::latency_stats),
     section("Cluster", Shown::ByDefault, write::cluster),
     Section { reads: Reads::Data, ..section("Keyspace", Shown::ByDefault, write::keyspace) },
+    // Redis shows it by default, and counts with every write for it.
+    Section { reads: Reads::EachKey, ..section("Keysizes", Shown::ByName, key_sizes) },
     Section { is_there: write::has_hotkeys, ..section("Hotkeys", Shown::ByDefault, write::hotkeys) },
     section("Tenon", Shown::ByDefault, write::tenon),
 ];
@@ -82,7 +90,7 @@ fn is_wanted(section: &Section, names: &[Vec<u8>]) -> bool {
     let by_default = section.shown == Shown::ByDefault;
     let wants = |name: &Vec<u8>| match name.as_slice() {
         b"default" => by_default,
-        b"all" | b"everything" => true,
+        b"all" | b"everything" => section.shown != Shown::ByName,
         name => section.title.as_bytes().eq_ignore_ascii_case(name),
     };
     if names.is_empty() { by_default } else { names.iter().any(wants) }
@@ -90,19 +98,50 @@ fn is_wanted(section: &Section, names: &[Vec<u8>]) -> bool {
 
 fn info(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let names: Vec<Vec<u8>> = args.from(1).map(<[u8]>::to_ascii_lowercase).collect();
-    let wanted: Vec<&Section> = SECTIONS.iter().filter(|section| is_wanted(section, &names)).collect();
+    let wanted: Vec<&'static Section> = SECTIONS.iter().filter(|section| is_wanted(section, &names)).collect();
+    if wanted.iter().any(|section| section.reads == Reads::EachKey) {
+        cx.in_slices(Box::new(WithSizes { wanted, sizes: KeySizes::default(), text: String::new() }), args, reply);
+    } else {
+        reply.verbatim(b"txt", written(cx, &wanted, KeySizes::default()).as_bytes());
+    }
+    Ok(())
+}
+
+/// The work where all keys are to be looked at.
+struct WithSizes {
+    wanted: Vec<&'static Section>,
+    sizes: KeySizes,
+    /// What is answered in the end.
+    text: String,
+}
+
+impl Slices for WithSizes {
+    fn go_on(&mut self, cx: &mut ServerCx<'_>) -> bool {
+        let is_done = self.sizes.go_on(cx);
+        if is_done {
+            self.text = written(cx, &self.wanted, std::mem::take(&mut self.sizes));
+        }
+        is_done
+    }
+
+    fn answer(self: Box<Self>, reply: &mut Reply<'_>) {
+        reply.verbatim(b"txt", self.text.as_bytes());
+    }
+}
+
+fn written(cx: &mut ServerCx<'_>, wanted: &[&Section], key_sizes: KeySizes) -> String {
     let reads_data = wanted.iter().any(|section| section.reads == Reads::Data);
-    let facts = if reads_data { Facts::gather(cx) } else { Facts::without_data(cx) };
+    let mut facts = if reads_data { Facts::gather(cx) } else { Facts::without_data(cx) };
+    facts.key_sizes = key_sizes;
     let mut text = String::with_capacity(TEXT_BYTES);
-    for section in wanted.into_iter().filter(|section| (section.is_there)(&facts)) {
+    for section in wanted.iter().filter(|section| (section.is_there)(&facts)) {
         if !text.is_empty() {
             text.push_str("\r\n");
         }
         text.extend(["# ", section.title, "\r\n"]);
         (section.write)(&facts, &mut text);
     }
-    reply.verbatim(b"txt", text.as_bytes());
-    Ok(())
+    text
 }
 
 #[cfg(test)]
@@ -120,8 +159,9 @@ mod tests {
         assert_eq!(wanted(&["nothing"]), [""; 0]);
         assert_eq!(wanted(&[]), wanted(&["default"]));
         assert!(!wanted(&[]).contains(&"Commandstats"));
-        assert_eq!(wanted(&["all"]).len(), SECTIONS.len());
-        assert_eq!(wanted(&["everything"]).len(), SECTIONS.len());
+        assert_eq!(wanted(&["all"]).len(), SECTIONS.len() - 1);
+        assert_eq!(wanted(&["everything"]), wanted(&["all"]));
+        assert_eq!(wanted(&["all", "keysizes"]).len(), SECTIONS.len());
         assert!(wanted(&["default", "commandstats"]).contains(&"Commandstats"));
     }
 }

@@ -2,6 +2,7 @@
 //! that the server has not is left out; one that is 0 because there is no such thing is 0.
 
 use super::info_append_only::append_only;
+use super::info_keysizes::KeySizes;
 use super::latency::latency_counts;
 use std::fmt::{Arguments, Write};
 use std::path::PathBuf;
@@ -24,20 +25,23 @@ pub struct Facts<'a> {
     databases: Vec<DatabaseFacts>,
     memory: MemoryFacts,
     now_ms: u64,
+    /// What was found beforehand, if it is wanted.
+    pub(super) key_sizes: KeySizes,
 }
 
 impl<'a> Facts<'a> {
     /// What can be told without a look at the data.
     pub fn without_data(cx: &ServerCx<'a>) -> Facts<'a> {
         let (databases, memory) = (Vec::new(), MemoryFacts::default());
-        Facts { engine: cx.engine, databases, memory, now_ms: cx.worker.clock.now_ms }
+        let key_sizes = KeySizes::default();
+        Facts { engine: cx.engine, databases, memory, now_ms: cx.worker.clock.now_ms, key_sizes }
     }
 
     /// Looks at the data and the process.
     pub fn gather(cx: &mut ServerCx<'a>) -> Facts<'a> {
         let (databases, table_bytes) = databases_at_a_glance(cx);
         let memory = MemoryFacts::gather(cx.engine, table_bytes);
-        Facts { engine: cx.engine, databases, memory, now_ms: cx.worker.clock.now_ms }
+        Facts { databases, memory, ..Facts::without_data(cx) }
     }
 
     fn sum(&self, counter: fn(&Counters) -> &Counter) -> u64 {

@@ -18,6 +18,7 @@ mod digest;
 pub mod hotkeys;
 pub mod info;
 mod info_append_only;
+mod info_keysizes;
 mod info_sections;
 mod key_specs;
 pub mod latency;
