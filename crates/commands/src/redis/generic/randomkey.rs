@@ -81,24 +81,39 @@ fn nth_live(keyspace: &Keyspace, place: usize, now_ms: u64) -> Option<Vec<u8>> {
     key
 }
 
-/// Looks at every key and keeps one of the live ones (reservoir sampling: the n-th replaces the one before with a
-/// chance of 1 in n).
+/// Looks at every key and keeps one of the live ones. While a CLIENT PAUSE keeps keys that are due, one of these will do
+/// where no other is left, as in Redis (8.0; 7.0 looks for another for ever).
 fn draw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
     let database = cx.session.database;
     let now_ms = cx.worker.clock.now_ms;
-    let mut drawn = None;
-    let mut live = 0;
+    let keeps_due = cx.engine.pause.mode(now_ms).is_some();
+    let (mut live, mut due) = (Drawn::default(), Drawn::default());
     cx.each_shard_with_keys(|worker, state| {
         let Some(keyspace) = state.shard.database(database) else { return };
         keyspace.scan(0, usize::MAX, |entry| {
-            if entry.is_past(now_ms) {
-                return;
-            }
-            live += 1;
-            if (worker.random() as usize).is_multiple_of(live) {
-                drawn = Some(entry.key().to_vec());
+            if !entry.is_past(now_ms) {
+                live.offer(entry.key(), worker.random());
+            } else if keeps_due {
+                due.offer(entry.key(), worker.random());
             }
         });
     });
-    drawn
+    live.key.or(due.key)
+}
+
+/// One of the keys that were offered, each as likely as any other (reservoir sampling: the n-th replaces the one before
+/// with a chance of 1 in n).
+#[derive(Default)]
+struct Drawn {
+    key: Option<Vec<u8>>,
+    offered: usize,
+}
+
+impl Drawn {
+    fn offer(&mut self, key: &[u8], random: u32) {
+        self.offered += 1;
+        if (random as usize).is_multiple_of(self.offered) {
+            self.key = Some(key.to_vec());
+        }
+    }
 }
