@@ -131,6 +131,19 @@ fn defaults_can_be_said() {
 }
 
 #[test]
+fn a_file_may_say_that_the_server_is_no_replica() {
+    for text in ["replicaof no one", "slaveof NO ONE", "replicaof \"no one\""] {
+        let config = run_with(&["-"], text).unwrap();
+        assert_eq!(
+            (config.warnings(), get(&config, &["replicaof"])),
+            (&[][..], vec!["replicaof=".to_owned()]),
+            "{text}"
+        );
+    }
+    run(&["--replicaof", "no", "one"]).unwrap();
+}
+
+#[test]
 fn defaults_of_the_machine() {
     let config = defaults();
     assert_eq!((config.workers(), config.maxmemory(), config.shards()), (3, 800_000, 4096));

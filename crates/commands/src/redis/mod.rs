@@ -114,6 +114,8 @@ pub static ALL: &[&Command] = &[
     &server::lolwut::LOLWUT,
     &server::memory::MEMORY,
     &server::monitor::MONITOR,
+    &server::replicaof::REPLICAOF,
+    &server::replicaof::SLAVEOF,
     &server::rewrite::BGREWRITEAOF,
     &server::role::ROLE,
     &server::save::BGSAVE,

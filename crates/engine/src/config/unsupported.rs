@@ -14,6 +14,8 @@ pub struct Fixed {
     pub alias: Option<&'static str>,
     /// The only value there is.
     pub value: &'static str,
+    /// Another text that says the same.
+    same: Option<&'static str>,
     /// What another value does in a file or on the command line.
     pub otherwise: Otherwise,
     /// Why there is no other.
@@ -45,12 +47,13 @@ impl Fixed {
     pub(super) fn accepts(&self, words: &[String]) -> bool {
         let text = words.join(" ");
         let same_memory = || parse_memory(&text).is_some_and(|bytes| parse_memory(self.value) == Some(bytes));
-        text.eq_ignore_ascii_case(self.value) || same_memory()
+        let is = |value: &str| text.eq_ignore_ascii_case(value);
+        is(self.value) || self.same.is_some_and(is) || same_memory()
     }
 }
 
 const fn fixed(name: &'static str, value: &'static str, reason: &'static str) -> Fixed {
-    Fixed { name, alias: None, value, otherwise: Otherwise::Warned, reason }
+    Fixed { name, alias: None, value, same: None, otherwise: Otherwise::Warned, reason }
 }
 
 const fn renamed(name: &'static str, alias: &'static str, value: &'static str, reason: &'static str) -> Fixed {
@@ -83,7 +86,7 @@ const OOM: &str = "Tenon leaves the OOM killer's scores alone";
 /// The settings that have one value. Names and defaults are those of redis-server 7.0 (`CONFIG GET *`), then those that
 /// Redis 8.0 and Valkey 9.1 have beside them.
 pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
-    only(renamed("replicaof", "slaveof", "", REPLICATION)),
+    Fixed { same: Some("no one"), ..only(renamed("replicaof", "slaveof", "", REPLICATION)) },
     renamed("masteruser", "primaryuser", "", REPLICATION),
     renamed("masterauth", "primaryauth", "", REPLICATION),
     renamed("replica-serve-stale-data", "slave-serve-stale-data", "yes", REPLICATION),

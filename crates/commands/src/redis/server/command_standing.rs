@@ -35,6 +35,7 @@ static DEPRECATED: &[(&str, Deprecated)] = &[
     ("GETSET", Deprecated { since: "6.2.0", replaced_by: "`SET` with the `!GET` argument" }),
     ("HMSET", Deprecated { since: "4.0.0", replaced_by: "`HSET` with multiple field-value pairs" }),
     ("RPOPLPUSH", Deprecated { since: "6.2.0", replaced_by: "`LMOVE` with the `RIGHT` and `LEFT` arguments" }),
+    ("SLAVEOF", Deprecated { since: "5.0.0", replaced_by: "`REPLICAOF`" }),
     ("SUBSTR", Deprecated { since: "2.0.0", replaced_by: "`GETRANGE`" }),
     ("ZRANGEBYLEX", Deprecated { since: "6.2.0", replaced_by: "`ZRANGE` with the `BYLEX` argument" }),
     ("ZRANGEBYSCORE", Deprecated { since: "6.2.0", replaced_by: "`ZRANGE` with the `BYSCORE` argument" }),

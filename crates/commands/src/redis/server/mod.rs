@@ -28,6 +28,7 @@ pub mod memory;
 mod memory_doctor;
 mod memory_largest;
 pub mod monitor;
+pub mod replicaof;
 pub mod rewrite;
 pub mod role;
 pub mod save;
