@@ -13,6 +13,7 @@ use crate::service::Tenon;
 use crate::shutdown::Shutdown;
 use crate::signals::{self, Signal};
 use crate::supervisor::Supervisor;
+use crate::syslog;
 use crate::tls::Tls;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -308,6 +309,11 @@ fn start_logging(config: &Config) -> Result<Logging, String> {
             LogFormat::Json => Format::Json,
         },
         file: (!file.is_empty()).then(|| PathBuf::from(&*file)),
+        syslog: config.syslog_enabled().then(|| syslog::Options {
+            socket: syslog::SOCKET.into(),
+            ident: config.syslog_ident().to_string(),
+            facility: config.syslog_facility().number(),
+        }),
     };
     Logging::start(&options).map_err(|e| format!("cannot log to '{file}': {e}"))
 }

@@ -16,4 +16,5 @@ pub mod service;
 pub mod shutdown;
 pub mod signals;
 mod supervisor;
+pub mod syslog;
 mod tls;

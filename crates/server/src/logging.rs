@@ -1,5 +1,6 @@
 //! Where log lines go and which are written. Knows nothing of what is logged.
 
+use crate::syslog::{self, Syslog};
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -70,6 +71,8 @@ pub struct Options {
     pub format: Format,
     /// The file that lines are appended to; without one, standard output.
     pub file: Option<PathBuf>,
+    /// The system's log, if lines go there as well.
+    pub syslog: Option<syslog::Options>,
 }
 
 /// Changes the logging while it runs. Clones change the same.
@@ -119,9 +122,18 @@ fn build(options: &Options) -> io::Result<(Dispatch, Logging)> {
     let (filter, level) = reload::Layer::new(options.level.filter());
     let registry = tracing_subscriber::registry().with(filter);
     let layer = fmt::layer().with_writer(sink.clone()).with_ansi(is_terminal).with_target(false);
+    let system = options.syslog.clone().map(Syslog::new);
     let dispatch = match options.format {
-        Format::Plain => Dispatch::new(registry.with(layer)),
-        Format::Json => Dispatch::new(registry.with(layer.json().flatten_event(true))),
+        Format::Plain => {
+            // The daemon notes the time and the level of each line.
+            let bare =
+                |to| fmt::layer().with_writer(to).with_ansi(false).with_target(false).without_time().with_level(false);
+            Dispatch::new(registry.with(layer).with(system.map(bare)))
+        }
+        Format::Json => {
+            let json = |to| fmt::layer().with_writer(to).with_target(false).json().flatten_event(true);
+            Dispatch::new(registry.with(layer.json().flatten_event(true)).with(system.map(json)))
+        }
     };
     Ok((dispatch, Logging { level, sink }))
 }
@@ -160,10 +172,12 @@ impl<'a> MakeWriter<'a> for Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixDatagram;
+    use std::time::Duration;
 
     fn options(name: &str, format: Format) -> Options {
         let name = format!("tenon-logging-{}-{name}", std::process::id());
-        Options { level: Level::Notice, format, file: Some(std::env::temp_dir().join(name)) }
+        Options { level: Level::Notice, format, file: Some(std::env::temp_dir().join(name)), syslog: None }
     }
 
     #[test]
@@ -209,5 +223,43 @@ mod tests {
         assert_eq!(line.lines().count(), 1, "{line}");
         assert!(line.starts_with('{') && line.ends_with("}\n"), "{line}");
         assert!(line.contains(r#""message":"a \"quoted\"\nword""#) && line.contains(r#""port":6379"#), "{line}");
+    }
+
+    #[test]
+    fn the_systems_log_has_the_lines_by_level_and_whoever_listens() {
+        let mut options = options("syslog", Format::Plain);
+        let path = options.file.clone().unwrap();
+        let socket = path.with_extension("socket");
+        options.syslog = Some(syslog::Options { socket: socket.clone(), ident: "tenon-a".into(), facility: 19 });
+        let listen = || {
+            let _ = std::fs::remove_file(&socket);
+            let daemon = UnixDatagram::bind(&socket).unwrap();
+            daemon.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            daemon
+        };
+        let heard = |daemon: &UnixDatagram| {
+            let mut line = [0; 1_024];
+            let len = daemon.recv(&mut line).unwrap();
+            String::from_utf8(line[..len].to_vec()).unwrap()
+        };
+        let (dispatch, _logging) = build(&options).unwrap();
+        let (id, local3) = (std::process::id(), 19 << 3);
+        tracing::dispatcher::with_default(&dispatch, || {
+            tracing::info!("nobody listens");
+            let daemon = listen();
+            tracing::debug!("too fine");
+            tracing::info!(clients = 3, "begun");
+            tracing::warn!("careful");
+            assert_eq!(heard(&daemon), format!("<{}>tenon-a[{id}]: begun clients=3", local3 + 5));
+            assert_eq!(heard(&daemon), format!("<{}>tenon-a[{id}]: careful", local3 + 4));
+            drop(daemon);
+            let daemon = listen();
+            tracing::error!("to the next daemon");
+            assert_eq!(heard(&daemon), format!("<{}>tenon-a[{id}]: to the next daemon", local3 + 3));
+        });
+        let file = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_file(&socket).unwrap();
+        assert_eq!(file.lines().count(), 4, "the file has them all: {file}");
     }
 }

@@ -35,6 +35,41 @@ impl Choice for LogLevel {
     const ALL: &'static [Self] = &[Self::Debug, Self::Verbose, Self::Notice, Self::Warning, Self::Nothing];
 }
 
+/// Which facility of the system's log the lines belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyslogFacility {
+    /// Programs of users.
+    User,
+    /// One of those that each system uses as it likes, from 0 to 7.
+    Local(u8),
+}
+
+impl SyslogFacility {
+    /// Its number in syslog's protocol.
+    pub fn number(self) -> u8 {
+        match self {
+            SyslogFacility::User => 1,
+            SyslogFacility::Local(number) => 16 + number,
+        }
+    }
+}
+
+impl Choice for SyslogFacility {
+    const NAMES: &'static [&'static str] =
+        &["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"];
+    const ALL: &'static [Self] = &[
+        Self::User,
+        Self::Local(0),
+        Self::Local(1),
+        Self::Local(2),
+        Self::Local(3),
+        Self::Local(4),
+        Self::Local(5),
+        Self::Local(6),
+        Self::Local(7),
+    ];
+}
+
 /// Which way moves the clients' bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoChoice {

@@ -22,7 +22,8 @@ mod unsupported;
 mod value;
 
 pub use choices::{
-    Access, ChannelDefault, Choice, Fsync, IoChoice, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
+    Access, ChannelDefault, Choice, Fsync, IoChoice, LogFormat, LogLevel, MemcachedProtocol, Supervisor,
+    SyslogFacility, TlsAuthClients,
 };
 pub use cli::{Invocation, parse};
 pub use end_words::EndWords;

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use super::choices::{
-    Access, ChannelDefault, Choice, Fsync, IoChoice, LogFormat, LogLevel, MemcachedProtocol, Supervisor, TlsAuthClients,
+    Access, ChannelDefault, Choice, Fsync, IoChoice, LogFormat, LogLevel, MemcachedProtocol, Supervisor,
+    SyslogFacility, TlsAuthClients,
 };
 use super::end_words::EndWords;
 use super::live::{Config, Read};
@@ -358,6 +359,17 @@ settings! {
     }
     /// File the log is appended to; empty for the standard output.
     logfile: Arc<str> { name: "logfile", at: At::Start, group: Group::Logging }
+    /// Whether the lines go to the system's log as well.
+    syslog_enabled: bool {
+        name: "syslog-enabled", kind: Kind::Bool, initial: Is("no"), at: At::Start, group: Group::Logging
+    }
+    /// The server's name in the system's log.
+    syslog_ident: Arc<str> { name: "syslog-ident", initial: Is("redis"), at: At::Start, group: Group::Logging }
+    /// Of which facility its lines are there.
+    syslog_facility: SyslogFacility {
+        name: "syslog-facility", kind: Kind::Choice(SyslogFacility::NAMES), initial: Is("local0"), at: At::Start,
+        group: Group::Logging
+    }
     /// Whether lines of the log are plain text or JSON.
     log_format: LogFormat {
         name: "log-format", kind: Kind::Choice(LogFormat::NAMES), initial: Is("plain"), at: At::Start,

@@ -77,7 +77,6 @@ const TLS_DH: &str = "Tenon exchanges keys by elliptic curves alone";
 const AOF: &str = "Tenon always tidies up";
 const SYNC_FILES: &str = "Tenon has no replication, for which Redis writes such files";
 const PAYLOADS: &str = "Tenon believes nothing of what it loads, and checks all of it";
-const SYSLOG: &str = "Tenon logs to its standard output or a file";
 const DEFRAG: &str = "Tenon packs memory at a pace of its own";
 const RDMA: &str = "Tenon has no RDMA";
 const AFFINITY: &str = "Tenon pins no threads; start it under taskset";
@@ -140,9 +139,6 @@ pub static ACCEPTED_AT_DEFAULT: &[Fixed] = &[
     fixed("rdb-del-sync-files", "no", SYNC_FILES),
     fixed("sanitize-dump-payload", "no", PAYLOADS),
     fixed("enable-module-command", "no", "Tenon has no modules"),
-    only(fixed("syslog-enabled", "no", SYSLOG)),
-    fixed("syslog-ident", "redis", SYSLOG),
-    fixed("syslog-facility", "local0", SYSLOG),
     fixed("active-defrag-ignore-bytes", "104857600", DEFRAG),
     fixed("active-defrag-threshold-lower", "10", DEFRAG),
     fixed("active-defrag-threshold-upper", "100", DEFRAG),
