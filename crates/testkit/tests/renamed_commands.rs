@@ -11,7 +11,8 @@ use tenon_testkit::target::Dialect;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const RENAMES: &str = "rename-command FLUSHALL \"\"\nrename-command CONFIG secret-config\nrename-command set put\n\
-                       rename-command GET \"\"\nrename-command DeL a-name-of-more-than-eight-letters\n";
+                       rename-command GET \"\"\nrename-command DeL a-name-of-more-than-eight-letters\n\
+                       rename-command OBJECT look\nrename-command SLOWLOG slow\n";
 
 fn client(server: &Server) -> Resp {
     Resp::connect_to(server.address(Dialect::Redis).expect("a RESP port"), Some(PATIENCE)).expect("connected")
@@ -72,6 +73,9 @@ fn clients_and_scripts_call_commands_by_their_new_names() {
         "Secret-Config GET maxmemory-samples",
         "secret-config nothing",
         "secret-config",
+        "Look HELP",
+        "look nothing",
+        "slow GET 1 2",
         "COMMAND INFO get flushall config",
         "ACL SETUSER someone +config +get",
         "ACL SETUSER someone +secret-config",
@@ -92,6 +96,10 @@ fn clients_and_scripts_call_commands_by_their_new_names() {
         }
     }
     assert_eq!(call(&mut ours, "GETRANGE k 0 -1"), Value::Bulk(b"w".to_vec()));
+    let help = call(&mut ours, "look help");
+    let Value::Array(lines) = help else { panic!("help is lines: {help:?}") };
+    let first = b"LOOK <subcommand> [<arg> [value] [opt] ...]. Subcommands are:";
+    assert_eq!(lines.first(), Some(&Value::Simple(first.to_vec())));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! OBJECT: how a value is kept, and how it was used.
 
+use crate::redis::help::reply_help;
 use tenon_engine::Engine;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
@@ -103,8 +104,7 @@ const IDLE_UNKNOWN: CmdError = CmdError::text(
     "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
 );
 
-const HELP: [&str; 15] = [
-    "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+const HELP: [&str; 12] = [
     "ENCODING <key>",
     "    Return the kind of internal representation used in order to store the value",
     "    associated with a <key>.",
@@ -117,8 +117,6 @@ const HELP: [&str; 15] = [
     "REFCOUNT <key>",
     "    Return the number of references of the value associated with the specified",
     "    <key>.",
-    "HELP",
-    "    Prints this help.",
 ];
 
 /// The name of the encoding that Redis would have for this value.
@@ -182,8 +180,7 @@ fn refcount(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
     Ok(Effect::Unchanged)
 }
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    reply.array(HELP.len());
-    HELP.iter().for_each(|line| reply.simple(line));
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply_help(args, &HELP, reply);
     Ok(())
 }

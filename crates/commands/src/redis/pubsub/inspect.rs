@@ -95,7 +95,7 @@ static HELP: Command = help_command("PUBSUB HELP", Group::PubSub, "6.2.0", help)
 
 fn channels(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, scope: Scope) -> Result<(), CmdError> {
     if args.len() > 3 {
-        return Err(crate::redis::help::wrong_form("PUBSUB", args));
+        return Err(crate::redis::help::wrong_form(args));
     }
     let names = cx.engine.pubsub.matching(scope, args.try_get(2));
     reply.array(names.len());
@@ -118,9 +118,9 @@ fn numsub(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>, scope:
     Ok(())
 }
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "PUBSUB",
+        args,
         &[
             "CHANNELS [<pattern>]",
             "    Return the currently active channels matching a <pattern> (default: '*').",

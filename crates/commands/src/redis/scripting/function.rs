@@ -115,7 +115,7 @@ fn dump(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 
 fn flush(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     if args.len() > 3 {
-        return Err(wrong_form("FUNCTION", args));
+        return Err(wrong_form(args));
     }
     if args.len() == 3 && !args.is(2, "sync") && !args.is(2, "async") {
         return Err(CmdError::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
@@ -146,7 +146,7 @@ fn load(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn restore(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     if args.len() > 4 {
-        return Err(wrong_form("FUNCTION", args));
+        return Err(wrong_form(args));
     }
     let how = match args.try_get(3) {
         None => Restore::Append,

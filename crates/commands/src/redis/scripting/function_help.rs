@@ -11,8 +11,8 @@ use tenon_engine::wire::resp::Reply;
 /// Describes the subcommands.
 pub(super) static HELP: Command = help_command("FUNCTION HELP", Group::Scripting, "7.0.0", help);
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    reply_help("FUNCTION", LINES, reply);
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply_help(args, LINES, reply);
     Ok(())
 }
 

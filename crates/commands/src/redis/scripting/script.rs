@@ -171,7 +171,7 @@ const LINES: &[&str] = &[
     "    Show a script from the scripts cache.",
 ];
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    reply_help("SCRIPT", LINES, reply);
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply_help(args, LINES, reply);
     Ok(())
 }

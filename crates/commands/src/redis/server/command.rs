@@ -228,9 +228,9 @@ fn list(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
 /// Explains the subcommands.
 pub static HELP: Command = Command { flags: FLAGS, ..help_command("COMMAND HELP", Group::Server, "5.0.0", help) };
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "COMMAND",
+        args,
         &[
             "(no subcommand)",
             "    Return details about all Redis commands.",

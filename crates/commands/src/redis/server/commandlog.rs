@@ -99,9 +99,9 @@ fn reset(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resu
 /// Explains the subcommands.
 pub static HELP: Command = help_command("COMMANDLOG HELP", Group::Server, "8.1.0", help);
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "COMMANDLOG",
+        args,
         &[
             "GET <count> <type>",
             "    Return top <count> entries of the specified <type> from the commandlog (-1 mean all).",

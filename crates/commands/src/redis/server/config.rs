@@ -123,9 +123,9 @@ fn rewrite(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> R
 /// Explains the subcommands.
 pub static HELP: Command = help_command("CONFIG HELP", Group::Server, "5.0.0", help);
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "CONFIG",
+        args,
         &[
             "GET <pattern>",
             "    Return parameters matching the glob-like <pattern> and their values.",

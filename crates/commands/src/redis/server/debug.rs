@@ -190,14 +190,14 @@ fn debug(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Resul
         args.is(1, subcommand.name) && (least..=most).contains(&args.len())
     });
     let Some(subcommand) = subcommand else {
-        return Err(wrong_form("DEBUG", args));
+        return Err(wrong_form(args));
     };
     (subcommand.run)(cx, args, reply)
 }
 
-fn help(_cx: &mut ServerCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let lines: Vec<&str> = SUBCOMMANDS.iter().flat_map(|subcommand| subcommand.help).copied().collect();
-    reply_help("DEBUG", &lines, reply);
+    reply_help(args, &lines, reply);
     Ok(())
 }
 

@@ -226,9 +226,9 @@ fn reset(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
 /// Explains the subcommands.
 pub static HELP: Command = help_command("HOTKEYS HELP", Group::Server, "8.6.0", help);
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "HOTKEYS",
+        args,
         &[
             "START METRICS <count> [CPU] [NET] [COUNT <k>] [DURATION <seconds>] [SAMPLE <ratio>]",
             "    Start counting what keys cost: CPU for time, NET for bytes received and sent.",

@@ -236,9 +236,9 @@ fn find(engine: &Engine, name: &[u8]) -> Option<(&'static str, Spikes)> {
 /// Explains the subcommands.
 pub static HELP: Command = help_command("LATENCY HELP", Group::Server, "2.8.13", help);
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "LATENCY",
+        args,
         &[
             "DOCTOR",
             "    Return a human readable latency analysis report.",

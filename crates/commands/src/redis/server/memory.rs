@@ -213,9 +213,9 @@ fn usage(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
 /// Explains the subcommands.
 pub static HELP: Command = help_command("MEMORY HELP", Group::Server, "4.0.0", help);
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "MEMORY",
+        args,
         &[
             "DOCTOR",
             "    Return memory problems reports.",

@@ -44,7 +44,7 @@ pub static GET: Command = Command {
 
 fn get(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     if args.len() > 3 {
-        return Err(wrong_form("SLOWLOG", args));
+        return Err(wrong_form(args));
     }
     let count = args.try_get(2).map_or(Ok(COUNT_DEFAULT), parse_count)?;
     reply_entries(&cx.engine.slowlog, count, reply);
@@ -118,9 +118,9 @@ fn reset(cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Res
 /// Explains the subcommands.
 pub static HELP: Command = help_command("SLOWLOG HELP", Group::Server, "6.2.0", help);
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "SLOWLOG",
+        args,
         &[
             "GET [<count>]",
             "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",

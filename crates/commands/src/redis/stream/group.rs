@@ -156,7 +156,7 @@ impl Options {
                 options.entries_read = u64::try_from(entries).ok();
                 at += 2;
             } else {
-                return Err(wrong_form("XGROUP", args));
+                return Err(wrong_form(args));
             }
         }
         Ok(options)
@@ -167,7 +167,7 @@ fn create(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let options = Options::parse(args, true)?;
     let create = |stream: &mut Stream| {
         if args.len() > CREATE_LEN_MAX {
-            return Err(wrong_form("XGROUP", args));
+            return Err(wrong_form(args));
         }
         let state = stream.state();
         let last_id = if args.get(4) == b"$" { state.last_id } else { parse_id(args.get(4), 0)? };
@@ -204,7 +204,7 @@ fn set_id(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         let state = stream.state();
         let group = stream.group_mut(name).ok_or_else(|| no_group(name, key))?;
         if args.len() > SET_ID_LEN_MAX {
-            return Err(wrong_form("XGROUP", args));
+            return Err(wrong_form(args));
         }
         let last_id = if args.get(4) == b"$" { state.last_id } else { parse_bound(args.get(4), 0)? };
         group.set_position(last_id, options.entries_read.map(|entries| entries.min(state.entries_added)));
@@ -253,7 +253,7 @@ fn delete_consumer(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -
     Ok(effect)
 }
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    reply_help("XGROUP", &HELP, reply);
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply_help(args, &HELP, reply);
     Ok(())
 }

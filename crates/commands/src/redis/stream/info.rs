@@ -147,7 +147,7 @@ fn parse_full(args: &Args<'_>) -> Result<Option<usize>, CmdError> {
                 Err(_) => COUNT_DEFAULT,
             }))
         }
-        _ => Err(wrong_form("XINFO", args)),
+        _ => Err(wrong_form(args)),
     }
 }
 
@@ -239,7 +239,7 @@ fn reply_consumer(group: &stream::Group, consumer: &Consumer, count: usize, repl
     }
 }
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    reply_help("XINFO", &HELP, reply);
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply_help(args, &HELP, reply);
     Ok(())
 }

@@ -166,7 +166,7 @@ static HELP: Command = Command {
     run: Run::Session(help),
 };
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-    reply_help("CLIENT", LINES, reply);
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+    reply_help(args, LINES, reply);
     Ok(())
 }

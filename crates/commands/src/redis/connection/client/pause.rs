@@ -28,7 +28,7 @@ pub static PAUSE: Command = Command {
 
 fn pause(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     if args.len() > 4 {
-        return Err(wrong_form("CLIENT", args));
+        return Err(wrong_form(args));
     }
     let mode = match args.len() {
         3 => PauseMode::All,
@@ -90,7 +90,7 @@ fn unblock(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
         4 if args.is(3, "TIMEOUT") => Unblocking::AsTimeout,
         4 if args.is(3, "ERROR") => Unblocking::WithError,
         4 => return Err(CmdError::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
-        _ => return Err(wrong_form("CLIENT", args)),
+        _ => return Err(wrong_form(args)),
     };
     let id = parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?;
     // Who waits for the end of a pause is not unblocked, in Redis neither.

@@ -66,7 +66,7 @@ fn genpass(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
     const BITS_DEFAULT: i64 = 256;
     const BITS_MAX: i64 = 4096;
     if args.len() > 3 {
-        return Err(wrong_form("ACL", args));
+        return Err(wrong_form(args));
     }
     let bits = args.try_get(2).map_or(Some(BITS_DEFAULT), parse_i64).ok_or(CmdError::NotInteger)?;
     if !(1..=BITS_MAX).contains(&bits) {

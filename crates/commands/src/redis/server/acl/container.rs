@@ -45,9 +45,9 @@ pub static ACL: Command = Command {
 /// Explains the subcommands.
 pub static HELP: Command = help_command("ACL HELP", Group::Server, "6.0.0", help);
 
-fn help(_cx: &mut SessionCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
+fn help(_cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     reply_help(
-        "ACL",
+        args,
         &[
             "CAT [<category>]",
             "    List all commands that belong to <category>, or all command categories",

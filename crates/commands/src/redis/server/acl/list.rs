@@ -101,7 +101,7 @@ fn cat(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
             reply.array(within.len());
             within.iter().for_each(|command| reply.bulk(command.full_name().as_bytes()));
         }
-        _ => return Err(wrong_form("ACL", args)),
+        _ => return Err(wrong_form(args)),
     }
     Ok(())
 }

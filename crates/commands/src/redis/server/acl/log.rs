@@ -35,7 +35,7 @@ fn log(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
             return Ok(());
         }
         3 => usize::try_from(parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?).unwrap_or(0),
-        _ => return Err(wrong_form("ACL", args)),
+        _ => return Err(wrong_form(args)),
     };
     let entries = cx.engine.acl.log.last(count);
     reply.array(entries.len());
