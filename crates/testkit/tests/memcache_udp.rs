@@ -3,7 +3,8 @@
 
 use std::net::UdpSocket;
 use std::time::Duration;
-use tenon_client::{Address, Memcache};
+use tenon_client::{Address, Memcache, Resp};
+use tenon_testkit::info;
 use tenon_testkit::oracle::oracle;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -12,7 +13,7 @@ use tenon_testkit::target::Dialect;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Side {
-    _server: Server,
+    server: Server,
     memcache: Memcache,
     socket: UdpSocket,
     port: u16,
@@ -29,7 +30,7 @@ impl Side {
         let memcache = Memcache::connect_to(address, Some(PATIENCE)).expect("connected");
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         socket.set_read_timeout(Some(PATIENCE)).expect("set");
-        Side { memcache, _server: server, socket, port }
+        Side { memcache, server, socket, port }
     }
 
     /// The answer to a request, put together, and of how many datagrams it was.
@@ -146,4 +147,42 @@ fn parts_and_pieces_are_no_requests() {
         assert_eq!(&got[8..len], b"SERVER_ERROR multi-packet request not supported\r\n", "{part:?}");
     }
     assert_eq!(side.ask(b"get k\r\n").0, b"END\r\n");
+}
+
+#[test]
+fn answers_leave_from_the_address_that_was_asked() {
+    let port = free_port();
+    let settings = [("memcached-udp-port", &*port.to_string()), ("bind", "*")];
+    let _server = Server::tenon(&settings).expect("tenon starts");
+    for address in ["127.0.0.1", "127.0.0.2", "127.200.0.7"] {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
+        // From now on nothing is received that comes from elsewhere.
+        socket.connect((address, port)).expect("connected");
+        socket.send(b"\x07\x09\0\0\0\x01\0\0get none\r\n").expect("sent");
+        let mut got = [0; 100];
+        let len = socket.recv(&mut got).unwrap_or_else(|error| panic!("{address}: {error}"));
+        assert_eq!(&got[8..len], b"END\r\n", "{address}");
+    }
+}
+
+#[test]
+fn many_datagrams_leave_no_memory_behind() {
+    const DATAGRAMS: usize = 3_000;
+    const LEN: usize = 60_000;
+    const GROWTH_MAX: u64 = 64 << 20;
+    let port = free_port();
+    let settings = [("memcached-udp-port", &*port.to_string()), ("workers", "2")];
+    let side = Side::new(Server::tenon(&settings).expect("tenon starts"), port);
+    let mut redis = Resp::connect_to(side.server.address(Dialect::Redis).expect("it speaks RESP"), Some(PATIENCE))
+        .expect("connected");
+    let mut resident = || -> u64 { info::field(&mut redis, "memory", "used_memory_rss").parse().expect("a number") };
+    // Long ones, so that all of what they are received into is written to.
+    let request = format!("set k 0 0 {LEN}\r\n{}\r\n", "v".repeat(LEN));
+    let before = resident();
+    for _ in 0..DATAGRAMS {
+        assert_eq!(side.ask(request.as_bytes()).0, b"STORED\r\n");
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < GROWTH_MAX, "{grown} bytes");
 }

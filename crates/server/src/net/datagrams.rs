@@ -3,19 +3,69 @@
 use super::listener::Bind;
 use super::serve::{Bound, ServeError, Takes};
 use super::service::{Address, FrontEnd};
+use nix::cmsg_space;
+use nix::libc::{in_pktinfo, in6_pktinfo};
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
+};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseaddr};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, getsockname, recvfrom, sendto, socket_with,
-};
-use std::net::SocketAddr;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
+use std::io::{IoSlice, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 /// Datagrams that one worker takes before its connections have their turn.
 const DATAGRAMS_PER_TURN: usize = 64;
 /// Bytes of the longest datagram.
 const DATAGRAM_MAX: usize = 65_536;
+
+/// What a worker receives datagrams into: as long as the longest, from the first one on.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    datagram: Vec<u8>,
+    /// What the kernel says beside it.
+    control: Vec<u8>,
+}
+
+/// The address of this machine that a datagram was sent to, as the kernel is told it for the answer.
+#[derive(Clone, Copy, Debug)]
+enum Reached {
+    V4(in_pktinfo),
+    V6(in6_pktinfo),
+}
+
+impl Reached {
+    fn of(message: &ControlMessageOwned) -> Option<Reached> {
+        match *message {
+            // The answer need not leave by the interface that the request came by. Of what was sent to many the kernel names
+            // an address of its own here.
+            ControlMessageOwned::Ipv4PacketInfo(info) => Some(Reached::V4(in_pktinfo { ipi_ifindex: 0, ..info })),
+            ControlMessageOwned::Ipv6PacketInfo(info) => {
+                let address = Ipv6Addr::from(info.ipi6_addr.s6_addr);
+                // An address of a link means nothing without it.
+                let ipi6_ifindex = if address.is_unicast_link_local() { info.ipi6_ifindex } else { 0 };
+                (!address.is_multicast()).then_some(Reached::V6(in6_pktinfo { ipi6_ifindex, ..info }))
+            }
+            _ => None,
+        }
+    }
+
+    fn ip(&self) -> IpAddr {
+        match self {
+            Reached::V4(info) => Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()).into(),
+            Reached::V6(info) => Ipv6Addr::from(info.ipi6_addr.s6_addr).into(),
+        }
+    }
+
+    fn message(&self) -> ControlMessage<'_> {
+        match self {
+            Reached::V4(info) => ControlMessage::Ipv4PacketInfo(info),
+            Reached::V6(info) => ControlMessage::Ipv6PacketInfo(info),
+        }
+    }
+}
 
 /// A UDP socket.
 #[derive(Debug)]
@@ -91,6 +141,15 @@ impl Datagrams {
             set_socket_reuseaddr(&fd, false)?;
         }
         bound?;
+        if address.ip().is_unspecified() {
+            // Else the kernel would choose from which address an answer leaves, and whoever asked another one, or a firewall
+            // between, would take it for somebody else's.
+            let asked = match address {
+                SocketAddr::V4(_) => setsockopt(&fd, sockopt::Ipv4PacketInfo, &true),
+                SocketAddr::V6(_) => setsockopt(&fd, sockopt::Ipv6RecvPacketInfo, &true),
+            };
+            asked.map_err(|errno| Errno::from_raw_os_error(errno as i32))?;
+        }
         let local = getsockname(&fd).and_then(SocketAddr::try_from)?;
         Ok(Datagrams { fd, word: word.clone(), port, local })
     }
@@ -114,23 +173,44 @@ impl Datagrams {
         Bound { front_end, takes: Takes::Datagrams, address, fd: self.fd.as_raw_fd() }
     }
 
-    /// Hands what has come to `answer`, with a way to send back; tells whether there may be more.
-    pub(super) fn receive(&self, mut answer: impl FnMut(SocketAddr, &[u8], &mut dyn FnMut(&[u8]))) -> bool {
-        let mut datagram = vec![0; DATAGRAM_MAX];
+    /// Hands what has come to `answer`, with who sent it, to which address, and a way to send back; tells whether there may be
+    /// more.
+    pub(super) fn receive(
+        &self,
+        room: &mut Room,
+        mut answer: impl FnMut((SocketAddr, SocketAddr), &[u8], &mut dyn FnMut(&[u8])),
+    ) -> bool {
+        room.datagram.resize(DATAGRAM_MAX, 0);
+        if room.control.is_empty() {
+            room.control = cmsg_space!(in6_pktinfo);
+        }
         for _ in 0..DATAGRAMS_PER_TURN {
-            let (len, from) = match recvfrom(&self.fd, &mut datagram[..], RecvFlags::empty()) {
-                Ok((len, _, from)) => (len, from),
-                Err(Errno::AGAIN) => return false,
+            let fd = self.fd.as_raw_fd();
+            let mut parts = [IoSliceMut::new(&mut room.datagram)];
+            let received = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut room.control), MsgFlags::empty());
+            let (len, from, reached) = match received {
+                Ok(received) => {
+                    let reached = received.cmsgs().ok().and_then(|mut said| said.find_map(|it| Reached::of(&it)));
+                    (received.bytes, received.address, reached)
+                }
+                Err(nix::Error::EAGAIN) => return false,
                 // The answer to an earlier datagram has reached nobody, or a signal came: no reason not to go on.
                 Err(_) => continue,
             };
-            let Some(from) = from.and_then(|from| SocketAddr::try_from(from).ok()) else { continue };
+            let Some((to, from)) = from.and_then(|from| Some((from, address_of(&from)?))) else { continue };
+            let local = reached.map_or(self.local, |reached| SocketAddr::new(reached.ip(), self.local.port()));
             // What the kernel does not take is lost, as any datagram may be.
             let mut send = |frame: &[u8]| {
-                let _ = sendto(&self.fd, frame, SendFlags::empty(), &from);
+                let said = reached.as_ref().map(Reached::message);
+                let _ = sendmsg(fd, &[IoSlice::new(frame)], said.as_slice(), MsgFlags::empty(), Some(&to));
             };
-            answer(from, &datagram[..len], &mut send);
+            answer((from, local), &room.datagram[..len], &mut send);
         }
         true
     }
+}
+
+fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address.as_sockaddr_in().map(|&address| address.into());
+    v4.or_else(|| address.as_sockaddr_in6().map(|&address| address.into()))
 }

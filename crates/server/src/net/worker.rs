@@ -9,7 +9,7 @@ mod upkeep;
 pub(super) use lending::{Hire, run};
 
 use super::connection::{Connection, Intake, Phase};
-use super::datagrams::Datagrams;
+use super::datagrams::{Datagrams, Room};
 use super::inbox::{Letter, Mailbox, Mailboxes};
 use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
 use super::service::{CloseReason, Service};
@@ -36,6 +36,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     connections: Slab<Connection<S::Connection, I::Socket>>,
     /// The UDP sockets, by the generation part of their tokens.
     datagrams: Vec<Arc<Datagrams>>,
+    /// Where they are received; taken out for a call.
+    datagram_room: Room,
     /// Where replies are written before they are sent; empty between calls, and taken out for one.
     reply: Option<Box<OutBuf>>,
     /// Where input is received; taken out for a call.
@@ -108,6 +110,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             io,
             connections: Slab::new(),
             datagrams: Vec::new(),
+            datagram_room: Room::default(),
             reply: None,
             input: Vec::new(),
             head: Vec::new(),
@@ -314,10 +317,11 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         if self.in_call {
             return self.put_off(event);
         }
-        let local = socket.local();
-        let has_more = socket.receive(|from, datagram, send| {
-            self.guarded(worker, |service, worker| service.on_datagram(worker, (from, local), datagram, send));
+        let mut room = std::mem::take(&mut self.datagram_room);
+        let has_more = socket.receive(&mut room, |addresses, datagram, send| {
+            self.guarded(worker, |service, worker| service.on_datagram(worker, addresses, datagram, send));
         });
+        self.datagram_room = room;
         if has_more {
             self.io.again(event.token);
         }
