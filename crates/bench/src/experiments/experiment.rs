@@ -109,5 +109,7 @@ pub const SERVER_CPU: Figure = Figure { name: "server_cpu_us", heading: "server 
 pub const SERVER_SYSTEM: Figure = Figure { name: "server_system_us", heading: "of it system µs/op" };
 /// CPU time of the client an operation.
 pub const CLIENT_CPU: Figure = Figure { name: "client_cpu_us", heading: "client CPU µs/op" };
-/// The busiest client thread's share of its core.
+/// The share of the time in which the busiest client thread had something to do.
 pub const CLIENT_BUSY: Figure = Figure { name: "client_busy", heading: "client busy" };
+/// The 99th percentile of how late the client itself was, in an open loop.
+pub const CLIENT_LATE: Figure = Figure { name: "client_late_p99_us", heading: "client late p99 µs" };

@@ -1,6 +1,8 @@
 //! `load`: what latency becomes as more is asked of a server, in an open loop.
 
-use super::experiment::{Experiment, Figure, MEAN, OPS, P50, P99, P999, Plot, Published, SERVER_CPU, Scale};
+use super::experiment::{
+    CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MEAN, OPS, P50, P99, P999, Plot, Published, SERVER_CPU, Scale,
+};
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::load::Pace;
 use crate::session::{Session, Shape};
@@ -21,7 +23,7 @@ pub static LOAD: Experiment = Experiment {
     study: "the memtier studies; ULB",
     databases: true,
     axes: &[PROTOCOL, OPERATION, OFFERED],
-    figures: &[OPS, MEAN, P50, P99, P999, CORES, SERVER_CPU, UNSENT],
+    figures: &[OPS, MEAN, P50, P99, P999, CORES, SERVER_CPU, UNSENT, CLIENT_LATE, CLIENT_BUSY],
     plots: &[
         Plot::Lines {
             title: "99th percentile of the latency against offered load",

@@ -1,6 +1,6 @@
 //! `tails`: what one client's doings are to another client's slowest requests.
 
-use super::experiment::{Experiment, Figure, MAX, P50, P99, P999, Plot};
+use super::experiment::{CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P99, P999, Plot};
 use super::plain::{MIXED, PROTOCOL, Stock, mix, speaks};
 use crate::generators::{Inserted, KeyChooser};
 use crate::load::{Pace, Until};
@@ -41,7 +41,7 @@ pub static TAILS: Experiment = Experiment {
     study: "what the studies wished for",
     databases: false,
     axes: &[PROTOCOL, BESIDE],
-    figures: &[P50, P99, P999, MAX, QUIET, RATIO, Figure { name: "times", heading: "done" }],
+    figures: &[P50, P99, P999, MAX, QUIET, RATIO, CLIENT_LATE, CLIENT_BUSY, Figure { name: "times", heading: "done" }],
     plots: &[Plot::Bars { title: "99.9th percentile over the quiet one", each: None, y: RATIO }],
     published: &[],
     run,

@@ -24,6 +24,9 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// What is due within this time is waited for awake: a timer would wake the thread later than that.
 const AWAKE_NS: u64 = 60_000;
 
+/// The patience of a thread that waits awake.
+const AWAKE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
 /// The timer's mark among the connections' indexes.
 const TIMER: u64 = u64::MAX;
 
@@ -43,6 +46,13 @@ pub struct Thread<'a, W: Workload> {
     in_flight: usize,
     /// Whether nothing more is to be begun.
     ended: bool,
+    start: Instant,
+    /// Whether operations of an open loop are due that no connection has room for.
+    starved: bool,
+    /// When the last wait ended; of an open loop only.
+    woke_ns: u64,
+    /// How long it has waited awake, which is no work.
+    awake_ns: u64,
     outcome: Outcome,
 }
 
@@ -119,6 +129,10 @@ pub fn prepare<'a, W: Workload>(
         end_ns,
         in_flight,
         ended,
+        start: Instant::now(),
+        starved: false,
+        woke_ns: 0,
+        awake_ns: 0,
         outcome,
     })
 }
@@ -133,19 +147,18 @@ pub fn share(total: u64, threads: usize, thread: usize) -> Range<u64> {
 impl<W: Workload> Thread<'_, W> {
     /// Runs to the end. `failed` says that another thread has failed.
     pub fn drive(mut self, failed: &AtomicBool) -> Result<Driven<W>> {
-        let cpu_before = cpu::own_thread();
-        let start = Instant::now();
-        let now_ns = || start.elapsed().as_nanos() as u64;
+        let (cpu_before, queued_before) = (cpu::own_thread(), cpu::own_thread_queued());
+        self.start = Instant::now();
         let mut input = Vec::with_capacity(INPUT_LEN);
         let mut events = Vec::with_capacity(self.connections.len().clamp(16, 512));
-        let (mut now, mut last_reply, mut starved) = (0, 0, false);
+        let (mut now, mut last_reply) = (0, 0);
         if self.due.is_none() {
             (0..self.connections.len()).try_for_each(|index| self.fill(index, 0))?;
         }
         loop {
             if self.due.is_some() {
-                now = now_ns();
-                self.begin_due(now, &mut starved)?;
+                now = self.now_ns();
+                self.begin_due(now)?;
                 // A hopeless backlog is not waited for longer than the load itself took.
                 if self.ended_late(now) {
                     self.give_up_backlog(now);
@@ -158,12 +171,8 @@ impl<W: Workload> Thread<'_, W> {
             if self.plan.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return Ok(Driven::GaveUp);
             }
-            let patience = self.patience(now, starved)?;
-            events.clear();
-            match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut events), Some(&patience)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error).context("epoll"),
-            }
+            let patience = self.patience(now)?;
+            self.wait(&patience, &mut events)?;
             let answered_before = self.outcome.operations;
             for event in &events {
                 let data = event.data.u64();
@@ -175,13 +184,13 @@ impl<W: Workload> Thread<'_, W> {
                     self.send(index)?;
                 }
                 if flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
-                    now = now_ns();
+                    now = self.now_ns();
                     last_reply = now;
                     self.receive(index, &mut input, now)?;
                 }
             }
             if events.is_empty() {
-                now = now_ns();
+                now = self.now_ns();
                 if self.in_flight > 0 && now.saturating_sub(last_reply) > SILENCE.as_nanos() as u64 {
                     bail!("the server has been silent for {} s", SILENCE.as_secs());
                 }
@@ -192,9 +201,36 @@ impl<W: Workload> Thread<'_, W> {
             self.plan.progress.fetch_add(self.outcome.operations - answered_before, Ordering::Relaxed);
         }
         self.outcome.elapsed = Duration::from_nanos(last_reply.max(1));
-        self.outcome.client_cpu = cpu::own_thread().saturating_sub(cpu_before);
-        self.outcome.client_busy = self.outcome.client_cpu.as_secs_f64() / start.elapsed().as_secs_f64();
+        let cpu = cpu::own_thread().saturating_sub(cpu_before);
+        let queued = cpu::own_thread_queued().saturating_sub(queued_before);
+        let all = self.start.elapsed().as_secs_f64();
+        // What it waited awake is partly time on its core and partly in the queue for it: both are in the sum.
+        let awake = Duration::from_nanos(self.awake_ns);
+        self.outcome.client_cpu = cpu.saturating_sub(awake);
+        self.outcome.client_busy = (cpu + queued).saturating_sub(awake).as_secs_f64() / all;
+        self.outcome.client_queued = queued.as_secs_f64() / all;
         Ok(Driven::Whole { outcome: Box::new(self.outcome), workload: self.workload, connections: self.connections })
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Waits for an event, at most so long.
+    fn wait(&mut self, patience: &Timespec, events: &mut Vec<epoll::Event>) -> Result<()> {
+        let awake_since = (*patience == AWAKE).then(|| self.now_ns());
+        events.clear();
+        match epoll::wait(&self.poll, rustix::buffer::spare_capacity(events), Some(patience)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).context("epoll"),
+        }
+        if self.due.is_some() {
+            self.woke_ns = self.now_ns();
+        }
+        if let Some(since) = awake_since.filter(|_| events.is_empty()) {
+            self.awake_ns += self.woke_ns - since;
+        }
+        Ok(())
     }
 
     /// Sends a connection's next batch in a closed loop.
@@ -215,11 +251,11 @@ impl<W: Workload> Thread<'_, W> {
     }
 
     /// Begins what is due in an open loop, as far as connections have room.
-    fn begin_due(&mut self, now: u64, starved: &mut bool) -> Result<()> {
+    fn begin_due(&mut self, now: u64) -> Result<()> {
         let Some(due) = &mut self.due else { return Ok(()) };
         while let Some(intended) = due.next_ns().filter(|next| *next <= now) {
             let Some(index) = self.free.pop_front() else {
-                *starved = true;
+                self.starved = true;
                 return Ok(());
             };
             if self.operations_left == 0 || !self.connections[index].begin(&mut self.workload, intended) {
@@ -227,16 +263,17 @@ impl<W: Workload> Thread<'_, W> {
                 due.end();
                 return Ok(());
             }
-            if !*starved {
-                self.outcome.late.record(now - intended, 1);
-            }
+            // What waited for a connection was the client's to send when it knew of the reply that made room.
+            let possible = if self.starved { intended.max(self.woke_ns) } else { intended };
+            let late = (self.start.elapsed().as_nanos() as u64).saturating_sub(possible);
+            self.outcome.late.record(late, 1);
             due.advance();
             self.operations_left -= 1;
             self.in_flight += 1;
             let sent = self.connections[index].send()?;
             Self::watch(&self.poll, &mut self.connections[index], index, !sent)?;
         }
-        *starved = false;
+        self.starved = false;
         Ok(())
     }
 
@@ -260,17 +297,16 @@ impl<W: Workload> Thread<'_, W> {
     }
 
     /// How long the thread may wait for an event. In an open loop a timer ends the wait when an operation is due.
-    fn patience(&self, now: u64, starved: bool) -> Result<Timespec> {
-        const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let Some(next) = self.due.as_ref().and_then(Due::next_ns).filter(|_| !starved) else { return Ok(LOOK) };
+    fn patience(&self, now: u64) -> Result<Timespec> {
+        let Some(next) = self.due.as_ref().and_then(Due::next_ns).filter(|_| !self.starved) else { return Ok(LOOK) };
         let left = next.saturating_sub(now);
         if left < AWAKE_NS {
-            return Ok(NONE);
+            return Ok(AWAKE);
         }
         let nanoseconds = left - AWAKE_NS / 2;
         let at =
             Timespec { tv_sec: (nanoseconds / 1_000_000_000) as i64, tv_nsec: (nanoseconds % 1_000_000_000) as i64 };
-        let once = Itimerspec { it_interval: NONE, it_value: at };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
         rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once).context("timer")?;
         Ok(LOOK)
     }

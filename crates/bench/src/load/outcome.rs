@@ -18,14 +18,18 @@ pub struct Outcome {
     pub kinds: Vec<(&'static str, Latency)>,
     /// Operations answered in each [`INTERVAL`] from the start; the last one is not whole.
     pub intervals: Vec<u64>,
-    /// CPU time of all client threads.
+    /// CPU time of all client threads, but for what they waited awake.
     pub client_cpu: Duration,
-    /// The busiest client thread's CPU time over the elapsed time: near 1, the client is the limit.
+    /// The share of the time in which the busiest client thread had something to do, on a core or waiting for one: near 1,
+    /// it never waited for the server, and the client is the limit.
     pub client_busy: f64,
-    /// In an open loop, how late the client itself was with requests it had a free connection for.
+    /// The greatest share of the time that a client thread was ready and had no core.
+    pub client_queued: f64,
+    /// In an open loop, how late the client itself was with requests that were due: from then, or where all connections
+    /// were taken, from when it was told of the reply that made room.
     pub late: Latency,
-    /// In an open loop, operations that were due and never sent, because the server was too slow. Their latency up to the
-    /// end of the load is recorded.
+    /// In an open loop, operations that were due and never sent, because server or client were too slow. Their latency up
+    /// to the end of the load is recorded.
     pub unsent: u64,
 }
 
@@ -39,6 +43,7 @@ impl Outcome {
             intervals: Vec::new(),
             client_cpu: Duration::ZERO,
             client_busy: 0.0,
+            client_queued: 0.0,
             late: Latency::new(),
             unsent: 0,
         }
@@ -67,6 +72,7 @@ impl Outcome {
         self.intervals.iter_mut().zip(&other.intervals).for_each(|(sum, more)| *sum += more);
         self.client_cpu += other.client_cpu;
         self.client_busy = self.client_busy.max(other.client_busy);
+        self.client_queued = self.client_queued.max(other.client_queued);
         self.late.add(&other.late);
         self.unsent += other.unsent;
     }
@@ -107,7 +113,10 @@ mod tests {
         let mut other = Outcome::new(&["get", "set"]);
         other.answered(1, 1, 3_000, 250_000_000);
         (one.elapsed, other.elapsed) = (Duration::from_secs(1), Duration::from_secs(3));
+        (one.client_busy, other.client_busy) = (0.5, 0.25);
+        (one.client_queued, other.client_queued) = (0.125, 0.25);
         one.add(&other);
+        assert_eq!((one.client_busy, one.client_queued), (0.5, 0.25), "the busiest thread's");
         assert_eq!((one.operations, one.throughput(), one.latency().count()), (3, 1.0, 3));
         assert_eq!(one.intervals, [2, 0, 1]);
         assert_eq!((one.kinds[0].1.count(), one.kinds[1].1.count()), (2, 1));

@@ -10,6 +10,11 @@ pub fn own_thread() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// How long the calling thread was ready to run and had no core; zero where the kernel does not say.
+pub fn own_thread_queued() -> Duration {
+    fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(|text| queued(&text)).unwrap_or_default()
+}
+
 /// What all living threads of a process have used since their start, and so have the processes that it has started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
@@ -91,6 +96,11 @@ fn scheduled(text: &str) -> Option<Duration> {
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
+/// The second field of schedstat: nanoseconds in the queue of a core.
+fn queued(text: &str) -> Option<Duration> {
+    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
 /// Fields 14 to 17 of /proc/PID/stat (proc(5)): user and system time, its own and that of the processes it has started
 /// that have ended. The name before them may hold blanks, but ends with the last `)`.
 fn ticks(stat: &str) -> Option<([u64; 2], [u64; 2])> {
@@ -111,6 +121,7 @@ mod tests {
     #[test]
     fn the_kernels_files_are_read() {
         assert_eq!(scheduled("318912 54320 3\n"), Some(Duration::from_nanos(318_912)));
+        assert_eq!(queued("318912 54320 3\n"), Some(Duration::from_nanos(54_320)));
         assert_eq!(ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 3 4 20 0 1 0"), Some(([150, 50], [3, 4])));
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
         assert_eq!(count(status, "voluntary_ctxt_switches:"), Some(12));

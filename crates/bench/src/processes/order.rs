@@ -160,6 +160,7 @@ pub(super) struct Told {
     intervals: Vec<u64>,
     client_cpu_ns: u64,
     client_busy: f64,
+    client_queued: f64,
     late: Vec<(u64, u64)>,
     unsent: u64,
 }
@@ -174,6 +175,7 @@ impl Told {
             intervals: outcome.intervals.clone(),
             client_cpu_ns: ns(outcome.client_cpu),
             client_busy: outcome.client_busy,
+            client_queued: outcome.client_queued,
             late: outcome.late.counts(),
             unsent: outcome.unsent,
         }
@@ -188,7 +190,7 @@ impl Told {
         }
         outcome.intervals = self.intervals;
         outcome.client_cpu = Duration::from_nanos(self.client_cpu_ns);
-        outcome.client_busy = self.client_busy;
+        (outcome.client_busy, outcome.client_queued) = (self.client_busy, self.client_queued);
         outcome.late = Latency::of(&self.late);
         outcome.unsent = self.unsent;
         outcome
@@ -245,12 +247,14 @@ mod tests {
         }
         outcome.elapsed = Duration::from_millis(2_000);
         outcome.client_cpu = Duration::from_millis(12);
+        (outcome.client_busy, outcome.client_queued) = (0.75, 0.25);
         outcome.late.record(5_000, 3);
         outcome.unsent = 4;
         let written = serde_json::to_string(&Told::of(&outcome)).expect("it can be written");
         let told = serde_json::from_str::<Told>(&written).expect("it can be read").outcome();
         assert_eq!(told.latency().summary(), outcome.latency().summary());
         assert_eq!(told.late.summary(), outcome.late.summary());
+        assert_eq!((told.client_busy, told.client_queued), (0.75, 0.25));
         assert_eq!(
             (told.operations, told.elapsed, &told.intervals, told.client_cpu, told.unsent),
             (outcome.operations, outcome.elapsed, &outcome.intervals, outcome.client_cpu, outcome.unsent)

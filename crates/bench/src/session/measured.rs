@@ -9,8 +9,14 @@ use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Above this share of its core, a client is taken to be the limit.
+/// A client that had something to do for more than this share of the time is taken to be the limit.
 pub const CLIENT_BUSY_LIMIT: f64 = 0.95;
+
+/// A client that was ready and had no core for more than this share of the time is said to have waited.
+const CLIENT_QUEUED_LIMIT: f64 = 0.05;
+
+/// A client whose own lateness is more than this share of the latency, at the 99th percentiles, is said to be late.
+const CLIENT_LATE_LIMIT: f64 = 0.5;
 
 /// What a load and the server it ran on have shown.
 #[derive(Clone, Debug)]
@@ -152,6 +158,7 @@ impl Measured {
         }
         set("client_cpu_us", outcome.client_cpu.as_secs_f64() * 1e6 / operations);
         set("client_busy", outcome.client_busy);
+        set("client_queued", outcome.client_queued);
         if let Some(used) = self.used {
             set("server_cpu_us", used.total.as_secs_f64() * 1e6 / operations);
             set("server_user_us", used.user.as_secs_f64() * 1e6 / operations);
@@ -167,8 +174,8 @@ impl Measured {
             set("client_late_p99_us", outcome.late.summary().p99_us);
             set("unsent", outcome.unsent as f64);
         }
-        if outcome.client_busy > CLIENT_BUSY_LIMIT && outcome.late.count() == 0 {
-            reading = reading.note("the client was the limit");
+        for note in self.client_notes() {
+            reading = reading.note(note);
         }
         for (name, count) in self.counts.iter().flat_map(|counts| &counts.by_name) {
             reading = reading.figure(&format!("{name}_op"), *count as f64 / operations);
@@ -177,14 +184,62 @@ impl Measured {
             reading = reading.note(note.clone());
         }
         if outcome.unsent > 0 {
-            reading = reading.note("the server did not keep up");
+            reading = reading.note("not all that was due was sent");
         }
         reading
+    }
+
+    /// What of the figures may be the client's doing.
+    fn client_notes(&self) -> Vec<&'static str> {
+        let outcome = &self.outcome;
+        let is_limit = outcome.client_busy > CLIENT_BUSY_LIMIT;
+        let is_late = outcome.late.count() > 0
+            && outcome.late.summary().p99_us > CLIENT_LATE_LIMIT * outcome.latency().summary().p99_us;
+        let notes = [
+            (is_limit, "the client was the limit"),
+            (outcome.client_queued > CLIENT_QUEUED_LIMIT, "the client waited for a core"),
+            (is_late, "most of the p99 is the client's own lateness"),
+        ];
+        notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note).collect()
     }
 
     /// The operations of each interval, a second.
     pub fn throughput_series(&self) -> Vec<f64> {
         let whole = self.outcome.intervals.split_last().map_or(&[][..], |(_, whole)| whole);
         whole.iter().map(|operations| *operations as f64 / crate::load::INTERVAL.as_secs_f64()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notes(change: impl FnOnce(&mut Outcome)) -> Vec<String> {
+        let mut outcome = Outcome::new(&["get"]);
+        outcome.answered(0, 100, 100_000, 100_000);
+        change(&mut outcome);
+        Measured { outcome, used: None, resident_bytes: None, counts: None }.reading().notes
+    }
+
+    #[test]
+    fn the_client_is_named_where_it_was_the_limit() {
+        assert_eq!(notes(|_| {}), [""; 0]);
+        assert_eq!(notes(|outcome| outcome.client_busy = 0.96), ["the client was the limit"]);
+        // In an open loop no less.
+        let open = |outcome: &mut Outcome| {
+            outcome.late.record(10_000, 100);
+            outcome.unsent = 5;
+            outcome.client_busy = 0.96;
+        };
+        assert_eq!(notes(open), ["the client was the limit", "not all that was due was sent"]);
+        assert_eq!(notes(|outcome| outcome.client_queued = 0.06), ["the client waited for a core"]);
+        assert_eq!(notes(|outcome| outcome.late.record(40_000, 100)), [""; 0]);
+        let late = notes(|outcome| outcome.late.record(60_000, 100));
+        assert_eq!(late, ["most of the p99 is the client's own lateness"]);
+    }
+
+    #[test]
+    fn what_was_not_sent_is_nobodys_fault_by_itself() {
+        assert_eq!(notes(|outcome| outcome.unsent = 5), ["not all that was due was sent"]);
     }
 }

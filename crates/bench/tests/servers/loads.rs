@@ -4,10 +4,10 @@
 use crate::toy::{Manners, Toy};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_bench::dialects::Resp;
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
-use tenon_bench::load::{Arrivals, Outcome, Pace, Plan, Until};
+use tenon_bench::load::{Arrivals, Outcome, Pace, Plan, Reply, Until, Workload};
 use tenon_bench::values::{Lengths, Values};
 use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Spec, Tally};
 use tenon_client::Address;
@@ -214,6 +214,69 @@ fn an_open_loop_shows_a_stall_to_everybody_who_would_have_come() {
         let counted = outcome.operations + outcome.unsent;
         assert!(counted >= RATE * 8 / 10, "nobody is left out: {counted}");
         assert!(outcome.latency().count() >= counted);
+    }
+}
+
+/// While all connections are taken, the client may be late all the same: with what it sends when there is room.
+#[test]
+fn how_late_the_client_was_is_known_of_every_request_that_was_sent() {
+    let toy = Toy::start(Manners::Stalls { at: KEYS + 10, pause: Duration::from_millis(100) });
+    fill(&toy.address, Lengths::fixed(VALUE_LEN));
+    let shape = Shape {
+        connections: 1,
+        threads: 1,
+        pipeline: 1,
+        pace: Pace::Open { rate: 2_000.0, arrivals: Arrivals::Even },
+        until: Until::Elapsed(Duration::from_millis(200)),
+    };
+    let (outcome, _) = run(&toy.address, &shape, |_| spec(Mix::GET, chosen())).expect("it answers in the end");
+    // What was in flight when a hopeless backlog was given up was sent and not answered.
+    let in_flight_max = 1;
+    let sent = outcome.operations..=outcome.operations + in_flight_max;
+    assert!(sent.contains(&outcome.late.count()), "{} of {sent:?}", outcome.late.count());
+}
+
+/// Has something to do for longer than there is time for.
+struct Laborious(KeyValue<Resp>);
+
+impl Workload for Laborious {
+    type Pending = <KeyValue<Resp> as Workload>::Pending;
+
+    const KINDS: &'static [&'static str] = <KeyValue<Resp> as Workload>::KINDS;
+
+    fn begin(&mut self, out: &mut Vec<u8>) -> Option<Self::Pending> {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(1) {}
+        self.0.begin(out)
+    }
+
+    fn reply(&mut self, pending: &mut Self::Pending, input: &[u8], out: &mut Vec<u8>) -> anyhow::Result<Reply> {
+        self.0.reply(pending, input, out)
+    }
+}
+
+#[test]
+fn a_client_that_is_the_limit_is_known_for_it_whatever_the_pace() {
+    let toy = Toy::start(Manners::Good);
+    fill(&toy.address, Lengths::fixed(VALUE_LEN));
+    let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    for pace in [Pace::Closed, Pace::Open { rate: 50_000.0, arrivals: Arrivals::Poisson }] {
+        let plan = Plan {
+            address: &toy.address,
+            login: None,
+            tls: None,
+            connections: 500,
+            pipeline: 1,
+            pace,
+            until: Until::Elapsed(Duration::from_millis(200)),
+            cores: &[],
+            progress: &progress,
+            stop: &stop,
+        };
+        let workload = Laborious(KeyValue::new(Resp, spec(Mix::GET, chosen())));
+        let (outcome, _) = tenon_bench::load::run(&plan, vec![workload], &mut ()).expect("a good server");
+        // It was on its core or waited for one; what a virtual machine is robbed of is in neither.
+        assert!(outcome.client_busy > 0.5, "{pace:?}: {}", outcome.client_busy);
     }
 }
 
