@@ -22,8 +22,9 @@ pub static CLUSTER: Experiment = Experiment {
     title: "One node and three",
     summary: "Fifty connections for each node get and set values of 32 bytes, on one server and on three. Redis's and \
               Valkey's form a cluster; which node has a key, the client knows from its slot. Memcached's know nothing of each \
-              other: the client divides the keys over them in the same way. All nodes share \
-              this machine, so it is the cost of an operation that is to be compared.",
+              other: the client divides the keys over them in the same way. Each node has cores of its own where the machine \
+              has enough; where it has not, all of them and the client share all, and only the cost of an operation is to be \
+              compared.",
     study: "Waterloo",
     databases: false,
     axes: &["protocol", "operation", NODES],
@@ -34,23 +35,30 @@ pub static CLUSTER: Experiment = Experiment {
 };
 
 fn run(session: &mut Session) -> Result<()> {
-    let mut cases: Vec<Case> = Vec::new();
-    for protocol in session.all_protocols() {
-        for verb in ["get", "set"] {
-            cases.extend([1.0, 3.0].map(|nodes| case(protocol, verb).number(NODES, nodes)));
-        }
-    }
     let started: Vec<Contender> =
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
-    session.grid(&started, &cases, speaks, |session, contender, case, round| {
+    for nodes in [1, 3] {
+        let with_nodes =
+            |protocol: Protocol| ["get", "set"].map(|verb| case(protocol, verb).number(NODES, nodes as f64));
+        let cases: Vec<Case> = session.all_protocols().into_iter().flat_map(with_nodes).collect();
+        session.place(nodes * session.server_threads())?;
+        measured_with(session, &started, &cases, nodes)?;
+    }
+    Ok(())
+}
+
+fn measured_with(session: &mut Session, started: &[Contender], cases: &[Case], nodes: usize) -> Result<()> {
+    session.grid(started, cases, speaks, |session, contender, case, round| {
         let Contender::Program(program) = contender else { bail!("only servers that the bench starts form a cluster") };
-        let nodes = case.quantity(NODES).unwrap_or(1.0) as usize;
         if nodes > 1 && program.family == Family::Tenon {
             return Ok(Reading::default().note("not there yet: Tenon has no cluster"));
         }
         let cluster = nodes > 1 && program.family == Family::Redis;
-        let settings = Settings { cluster, ..session.settings() };
-        let servers: Vec<Running> = (0..nodes).map(|_| session.start(contender, &settings)).collect::<Result<_>>()?;
+        let start = |node: usize| {
+            let cores = session.placement.of_one(node, nodes, session.server_threads());
+            session.start(contender, &Settings { cluster, cores, ..session.settings() })
+        };
+        let servers: Vec<Running> = (0..nodes).map(start).collect::<Result<_>>()?;
         let targets: Vec<Target> = servers
             .iter()
             .map(|server| server.target(protocol(case)?).context("the server speaks the case's language"))

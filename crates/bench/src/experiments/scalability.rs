@@ -32,8 +32,8 @@ pub static SCALABILITY: Experiment = Experiment {
 
 fn run(session: &mut Session) -> Result<()> {
     let stock = Stock::short(session.keys());
-    let cores = own_cores()?;
-    let all_threads: Vec<usize> = (0..).map(|power| 1 << power).take_while(|threads| *threads <= cores.len()).collect();
+    let cores = own_cores()?.len();
+    let all_threads: Vec<usize> = (0..).map(|power| 1 << power).take_while(|threads| *threads <= cores).collect();
     let connections = session.scaled(&[1.0, 10.0, 100.0][..], &[1.0, 10.0, 50.0, 100.0, 200.0, 400.0, 1_000.0][..]);
     for threads in all_threads {
         let mut cases = Vec::new();
@@ -41,11 +41,7 @@ fn run(session: &mut Session) -> Result<()> {
             let case = case(protocol, MIXED).number(THREADS, threads as f64);
             cases.extend(connections.iter().map(|connections| case.clone().number(CONNECTIONS, *connections)));
         }
-        // The servers have as many cores as threads; where that leaves none to the bench, both share all.
-        let client = session.client_threads();
-        let server_cores = if threads + client <= cores.len() { &cores[..threads] } else { &cores[..] };
-        let chosen = session.options.server_cpus.as_ref().map_or(server_cores, |cores| &cores.0).to_vec();
-        session.placement.server = chosen;
+        session.place(threads)?;
         let servers = session.start_all(
             |session| Settings { threads, ..session.settings() },
             |session, server| stock.fill(session, server).map(drop),

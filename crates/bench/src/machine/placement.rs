@@ -1,6 +1,7 @@
 //! Which cores the server and the client run on. Knows nothing of what they do there.
 
 use anyhow::{Context as _, Result, bail};
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Cores for both sides of a measurement.
@@ -17,30 +18,49 @@ impl Placement {
     pub fn new(
         server_threads: usize,
         client_threads: usize,
-        server: Option<Vec<usize>>,
-        client: Option<Vec<usize>>,
+        server: Option<&[usize]>,
+        client: Option<&[usize]>,
     ) -> Result<Placement> {
-        let chosen = among(&own_cores()?, server_threads, client_threads);
-        Ok(Placement { server: server.unwrap_or(chosen.server), client: client.unwrap_or(chosen.client) })
+        Ok(among(&own_cores()?, (server_threads, client_threads), server, client))
     }
 
-    /// Whether server and client compete for cores.
-    pub fn shared(&self) -> bool {
-        self.server.iter().any(|core| self.client.contains(core))
+    /// The cores of one of several servers that run at once, each with so many threads: its own where there are enough,
+    /// else all of theirs.
+    pub fn of_one(&self, index: usize, servers: usize, threads: usize) -> &[usize] {
+        if self.server.len() < servers * threads { &self.server } else { &self.server[index * threads..][..threads] }
     }
 }
 
-fn among(cores: &[usize], server: usize, client: usize) -> Placement {
-    if cores.len() < server + client {
-        return Placement { server: cores.to_vec(), client: cores.to_vec() };
-    }
-    Placement { server: cores[..server].to_vec(), client: cores[server..server + client].to_vec() }
+fn among(
+    cores: &[usize],
+    (server_threads, client_threads): (usize, usize),
+    server: Option<&[usize]>,
+    client: Option<&[usize]>,
+) -> Placement {
+    // The first cores that are not taken; all of them where too few are left.
+    let beside = |taken: &[usize], threads: usize| {
+        let free: Vec<usize> = cores.iter().copied().filter(|core| !taken.contains(core)).take(threads).collect();
+        if free.len() < threads { cores.to_vec() } else { free }
+    };
+    let (server, client) = match (server, client) {
+        (Some(server), Some(client)) => (server.to_vec(), client.to_vec()),
+        (Some(server), None) => (server.to_vec(), beside(server, client_threads)),
+        (None, Some(client)) => (beside(client, server_threads), client.to_vec()),
+        (None, None) if cores.len() < server_threads + client_threads => (cores.to_vec(), cores.to_vec()),
+        (None, None) => (cores[..server_threads].to_vec(), beside(&cores[..server_threads], client_threads)),
+    };
+    Placement { server, client }
 }
 
 /// The cores that this process may use.
 pub fn own_cores() -> Result<Vec<usize>> {
-    let mine = sched_getaffinity(None).context("the cores of this process cannot be read")?;
-    Ok((0..CpuSet::MAX_CPU).filter(|core| mine.is_set(*core)).collect())
+    cores_of(None).context("the cores of this process cannot be read")
+}
+
+/// The cores that a process may use; `None` for the calling thread.
+pub fn cores_of(pid: Option<Pid>) -> Result<Vec<usize>> {
+    let cores = sched_getaffinity(pid)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core)).collect())
 }
 
 /// Reads `0`, `0,2` and `0-3,8`.
@@ -77,13 +97,32 @@ pub fn pin_this_thread(cores: &[usize]) -> Result<()> {
 mod tests {
     use super::*;
 
+    fn placement(server: &[usize], client: &[usize]) -> Placement {
+        Placement { server: server.to_vec(), client: client.to_vec() }
+    }
+
     #[test]
     fn cores_are_split_where_there_are_enough() {
-        let placement = among(&[0, 1], 1, 1);
-        assert_eq!(placement, Placement { server: vec![0], client: vec![1] });
-        assert!(!placement.shared());
-        assert!(among(&[0, 1], 2, 2).shared());
-        assert_eq!(among(&[2, 3, 6, 7, 8], 2, 2), Placement { server: vec![2, 3], client: vec![6, 7] });
+        let chosen = |cores: &[usize], server, client| among(cores, (server, client), None, None);
+        assert_eq!(chosen(&[0, 1], 1, 1), placement(&[0], &[1]));
+        assert_eq!(chosen(&[0, 1], 2, 1), placement(&[0, 1], &[0, 1]));
+        assert_eq!(chosen(&[2, 3, 6, 7, 8], 2, 2), placement(&[2, 3], &[6, 7]));
+    }
+
+    #[test]
+    fn what_is_named_is_taken_and_the_other_side_keeps_out_of_it() {
+        let chosen = |server, client| among(&[0, 1, 2, 3], (1, 2), server, client);
+        assert_eq!(chosen(Some(&[1]), None), placement(&[1], &[0, 2]));
+        assert_eq!(chosen(None, Some(&[0, 1])), placement(&[2], &[0, 1]));
+        assert_eq!(chosen(Some(&[2, 3]), Some(&[3])), placement(&[2, 3], &[3]));
+        assert_eq!(chosen(Some(&[1, 2, 3]), None), placement(&[1, 2, 3], &[0, 1, 2, 3]), "one core is not two");
+    }
+
+    #[test]
+    fn each_of_several_servers_has_cores_of_its_own_where_there_are_enough() {
+        let six = placement(&[1, 2, 3, 4, 5, 6], &[7]);
+        assert_eq!([0, 1, 2].map(|index| six.of_one(index, 3, 2)), [[1, 2], [3, 4], [5, 6]]);
+        assert_eq!([0, 1, 2].map(|index| six.of_one(index, 3, 3)), [[1, 2, 3, 4, 5, 6]; 3]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::interrupt::Interrupt;
 use super::measured::Reading;
-use super::options::Options;
+use super::options::{Cores, Options};
 use super::progress::Progress;
 use super::running::{Contender, Named, Running};
 use crate::experiments::Experiment;
@@ -24,6 +24,8 @@ pub struct Session {
     pub contenders: Vec<Contender>,
     /// Which cores are whose.
     pub placement: Placement,
+    server_threads: usize,
+    client_threads: usize,
     /// Whether to end.
     pub interrupt: Interrupt,
     /// How far it is.
@@ -42,13 +44,12 @@ impl Session {
     pub fn open(options: Options, interrupt: Interrupt, experiment: &'static Experiment) -> Result<Session> {
         let (databases, axes, experiment) = (experiment.databases, experiment.axes, experiment.name);
         let half = (placement::own_cores()?.len() / 2).max(1);
-        let cores = |cores: &Option<super::options::Cores>| cores.as_ref().map(|cores| cores.0.clone());
-        let placement = Placement::new(
-            options.server_threads.unwrap_or(half),
-            options.client_threads.unwrap_or(half),
-            cores(&options.server_cpus),
-            cores(&options.client_cpus),
-        )?;
+        let threads = |asked: Option<usize>, cores: &Option<Cores>| {
+            asked.unwrap_or(cores.as_ref().map_or(half, |cores| cores.0.len()))
+        };
+        let server_threads = threads(options.server_threads, &options.server_cpus);
+        let client_threads = threads(options.client_threads, &options.client_cpus);
+        let placement = placed(&options, server_threads, client_threads)?;
         let progress = Progress::new(experiment);
         let contenders = contenders(&options, databases, &progress)?;
         let earlier = if options.r#continue { Earlier::Continue } else { Earlier::Discard };
@@ -59,6 +60,8 @@ impl Session {
             options,
             contenders,
             placement,
+            server_threads,
+            client_threads,
             interrupt,
             progress,
             counting: false,
@@ -72,12 +75,18 @@ impl Session {
 
     /// Threads that a started server serves clients with.
     pub fn server_threads(&self) -> usize {
-        self.options.server_threads.unwrap_or(self.placement.server.len().max(1))
+        self.server_threads
     }
 
     /// Threads of a load.
     pub fn client_threads(&self) -> usize {
-        self.options.client_threads.unwrap_or(self.placement.client.len().max(1))
+        self.client_threads
+    }
+
+    /// Gives servers of so many threads in all, and the client, their cores; those that were asked for stay.
+    pub fn place(&mut self, server_threads: usize) -> Result<()> {
+        self.placement = placed(&self.options, server_threads, self.client_threads)?;
+        Ok(())
     }
 
     /// How often each case is measured.
@@ -260,6 +269,13 @@ impl Drop for Session {
         // What is left in the temporary directory harms nobody.
         let _ = std::fs::remove_dir_all(&self.scratch);
     }
+}
+
+fn placed(options: &Options, server_threads: usize, client_threads: usize) -> Result<Placement> {
+    fn named(cores: &Option<Cores>) -> Option<&[usize]> {
+        cores.as_ref().map(|cores| &cores.0[..])
+    }
+    Placement::new(server_threads, client_threads, named(&options.server_cpus), named(&options.client_cpus))
 }
 
 fn contenders(options: &Options, databases: bool, progress: &Progress) -> Result<Vec<Contender>> {

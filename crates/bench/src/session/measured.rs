@@ -3,6 +3,7 @@
 use crate::load::{Observer, Outcome};
 use crate::machine::counters::{Counter, Counts};
 use crate::machine::cpu::Used;
+use crate::machine::placement::cores_of;
 use crate::machine::process;
 use crate::results::Record;
 use anyhow::Result;
@@ -29,6 +30,10 @@ pub struct Measured {
     pub resident_bytes: Option<u64>,
     /// The server's system calls and the like, if they were counted.
     pub counts: Option<Counts>,
+    /// How many cores the client had.
+    pub client_cores: usize,
+    /// Whether the server might run on them, too.
+    pub shared_cores: bool,
 }
 
 /// What is kept of a measurement.
@@ -71,6 +76,8 @@ impl Reading {
 #[derive(Debug)]
 pub struct Watch {
     pid: Option<u32>,
+    client_cores: Vec<usize>,
+    shared_cores: bool,
     before: Option<Used>,
     used: Option<Used>,
     resident_bytes: Option<u64>,
@@ -81,9 +88,19 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// On this process, if there is one to look at.
-    pub fn on(pid: Option<u32>) -> Watch {
-        Watch { pid, before: None, used: None, resident_bytes: None, counting: None, counter: None, counts: None }
+    /// On this process, if there is one to look at, loaded from these cores.
+    pub fn on(pid: Option<u32>, client_cores: &[usize]) -> Watch {
+        Watch {
+            pid,
+            client_cores: client_cores.to_vec(),
+            shared_cores: false,
+            before: None,
+            used: None,
+            resident_bytes: None,
+            counting: None,
+            counter: None,
+            counts: None,
+        }
     }
 
     /// Counting system calls, too.
@@ -93,7 +110,14 @@ impl Watch {
 
     /// With the load's side.
     pub fn measured(self, outcome: Outcome) -> Measured {
-        Measured { outcome, used: self.used, resident_bytes: self.resident_bytes, counts: self.counts }
+        Measured {
+            outcome,
+            used: self.used,
+            resident_bytes: self.resident_bytes,
+            counts: self.counts,
+            client_cores: self.client_cores.len(),
+            shared_cores: self.shared_cores,
+        }
     }
 }
 
@@ -104,6 +128,10 @@ impl Observer for Watch {
                 Ok(counter) => self.counter = Some(counter),
                 Err(why) => self.counts = Some(Counts::none(&why)),
             }
+        }
+        if let Some(pid) = self.pid.and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed())) {
+            let server_cores = cores_of(Some(pid))?;
+            self.shared_cores = self.client_cores.iter().any(|core| server_cores.contains(core));
         }
         self.before = self.pid.map(Used::of).transpose()?;
         Ok(())
@@ -127,6 +155,7 @@ impl Measured {
         self.outcome.add(&other.outcome);
         self.used = self.used.zip(other.used).map(|(sum, more)| sum.with(more));
         self.resident_bytes = self.resident_bytes.zip(other.resident_bytes).map(|(sum, more)| sum + more);
+        self.shared_cores |= other.shared_cores;
     }
 
     /// Its figures by name.
@@ -159,6 +188,7 @@ impl Measured {
         set("client_cpu_us", outcome.client_cpu.as_secs_f64() * 1e6 / operations);
         set("client_busy", outcome.client_busy);
         set("client_queued", outcome.client_queued);
+        set("client_cores", self.client_cores_used());
         if let Some(used) = self.used {
             set("server_cpu_us", used.total.as_secs_f64() * 1e6 / operations);
             set("server_user_us", used.user.as_secs_f64() * 1e6 / operations);
@@ -192,15 +222,23 @@ impl Measured {
     /// What of the figures may be the client's doing.
     fn client_notes(&self) -> Vec<&'static str> {
         let outcome = &self.outcome;
-        let is_limit = outcome.client_busy > CLIENT_BUSY_LIMIT;
+        // Of several threads on one core, none may be busy all the time that the core is.
+        let is_limit = outcome.client_busy > CLIENT_BUSY_LIMIT
+            || self.client_cores_used() > CLIENT_BUSY_LIMIT * self.client_cores.max(1) as f64;
         let is_late = outcome.late.count() > 0
             && outcome.late.summary().p99_us > CLIENT_LATE_LIMIT * outcome.latency().summary().p99_us;
         let notes = [
+            (self.shared_cores, "server and client shared cores"),
             (is_limit, "the client was the limit"),
             (outcome.client_queued > CLIENT_QUEUED_LIMIT, "the client waited for a core"),
             (is_late, "most of the p99 is the client's own lateness"),
         ];
         notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note).collect()
+    }
+
+    /// How many cores' worth of CPU time the client's threads took together.
+    fn client_cores_used(&self) -> f64 {
+        self.outcome.client_cpu.as_secs_f64() / self.outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
     /// The operations of each interval, a second.
@@ -213,12 +251,47 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
-    fn notes(change: impl FnOnce(&mut Outcome)) -> Vec<String> {
+    /// Of a load on one core.
+    fn measured(change: impl FnOnce(&mut Outcome)) -> Measured {
         let mut outcome = Outcome::new(&["get"]);
         outcome.answered(0, 100, 100_000, 100_000);
+        outcome.elapsed = Duration::from_secs(1);
         change(&mut outcome);
-        Measured { outcome, used: None, resident_bytes: None, counts: None }.reading().notes
+        Measured { outcome, used: None, resident_bytes: None, counts: None, client_cores: 1, shared_cores: false }
+    }
+
+    fn notes(change: impl FnOnce(&mut Outcome)) -> Vec<String> {
+        measured(change).reading().notes
+    }
+
+    #[test]
+    fn several_threads_on_one_core_are_the_limit_together() {
+        let third =
+            |outcome: &mut Outcome| (outcome.client_cpu, outcome.client_busy) = (Duration::from_millis(320), 0.5);
+        let mut sum = measured(third);
+        assert_eq!(sum.reading().notes, [""; 0]);
+        for _ in 0..2 {
+            sum.add(&measured(third));
+        }
+        assert_eq!(sum.reading().notes, ["the client was the limit"]);
+        sum.client_cores = 2;
+        sum.add(&Measured { shared_cores: true, ..measured(|_| {}) });
+        assert_eq!(sum.reading().notes, ["server and client shared cores"]);
+    }
+
+    #[test]
+    fn cores_that_a_server_may_use_too_are_seen() {
+        // This process stands for a server.
+        let own = cores_of(None).expect("cores");
+        let shared = |cores: &[usize]| {
+            let mut watch = Watch::on(Some(std::process::id()), cores);
+            watch.begins().expect("it may be looked at");
+            watch.measured(Outcome::new(&["get"])).shared_cores
+        };
+        assert!(shared(&own[..1]));
+        assert!(!shared(&[own[own.len() - 1] + 1]));
     }
 
     #[test]

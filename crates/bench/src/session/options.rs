@@ -52,11 +52,11 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     pub connections: usize,
 
-    /// Threads that each started server serves clients with [default: half of the cores]
+    /// Threads that each started server serves clients with [default: half of the cores, or as many as --server-cpus]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub server_threads: Option<usize>,
 
-    /// Threads of the bench [default: half of the cores]
+    /// Threads of the bench [default: half of the cores, or as many as --client-cpus]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub client_threads: Option<usize>,
 
@@ -68,7 +68,7 @@ pub struct Options {
     #[arg(long, value_name = "CORES", value_parser = Cores::parse)]
     pub server_cpus: Option<Cores>,
 
-    /// Cores for the bench [default: as many as it has threads, apart from the servers']
+    /// Cores for the bench [default: as many as it has threads, apart from the servers'; with too few for that, both have all]
     #[arg(long, value_name = "CORES", value_parser = Cores::parse)]
     pub client_cpus: Option<Cores>,
 
