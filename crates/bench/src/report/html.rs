@@ -128,9 +128,9 @@ fn name_of(group: &Group<'_>, groups: &[Group<'_>]) -> (String, bool) {
     let (all, own) = (protocols(group.server), group.case.at(PROTOCOL));
     match own {
         Some(own) if all.iter().any(|other| *other != own) => {
-            (format!("{} ({own})", group.server), *own != Point::Word("resp".into()))
+            (format!("{} ({own})", group.name()), *own != Point::Word("resp".into()))
         }
-        _ => (group.server.to_owned(), false),
+        _ => (group.name(), false),
     }
 }
 
@@ -191,7 +191,7 @@ fn bar_drawings(
         });
         let within: Vec<&str> = axes.iter().copied().filter(|axis| Some(*axis) != each).collect();
         let name = group.case.shown(&within);
-        let bar = (group.server.to_owned(), spread, colour(servers, group.server));
+        let bar = (group.name(), spread, colour(servers, group.server));
         let bars = &mut parts[index].1;
         match bars.iter_mut().find(|bars| bars.name == name) {
             Some(bars) => bars.bars.push(bar),

@@ -12,6 +12,8 @@ pub struct Group<'a> {
     pub case: &'a Case,
     /// The rounds.
     pub records: Vec<&'a Record>,
+    /// In what else it differs from others of the same case.
+    pub differences: Vec<String>,
 }
 
 impl Group<'_> {
@@ -25,20 +27,60 @@ impl Group<'_> {
         let mut notes: Vec<&str> = self.records.iter().flat_map(|record| &record.notes).map(String::as_str).collect();
         notes.sort_unstable();
         notes.dedup();
-        notes
+        self.differences.iter().map(String::as_str).chain(notes).collect()
+    }
+
+    /// The server's name, and in what else it differs from others of the same case.
+    pub fn name(&self) -> String {
+        std::iter::once(self.server).chain(self.differences.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The successful runs, by case and server, in the order in which they were first made.
+/// The successful runs, by case, server and how they were measured, in the order in which they were first made.
 pub fn groups<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for record in records.into_iter().filter(|record| record.failure.is_none()) {
-        match groups.iter_mut().find(|group| group.server == record.server && *group.case == record.case) {
+        match groups.iter_mut().find(|group| group.records[0].is_like(record)) {
             Some(group) => group.records.push(record),
-            None => groups.push(Group { server: &record.server, case: &record.case, records: vec![record] }),
+            None => {
+                let (records, differences) = (vec![record], Vec::new());
+                groups.push(Group { server: &record.server, case: &record.case, records, differences });
+            }
         }
     }
+    let told: Vec<Vec<String>> = groups.iter().map(|group| differences(group, &groups)).collect();
+    groups.iter_mut().zip(told).for_each(|(group, differences)| group.differences = differences);
     groups
+}
+
+/// What was another for others of the same case: such rows must not be taken for rounds or rivals of one another.
+fn differences(group: &Group<'_>, groups: &[Group<'_>]) -> Vec<String> {
+    let own = group.records[0];
+    let others: Vec<&Record> =
+        groups.iter().filter(|other| other.case == group.case).map(|group| group.records[0]).collect();
+    let differs = |value: fn(&Record) -> String| others.iter().any(|other| value(other) != value(own));
+    let mut told = Vec::new();
+    // Each server has a version of its own.
+    if others.iter().any(|other| other.server == own.server && other.version != own.version) {
+        told.push(format!("version {}", own.version));
+    }
+    if differs(|record| record.quick.to_string()) {
+        told.push(if own.quick { "quick" } else { "not quick" }.to_owned());
+    }
+    let another = |name: &String, value: &String| {
+        others.iter().any(|other| other.setup.get(name).is_some_and(|other| other != value))
+    };
+    let of_setup = own.setup.iter().filter(|(name, value)| another(name, value));
+    told.extend(of_setup.map(|(name, value)| format!("{name} {value}")));
+    if differs(|record| record.machine.join(", ")) {
+        told.push(machine(own).join(", "));
+    }
+    told
+}
+
+/// Where it was measured.
+pub fn machine(record: &Record) -> Vec<String> {
+    if record.machine.is_empty() { vec!["Machine: unknown".to_owned()] } else { record.machine.clone() }
 }
 
 /// The table of an experiment.
@@ -94,6 +136,8 @@ pub mod tests {
             case: Case::new().word("protocol", "resp").word("operation", operation),
             round,
             quick: false,
+            setup: BTreeMap::new(),
+            machine: Vec::new(),
             figures: BTreeMap::from([("mean_us".to_owned(), mean_us), ("p99_us".to_owned(), 2.0 * mean_us)]),
             series: BTreeMap::new(),
             notes: Vec::new(),
@@ -121,6 +165,42 @@ pub mod tests {
                 "protocol|operation|server|mean µs|p99 µs|note",
                 "resp|get|tenon|11.0 (10.0 … 12.0)|22.0 (20.0 … 24.0)|",
                 "resp|get|redis-server|30.0|60.0|the client was the limit",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_measured_otherwise_stands_in_a_row_of_its_own() {
+        let with = |server: &str, round, keys: &str| {
+            let mut record = record(server, "get", round, 10.0);
+            record.setup.insert("keys".to_owned(), keys.to_owned());
+            record
+        };
+        let alike = [with("tenon", 0, "100"), with("tenon", 1, "100"), with("redis-server", 0, "100")];
+        let groups_of = |records: &[Record]| groups(records).iter().map(|group| group.name()).collect::<Vec<_>>();
+        assert_eq!(groups_of(&alike), ["tenon", "redis-server"]);
+
+        let mut records = vec![with("tenon", 0, "100"), with("tenon", 0, "200"), with("redis-server", 0, "200")];
+        assert_eq!(groups_of(&records), ["tenon, keys 100", "tenon, keys 200", "redis-server, keys 200"]);
+        let latency = ALL.iter().find(|experiment| experiment.name == "latency").expect("it is there");
+        let table = table(latency, &records);
+        let notes: Vec<&str> = table.rows().iter().filter_map(|row| row.last()).map(String::as_str).collect();
+        assert_eq!(notes, ["note", "keys 100", "keys 200", "keys 200"]);
+
+        // What is known of one only is no difference; versions differ from one server to another.
+        records = vec![with("tenon", 0, "100"), record("redis-server", "get", 0, 10.0)];
+        records[1].version = "7.0".to_owned();
+        assert_eq!(groups_of(&records), ["tenon", "redis-server"]);
+        records = vec![record("tenon", "get", 0, 1.0), record("tenon", "get", 0, 1.0), record("tenon", "get", 0, 1.0)];
+        records[0].version = "0.9".to_owned();
+        records[1].quick = true;
+        records[1].machine = vec!["Machine: 2 cores".to_owned(), "Linux 6".to_owned()];
+        assert_eq!(
+            groups_of(&records),
+            [
+                "tenon, version 0.9, not quick, Machine: unknown",
+                "tenon, version 1.0, quick, Machine: 2 cores, Linux 6",
+                "tenon, version 1.0, not quick, Machine: unknown"
             ]
         );
     }

@@ -1,8 +1,8 @@
 //! Puts a report of all results on disk. Knows not what was measured.
 
+use super::tables::machine;
 use super::{html, markdown};
 use crate::experiments::{ALL, Experiment};
-use crate::machine::facts;
 use crate::results::{Record, Store};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,13 @@ pub fn write(directory: &Path) -> Result<[PathBuf; 2]> {
 
 /// What must be known of the machine and the servers.
 fn lines(records: &[Record]) -> Vec<String> {
-    let mut lines = facts::lines();
+    let mut lines: Vec<String> = Vec::new();
+    // Where the figures were taken, which need not be where the report is written.
+    for machine in records.iter().map(machine) {
+        if !machine.iter().all(|line| lines.contains(line)) {
+            lines.extend(machine);
+        }
+    }
     let mut versions: Vec<String> = Vec::new();
     for record in records {
         let version = format!("{} {}", record.server, record.version);
@@ -49,4 +55,20 @@ fn lines(records: &[Record]) -> Vec<String> {
         lines.push("Quick runs: they show that the measurements work; their figures are not to be compared".to_owned());
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables::tests::record;
+    use super::*;
+
+    #[test]
+    fn the_machine_is_that_of_the_figures() {
+        let mut records = vec![record("tenon", "get", 0, 10.0), record("tenon", "get", 1, 10.0)];
+        assert_eq!(lines(&records), ["Machine: unknown", "Servers: tenon 1.0"]);
+        for record in &mut records {
+            record.machine = vec!["Machine: 3 cores".to_owned(), "Linux 9".to_owned()];
+        }
+        assert_eq!(lines(&records), ["Machine: 3 cores", "Linux 9", "Servers: tenon 1.0"]);
+    }
 }

@@ -19,6 +19,12 @@ pub struct Record {
     pub round: u64,
     /// Whether sizes were small and times short, so that the figures are not to be compared.
     pub quick: bool,
+    /// How it was measured: sizes, times, threads, cores and whatever else was asked for, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub setup: BTreeMap<String, String>,
+    /// Where: processor, memory and kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machine: Vec<String>,
     /// What came out, by name; units last.
     pub figures: BTreeMap<String, f64>,
     /// What came out over time.
@@ -35,10 +41,17 @@ pub struct Record {
 impl Record {
     /// Whether both are the same measurement.
     pub fn repeats(&self, other: &Record) -> bool {
+        self.round == other.round && self.is_like(other)
+    }
+
+    /// Whether both are rounds of one measurement: the same server in the same case, measured in the same way in the same
+    /// place.
+    pub fn is_like(&self, other: &Record) -> bool {
         self.server == other.server
             && self.version == other.version
             && self.case == other.case
-            && self.round == other.round
             && self.quick == other.quick
+            && self.setup == other.setup
+            && self.machine == other.machine
     }
 }

@@ -106,6 +106,8 @@ mod tests {
             case: Case::new().word("operation", "get"),
             round,
             quick: true,
+            setup: BTreeMap::from([("keys".to_owned(), "100".to_owned())]),
+            machine: vec!["Machine: a toy".to_owned()],
             figures: BTreeMap::from([("ops_s".to_owned(), 5.0)]),
             series: BTreeMap::new(),
             notes: Vec::new(),
@@ -120,6 +122,12 @@ mod tests {
         store.push(record(0, None)).unwrap();
         store.push(record(1, Some("it broke"))).unwrap();
         assert!(store.has(&record(0, None)) && !store.has(&record(1, None)));
+        // Another size, another machine, another version: another measurement.
+        let mut others = [record(0, None), record(0, None), record(0, None)];
+        others[0].setup.insert("keys".to_owned(), "200".to_owned());
+        others[1].machine = vec!["Machine: another".to_owned()];
+        others[2].version = "1.1".to_owned();
+        assert!(others.iter().all(|other| !store.has(other)));
         drop(store);
         let path = directory.join("latency.jsonl");
         let mut text = std::fs::read_to_string(&path).unwrap();

@@ -6,6 +6,7 @@ use super::options::{Cores, Options};
 use super::progress::Progress;
 use super::running::{Contender, Named, Running};
 use crate::experiments::Experiment;
+use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
 use crate::peers::{External, Settings, find};
 use crate::results::{Case, Earlier, Record, Store};
@@ -33,6 +34,7 @@ pub struct Session {
     /// Whether the servers' system calls are counted while a load runs.
     pub counting: bool,
     experiment: &'static str,
+    machine: Vec<String>,
     axes: &'static [&'static str],
     store: Store,
     scratch: PathBuf,
@@ -66,6 +68,7 @@ impl Session {
             progress,
             counting: false,
             experiment,
+            machine: facts::lines(),
             axes,
             store,
             scratch,
@@ -237,6 +240,8 @@ impl Session {
             case: case.clone(),
             round,
             quick: self.options.quick,
+            setup: self.setup(server.is_started()),
+            machine: self.machine.clone(),
             figures: BTreeMap::new(),
             series: BTreeMap::new(),
             notes: Vec::new(),

@@ -8,6 +8,7 @@ mod measured;
 mod options;
 mod progress;
 mod running;
+mod setup;
 
 pub use grid::Session;
 pub use interrupt::Interrupt;

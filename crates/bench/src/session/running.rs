@@ -11,6 +11,10 @@ pub trait Named {
     fn version(&self) -> &str;
     /// What it speaks.
     fn protocols(&self) -> Vec<Protocol>;
+    /// Whether the bench starts it, and so knows how.
+    fn is_started(&self) -> bool {
+        true
+    }
 }
 
 /// A server that takes part.
@@ -43,6 +47,10 @@ impl Named for Contender {
             Contender::External(external) => vec![external.target.protocol],
         }
     }
+
+    fn is_started(&self) -> bool {
+        matches!(self, Contender::Program(_))
+    }
 }
 
 /// A server that answers.
@@ -74,6 +82,10 @@ impl Named for Running {
             Running::Started(server) => server.program.family.protocols().to_vec(),
             Running::External(external) => vec![external.target.protocol],
         }
+    }
+
+    fn is_started(&self) -> bool {
+        matches!(self, Running::Started(_))
     }
 }
 

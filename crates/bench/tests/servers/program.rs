@@ -72,6 +72,25 @@ fn a_server_that_loses_keys_fails_the_experiment() {
 }
 
 #[test]
+fn a_run_is_not_continued_with_other_sizes() {
+    let out = scratch("sizes");
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    let lines = |keys: &str| {
+        let words = ["latency", "--target", &target, "--continue", "--quick", "--seconds", "0.05", "--keys", keys];
+        let output = bench(&out, &words).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output));
+        (std::fs::read_to_string(out.join("latency.jsonl")).expect("results").lines().count(), text(&output))
+    };
+    assert_eq!(lines("100").0, 2);
+    assert_eq!(lines("100").0, 2, "what is there need not be measured again");
+    let (measured, said) = lines("200");
+    assert_eq!(measured, 4);
+    assert!(said.contains("| keys 100") && said.contains("| keys 200"), "{said}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn nothing_to_measure_is_an_error() {
     let out = scratch("nothing");
     let output = bench(&out, &["latency", "--target", "redis://127.0.0.1:1"]).output().expect("it runs");
