@@ -5,11 +5,12 @@ use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::{Pace, Until};
 use crate::machine::process::resident_bytes;
+use crate::packed::names;
 use crate::peers::{Family, Settings};
 use crate::results::Case;
 use crate::session::{Contender, Reading, Running, Session, Shape};
 use crate::target::Protocol;
-use crate::traces::{Trace, best, read};
+use crate::traces::{FORMS, Trace, best, read};
 use crate::values::Values;
 use crate::workloads::Replay;
 use anyhow::{Context, Result, bail};
@@ -73,9 +74,8 @@ fn run(session: &mut Session) -> Result<()> {
     let started: Vec<Contender> =
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
     let shares = session.scaled(&[30.0][..], &[1.0, 10.0, 30.0][..]);
-    for path in paths {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("trace").to_owned();
-        let name = name.split('.').next().unwrap_or(&name).to_owned();
+    let names = names(&paths, &FORMS)?;
+    for (path, name) in paths.into_iter().zip(names) {
         let trace = read(&path)?;
         let trace = if session.options.quick { trace.beginning(REQUESTS_QUICK) } else { trace };
         let trace = Arc::new(trace);
@@ -171,7 +171,7 @@ fn replay_in<D: Dialect>(
 fn paths(session: &Session) -> Result<Vec<PathBuf>> {
     let is_trace = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        [".csv", ".lis", ".trace"].iter().any(|form| name.ends_with(form) || name.contains(&format!("{form}.")))
+        FORMS.iter().any(|form| name.ends_with(form) || name.contains(&format!("{form}.")))
     };
     let mut paths = Vec::new();
     for asked in &session.options.traces {
@@ -185,5 +185,6 @@ fn paths(session: &Session) -> Result<Vec<PathBuf>> {
         }
     }
     paths.sort();
+    paths.dedup();
     Ok(paths)
 }

@@ -6,6 +6,7 @@ use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::graphs::{DAMPING, Graph, ranks, step};
 use crate::load::Until;
 use crate::machine::cpu::Used;
+use crate::packed::names;
 use crate::peers::{Family, Spark};
 use crate::results::Case;
 use crate::session::{Contender, Measured, Reading, Running, Session, Shape};
@@ -18,6 +19,8 @@ use tenon_client::Value;
 
 const GRAPH: &str = "graph";
 const METHOD: &str = "method";
+/// The endings that lists of edges have; none tells how the list is to be read.
+const FORMS: [&str; 5] = [".txt", ".csv", ".tsv", ".edges", ".el"];
 const ITERATION: Figure = Figure { name: "iteration_s", heading: "s an iteration" };
 
 /// What ranks where.
@@ -74,9 +77,9 @@ fn run(session: &mut Session) -> Result<()> {
         Known { name, graph: Arc::new(graph), iterations, ranks }
     };
     let mut graphs = Vec::new();
-    for path in &session.options.graphs {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("graph");
-        graphs.push(known(name.split('.').next().unwrap_or(name).to_owned(), Graph::read(path)?));
+    let paths = &session.options.graphs;
+    for (path, name) in paths.iter().zip(names(paths, &FORMS)?) {
+        graphs.push(known(name, Graph::read(path)?));
     }
     if graphs.is_empty() {
         let nodes = session.scaled(2_000, 20_000);

@@ -301,8 +301,19 @@ fn contenders(options: &Options, databases: bool, progress: &Progress) -> Result
         });
         contenders.retain(|contender| !speaks(contender));
     }
+    apart(&contenders)?;
     if contenders.is_empty() {
         bail!("there is no server to measure: install one, or name it with --peers or --target");
     }
     Ok(contenders)
+}
+
+/// Results are kept under names, so two contenders of one name would be one.
+fn apart(contenders: &[Contender]) -> Result<()> {
+    let mut names: Vec<String> = contenders.iter().map(Named::name).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        bail!("two servers are called {0}: name each once, two builds of a program as NAME=FILE", pair[0]);
+    }
+    Ok(())
 }

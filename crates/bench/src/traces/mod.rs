@@ -5,5 +5,5 @@ mod read;
 mod trace;
 
 pub use belady::{Hits, best};
-pub use read::read;
+pub use read::{FORMS, read};
 pub use trace::Trace;

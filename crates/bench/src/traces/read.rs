@@ -9,6 +9,9 @@ use std::path::Path;
 /// Bytes of an object where the trace tells none: a disk's block.
 const BLOCK_LEN: u32 = 512;
 
+/// The endings of the forms.
+pub const FORMS: [&str; 3] = [".csv", ".lis", ".trace"];
+
 /// Reads a trace by its name's ending: `.csv` (`time, object, size, ...`), `.lis` (`start count ...`, the ARC paper's) or
 /// `.trace` (big-endian 32-bit keys, cache2k's); behind it there may be `.zst`, `.xz` or
 /// `.gz`.

@@ -91,6 +91,29 @@ fn a_run_is_not_continued_with_other_sizes() {
 }
 
 #[test]
+fn servers_of_one_name_are_refused() {
+    let out = scratch("names");
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    let output = bench(&out, &["latency", "--target", &target, "--target", &target]).output().expect("it runs");
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains(&format!("two servers are called {target}")), "{said}");
+
+    // Whatever tells its version passes for a server that could be started.
+    let program = |directory: &str| {
+        let file = out.join(directory).join("tenon");
+        std::fs::create_dir_all(out.join(directory)).expect("a directory");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenon-bench"), &file).expect("a link");
+        file.display().to_string()
+    };
+    let (one, other) = (program("a"), program("b"));
+    let output = bench(&out, &["latency", "--peers", &format!("{one},{other}")]).output().expect("it runs");
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("two servers are called tenon"), "{said}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn nothing_to_measure_is_an_error() {
     let out = scratch("nothing");
     let output = bench(&out, &["latency", "--target", "redis://127.0.0.1:1"]).output().expect("it runs");
