@@ -14,6 +14,8 @@ pub struct Group<'a> {
     pub records: Vec<&'a Record>,
     /// In what else it differs from others of the same case.
     pub differences: Vec<String>,
+    /// How many of the rounds are there, where some are missing.
+    pub missing: Option<String>,
 }
 
 impl Group<'_> {
@@ -22,12 +24,12 @@ impl Group<'_> {
         spread(self.records.iter().filter_map(|record| record.figures.get(figure).copied()))
     }
 
-    /// What must be known to read its figures, each once.
+    /// What must be known to read its figures, each once; what they stand on comes first.
     pub fn notes(&self) -> Vec<&str> {
         let mut notes: Vec<&str> = self.records.iter().flat_map(|record| &record.notes).map(String::as_str).collect();
         notes.sort_unstable();
         notes.dedup();
-        self.differences.iter().map(String::as_str).chain(notes).collect()
+        self.differences.iter().chain(&self.missing).map(String::as_str).chain(notes).collect()
     }
 
     /// The server's name, and in what else it differs from others of the same case.
@@ -39,18 +41,35 @@ impl Group<'_> {
 /// The successful runs, by case, server and how they were measured, in the order in which they were first made.
 pub fn groups<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for record in records.into_iter().filter(|record| record.failure.is_none()) {
+    let mut failed: Vec<&Record> = Vec::new();
+    for record in records {
+        if record.failure.is_some() {
+            failed.push(record);
+            continue;
+        }
         match groups.iter_mut().find(|group| group.records[0].is_like(record)) {
             Some(group) => group.records.push(record),
             None => {
-                let (records, differences) = (vec![record], Vec::new());
-                groups.push(Group { server: &record.server, case: &record.case, records, differences });
+                let (server, case) = (&record.server[..], &record.case);
+                groups.push(Group { server, case, records: vec![record], differences: Vec::new(), missing: None });
             }
         }
     }
     let told: Vec<Vec<String>> = groups.iter().map(|group| differences(group, &groups)).collect();
-    groups.iter_mut().zip(told).for_each(|(group, differences)| group.differences = differences);
+    for (group, differences) in groups.iter_mut().zip(told) {
+        group.differences = differences;
+        group.missing = missing(group, &failed);
+    }
     groups
+}
+
+/// "2 of 3 rounds" where a round failed or was not come to. What has no figures needs no more than one.
+fn missing(group: &Group<'_>, failed: &[&Record]) -> Option<String> {
+    let there = group.records.iter().filter(|record| !record.figures.is_empty()).count() as u64;
+    let asked = group.records.iter().map(|record| record.rounds).max().unwrap_or(0);
+    let failed = failed.iter().filter(|record| record.is_like(group.records[0])).count() as u64;
+    let all = asked.max(there + failed);
+    (there > 0 && there < all).then(|| format!("{there} of {all} rounds"))
 }
 
 /// What was another for others of the same case: such rows must not be taken for rounds or rivals of one another.
@@ -135,6 +154,7 @@ pub mod tests {
             version: "1.0".into(),
             case: Case::new().word("protocol", "resp").word("operation", operation),
             round,
+            rounds: 0,
             quick: false,
             setup: BTreeMap::new(),
             machine: Vec::new(),
@@ -203,5 +223,23 @@ pub mod tests {
                 "tenon, version 1.0, not quick, Machine: unknown"
             ]
         );
+    }
+
+    #[test]
+    fn rounds_that_are_missing_are_told() {
+        let mut records: Vec<Record> = (0..3).map(|round| record("tenon", "get", round, 10.0)).collect();
+        let missing = |records: &[Record]| groups(records)[0].missing.clone();
+        assert_eq!(missing(&records), None);
+        records[1].failure = Some("it broke".to_owned());
+        assert_eq!(missing(&records).as_deref(), Some("2 of 3 rounds"));
+        // Another's failure is none of its own.
+        records[1].server = "redis-server".to_owned();
+        assert_eq!(missing(&records), None);
+        // A run that was ended early.
+        records[0].rounds = 5;
+        assert_eq!(missing(&records).as_deref(), Some("2 of 5 rounds"));
+        assert_eq!(groups(&records)[0].notes(), ["2 of 5 rounds"]);
+        let nothing = Record { figures: BTreeMap::new(), rounds: 3, ..record("spark", "get", 0, 1.0) };
+        assert_eq!(missing(&[nothing]), None);
     }
 }

@@ -17,6 +17,9 @@ pub struct Record {
     pub case: Case,
     /// Which repetition it was, from 0.
     pub round: u64,
+    /// How many repetitions there were to be; 0 where that was not kept.
+    #[serde(default)]
+    pub rounds: u64,
     /// Whether sizes were small and times short, so that the figures are not to be compared.
     pub quick: bool,
     /// How it was measured: sizes, times, threads, cores and whatever else was asked for, by name.

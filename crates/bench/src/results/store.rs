@@ -105,6 +105,7 @@ mod tests {
             version: "1.0".into(),
             case: Case::new().word("operation", "get"),
             round,
+            rounds: 2,
             quick: true,
             setup: BTreeMap::from([("keys".to_owned(), "100".to_owned())]),
             machine: vec!["Machine: a toy".to_owned()],

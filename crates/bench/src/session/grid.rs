@@ -239,6 +239,7 @@ impl Session {
             version: server.version().to_owned(),
             case: case.clone(),
             round,
+            rounds: self.rounds(),
             quick: self.options.quick,
             setup: self.setup(server.is_started()),
             machine: self.machine.clone(),
