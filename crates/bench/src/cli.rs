@@ -4,7 +4,7 @@ use crate::experiments::{ALL, Experiment};
 use crate::processes;
 use crate::report;
 use crate::results::Record;
-use crate::session::{Interrupt, Options, Session};
+use crate::session::{Ended, Interrupt, Options, Session};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     crate::machine::process::raise_open_files();
     if name != SUITE {
         let experiment = ALL.iter().find(|experiment| experiment.name == name).context("the experiment is known")?;
-        return fail_if(measure(experiment, &options, &interrupt)?);
+        return measure(experiment, &options, &interrupt)?.check();
     }
     let measured = measure_all(&ALL, &interrupt, |experiment| measure(experiment, &options, &interrupt));
     write_report(&options.out)?;
@@ -65,15 +65,15 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
 fn measure_all(
     experiments: &[&'static Experiment],
     interrupt: &Interrupt,
-    mut measure: impl FnMut(&'static Experiment) -> Result<usize>,
+    mut measure: impl FnMut(&'static Experiment) -> Result<Ended>,
 ) -> Result<()> {
-    let mut failures = 0;
+    let mut all = Ended::default();
     let mut broken = Vec::new();
     for &experiment in experiments {
         let measured = measure(experiment);
         interrupt.check()?;
         match measured {
-            Ok(failed) => failures += failed,
+            Ok(ended) => all = all.with(ended),
             Err(error) => {
                 eprintln!("{}: not measured to the end: {error:#}", experiment.name);
                 broken.push(experiment.name);
@@ -81,19 +81,21 @@ fn measure_all(
         }
     }
     if !broken.is_empty() {
-        bail!("not measured to the end: {}; {failures} runs failed their own check", broken.join(", "));
+        bail!("not measured to the end: {}; {} runs failed their own check", broken.join(", "), all.failures);
     }
-    fail_if(failures)
+    all.check()
 }
 
-/// Runs one experiment and prints its results; how many runs failed their own check.
-fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<usize> {
+/// Runs one experiment and prints its results.
+fn measure(experiment: &'static Experiment, options: &Options, interrupt: &Interrupt) -> Result<Ended> {
     let mut session = Session::open(options.clone(), interrupt.clone(), experiment)?;
     let ran = (experiment.run)(&mut session);
-    let (records, failures) = session.finish();
+    let (records, ended) = session.finish();
     ran?;
-    print(experiment, &records, options)?;
-    Ok(failures)
+    if !records.is_empty() {
+        print(experiment, &records, options)?;
+    }
+    Ok(ended)
 }
 
 fn print(experiment: &Experiment, records: &[Record], options: &Options) -> Result<()> {
@@ -112,13 +114,6 @@ fn write_report(directory: &std::path::Path) -> Result<()> {
     Ok(())
 }
 
-fn fail_if(failures: usize) -> Result<()> {
-    if failures > 0 {
-        bail!("{failures} runs failed their own check");
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,12 +123,23 @@ mod tests {
         let mut measured = Vec::new();
         let error = measure_all(&ALL, &Interrupt::default(), |experiment| {
             measured.push(experiment.name);
-            if experiment.name == ALL[1].name { bail!("no such file") } else { Ok(1) }
+            if experiment.name == ALL[1].name { bail!("no such file") } else { Ok(Ended { asked: 3, failures: 1 }) }
         })
         .unwrap_err();
         assert_eq!(measured, ALL.iter().map(|experiment| experiment.name).collect::<Vec<_>>());
         let wanted = format!("to the end: {}; {} runs failed", ALL[1].name, ALL.len() - 1);
         assert!(error.to_string().contains(&wanted), "{error}");
+    }
+
+    #[test]
+    fn an_experiment_without_a_case_fails_alone_and_not_among_others() {
+        let all = |asked: fn(&str) -> usize| {
+            measure_all(&ALL, &Interrupt::default(), |experiment| {
+                Ok(Ended { asked: asked(experiment.name), failures: 0 })
+            })
+        };
+        assert!(all(|name| usize::from(name == "load")).is_ok());
+        assert_eq!(all(|_| 0).unwrap_err().to_string(), "nothing was measured: no case matches");
     }
 
     #[test]
@@ -152,8 +158,15 @@ mod tests {
         let options = options.expect("all are known");
         assert!(options.quick && options.peers.len() == 2 && options.workloads[1].name == "WC");
         assert_eq!(options.server_cpus.expect("given").0, [0, 1]);
+        let threads = |words: &[&str]| read(words).expect("all are known").threads(8);
+        assert_eq!(threads(&["latency"]), (4, 4));
+        // What one side is told is nothing to the other.
+        assert_eq!(threads(&["latency", "--client-threads", "8"]), (4, 8));
+        assert_eq!(threads(&["latency", "--server-cpus", "0-1"]), (2, 4));
+        assert_eq!(threads(&["latency", "--server-cpus", "0-1", "--server-threads", "1"]), (1, 4));
         for wrong in [
-            &["latency", "--rounds", "0"][..],
+            &["latency", "--server-cpus", "0,0"][..],
+            &["latency", "--rounds", "0"],
             &["latency", "--seconds", "0"],
             &["latency", "--seconds", "-1"],
             &["latency", "--target", "http://x"],

@@ -15,13 +15,23 @@ pub struct Placement {
 
 impl Placement {
     /// Disjoint cores where there are enough, else all cores for both. What the caller names is taken as it is.
+    ///
+    /// # Errors
+    /// When a core is named that this process may not use.
     pub fn new(
         server_threads: usize,
         client_threads: usize,
         server: Option<&[usize]>,
         client: Option<&[usize]>,
     ) -> Result<Placement> {
-        Ok(among(&own_cores()?, (server_threads, client_threads), server, client))
+        let own = own_cores()?;
+        for named in [server, client].into_iter().flatten() {
+            let foreign: Vec<usize> = named.iter().copied().filter(|core| !own.contains(core)).collect();
+            if !foreign.is_empty() {
+                bail!("the cores {} cannot be used; there are {}", list(&foreign), list(&own));
+            }
+        }
+        Ok(among(&own, (server_threads, client_threads), server, client))
     }
 
     /// The cores of one of several servers that run at once, each with so many threads: its own where there are enough,
@@ -73,6 +83,9 @@ pub fn parse_cores(text: &str) -> Result<Vec<usize>, String> {
         if first > last || last >= CpuSet::MAX_CPU {
             return Err(bad());
         }
+        if let Some(twice) = (first..=last).find(|core| cores.contains(core)) {
+            return Err(format!("'{text}' names core {twice} twice"));
+        }
         cores.extend(first..=last);
     }
     Ok(cores)
@@ -119,6 +132,17 @@ mod tests {
     }
 
     #[test]
+    fn cores_of_nobody_are_refused() {
+        let own = own_cores().expect("cores");
+        let beyond = own[own.len() - 1] + 1;
+        assert!(Placement::new(1, 1, Some(&own), None).is_ok());
+        for (server, client) in [(Some(&[beyond][..]), None), (None, Some(&[own[0], beyond][..]))] {
+            let error = Placement::new(1, 1, server, client).expect_err("there is no such core");
+            assert!(error.to_string().starts_with(&format!("the cores {beyond} cannot be used")), "{error}");
+        }
+    }
+
+    #[test]
     fn each_of_several_servers_has_cores_of_its_own_where_there_are_enough() {
         let six = placement(&[1, 2, 3, 4, 5, 6], &[7]);
         assert_eq!([0, 1, 2].map(|index| six.of_one(index, 3, 2)), [[1, 2], [3, 4], [5, 6]]);
@@ -129,7 +153,7 @@ mod tests {
     fn lists_of_cores_are_read() {
         assert_eq!(parse_cores("0-2,5"), Ok(vec![0, 1, 2, 5]));
         assert_eq!(list(&[0, 1, 5]), "0,1,5");
-        for bad in ["", "x", "3-1", "0,", "99999"] {
+        for bad in ["", "x", "3-1", "0,", "99999", "0,0", "0-3,2"] {
             assert!(parse_cores(bad).is_err(), "{bad}");
         }
     }

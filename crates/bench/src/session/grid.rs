@@ -38,19 +38,39 @@ pub struct Session {
     axes: &'static [&'static str],
     store: Store,
     scratch: PathBuf,
-    failures: usize,
+    ended: Ended,
+}
+
+/// What came of an experiment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Measurements that were asked for, those that need not be made again among them.
+    pub asked: usize,
+    /// Runs that failed their own check.
+    pub failures: usize,
+}
+
+impl Ended {
+    /// An error where runs failed, and where nothing was there to be measured.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Ended { failures: 1.., .. } => bail!("{} runs failed their own check", self.failures),
+            Ended { asked: 0, .. } => bail!("nothing was measured: no case matches"),
+            Ended { .. } => Ok(()),
+        }
+    }
+
+    /// Of both.
+    pub fn with(self, other: Ended) -> Ended {
+        Ended { asked: self.asked + other.asked, failures: self.failures + other.failures }
+    }
 }
 
 impl Session {
     /// Finds the servers and opens the results.
     pub fn open(options: Options, interrupt: Interrupt, experiment: &'static Experiment) -> Result<Session> {
         let (databases, axes, experiment) = (experiment.databases, experiment.axes, experiment.name);
-        let half = (placement::own_cores()?.len() / 2).max(1);
-        let threads = |asked: Option<usize>, cores: &Option<Cores>| {
-            asked.unwrap_or(cores.as_ref().map_or(half, |cores| cores.0.len()))
-        };
-        let server_threads = threads(options.server_threads, &options.server_cpus);
-        let client_threads = threads(options.client_threads, &options.client_cpus);
+        let (server_threads, client_threads) = options.threads(placement::own_cores()?.len());
         let placement = placed(&options, server_threads, client_threads)?;
         let progress = Progress::new(experiment);
         let contenders = contenders(&options, databases, &progress)?;
@@ -72,7 +92,7 @@ impl Session {
             axes,
             store,
             scratch,
-            failures: 0,
+            ended: Ended::default(),
         })
     }
 
@@ -213,6 +233,7 @@ impl Session {
         measure: impl FnOnce(&Session) -> Result<Reading>,
     ) -> Result<()> {
         self.interrupt.check()?;
+        self.ended.asked += 1;
         let mut record = self.record(server, case, round);
         if !self.store.has(&record) {
             self.progress.doing(&format!("{}, {}", case.shown(self.axes), server.name()));
@@ -253,7 +274,7 @@ impl Session {
     fn failed(&mut self, server: &impl Named, case: &Case, round: u64, error: &anyhow::Error) -> Result<()> {
         let failure = format!("{error:#}");
         self.progress.say(&format!("failed: {}, {}: {failure}", case.shown(self.axes), server.name()));
-        self.failures += 1;
+        self.ended.failures += 1;
         let record = Record { failure: Some(failure), ..self.record(server, case, round) };
         self.store.push(record)
     }
@@ -263,10 +284,10 @@ impl Session {
         self.store.records()
     }
 
-    /// Ends the experiment: how many runs failed their own check.
-    pub fn finish(self) -> (Vec<Record>, usize) {
+    /// Ends the experiment.
+    pub fn finish(self) -> (Vec<Record>, Ended) {
         self.progress.finish();
-        (self.store.records().to_vec(), self.failures)
+        (self.store.records().to_vec(), self.ended)
     }
 }
 

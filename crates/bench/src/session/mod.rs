@@ -10,7 +10,7 @@ mod progress;
 mod running;
 mod setup;
 
-pub use grid::Session;
+pub use grid::{Ended, Session};
 pub use interrupt::Interrupt;
 pub use key_value::Shape;
 pub use measured::{Measured, Reading};

@@ -121,6 +121,17 @@ pub struct Options {
     pub json: bool,
 }
 
+impl Options {
+    /// Threads of a started server and of the bench, on so many cores.
+    pub fn threads(&self, cores: usize) -> (usize, usize) {
+        let half = (cores / 2).max(1);
+        let threads = |asked: Option<usize>, named: &Option<Cores>| {
+            asked.unwrap_or(named.as_ref().map_or(half, |cores| cores.0.len()))
+        };
+        (threads(self.server_threads, &self.server_cpus), threads(self.client_threads, &self.client_cpus))
+    }
+}
+
 /// A list of cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores(pub Vec<usize>);

@@ -114,6 +114,20 @@ fn servers_of_one_name_are_refused() {
 }
 
 #[test]
+fn what_matches_no_case_is_an_error() {
+    let out = scratch("no-case");
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    for words in [["--filter", "gte"], ["--protocols", "text"]] {
+        let words = [&["latency", "--target", &target], &words[..], &SHORT[..]].concat();
+        let output = bench(&out, &words).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty() && text(&output).contains("no case matches"), "{}", text(&output));
+    }
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn nothing_to_measure_is_an_error() {
     let out = scratch("nothing");
     let output = bench(&out, &["latency", "--target", "redis://127.0.0.1:1"]).output().expect("it runs");
