@@ -3,5 +3,6 @@
 pub mod counters;
 pub mod cpu;
 pub mod facts;
+pub mod listening;
 pub mod placement;
 pub mod process;

@@ -3,9 +3,9 @@
 use super::answers::{answers, own_figures};
 use super::postgres::{make_table, version_and_process};
 use super::program::Persistence;
+use crate::machine::listening::listens;
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
-use std::path::Path;
 use tenon_client::Address;
 
 /// A server somewhere.
@@ -17,6 +17,8 @@ pub struct External {
     pub version: String,
     /// Its process, if it runs on this machine and may be looked at.
     pub pid: Option<u32>,
+    /// Why there is none, where one was to be expected.
+    pub note: Option<String>,
 }
 
 impl External {
@@ -40,16 +42,29 @@ impl External {
         let version = figure(&["valkey_version", "tenon_version"])
             .or_else(|| figure(&["redis_version", "version"]))
             .unwrap_or("?");
-        let pid = figure(&["process_id", "pid"]).and_then(|pid| pid.parse().ok()).filter(|_| is_local(&target.address));
-        let pid = pid.filter(|pid: &u32| Path::new(&format!("/proc/{pid}/task")).exists());
-        Ok(External { target: target.clone(), version: version.to_owned(), pid })
+        let told =
+            figure(&["process_id", "pid"]).and_then(|pid| pid.parse().ok()).filter(|_| is_local(&target.address));
+        let (pid, note) = believed(told, &target.address);
+        Ok(External { target: target.clone(), version: version.to_owned(), pid, note })
     }
 
     /// Here a failure has words of its own, and each connection a process, below the one that stays.
     fn database(target: &Target) -> Result<External> {
-        let (version, pid) = version_and_process(target).with_context(|| format!("nobody at {target} answers"))?;
+        let (version, told) = version_and_process(target).with_context(|| format!("nobody at {target} answers"))?;
         make_table(target, Persistence::AofAlways)?;
-        Ok(External { target: target.clone(), version, pid })
+        let (pid, note) = believed(told, &target.address);
+        Ok(External { target: target.clone(), version, pid, note })
+    }
+}
+
+/// The process that a server tells, if it is this that listens there, else why not. From a container it tells a number that
+/// is another process's here, whose figures would pass for its own.
+fn believed(told: Option<u32>, address: &Address) -> (Option<u32>, Option<String>) {
+    let Some(pid) = told else { return (None, None) };
+    match listens(pid, address) {
+        Ok(true) => (Some(pid), None),
+        Ok(false) => (None, Some("the server's process is unknown: who it names does not listen here".to_owned())),
+        Err(_) => (None, Some("the server's process may not be looked at".to_owned())),
     }
 }
 

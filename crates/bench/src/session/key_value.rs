@@ -74,7 +74,7 @@ impl Session {
     }
 
     fn watch(&self, server: &Running) -> Watch {
-        let watch = Watch::on(server.pid(), &self.placement.client);
+        let watch = Watch::on(server.pid(), &self.placement.client).noting(server.note());
         if self.counting { watch.counting(self.scratch()) } else { watch }
     }
 

@@ -30,6 +30,8 @@ pub struct Measured {
     pub resident_bytes: Option<u64>,
     /// The server's system calls and the like, if they were counted.
     pub counts: Option<Counts>,
+    /// What could not be seen of the server, and why.
+    pub notes: Vec<String>,
     /// How many cores the client had.
     pub client_cores: usize,
     /// Whether the server might run on them, too.
@@ -85,6 +87,7 @@ pub struct Watch {
     counting: Option<PathBuf>,
     counter: Option<Counter>,
     counts: Option<Counts>,
+    notes: Vec<String>,
 }
 
 impl Watch {
@@ -100,7 +103,14 @@ impl Watch {
             counting: None,
             counter: None,
             counts: None,
+            notes: Vec::new(),
         }
+    }
+
+    /// Saying this beside what it sees.
+    pub fn noting(mut self, note: Option<&str>) -> Watch {
+        self.notes.extend(note.map(str::to_owned));
+        self
     }
 
     /// Counting system calls, too.
@@ -115,6 +125,7 @@ impl Watch {
             used: self.used,
             resident_bytes: self.resident_bytes,
             counts: self.counts,
+            notes: self.notes,
             client_cores: self.client_cores.len(),
             shared_cores: self.shared_cores,
         }
@@ -130,7 +141,7 @@ impl Observer for Watch {
             }
         }
         if let Some(pid) = self.pid.and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed())) {
-            let server_cores = cores_of(Some(pid))?;
+            let server_cores = cores_of(Some(pid)).unwrap_or_default();
             self.shared_cores = self.client_cores.iter().any(|core| server_cores.contains(core));
         }
         self.before = self.pid.map(Used::of).transpose()?;
@@ -140,7 +151,11 @@ impl Observer for Watch {
     fn ended(&mut self) -> Result<()> {
         if let (Some(pid), Some(before)) = (self.pid, self.before) {
             self.used = Some(Used::of(pid)?.since(before));
-            self.resident_bytes = Some(process::resident_bytes(pid)?);
+            match process::resident_bytes(pid) {
+                Ok(bytes) => self.resident_bytes = Some(bytes),
+                // What it did can be told without it.
+                Err(_) => self.notes.push("the server's memory may not be looked at".to_owned()),
+            }
         }
         if let Some(counter) = self.counter.take() {
             self.counts = Some(counter.finish()?);
@@ -156,6 +171,8 @@ impl Measured {
         self.used = self.used.zip(other.used).map(|(sum, more)| sum.with(more));
         self.resident_bytes = self.resident_bytes.zip(other.resident_bytes).map(|(sum, more)| sum + more);
         self.shared_cores |= other.shared_cores;
+        let more = other.notes.iter().filter(|note| !self.notes.contains(note)).cloned().collect::<Vec<_>>();
+        self.notes.extend(more);
     }
 
     /// Its figures by name.
@@ -210,7 +227,7 @@ impl Measured {
         for (name, count) in self.counts.iter().flat_map(|counts| &counts.by_name) {
             reading = reading.figure(&format!("{name}_op"), *count as f64 / operations);
         }
-        for note in self.counts.iter().flat_map(|counts| &counts.notes) {
+        for note in self.counts.iter().flat_map(|counts| &counts.notes).chain(&self.notes) {
             reading = reading.note(note.clone());
         }
         if outcome.unsent > 0 {
@@ -259,7 +276,7 @@ mod tests {
         outcome.answered(0, 100, 100_000, 100_000);
         outcome.elapsed = Duration::from_secs(1);
         change(&mut outcome);
-        Measured { outcome, used: None, resident_bytes: None, counts: None, client_cores: 1, shared_cores: false }
+        Watch::on(None, &[0]).measured(outcome)
     }
 
     fn notes(change: impl FnOnce(&mut Outcome)) -> Vec<String> {
@@ -279,6 +296,26 @@ mod tests {
         sum.client_cores = 2;
         sum.add(&Measured { shared_cores: true, ..measured(|_| {}) });
         assert_eq!(sum.reading().notes, ["server and client shared cores"]);
+    }
+
+    #[test]
+    fn a_server_whose_memory_cannot_be_read_is_measured_all_the_same() {
+        // A process that has ended and not been waited for has times, but no memory.
+        let mut child = std::process::Command::new("true").spawn().expect("true");
+        let ended = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("it was not waited for");
+            stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+        };
+        while !ended() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut watch = Watch::on(Some(child.id()), &[]).noting(Some("it is far away"));
+        watch.begins().expect("it has times");
+        watch.ended().expect("what it has can be told");
+        child.wait().expect("it has ended");
+        let reading = watch.measured(Outcome::new(&["get"])).reading();
+        assert!(reading.figures.contains_key("server_cpu_us") && !reading.figures.contains_key("server_memory_mb"));
+        assert_eq!(reading.notes, ["it is far away", "the server's memory may not be looked at"]);
     }
 
     #[test]

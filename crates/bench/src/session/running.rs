@@ -106,6 +106,14 @@ impl Running {
         }
     }
 
+    /// What must be known of what can be seen of it.
+    pub fn note(&self) -> Option<&str> {
+        match self {
+            Running::Started(_) => None,
+            Running::External(external) => external.note.as_deref(),
+        }
+    }
+
     /// Its process, if it may be looked at.
     pub fn pid(&self) -> Option<u32> {
         match self {

@@ -1,5 +1,6 @@
 //! Real servers, where they are installed: started, spoken to in every language, ended.
 
+use crate::toy::{Manners, Toy};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,6 +111,26 @@ fn check(name: &str) {
     drop(server);
     assert!(!directory.exists() && !PathBuf::from(format!("/proc/{pid}/task")).exists());
     std::fs::remove_dir_all(scratch).expect("nothing holds it");
+}
+
+/// A server in a container tells the number that it has there, which here is another's, or nobody's.
+#[test]
+fn a_server_is_not_believed_to_be_another_process() {
+    let ask = |pid| {
+        let toy = Toy::start(Manners::Claims { pid });
+        let target = format!("redis://{}", toy.address).parse().expect("a target");
+        let external = External::ask(&target).expect("it answers");
+        assert_eq!(external.version, "7.0.0");
+        (external.pid, external.note.is_some())
+    };
+    let own = std::process::id();
+    assert_eq!(ask(own), (Some(own), false));
+    let mut other = std::process::Command::new("sleep").arg("600").spawn().expect("sleep");
+    let told = ask(other.id());
+    other.kill().expect("it runs");
+    other.wait().expect("it ends");
+    assert_eq!(told, (None, true));
+    assert_eq!(ask(other.id()), (None, true));
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub enum Manners {
     Good,
     /// Says nothing to anybody for a while when so many requests have come.
     Stalls { at: u64, pause: Duration },
+    /// Says that it is the process of this number.
+    Claims { pid: u32 },
     /// Answers the request of this number with another value.
     WrongValue { at: u64 },
     /// Says that this request's key is not there.
@@ -154,6 +156,9 @@ fn answer(shared: &Shared, number: u64, words: &[Vec<u8>], out: &mut Vec<u8>) ->
         _ => {}
     }
     match (words[0].as_slice(), &words[1..]) {
+        (b"INFO", _) if let Manners::Claims { pid } = shared.manners => {
+            bulk(Some(&format!("redis_version:7.0.0\r\nprocess_id:{pid}\r\n").into_bytes()), out);
+        }
         (b"PING", []) => out.extend_from_slice(b"+PONG\r\n"),
         (b"GET", [key]) => bulk(data.get(key), out),
         (b"SET", [key, value, ..]) => {
