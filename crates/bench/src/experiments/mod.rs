@@ -19,6 +19,7 @@ mod recovery;
 mod scalability;
 mod sizes;
 mod skew;
+mod snapshots;
 mod tails;
 mod throughput;
 mod weblog;

@@ -1,11 +1,13 @@
 //! `persistence`: what keeping data on disk costs.
 
-use super::experiment::{Experiment, MEAN, OPS, P99, P999, Plot, Published, SERVER_CPU};
+use super::experiment::{Experiment, Figure, MEAN, OPS, P99, P999, Plot, Published, SERVER_CPU};
 use super::plain::{OPERATION, PROTOCOL, Stock, speaks};
+use super::snapshots::Snapshots;
 use crate::peers::{Persistence, Settings};
 use crate::results::Case;
-use crate::session::{Contender, Session};
-use anyhow::Result;
+use crate::session::{Contender, Reading, Running, Session};
+use crate::target::Protocol;
+use anyhow::{Context, Result, bail};
 
 const MODE: &str = "persistence";
 
@@ -13,12 +15,20 @@ const MODE: &str = "persistence";
 pub static PERSISTENCE: Experiment = Experiment {
     name: "persistence",
     title: "The price of keeping data",
-    summary: "Fifty connections set values of 32 bytes while nothing is kept, while snapshots are taken, and while each \
-              write is logged; servers that cannot keep data are left out.",
+    summary: "Fifty connections set values of 32 bytes while nothing is kept, while snapshots are taken one after another, \
+              and while each write is logged; servers that cannot keep data are left out.",
     study: "the memtier studies",
     databases: true,
     axes: &[PROTOCOL, MODE],
-    figures: &[OPS, MEAN, P99, P999, SERVER_CPU],
+    figures: &[
+        OPS,
+        MEAN,
+        P99,
+        P999,
+        SERVER_CPU,
+        Figure { name: "snapshots", heading: "snapshots" },
+        Figure { name: "snapshot_share", heading: "of the time" },
+    ],
     plots: &[Plot::Bars { title: "Throughput of SET", each: Some(PROTOCOL), y: OPS }],
     published: &[
         Published { what: "Redis without persistence", figure: "176,351 op/s" },
@@ -54,8 +64,28 @@ fn run(session: &mut Session) -> Result<()> {
         let server = session.start(contender, &settings)?;
         let stock = Stock::short(session.keys());
         stock.fill(session, &server)?;
-        Ok(stock.measure(session, &server, case, &session.usual_shape(1), round)?.reading())
+        measure(session, &server, &stock, case, round)
     })
+}
+
+fn measure(session: &Session, server: &Running, stock: &Stock, case: &Case, round: u64) -> Result<Reading> {
+    let shape = session.usual_shape(1);
+    stock.warm_up(session, server, case, &shape, round)?;
+    let load = || stock.measure_warm(session, server, case, &shape, round);
+    if mode(case) != Persistence::Rdb {
+        return Ok(load()?.reading());
+    }
+    let target = server.target(Protocol::Resp).context("a server that takes snapshots speaks RESP")?;
+    let (measured, window, snapshots) = Snapshots::beside(&target.address, &session.placement.client, || {
+        let measured = load()?;
+        let lasted = measured.outcome.elapsed;
+        Ok((measured, lasted))
+    })?;
+    let (taken, share) = snapshots.within(&window);
+    if taken == 0 {
+        bail!("no snapshot was taken while it was measured");
+    }
+    Ok(measured.reading().figure("snapshots", taken as f64).figure("snapshot_share", share))
 }
 
 /// Whether a server knows a mode at all.

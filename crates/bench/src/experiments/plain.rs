@@ -86,25 +86,43 @@ impl Stock {
         shape: &Shape,
         round: u64,
     ) -> Result<Measured> {
-        let (protocol, mix) = (protocol(case)?, mix(case));
+        self.warm_up(session, server, case, shape, round)?;
+        self.measure_warm(session, server, case, shape, round)
+    }
+
+    /// Runs the load for the short time before it is measured.
+    pub fn warm_up(&self, session: &Session, server: &Running, case: &Case, shape: &Shape, round: u64) -> Result<()> {
+        let shape = Shape { until: crate::load::Until::Elapsed(session.warm_up()), ..*shape };
+        self.load(session, server, case, &shape, 2 * round).map(drop)
+    }
+
+    /// Measures a load on a server that is warm.
+    pub fn measure_warm(
+        &self,
+        session: &Session,
+        server: &Running,
+        case: &Case,
+        shape: &Shape,
+        round: u64,
+    ) -> Result<Measured> {
+        self.load(session, server, case, shape, 2 * round + 1)
+    }
+
+    fn load(&self, session: &Session, server: &Running, case: &Case, shape: &Shape, seed: u64) -> Result<Measured> {
+        let mix = mix(case);
         let keys = KeyChooser::new(self.distribution, &Arc::new(Inserted::new(self.keys)), 0);
-        let spec = |seed: u64| {
-            let keys = keys.clone();
-            move |thread: usize| Spec {
-                mix,
-                keys: Keys::Chosen(keys.clone()),
-                first: 0,
-                values: self.values.clone(),
-                lengths: self.lengths,
-                expire_s: 0,
-                keys_a_get: 1,
-                misses: Misses::Fail,
-                // Every thread of every load draws other keys.
-                seed: seed << 32 | thread as u64,
-            }
+        let spec = |thread: usize| Spec {
+            mix,
+            keys: Keys::Chosen(keys.clone()),
+            first: 0,
+            values: self.values.clone(),
+            lengths: self.lengths,
+            expire_s: 0,
+            keys_a_get: 1,
+            misses: Misses::Fail,
+            // Every thread of every load draws other keys.
+            seed: seed << 32 | thread as u64,
         };
-        let warm_up = Shape { until: crate::load::Until::Elapsed(session.warm_up()), ..*shape };
-        session.key_value(server, protocol, &warm_up, spec(2 * round))?;
-        Ok(session.key_value(server, protocol, shape, spec(2 * round + 1))?.0)
+        Ok(session.key_value(server, protocol(case)?, shape, spec)?.0)
     }
 }

@@ -26,7 +26,7 @@ pub struct Program {
 pub enum Persistence {
     /// Nothing.
     Off,
-    /// Snapshots, one whenever a minute has seen writes.
+    /// Snapshots, when they are asked for.
     Rdb,
     /// A log that is on disk before a write is answered.
     AofAlways,
@@ -173,8 +173,8 @@ impl Program {
         let wanted: &[&str] = match settings.persistence {
             // Tenon has nothing to be switched off as long as it is not told to keep anything.
             Persistence::Off if self.family == Family::Tenon => &[],
-            Persistence::Off => &["--save", "", "--appendonly", "no"],
-            Persistence::Rdb => &["--save", "60 1", "--appendonly", "no"],
+            // Without a rule of its own, which would add some at other times.
+            Persistence::Off | Persistence::Rdb => &["--save", "", "--appendonly", "no"],
             Persistence::AofAlways => &["--save", "", "--appendonly", "yes", "--appendfsync", "always"],
             Persistence::AofEverysec => &["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"],
         };

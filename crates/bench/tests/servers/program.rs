@@ -71,6 +71,27 @@ fn a_server_that_loses_keys_fails_the_experiment() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
+/// What `--json` printed.
+fn records(output: &Output) -> Vec<serde_json::Value> {
+    assert!(output.status.success(), "{}", text(output));
+    serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
+}
+
+#[test]
+fn snapshots_are_taken_while_their_price_is_measured() {
+    let out = scratch("snapshots");
+    if !installed("redis-server") {
+        return;
+    }
+    let words = ["persistence", "--peers", "redis-server", "--filter", "rdb", "--json"];
+    let records = records(&bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs"));
+    let [record] = &records[..] else { panic!("one case was asked for: {records:?}") };
+    let figures = &record["figures"];
+    assert!(figures["snapshots"].as_f64().expect("they are counted") >= 1.0, "{figures}");
+    assert!(figures["snapshot_share"].as_f64().expect("it is known") > 0.0, "{figures}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
 #[test]
 fn a_run_is_not_continued_with_other_sizes() {
     let out = scratch("sizes");
@@ -144,11 +165,17 @@ fn nothing_to_measure_is_an_error() {
 /// What the bench says. It must have somebody to say it to as long as it runs.
 type Lines = std::io::Lines<BufReader<ChildStderr>>;
 
+/// Whether this server is there; a line on what is left out if it is not.
+fn installed(name: &str) -> bool {
+    let Err(error) = find(&[name.to_owned()]) else { return true };
+    assert!(std::env::var_os("TENON_REQUIRE_ORACLES").is_none(), "{error:#}");
+    writeln!(std::io::stderr(), "skipped: the bench is not run on {name}: {error:#}").expect("stderr");
+    false
+}
+
 /// A bench that measures a server of its own for a minute, once it has begun to; none where there is no server.
 fn measuring(out: &Path) -> Option<(Child, Vec<i32>, Lines)> {
-    if let Err(error) = find(&["redis-server".to_owned()]) {
-        assert!(std::env::var_os("TENON_REQUIRE_ORACLES").is_none(), "{error:#}");
-        writeln!(std::io::stderr(), "skipped: the bench's end is not tested: {error:#}").expect("stderr");
+    if !installed("redis-server") {
         return None;
     }
     let words = ["latency", "--peers", "redis-server", "--seconds", "60", "--keys", "100"];
