@@ -7,7 +7,7 @@ use super::ycsb::{load, transact};
 use crate::peers::Spark;
 use crate::results::Case;
 use crate::session::{Contender, Reading, Session};
-use crate::workloads::ycsb::{Layout, Mix};
+use crate::workloads::ycsb::{Layout, Mix, Work};
 use anyhow::{Context, Result};
 
 const RECORDS: &str = "records";
@@ -87,7 +87,8 @@ fn measured(session: &Session, contender: &Contender, case: &Case, round: u64) -
     let server = session.start(contender, &session.settings())?;
     let loaded = load(session, &server, protocol, &layout, records)?;
     let mix = Mix::of("A").context("workload A is known")?;
-    let used = transact(session, &server, protocol, &layout, records, mix, &session.usual_shape(1), round)?;
+    let work = Work::Run { mix, records, first_new: records, seed: round };
+    let used = transact(session, &server, protocol, &layout, &session.usual_shape(1), work)?;
     let inserts = loaded.outcome.latency().summary();
     Ok(used
         .reading()

@@ -13,6 +13,9 @@ use anyhow::{Context, Result};
 
 const WORKLOAD: &str = "workload";
 
+/// Numbers that each load has for what it inserts: more than it can.
+const NUMBERS_OF_A_LOAD: u64 = 1 << 40;
+
 /// Workloads A to F.
 pub static YCSB: Experiment = Experiment {
     name: "ycsb",
@@ -66,8 +69,13 @@ fn run(session: &mut Session) -> Result<()> {
     session.grid(&servers, &cases, applies, |session, server, case, round| {
         let protocol = super::plain::protocol(case)?;
         let measure = |until, seed| {
+        let place = cases.iter().position(|other| other == case).context("the case is one of them")? as u64;
             let shape = Shape { until, ..session.usual_shape(1) };
-            transact(session, server, protocol, &layout, records, mix(case)?, &shape, seed)
+            // A server goes through all cases and rounds, and what one load has inserted must be new in the next one, too.
+            let loads_before = place * 2 * session.rounds() + seed;
+            let first_new = records + loads_before * NUMBERS_OF_A_LOAD;
+            let work = Work::Run { mix: mix(case)?, records, first_new, seed };
+            transact(session, server, protocol, &layout, &shape, work)
         };
         measure(Until::Elapsed(session.warm_up()), 2 * round)?;
         Ok(measure(Until::Elapsed(session.measured_for()), 2 * round + 1)?.reading())
@@ -111,25 +119,11 @@ pub fn load(
         let target = server.target(protocol).context("the server speaks the case's language")?;
         query(&target, &table(layout))?;
     }
-    run_work(session, server, protocol, layout, &shape, Work::Load { records })
+    transact(session, server, protocol, layout, &shape, Work::Load { records })
 }
 
-/// Runs a workload on records that are there.
-#[expect(clippy::too_many_arguments, reason = "each is a choice of its own, and all are named where this is called")]
+/// Does a work on a server's records.
 pub fn transact(
-    session: &Session,
-    server: &Running,
-    protocol: Protocol,
-    layout: &Layout,
-    records: u64,
-    mix: &'static Mix,
-    shape: &Shape,
-    seed: u64,
-) -> Result<Measured> {
-    run_work(session, server, protocol, layout, shape, Work::Run { mix, records, seed })
-}
-
-fn run_work(
     session: &Session,
     server: &Running,
     protocol: Protocol,

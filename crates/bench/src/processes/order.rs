@@ -47,6 +47,7 @@ pub struct Order {
     /// The workload and its seed; without, records are inserted.
     workload: Option<(String, u64)>,
     records: u64,
+    first_new: u64,
     process: u64,
     processes: u64,
     pub(super) connections: usize,
@@ -79,9 +80,9 @@ impl Job {
             let connections = share(self.connections);
             let connections = (connections.end - connections.start) as usize;
             let threads = share(self.threads);
-            let (workload, records) = match self.work {
-                Work::Load { records } => (None, records),
-                Work::Run { mix, records, seed } => (Some((mix.name.to_owned(), seed)), records),
+            let (workload, records, first_new) = match self.work {
+                Work::Load { records } => (None, records, 0),
+                Work::Run { mix, records, first_new, seed } => (Some((mix.name.to_owned(), seed)), records, first_new),
             };
             let login = self.target.login.clone();
             Order {
@@ -94,6 +95,7 @@ impl Job {
                 shrinking_updates: self.updates == Updates::Shrinking,
                 workload,
                 records,
+                first_new,
                 process,
                 processes: part.processes,
                 connections,
@@ -137,7 +139,7 @@ impl Order {
     pub(super) fn work(&self) -> Result<Work> {
         let Some((name, seed)) = &self.workload else { return Ok(Work::Load { records: self.records }) };
         let mix = Mix::of(name).with_context(|| format!("'{name}' is no workload"))?;
-        Ok(Work::Run { mix, records: self.records, seed: *seed })
+        Ok(Work::Run { mix, records: self.records, first_new: self.first_new, seed: *seed })
     }
 
     pub(super) fn pace(&self) -> Result<Pace> {
@@ -205,7 +207,7 @@ mod tests {
         Job {
             target: "postgres://me:secret@127.0.0.1:5000/data".parse().expect("a target"),
             layout: Layout::new(3, 20),
-            work: Work::Run { mix: Mix::of("WB").expect("known"), records: 100, seed: 7 },
+            work: Work::Run { mix: Mix::of("WB").expect("known"), records: 100, first_new: 300, seed: 7 },
             updates: Updates::Shrinking,
             connections: 7,
             threads: 2,

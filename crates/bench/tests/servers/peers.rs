@@ -207,24 +207,51 @@ fn several_processes_load_a_server_together() {
     assert_eq!(seen.1, [7, 7], "all connections are open before and after");
 
     let mix = YcsbMix::of("WF").expect("known");
-    let run = job(Work::Run { mix, records: 1_000, seed: 1 }, Until::Elapsed(Duration::from_millis(300)));
+    let run =
+        job(Work::Run { mix, records: 1_000, first_new: 1_000, seed: 1 }, Until::Elapsed(Duration::from_millis(300)));
     let outcome = processes::run(bench, &run.orders(3).expect("shared"), &mut (), &stop).expect("it runs");
     let inserted = outcome.kinds.iter().find(|(kind, _)| *kind == "insert").map_or(0, |(_, latency)| latency.count());
     assert!(inserted > 0 && inserted < outcome.operations);
     assert_eq!(size(), 1_000 + inserted, "no two processes insert the same record");
 
     let mix = YcsbMix::of("WG").expect("known");
-    let run = job(Work::Run { mix, records: 1_000, seed: 1 }, Until::Elapsed(Duration::from_millis(300)));
+    let new = Work::Run { mix, records: 1_000, first_new: 1 << 40, seed: 1 };
+    let run = job(new, Until::Elapsed(Duration::from_millis(300)));
     let (before, outcome) =
         (size(), processes::run(bench, &run.orders(2).expect("shared"), &mut (), &stop).expect("it runs"));
     let count = |name| outcome.kinds.iter().find(|(kind, _)| *kind == name).map_or(0, |(_, latency)| latency.count());
     assert!(count("delete") > 0 && count("insert") > 0);
-    assert!(size() <= before + count("insert") - count("delete"), "some of what is inserted was there already");
+    assert_eq!(size(), before + count("insert") - count("delete"), "nothing of what is inserted was there already");
 
     // Reads of records that are not there are wrong answers, and one process's failure is all's.
-    let beyond = job(Work::Run { mix, records: 1 << 40, seed: 1 }, Until::Elapsed(Duration::from_secs(600)));
+    let beyond =
+        job(Work::Run { mix, records: 1 << 40, first_new: 1 << 40, seed: 1 }, Until::Elapsed(Duration::from_secs(600)));
     let error = processes::run(bench, &beyond.orders(2).expect("shared"), &mut (), &stop).expect_err("no such records");
     assert!(error.to_string().contains("a process of the client"), "{error:#}");
+    drop(server);
+    std::fs::remove_dir_all(scratch).expect("it can go");
+}
+
+#[test]
+fn ycsb_inserts_no_record_twice() {
+    let Some(program) = installed("redis-server") else { return };
+    let scratch = scratch("insertions");
+    let server = program.start(&Settings::new(1, &[], &scratch)).expect("it starts");
+    let target = server.target(Protocol::Resp).expect("it speaks RESP");
+    let mut bench = std::process::Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
+    bench.args(["ycsb", "--quick", "--seconds", "0.05", "--rounds", "2", "--keys", "300", "--workloads", "D,E,WG"]);
+    bench.args(["--target", &target.to_string(), "--out"]).arg(scratch.join("results"));
+    let output = bench.output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let Value::Bulk(statistics) = ask(&target, &[b"INFO", b"commandstats"]) else { panic!("INFO is text") };
+    let statistics = String::from_utf8_lossy(&statistics).into_owned();
+    let calls = |command: &str| {
+        let line = statistics.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+        line.expect(&statistics).split(',').next().and_then(|calls| calls.parse::<i64>().ok()).expect("a number")
+    };
+    // Warm-ups, rounds and workloads together.
+    assert!(calls("zadd") > 300 && calls("zrem") > 0, "{statistics}");
+    assert_eq!(ask(&target, &[b"ZCARD", b"_indices"]), Value::Int(calls("zadd") - calls("zrem")));
     drop(server);
     std::fs::remove_dir_all(scratch).expect("it can go");
 }

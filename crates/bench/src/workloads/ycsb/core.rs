@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::mix::Mix;
-use super::work::Part;
+use super::work::Numbers;
 use crate::generators::{Choice, Inserted, KeyChooser, Random};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -30,10 +30,8 @@ pub enum Spec {
         keys: KeyChooser,
         /// Which records exist that this process knows of.
         inserted: Arc<Inserted>,
-        /// Which of the client's processes this is.
-        part: Part,
-        /// How many records all processes know of.
-        shared: u64,
+        /// What they are called.
+        numbers: Numbers,
         /// The longest scan; lengths are even from 1.
         scan_max: u64,
         /// Other seeds draw other records.
@@ -80,17 +78,17 @@ impl Core {
         let (random, fields) = (&mut self.random, self.layout.fields as u64);
         match &mut self.spec {
             Spec::Load(numbers) => numbers.next().map(Operation::Insert),
-            Spec::Run { keys, inserted, part, shared, scan_max, .. } => {
-                let mut known = |random: &mut Random| part.number(keys.next(random), *shared);
+            Spec::Run { keys, inserted, numbers, scan_max, .. } => {
+                let mut known = |random: &mut Random| numbers.number(keys.next(random));
                 Some(match self.choice.next(random) {
                     READ => Operation::Read(known(random)),
                     UPDATE => Operation::Update(known(random), random.below(fields) as usize),
-                    INSERT => Operation::Insert(part.number(inserted.begin(), *shared)),
+                    INSERT => Operation::Insert(numbers.number(inserted.begin())),
                     SCAN => Operation::Scan(known(random), 1 + random.below(*scan_max)),
                     // As long as there is none, one more is inserted.
                     DELETE => match self.to_delete.pop_front() {
                         Some(number) => Operation::Delete(number),
-                        None => Operation::Insert(part.number(inserted.begin(), *shared)),
+                        None => Operation::Insert(numbers.number(inserted.begin())),
                     },
                     _ => Operation::ReadModifyWrite(known(random), random.below(fields) as usize),
                 })
@@ -100,8 +98,8 @@ impl Core {
 
     /// The record of this number is stored.
     pub fn inserted(&mut self, number: u64) {
-        if let Spec::Run { mix, inserted, part, shared, .. } = &self.spec {
-            inserted.finish(part.index(number, *shared));
+        if let Spec::Run { mix, inserted, numbers, .. } = &self.spec {
+            inserted.finish(numbers.index(number));
             if mix.delete > 0.0 {
                 self.to_delete.push_back(number);
             }
@@ -111,6 +109,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use super::super::work::Part;
     use super::*;
     use crate::generators::Distribution;
 
@@ -119,8 +118,8 @@ mod tests {
         let inserted = Arc::new(Inserted::new(100));
         let mix = Mix::of("D").unwrap();
         let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
-        let part = Part::WHOLE;
-        let spec = Spec::Run { mix, keys, inserted: Arc::clone(&inserted), part, shared: 100, scan_max: 100, seed: 1 };
+        let numbers = Numbers { part: Part::WHOLE, shared: 100, first_new: 100 };
+        let spec = Spec::Run { mix, keys, inserted: Arc::clone(&inserted), numbers, scan_max: 100, seed: 1 };
         let mut core = Core::new(Layout::new(10, 100), spec);
         let (mut inserts, mut new) = (0u64, 0u64);
         for _ in 0..20_000 {
@@ -154,11 +153,9 @@ mod tests {
         let mix = Mix::of("WG").unwrap();
         let inserted = Arc::new(Inserted::new(100));
         let keys = KeyChooser::new(mix.distribution, &Arc::new(Inserted::new(100)), 0);
-        let part = Part { process: 1, processes: 2 };
-        let mut core = Core::new(
-            Layout::new(10, 100),
-            Spec::Run { mix, keys, inserted, part, shared: 100, scan_max: 100, seed: 1 },
-        );
+        let numbers = Numbers { part: Part { process: 1, processes: 2 }, shared: 100, first_new: 100 };
+        let mut core =
+            Core::new(Layout::new(10, 100), Spec::Run { mix, keys, inserted, numbers, scan_max: 100, seed: 1 });
         let (mut there, mut deleted) = (std::collections::BTreeSet::new(), 0);
         for _ in 0..20_000 {
             match core.next().expect("it never ends") {
@@ -184,8 +181,8 @@ mod tests {
             let inserted = Arc::new(Inserted::new(100));
             let mix = Mix::of(name).unwrap();
             let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
-            let part = Part { process: 1, processes: 3 };
-            let spec = Spec::Run { mix, keys, inserted, part, shared: 100, scan_max: 100, seed: 1 };
+            let numbers = Numbers { part: Part { process: 1, processes: 3 }, shared: 100, first_new: 100 };
+            let spec = Spec::Run { mix, keys, inserted, numbers, scan_max: 100, seed: 1 };
             let mut core = Core::new(Layout::new(10, 100), spec);
             for _ in 0..1_000 {
                 match core.next().expect("it never ends") {

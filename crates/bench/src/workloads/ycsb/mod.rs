@@ -14,4 +14,4 @@ pub use memcache::{Memcache, Updates};
 pub use mix::{Mix, WATERLOO, YCSB};
 pub use postgres::{Postgres, table};
 pub use resp::Resp;
-pub use work::{Driver, Part, Work};
+pub use work::{Driver, Numbers, Part, Work};

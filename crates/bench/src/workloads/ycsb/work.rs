@@ -31,6 +31,8 @@ pub enum Work {
         mix: &'static Mix,
         /// Records that are there.
         records: u64,
+        /// The number of the first record to insert: none from here on is there, or an insertion is an overwrite.
+        first_new: u64,
         /// Other seeds draw other records.
         seed: u64,
     },
@@ -53,18 +55,38 @@ impl Part {
     pub fn share(self, total: u64) -> Range<u64> {
         share(total, self.processes as usize, self.process as usize)
     }
+}
 
-    /// The number of a record that this process knows as its `index`th: those below `shared` are everybody's, the later
-    /// ones, which it inserts itself, lie between those of the others.
+/// How a process numbers the records that it knows of: those below `shared` are everybody's; the later ones, which it inserts
+/// itself, lie between those of the other processes.
+///
+/// ```text
+/// index    0 ... shared-1   shared ...
+/// number   0 ... shared-1   first_new + process, first_new + process + processes, ...
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The process.
+    pub part: Part,
+    /// How many records all processes know of.
+    pub shared: u64,
+    /// From where on nobody has inserted any.
+    pub first_new: u64,
+}
+
+impl Numbers {
+    /// The number of the `index`th record.
     #[inline]
-    pub(super) fn number(self, index: u64, shared: u64) -> u64 {
-        if index < shared { index } else { shared + (index - shared) * self.processes + self.process }
+    pub(super) fn number(self, index: u64) -> u64 {
+        let Numbers { part, shared, first_new } = self;
+        if index < shared { index } else { first_new + (index - shared) * part.processes + part.process }
     }
 
-    /// What [`Part::number`] was made of.
+    /// What [`Numbers::number`] was made of.
     #[inline]
-    pub(super) fn index(self, number: u64, shared: u64) -> u64 {
-        if number < shared { number } else { shared + (number - shared) / self.processes }
+    pub(super) fn index(self, number: u64) -> u64 {
+        let Numbers { part, shared, first_new } = self;
+        if number < shared { number } else { shared + (number - first_new) / part.processes }
     }
 }
 
@@ -92,7 +114,7 @@ impl Work {
                 };
                 (0..threads).map(of_thread).collect()
             }
-            Work::Run { mix, records, seed } => {
+            Work::Run { mix, records, first_new, seed } => {
                 let inserted = Arc::new(Inserted::new(records));
                 // YCSB counts twice the insertions that it expects; how many come in a time is not known before.
                 let expected = if mix.insert > 0.0 { records } else { 0 };
@@ -103,8 +125,7 @@ impl Work {
                     mix,
                     keys: keys.clone(),
                     inserted: Arc::clone(&inserted),
-                    part,
-                    shared: records,
+                    numbers: Numbers { part, shared: records, first_new },
                     scan_max: SCAN_MAX,
                     seed: seed << 32 | part.process << 16 | thread as u64,
                 };
@@ -161,15 +182,15 @@ mod tests {
     fn what_processes_insert_later_is_told_apart() {
         let mut numbers = Vec::new();
         for process in 0..3 {
-            let part = Part { process, processes: 3 };
+            let names = Numbers { part: Part { process, processes: 3 }, shared: 100, first_new: 500 };
             for index in 0..120 {
-                let number = part.number(index, 100);
-                assert_eq!(part.index(number, 100), index);
+                let number = names.number(index);
+                assert_eq!(names.index(number), index);
                 numbers.push(number);
             }
         }
         numbers.sort_unstable();
         let shared = (0..100).flat_map(|number| [number; 3]);
-        assert_eq!(numbers, shared.chain(100..160).collect::<Vec<_>>());
+        assert_eq!(numbers, shared.chain(500..560).collect::<Vec<_>>());
     }
 }
