@@ -2,7 +2,6 @@
 
 use super::experiment::{Experiment, Figure, Plot};
 use super::plain::{PROTOCOL, speaks};
-use crate::latency::Latency;
 use crate::results::Case;
 use crate::session::{Contender, Reading, Running, Session};
 use crate::target::Protocol;
@@ -14,28 +13,30 @@ use tenon_client::{Resp, Value};
 
 const KEYS: &str = "keys not due";
 const DUE: u64 = 1_000;
+const P50: Figure = Figure { name: "lag_p50_ms", heading: "lag p50 ms" };
 const P99: Figure = Figure { name: "lag_p99_ms", heading: "lag p99 ms" };
+const MAX: Figure = Figure { name: "lag_max_ms", heading: "lag max ms" };
+const LEFT: Figure = Figure { name: "never", heading: "not gone after 10 s" };
 
 /// From due to gone.
 pub static EXPIRY: Experiment = Experiment {
     name: "expiry",
     title: "How long a key outlives its deadline",
     summary: "A thousand keys are due one after another within a second, among many that are not due. A server tells of each \
-              key's end by a keyspace event; the lag is the event's time less the deadline. Nobody reads the keys. Over \
-              RESP only: memcached tells nobody.",
+              key's end by a keyspace event; the lag is the event's time less the deadline. Nobody reads the keys. Each is \
+              watched for ten seconds; a percentile that falls among those that are left then is not known. Over RESP only: \
+              memcached tells nobody.",
     study: "what the studies wished for",
     databases: false,
     axes: &[PROTOCOL, KEYS],
-    figures: &[
-        Figure { name: "lag_p50_ms", heading: "lag p50 ms" },
-        P99,
-        Figure { name: "lag_max_ms", heading: "lag max ms" },
-        Figure { name: "never", heading: "not gone after 10 s" },
-    ],
+    figures: &[P50, P99, MAX, LEFT],
     plots: &[Plot::Bars { title: "99th percentile of the lag", each: None, y: P99 }],
     published: &[],
     run,
 };
+
+/// How long a key is watched from its deadline on, each for as long as the others.
+const WATCHED_MS: f64 = 10_000.0;
 
 /// A day: none of the others is due meanwhile.
 const EXPIRE_S: u32 = 86_400;
@@ -75,9 +76,9 @@ fn lag(session: &Session, server: &Running) -> Result<Reading> {
         bail!("the machine was too slow: the first keys were due before all were stored");
     }
     events.set_timeout(Some(Duration::from_millis(200)))?;
-    let (mut lags, mut gone) = (Latency::new(), 0);
-    let end_ms = (first_ms + DUE + 10_000) as f64;
-    while gone < DUE && unix_ms() < end_ms {
+    let mut lags = Lags::default();
+    let end_ms = (first_ms + DUE) as f64 + WATCHED_MS;
+    while lags.gone() < DUE as usize && unix_ms() < end_ms {
         session.interrupt.check()?;
         let event = match events.receive() {
             Ok(event) => event,
@@ -85,16 +86,45 @@ fn lag(session: &Session, server: &Running) -> Result<Reading> {
             Err(error) => return Err(error).context("no events come"),
         };
         let now_ms = unix_ms();
-        let Some(number) = expired(&event) else { continue };
-        gone += 1;
-        lags.record(((now_ms - (first_ms + number) as f64).max(0.0) * 1e6) as u64, 1);
+        if let Some(number) = expired(&event) {
+            lags.gone_after(now_ms - (first_ms + number) as f64);
+        }
     }
-    let summary = lags.summary();
-    Ok(Reading::default()
-        .figure("lag_p50_ms", summary.p50_us / 1e3)
-        .figure("lag_p99_ms", summary.p99_us / 1e3)
-        .figure("lag_max_ms", summary.max_us / 1e3)
-        .figure("never", (DUE - gone) as f64))
+    Ok(lags.reading())
+}
+
+/// How long the keys that are gone outlived their deadlines, in milliseconds.
+#[derive(Debug, Default)]
+struct Lags(Vec<f64>);
+
+impl Lags {
+    /// A key is gone.
+    fn gone_after(&mut self, lag_ms: f64) {
+        // Those that were due first could be watched for longer than the others.
+        if lag_ms <= WATCHED_MS {
+            self.0.push(lag_ms.max(0.0));
+        }
+    }
+
+    fn gone(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The lag that this share of all keys had at most. `None` where it falls among those that are left, of which only is
+    /// known that they have outlived all others.
+    fn percentile(&self, share: f64) -> Option<f64> {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let rank = (share * DUE as f64).ceil() as usize;
+        sorted.get(rank.saturating_sub(1)).copied()
+    }
+
+    fn reading(&self) -> Reading {
+        let figures = [(P50, 0.5), (P99, 0.99), (MAX, 1.0)];
+        let known = figures.into_iter().filter_map(|(figure, share)| Some((figure, self.percentile(share)?)));
+        let reading = known.fold(Reading::default(), |reading, (figure, lag_ms)| reading.figure(figure.name, lag_ms));
+        reading.figure(LEFT.name, DUE as f64 - self.gone() as f64)
+    }
 }
 
 /// The number of the key whose end an event tells.
@@ -118,6 +148,23 @@ fn unix_ms() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_never_expires_has_no_lag_to_show() {
+        let shown = |lags: &Lags| [P50, P99, MAX, LEFT].map(|figure| lags.reading().figures.get(figure.name).copied());
+        let none = Lags::default();
+        assert_eq!(shown(&none), [None, None, None, Some(1_000.0)]);
+        let mut lags = Lags::default();
+        (1..=990).for_each(|lag| lags.gone_after(f64::from(lag)));
+        assert_eq!(shown(&lags), [Some(500.0), Some(990.0), None, Some(10.0)]);
+        // Seen longer than the others could be.
+        lags.gone_after(10_500.0);
+        assert_eq!(shown(&lags), [Some(500.0), Some(990.0), None, Some(10.0)]);
+        lags.0.pop();
+        assert_eq!(shown(&lags), [Some(500.0), None, None, Some(11.0)]);
+        (0..11).for_each(|_| lags.gone_after(-0.3));
+        assert_eq!(shown(&lags), [Some(489.0), Some(979.0), Some(989.0), Some(0.0)]);
+    }
 
     #[test]
     fn events_name_their_keys() {
