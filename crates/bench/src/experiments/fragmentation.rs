@@ -6,7 +6,7 @@ use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::machine::process::resident_bytes;
 use crate::peers::{Family, Settings};
 use crate::results::Case;
-use crate::session::{Contender, Named, Reading, Running, Session, Shape};
+use crate::session::{Contender, Reading, Running, Session, Shape};
 use crate::values::{Lengths, Values};
 use crate::workloads::{Keys, Misses, Mix, Spec};
 use anyhow::{Context, Result};
@@ -45,25 +45,27 @@ pub static FRAGMENTATION: Experiment = Experiment {
 fn run(session: &mut Session) -> Result<()> {
     let started: Vec<Contender> =
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
-    // One run of a server passes through all phases; each is kept as a case of its own, so a server lives as long as the
-    // phases of its round.
     let limit: u64 = session.scaled(16 << 20, 128 << 20);
     for protocol in session.all_protocols() {
-        for contender in &started {
-            for round in 0..session.rounds() {
+        let cases: Vec<Case> = PHASES.iter().map(|(name, _)| case(protocol, name)).collect();
+        for round in 0..session.rounds() {
+            for contender in &started {
                 if !speaks(session, contender, &case(protocol, "")) {
                     continue;
                 }
-                let settings =
-                    Settings { memory_bytes: Some(limit), eviction: eviction(contender), ..session.settings() };
-                session.progress.add_steps(PHASES.len());
-                let server = session.start(contender, &settings).with_context(|| contender.name())?;
-                for (index, (name, lengths)) in PHASES.iter().enumerate() {
-                    let case = case(protocol, name);
-                    session.one(contender, &case, round, |session| {
-                        phase(session, &server, &case, *lengths, limit, index as u64, round)
-                    })?;
-                }
+                session.phases(
+                    contender,
+                    &cases,
+                    round,
+                    |session| Settings {
+                        memory_bytes: Some(limit),
+                        eviction: eviction(contender),
+                        ..session.settings()
+                    },
+                    |session, server, case, index| {
+                        phase(session, server, case, PHASES[index].1, limit, index as u64, round)
+                    },
+                )?;
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::load::Until;
 use crate::packed::contents;
 use crate::peers::postgres::query;
 use crate::results::Case;
-use crate::session::{Contender, Named, Reading, Running, Session, Shape};
+use crate::session::{Contender, Reading, Running, Session, Shape};
 use crate::target::Protocol;
 use crate::workloads::{Log, Step, WebLog};
 use anyhow::{Context, Result, bail};
@@ -91,23 +91,19 @@ fn log_through(
     let searches = matches!(protocol, Protocol::Resp | Protocol::Postgres);
     let steps = STEPS.iter().filter(|(_, step)| step.is_some() || searches);
     let cases: Vec<(Case, Option<Step>)> = steps.map(|(name, step)| (case.clone().word(STEP, name), *step)).collect();
-    if !speaks(session, contender, &case) || cases.iter().all(|(case, _)| !session.wants(case)) {
+    if !speaks(session, contender, &case) {
         return Ok(());
     }
-    session.progress.add_steps(cases.len());
-    let server = session.start(contender, &session.settings()).with_context(|| contender.name())?;
-    // A step that fails leaves records that the next ones fail over, too, and each says so.
+    let (cases, steps): (Vec<Case>, Vec<Option<Step>>) = cases.into_iter().unzip();
     let mut stored = Arc::clone(log);
-    for (case, step) in &cases {
-        session.one(contender, case, round, |session| match step {
-            Some(step) => measured(session, &server, case, &stored, *step),
-            None => searched(&server, protocol, &stored),
-        })?;
-        if *step == Some(Step::Update) {
+    session.phases(contender, &cases, round, Session::settings, |session, server, case, index| {
+        let Some(step) = steps[index] else { return searched(server, protocol, &stored) };
+        let reading = measured(session, server, case, &stored, step)?;
+        if step == Step::Update {
             stored = Arc::new(stored.updated());
         }
-    }
-    Ok(())
+        Ok(reading)
+    })
 }
 
 /// Searches inside the server.

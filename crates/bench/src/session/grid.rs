@@ -225,6 +225,11 @@ impl Session {
     }
 
     /// Measures one case on one server once, unless that has been done, and keeps the result.
+    /// Whether the case has been measured in this round.
+    pub fn has(&self, server: &impl Named, case: &Case, round: u64) -> bool {
+        self.store.has(&self.record(server, case, round))
+    }
+
     pub fn one(
         &mut self,
         server: &impl Named,

@@ -6,6 +6,7 @@ mod interrupt;
 mod key_value;
 mod measured;
 mod options;
+mod phases;
 mod progress;
 mod running;
 mod setup;

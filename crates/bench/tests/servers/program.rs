@@ -92,6 +92,50 @@ fn snapshots_are_taken_while_their_price_is_measured() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
+/// A server that tells its version and cannot be started.
+fn broken(directory: &Path) -> PathBuf {
+    let path = directory.join("redis-broken");
+    std::fs::write(&path, "#!/bin/sh\n[ \"$1\" = --version ] && echo v=7.0.0\n").expect("a file");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its owner may");
+    path
+}
+
+#[test]
+fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
+    let out = scratch("steps");
+    if !installed("redis-server") {
+        return;
+    }
+    let log = out.join("log.tsv");
+    std::fs::write(&log, "host\tstatus\tbytes\na\t200\t7000\nb\t404\t0\n").expect("a file");
+    let log = log.display().to_string();
+    let weblog = |words: &[&str]| {
+        let output =
+            bench(&out, &[&["weblog", "--quick", "--weblog", &log], words].concat()).output().expect("it runs");
+        let lines = std::fs::read_to_string(out.join("weblog.jsonl")).expect("results");
+        (output, lines.lines().map(str::to_owned).collect::<Vec<String>>())
+    };
+    // Only the searches, which find what the steps before them have stored. A server that cannot be started takes no other
+    // with it.
+    let peers = format!("redis-broken={},redis-server", broken(&out).display());
+    let (output, lines) = weblog(&["--peers", &peers, "--filter", "records 1000, query"]);
+    assert!(!output.status.success() && text(&output).contains("2 runs failed their own check"), "{}", text(&output));
+    let count = |lines: &[String], part: &str| lines.iter().filter(|line| line.contains(part)).count();
+    assert_eq!((lines.len(), count(&lines, "\"query in the"), count(&lines, "ended before it answered")), (4, 4, 2));
+    assert_eq!(count(&lines, "\"matches\":500.0"), 2, "{lines:?}");
+
+    // What is there stays, and what is not finds what those have stored.
+    let kept = |lines: &[String]| -> Vec<String> {
+        lines.iter().filter(|line| !line.contains("\"failure\"")).cloned().collect()
+    };
+    let before = kept(&lines);
+    let (output, lines) = weblog(&["--peers", "redis-server", "--continue"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let after = kept(&lines);
+    assert!(before.iter().all(|line| after.contains(line)) && after.len() == 12, "{before:?} {after:?}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
 #[test]
 fn a_run_is_not_continued_with_other_sizes() {
     let out = scratch("sizes");
