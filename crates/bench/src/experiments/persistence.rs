@@ -3,6 +3,7 @@
 use super::experiment::{Experiment, Figure, MEAN, OPS, P99, P999, Plot, Published, SERVER_CPU};
 use super::plain::{OPERATION, PROTOCOL, Stock, speaks};
 use super::snapshots::Snapshots;
+use crate::machine::file_system::FileSystem;
 use crate::peers::{Persistence, Settings};
 use crate::results::Case;
 use crate::session::{Contender, Reading, Running, Session};
@@ -72,8 +73,10 @@ fn measure(session: &Session, server: &Running, stock: &Stock, case: &Case, roun
     let shape = session.usual_shape(1);
     stock.warm_up(session, server, case, &shape, round)?;
     let load = || stock.measure_warm(session, server, case, &shape, round);
-    if mode(case) != Persistence::Rdb {
-        return Ok(load()?.reading());
+    match mode(case) {
+        Persistence::Off => return Ok(load()?.reading()),
+        Persistence::AofEverysec | Persistence::AofAlways => return kept(session, load()?.reading()),
+        Persistence::Rdb => {}
     }
     let target = server.target(Protocol::Resp).context("a server that takes snapshots speaks RESP")?;
     let (measured, window, snapshots) = Snapshots::beside(&target.address, &session.placement.client, || {
@@ -85,7 +88,12 @@ fn measure(session: &Session, server: &Running, stock: &Stock, case: &Case, roun
     if taken == 0 {
         bail!("no snapshot was taken while it was measured");
     }
-    Ok(measured.reading().figure("snapshots", taken as f64).figure("snapshot_share", share))
+    kept(session, measured.reading().figure("snapshots", taken as f64).figure("snapshot_share", share))
+}
+
+/// With a note on where the servers' files are: what waits for them waits for that.
+pub fn kept(session: &Session, reading: Reading) -> Result<Reading> {
+    Ok(reading.note(FileSystem::of(session.scratch())?.note()))
 }
 
 /// Whether a server knows a mode at all.

@@ -1,7 +1,7 @@
 //! `recovery`: how long a server that was killed takes to answer again, and what it has lost.
 
 use super::experiment::{Experiment, Figure, Plot, Scale};
-use super::persistence::{MODES, can, mode};
+use super::persistence::{MODES, can, kept, mode};
 use super::plain::Stock;
 use crate::peers::{Persistence, Program, Server, Settings};
 use crate::results::Case;
@@ -77,10 +77,11 @@ fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
         Value::Int(left) => left as f64,
         other => bail!("DBSIZE was answered by {other:?}"),
     };
-    Ok(Reading::default()
+    let reading = Reading::default()
         .figure("recovered_s", recovered.as_secs_f64())
         .figure("lost_keys", keys as f64 - left)
-        .figure("disk_mb", disk_bytes as f64 / 1e6))
+        .figure("disk_mb", disk_bytes as f64 / 1e6);
+    kept(session, reading)
 }
 
 fn connect(server: &Running) -> Result<Resp> {

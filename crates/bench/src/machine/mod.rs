@@ -3,6 +3,7 @@
 pub mod counters;
 pub mod cpu;
 pub mod facts;
+pub mod file_system;
 pub mod listening;
 pub mod placement;
 pub mod process;

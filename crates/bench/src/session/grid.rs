@@ -76,7 +76,8 @@ impl Session {
         let contenders = contenders(&options, databases, &progress)?;
         let earlier = if options.r#continue { Earlier::Continue } else { Earlier::Discard };
         let store = Store::open(&options.out, experiment, earlier)?;
-        let scratch = std::env::temp_dir().join(format!("tenon-bench-{}", std::process::id()));
+        let data = std::path::absolute(options.data_dir.clone().unwrap_or_else(std::env::temp_dir))?;
+        let scratch = data.join(format!("tenon-bench-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
         Ok(Session {
             options,
@@ -224,12 +225,12 @@ impl Session {
         case.shown(self.axes).contains(&self.options.filter)
     }
 
-    /// Measures one case on one server once, unless that has been done, and keeps the result.
     /// Whether the case has been measured in this round.
     pub fn has(&self, server: &impl Named, case: &Case, round: u64) -> bool {
         self.store.has(&self.record(server, case, round))
     }
 
+    /// Measures one case on one server once, unless that has been done, and keeps the result.
     pub fn one(
         &mut self,
         server: &impl Named,

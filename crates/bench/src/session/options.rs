@@ -108,6 +108,11 @@ pub struct Options {
     #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
     pub graphs: Vec<PathBuf>,
 
+    /// Where the servers' files lie while they are measured [default: the system's temporary directory]. In memory (tmpfs) what
+    /// is to be on disk costs nothing
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+
     /// Where results are kept, a file for each experiment
     #[arg(long, value_name = "DIR", default_value = "tenon-bench-results")]
     pub out: PathBuf,

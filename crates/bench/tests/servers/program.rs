@@ -88,11 +88,24 @@ fn snapshots_are_taken_while_their_price_is_measured() {
     let [record] = &records[..] else { panic!("one case was asked for: {records:?}") };
     let figures = &record["figures"];
     assert!(figures["snapshots"].as_f64().expect("they are counted") >= 1.0, "{figures}");
+    // Where the files were belongs to it.
+    assert!(record["notes"][0].as_str().expect("a note").starts_with("files "), "{record}");
     assert!(figures["snapshot_share"].as_f64().expect("it is known") > 0.0, "{figures}");
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
 /// A server that tells its version and cannot be started.
+#[test]
+fn servers_keep_their_files_where_they_are_told_to() {
+    let out = scratch("files");
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    let words = ["latency", "--target", &target, "--data-dir", "/proc/nowhere"];
+    let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+    assert!(!output.status.success() && text(&output).contains("/proc/nowhere/tenon-bench-"), "{}", text(&output));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
 fn broken(directory: &Path) -> PathBuf {
     let path = directory.join("redis-broken");
     std::fs::write(&path, "#!/bin/sh\n[ \"$1\" = --version ] && echo v=7.0.0\n").expect("a file");
