@@ -77,7 +77,8 @@ fn grow(session: &Session, server: &Running, case: &Case) -> Result<crate::sessi
     let stock = Stock::short(session.keys() * session.scaled(1, 4));
     let (measured, _) = session.key_value(server, protocol(case)?, &shape, |thread| Spec {
         mix: Mix::SET,
-        keys: Keys::part(stock.keys, shape.threads, thread),
+    let keys = Keys::counted_out(stock.keys);
+        keys: keys.clone(),
         first: 0,
         values: stock.values.clone(),
         lengths: stock.lengths,

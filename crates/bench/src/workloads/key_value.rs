@@ -8,6 +8,8 @@ use crate::load::{Reply, Statement, Workload, share};
 use crate::values::{Lengths, Values};
 use anyhow::{Result, bail};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How often each operation is drawn. The figures are weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +41,13 @@ pub enum Keys {
         /// The one behind the last.
         end: u64,
     },
+    /// Each once, in order, counted out to all threads as they come for them, so that all end together.
+    CountedOut {
+        /// The next one, of all clones together.
+        next: Arc<AtomicU64>,
+        /// The one behind the last.
+        end: u64,
+    },
     /// Of others, those that one node of a cluster has.
     OfNode {
         /// The others.
@@ -55,6 +64,12 @@ impl Keys {
         Keys::Each { next: start, end }
     }
 
+    /// The first `keys` keys for several threads, a clone for each. With a part for each, the faster threads' end would look
+    /// like a slower server.
+    pub fn counted_out(keys: u64) -> Keys {
+        Keys::CountedOut { next: Arc::new(AtomicU64::new(0)), end: keys }
+    }
+
     /// Those that one node of a cluster has.
     pub fn of(keys: Keys, node: Node) -> Keys {
         Keys::OfNode { keys: Box::new(keys), node }
@@ -67,6 +82,10 @@ impl Keys {
             Keys::Each { next, end } => {
                 let key = *next;
                 *next += 1;
+                (key < *end).then_some(key)
+            }
+            Keys::CountedOut { next, end } => {
+                let key = next.fetch_add(1, Ordering::Relaxed);
                 (key < *end).then_some(key)
             }
             Keys::OfNode { keys, node } => loop {
@@ -321,5 +340,21 @@ impl<D: Dialect> Workload for KeyValue<D> {
                 Ok(read.map_or(Reply::Incomplete, |(_, len)| Reply::Finished { len, kind: DELETE, operations: 1 }))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_faster_takes_more_and_all_end_together() {
+        let (mut random, mut slow) = (Random::new(1), Keys::counted_out(100));
+        let mut fast = slow.clone();
+        let mut taken = vec![slow.next(&mut random)];
+        taken.extend((0..98).map(|_| fast.next(&mut random)));
+        taken.push(slow.next(&mut random));
+        assert_eq!(taken, (0..100).map(Some).collect::<Vec<_>>());
+        assert_eq!((slow.next(&mut random), fast.next(&mut random)), (None, None));
     }
 }
