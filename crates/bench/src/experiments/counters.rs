@@ -1,24 +1,25 @@
 //! `counters`: system calls, and where the machine counts them instructions and cache misses, for each operation.
 
 use super::experiment::{Experiment, Figure, OPS, Plot};
-use super::plain::{Stock, case, speaks};
+use super::plain::{Stock, VALUE_LEN, case, speaks};
 use crate::results::Case;
 use crate::session::Session;
 use anyhow::Result;
 
 const PIPELINE: &str = "pipeline";
+const VALUE: &str = "value bytes";
 const SYSCALLS: Figure = Figure { name: "syscalls_op", heading: "system calls/op" };
 
 /// What an operation asks of kernel and processor.
 pub static COUNTERS: Experiment = Experiment {
     name: "counters",
     title: "What an operation asks of the machine",
-    summary: "While fifty connections get and set values of 32 bytes, perf counts what the server does; where perf counts \
-              no system calls, strace does, which slows the server down. What the machine does not count is left out and \
-              named.",
+    summary: "While fifty connections get and set values of 32 bytes and longer ones, perf counts what the server does; where \
+              perf counts no system calls, strace does, which slows the server down. What the machine does not count is left \
+              out and named.",
     study: "Waterloo; in-memory data management",
     databases: true,
-    axes: &["protocol", "operation", PIPELINE],
+    axes: &["protocol", "operation", VALUE, PIPELINE],
     figures: &[
         SYSCALLS,
         Figure { name: "futexes_op", heading: "futexes/op" },
@@ -34,18 +35,34 @@ pub static COUNTERS: Experiment = Experiment {
     run,
 };
 
+/// Requests in flight on each connection, by the length of the values.
+static DEPTHS: [(usize, &[f64]); 3] = [(VALUE_LEN, &[1.0, 16.0]), (1 << 10, &[1.0]), (16 << 10, &[1.0])];
+
+/// Bytes of all values of one length, at most.
+const BYTES_ALL: u64 = 128 << 20;
+
 fn run(session: &mut Session) -> Result<()> {
-    let stock = Stock::short(session.keys() / 10);
-    let mut cases: Vec<Case> = Vec::new();
-    for protocol in session.all_protocols() {
-        for verb in ["get", "set"] {
-            cases.extend([1.0, 16.0].map(|depth| case(protocol, verb).number(PIPELINE, depth)));
+    for (len, depths) in session.scaled(&DEPTHS[..2], &DEPTHS[..]) {
+        let mut cases: Vec<Case> = Vec::new();
+        for protocol in session.all_protocols() {
+            for verb in ["get", "set"] {
+                let case = case(protocol, verb).number(VALUE, *len as f64);
+                cases.extend(depths.iter().map(|depth| case.clone().number(PIPELINE, *depth)));
+            }
         }
+        if !cases.iter().any(|case| session.wants(case)) {
+            continue;
+        }
+        let keys = (session.keys() / 10).min(BYTES_ALL / *len as u64).max(1);
+        let stock = Stock::of(keys, *len);
+        // What it takes to fill them is nobody's question.
+        session.counting = false;
+        let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+        session.counting = true;
+        session.grid(&servers, &cases, speaks, |session, server, case, round| {
+            let pipeline = case.quantity(PIPELINE).unwrap_or(1.0) as usize;
+            Ok(stock.measure(session, server, case, &session.usual_shape(pipeline), round)?.reading())
+        })?;
     }
-    let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
-    session.counting = true;
-    session.grid(&servers, &cases, speaks, |session, server, case, round| {
-        let pipeline = case.quantity(PIPELINE).unwrap_or(1.0) as usize;
-        Ok(stock.measure(session, server, case, &session.usual_shape(pipeline), round)?.reading())
-    })
+    Ok(())
 }

@@ -38,10 +38,18 @@ pub fn protocol(case: &Case) -> Result<Protocol> {
 pub fn mix(case: &Case) -> Mix {
     match case.at(OPERATION).map(ToString::to_string).as_deref() {
         Some("set") => Mix::SET,
-        Some("get") => Mix::GET,
+        Some("get" | MANY) => Mix::GET,
         // As memtier mixes them when not told.
         _ => Mix { get: 10.0, set: 1.0, delete: 0.0 },
     }
+}
+
+/// The name of gets for several keys at once, each of which counts as an operation.
+pub const MANY: &str = "get of 16 keys";
+
+/// Keys of each get of the case's operation.
+fn keys_a_get(case: &Case) -> usize {
+    if case.at(OPERATION).is_some_and(|operation| operation.to_string() == MANY) { 16 } else { 1 }
 }
 
 /// The name of memtier's usual mix.
@@ -118,7 +126,7 @@ impl Stock {
             values: self.values.clone(),
             lengths: self.lengths,
             expire_s: 0,
-            keys_a_get: 1,
+            keys_a_get: keys_a_get(case),
             misses: Misses::Fail,
             // Every thread of every load draws other keys.
             seed: seed << 32 | thread as u64,

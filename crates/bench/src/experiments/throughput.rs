@@ -1,7 +1,7 @@
 //! `throughput`: as fast as fifty clients go, at several depths, and while the keyspace grows.
 
 use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM};
-use super::plain::{OPERATION, PROTOCOL, Stock, case, protocol, speaks};
+use super::plain::{MANY, OPERATION, PROTOCOL, Stock, case, protocol, speaks};
 use crate::load::Until;
 use crate::results::Case;
 use crate::session::{Contender, Running, Session, Shape};
@@ -15,8 +15,9 @@ const GROW: &str = "set of new keys";
 pub static THROUGHPUT: Experiment = Experiment {
     name: "throughput",
     title: "Throughput and cost of an operation",
-    summary: "Fifty connections get and set values of 32 bytes, with 1, 16 and 64 requests in flight on each; then every \
-              key is new, and the throughput of each tenth of a second shows how the table grows.",
+    summary: "Fifty connections get and set values of 32 bytes, with 1, 16 and 64 requests in flight on each, and get 16 keys \
+              with one request, which counts as 16 operations; then every key is new, and the throughput of each tenth of a \
+              second shows how the table grows.",
     study: "the memtier studies; in-memory data management (coalescing)",
     databases: false,
     axes: &[PROTOCOL, OPERATION, PIPELINE],
@@ -52,6 +53,7 @@ fn run(session: &mut Session) -> Result<()> {
         for verb in ["get", "set"] {
             cases.extend([1.0, 16.0, 64.0].map(|depth| case(protocol, verb).number(PIPELINE, depth)));
         }
+        cases.push(case(protocol, MANY).number(PIPELINE, 1.0));
     }
     let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
@@ -75,9 +77,9 @@ fn run(session: &mut Session) -> Result<()> {
 fn grow(session: &Session, server: &Running, case: &Case) -> Result<crate::session::Reading> {
     let shape = Shape { until: Until::Exhausted, ..session.usual_shape(1) };
     let stock = Stock::short(session.keys() * session.scaled(1, 4));
+    let keys = Keys::counted_out(stock.keys);
     let (measured, _) = session.key_value(server, protocol(case)?, &shape, |thread| Spec {
         mix: Mix::SET,
-    let keys = Keys::counted_out(stock.keys);
         keys: keys.clone(),
         first: 0,
         values: stock.values.clone(),

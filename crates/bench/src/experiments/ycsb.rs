@@ -1,6 +1,6 @@
 //! `ycsb`: YCSB's core workloads, and the mixes of the Waterloo study.
 
-use super::experiment::{Experiment, Figure, OPS, P99, Plot, Published, SERVER_CPU};
+use super::experiment::{Experiment, Figure, OPS, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM};
 use super::plain::{PROTOCOL, speaks};
 use crate::load::{Pace, Until, Workload};
 use crate::peers::postgres::query;
@@ -35,6 +35,7 @@ pub static YCSB: Experiment = Experiment {
         Figure { name: "read_modify_write_mean_us", heading: "read-modify-write mean µs" },
         P99,
         SERVER_CPU,
+        SERVER_SYSTEM,
     ],
     plots: &[
         Plot::Bars { title: "Throughput", each: Some(PROTOCOL), y: OPS },
@@ -68,8 +69,8 @@ fn run(session: &mut Session) -> Result<()> {
     };
     session.grid(&servers, &cases, applies, |session, server, case, round| {
         let protocol = super::plain::protocol(case)?;
-        let measure = |until, seed| {
         let place = cases.iter().position(|other| other == case).context("the case is one of them")? as u64;
+        let measure = |until, seed| {
             let shape = Shape { until, ..session.usual_shape(1) };
             // A server goes through all cases and rounds, and what one load has inserted must be new in the next one, too.
             let loads_before = place * 2 * session.rounds() + seed;

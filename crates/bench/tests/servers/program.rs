@@ -34,6 +34,7 @@ fn a_server_that_runs_already_is_measured_and_reported_on() {
         let output = bench(&out, &[&[experiment, "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
         assert!(output.status.success(), "{}", text(&output));
         assert!(text(&output).contains(&format!("| {target} |")), "{}", text(&output));
+        assert_eq!(text(&output).contains("| get of 16 keys "), experiment == "throughput", "{}", text(&output));
     }
     let json =
         bench(&out, &[&["latency", "--target", &target, "--json"], &SHORT[..]].concat()).output().expect("it runs");
@@ -87,14 +88,13 @@ fn snapshots_are_taken_while_their_price_is_measured() {
     let records = records(&bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs"));
     let [record] = &records[..] else { panic!("one case was asked for: {records:?}") };
     let figures = &record["figures"];
-    assert!(figures["snapshots"].as_f64().expect("they are counted") >= 1.0, "{figures}");
     // Where the files were belongs to it.
     assert!(record["notes"][0].as_str().expect("a note").starts_with("files "), "{record}");
+    assert!(figures["snapshots"].as_f64().expect("they are counted") >= 1.0, "{figures}");
     assert!(figures["snapshot_share"].as_f64().expect("it is known") > 0.0, "{figures}");
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
-/// A server that tells its version and cannot be started.
 #[test]
 fn servers_keep_their_files_where_they_are_told_to() {
     let out = scratch("files");
@@ -106,6 +106,7 @@ fn servers_keep_their_files_where_they_are_told_to() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
+/// A server that tells its version and cannot be started.
 fn broken(directory: &Path) -> PathBuf {
     let path = directory.join("redis-broken");
     std::fs::write(&path, "#!/bin/sh\n[ \"$1\" = --version ] && echo v=7.0.0\n").expect("a file");
