@@ -5,7 +5,7 @@ use super::measured::Reading;
 use super::running::{Contender, Named, Running};
 use crate::peers::Settings;
 use crate::results::Case;
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 
 impl Session {
     /// Has a fresh server go through all cases, and keeps the results of those that were asked for and are not there yet. If
@@ -21,10 +21,16 @@ impl Session {
         settings: impl Fn(&Session) -> Settings<'_>,
         mut measure: impl FnMut(&Session, &Running, &Case, usize) -> Result<Reading>,
     ) -> Result<()> {
-        let missing = |case: &Case| self.wants(case) && !self.has(contender, case, round);
-        let missing: Vec<bool> = cases.iter().map(missing).collect();
+        let wanted: Vec<bool> = cases.iter().map(|case| self.wants(case)).collect();
+        let missing = |(case, wanted): (&Case, &bool)| *wanted && !self.has(contender, case, round);
+        let missing: Vec<bool> = cases.iter().zip(&wanted).map(missing).collect();
         // What nobody asked for behind the last missing one is not needed either.
-        let Some(last) = missing.iter().rposition(|missing| *missing) else { return Ok(()) };
+        let Some(last) = missing.iter().rposition(|missing| *missing) else {
+            // They were asked for, which is what an experiment without any case is told by.
+            self.progress.add_steps(wanted.iter().filter(|wanted| **wanted).count());
+            let mut there = cases.iter().zip(wanted).filter(|(_, wanted)| *wanted);
+            return there.try_for_each(|(case, _)| self.one(contender, case, round, |_| bail!("it is there already")));
+        };
         self.progress.add_steps(last + 1);
         self.progress.doing(&format!("starting {}", contender.name()));
         let mut server = self.start(contender, &settings(self)).map_err(|error| format!("{error:#}"));

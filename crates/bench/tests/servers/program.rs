@@ -149,6 +149,9 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     assert!(before.iter().all(|line| after.contains(line)) && after.len() == 12, "{before:?} {after:?}");
     std::fs::remove_dir_all(out).expect("it can go");
 }
+    // Nothing is left to do.
+    let (output, lines) = weblog(&["--peers", "redis-server", "--continue"]);
+    assert!(output.status.success() && kept(&lines) == after, "{}", text(&output));
 
 #[test]
 fn a_run_is_not_continued_with_other_sizes() {
