@@ -7,15 +7,21 @@ use crate::session::Session;
 use anyhow::Result;
 
 const EXPONENT: &str = "zipf exponent";
+const DISTRIBUTION: &str = "distribution";
 
-/// Zipf's law with exponents from 0 to 1.4.
+/// What else YCSB can name keys by.
+const OTHERS: [&str; 3] = ["sequential", "hotspot", "exponential"];
+
+/// Zipf's law with exponents from 0 to 1.4, and YCSB's other distributions.
 pub static SKEW: Experiment = Experiment {
     name: "skew",
     title: "Popular keys",
-    summary: "Ten gets to a set; how often keys are named follows Zipf's law with exponents from 0 (all alike) to 1.4.",
+    summary: "Ten gets to a set; how often keys are named follows Zipf's law with exponents from 0 (all alike) to 1.4. Beside it \
+              YCSB's other distributions: one key after another, four fifths of the operations on a fifth of the keys, and the \
+              newest keys exponentially more often.",
     study: "the memtier studies",
     databases: false,
-    axes: &[PROTOCOL, OPERATION, EXPONENT],
+    axes: &[PROTOCOL, OPERATION, EXPONENT, DISTRIBUTION],
     figures: &[OPS, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[
         Plot::Lines { title: "Throughput", x: EXPONENT, x_scale: Scale::Linear, y: OPS, y_scale: Scale::Linear },
@@ -37,10 +43,14 @@ fn run(session: &mut Session) -> Result<()> {
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
         cases.extend(exponents.iter().map(|exponent| case(protocol, MIXED).number(EXPONENT, *exponent)));
+        cases.extend(OTHERS.map(|name| case(protocol, MIXED).word(DISTRIBUTION, name)));
     }
     let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
-        let distribution = Distribution::Ranked(case.quantity(EXPONENT).unwrap_or(0.0));
+        let distribution = match case.at(DISTRIBUTION) {
+            Some(name) => name.to_string().parse().map_err(anyhow::Error::msg)?,
+            None => Distribution::Ranked(case.quantity(EXPONENT).unwrap_or(0.0)),
+        };
         let stock = Stock { distribution, ..stock.clone() };
         Ok(stock.measure(session, server, case, &session.usual_shape(1), round)?.reading())
     })

@@ -34,7 +34,9 @@ fn a_server_that_runs_already_is_measured_and_reported_on() {
         let output = bench(&out, &[&[experiment, "--target", &target], &SHORT[..]].concat()).output().expect("it runs");
         assert!(output.status.success(), "{}", text(&output));
         assert!(text(&output).contains(&format!("| {target} |")), "{}", text(&output));
-        assert_eq!(text(&output).contains("| get of 16 keys "), experiment == "throughput", "{}", text(&output));
+        for (part, of) in [("| get of 16 keys |", "throughput"), ("| hotspot ", "skew"), ("| sequential ", "skew")] {
+            assert_eq!(text(&output).contains(part), experiment == of, "{}", text(&output));
+        }
     }
     let json =
         bench(&out, &[&["latency", "--target", &target, "--json"], &SHORT[..]].concat()).output().expect("it runs");
@@ -147,11 +149,11 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     assert!(output.status.success(), "{}", text(&output));
     let after = kept(&lines);
     assert!(before.iter().all(|line| after.contains(line)) && after.len() == 12, "{before:?} {after:?}");
-    std::fs::remove_dir_all(out).expect("it can go");
-}
     // Nothing is left to do.
     let (output, lines) = weblog(&["--peers", "redis-server", "--continue"]);
     assert!(output.status.success() && kept(&lines) == after, "{}", text(&output));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
 
 #[test]
 fn a_run_is_not_continued_with_other_sizes() {
