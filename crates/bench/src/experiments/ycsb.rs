@@ -12,6 +12,11 @@ use crate::workloads::ycsb::{Driver, Layout, Mix, Part, Updates, Work, YCSB as C
 use anyhow::{Context, Result};
 
 const WORKLOAD: &str = "workload";
+const CONNECTIONS: &str = "connections";
+
+/// Connections of the Waterloo study's loads.
+const CLIENTS: [usize; 5] = [1, 12, 24, 36, 48];
+const CLIENTS_QUICK: [usize; 2] = [1, 48];
 
 /// Numbers that each load has for what it inserts: more than it can.
 const NUMBERS_OF_A_LOAD: u64 = 1 << 40;
@@ -21,10 +26,11 @@ pub static YCSB: Experiment = Experiment {
     name: "ycsb",
     title: "YCSB",
     summary: "Records of ten fields of 100 bytes: hashes with an index over RESP, JSON in one value over memcached's \
-              protocols (which have no scans, so no workload E), rows in PostgreSQL. An update writes one field.",
+              protocols (which have no scans, so no workload E), rows in PostgreSQL. An update writes one field. Where only \
+              the Waterloo study's workloads are asked for, they come from 1, 12, 24, 36 and 48 connections, as there.",
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
     databases: true,
-    axes: &[PROTOCOL, WORKLOAD],
+    axes: &[PROTOCOL, WORKLOAD, CONNECTIONS],
     figures: &[
         OPS,
         Figure { name: "read_mean_us", heading: "read mean µs" },
@@ -53,9 +59,13 @@ fn run(session: &mut Session) -> Result<()> {
         if session.options.workloads.is_empty() { CORE.iter().collect() } else { session.options.workloads.clone() };
     let records = session.options.keys.unwrap_or(session.scaled(10_000, 100_000));
     let layout = layout(session, &mixes);
+    let connections = connections(session, &mixes);
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
-        cases.extend(mixes.iter().map(|mix| Case::new().word(PROTOCOL, protocol.name()).word(WORKLOAD, mix.name)));
+        for mix in &mixes {
+            let case = Case::new().word(PROTOCOL, protocol.name()).word(WORKLOAD, mix.name);
+            cases.extend(connections.iter().map(|connections| case.clone().number(CONNECTIONS, *connections as f64)));
+        }
     }
     let servers = session.start_all(Session::settings, |session, server| {
         // Records of one protocol are not those of another: a server that speaks several holds both.
@@ -71,7 +81,8 @@ fn run(session: &mut Session) -> Result<()> {
         let protocol = super::plain::protocol(case)?;
         let place = cases.iter().position(|other| other == case).context("the case is one of them")? as u64;
         let measure = |until, seed| {
-            let shape = Shape { until, ..session.usual_shape(1) };
+            let connections = case.quantity(CONNECTIONS).context("the case has its connections")? as usize;
+            let shape = Shape { until, connections, ..session.usual_shape(1) };
             // A server goes through all cases and rounds, and what one load has inserted must be new in the next one, too.
             let loads_before = place * 2 * session.rounds() + seed;
             let first_new = records + loads_before * NUMBERS_OF_A_LOAD;
@@ -92,10 +103,22 @@ fn has_scans(case: &Case) -> bool {
     super::plain::protocol(case).is_ok_and(|protocol| !protocol.is_memcache())
 }
 
+fn are_waterloos(mixes: &[&Mix]) -> bool {
+    mixes.iter().all(|mix| mix.name.starts_with('W'))
+}
+
+/// How many connections the loads have, each number at least one for each process of the client.
+fn connections(session: &Session, mixes: &[&Mix]) -> Vec<usize> {
+    if !are_waterloos(mixes) {
+        return vec![session.options.connections];
+    }
+    let clients = session.scaled(&CLIENTS_QUICK[..], &CLIENTS[..]);
+    clients.iter().copied().filter(|connections| *connections >= session.options.client_processes).collect()
+}
+
 /// The form of the records: YCSB's, or for the Waterloo study's workloads that study's.
 fn layout(session: &Session, mixes: &[&Mix]) -> Layout {
-    let waterloo = mixes.iter().all(|mix| mix.name.starts_with('W'));
-    let (fields, len) = if waterloo { (16, 255) } else { (10, 100) };
+    let (fields, len) = if are_waterloos(mixes) { (16, 255) } else { (10, 100) };
     Layout::new(session.options.record_fields.unwrap_or(fields), session.options.field_bytes.unwrap_or(len))
 }
 

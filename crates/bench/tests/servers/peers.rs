@@ -233,16 +233,31 @@ fn several_processes_load_a_server_together() {
 }
 
 #[test]
-fn ycsb_inserts_no_record_twice() {
+fn ycsb_inserts_no_record_twice_from_any_number_of_connections() {
     let Some(program) = installed("redis-server") else { return };
     let scratch = scratch("insertions");
     let server = program.start(&Settings::new(1, &[], &scratch)).expect("it starts");
     let target = server.target(Protocol::Resp).expect("it speaks RESP");
-    let mut bench = std::process::Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
-    bench.args(["ycsb", "--quick", "--seconds", "0.05", "--rounds", "2", "--keys", "300", "--workloads", "D,E,WG"]);
-    bench.args(["--target", &target.to_string(), "--out"]).arg(scratch.join("results"));
-    let output = bench.output().expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = |workloads: &str| {
+        let mut bench = std::process::Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
+        bench.args([
+            "ycsb",
+            "--quick",
+            "--seconds",
+            "0.05",
+            "--rounds",
+            "2",
+            "--keys",
+            "300",
+            "--workloads",
+            workloads,
+        ]);
+        bench.args(["--target", &target.to_string(), "--out"]).arg(scratch.join("results"));
+        let output = bench.output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read_to_string(scratch.join("results/ycsb.jsonl")).expect("results")
+    };
+    assert_eq!(run("D,E,WG").matches("\"connections\":50.0").count(), 6);
     let Value::Bulk(statistics) = ask(&target, &[b"INFO", b"commandstats"]) else { panic!("INFO is text") };
     let statistics = String::from_utf8_lossy(&statistics).into_owned();
     let calls = |command: &str| {
@@ -252,6 +267,12 @@ fn ycsb_inserts_no_record_twice() {
     // Warm-ups, rounds and workloads together.
     assert!(calls("zadd") > 300, "{statistics}");
     assert_eq!(ask(&target, &[b"ZCARD", b"_indices"]), Value::Int(calls("zadd") - calls("zrem")));
+
+    // The Waterloo study's own come from its numbers of connections.
+    ask(&target, &[b"FLUSHALL"]);
+    let results = run("WF");
+    let of = |connections: u64| results.matches(&format!("\"connections\":{connections}.0")).count();
+    assert_eq!((results.lines().count(), of(1), of(48)), (4, 2, 2), "{results}");
     drop(server);
     std::fs::remove_dir_all(scratch).expect("it can go");
 }
