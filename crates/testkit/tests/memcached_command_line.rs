@@ -219,3 +219,31 @@ fn an_address_that_cannot_be_had_is_refused_with_memcacheds_exit_code() {
         assert!(output.status.code() == Some(71) && said.contains("127.0.0.2"), "{addresses:?}: {said}");
     }
 }
+
+#[test]
+fn a_unix_socket_is_its_users_alone_unless_something_else_is_said() {
+    for (words, mode) in [(&[][..], "700"), (&["-a", "0770"], "770"), (&["-a", "666"], "666")] {
+        let path = std::env::temp_dir().join(format!("tenon-mask-{}-{mode}.sock", std::process::id()));
+        // Whoever asks nothing gets no more than the user's rights, whatever the umask is.
+        let line = "umask 000; exec \"$@\"";
+        let _server = Started(
+            Command::new("sh")
+                .args(["-c", line, "sh"])
+                .arg(tenon_binary().expect("it is built"))
+                .args(["memcached", "-t", "1", "-s"])
+                .arg(&path)
+                .args(words)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it runs"),
+        );
+        let address = Address::Unix(path.clone());
+        let mut client = wait_until("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
+        let settings = client.stats(Some("settings")).expect("an answer");
+        assert!(settings.contains(&("umask".to_owned(), mode.to_owned())), "{words:?}: {settings:?}");
+        let found = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("it is there").permissions());
+        assert_eq!(format!("{:o}", found & 0o777), mode, "{words:?}");
+        fs::remove_file(&path).expect("it is there");
+    }
+}

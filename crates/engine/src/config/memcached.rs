@@ -22,6 +22,8 @@ enum Meaning {
     Listen,
     /// A UNIX socket in place of the port.
     Socket,
+    /// The socket's mode. To the setting 0 is no mode, but the umask's.
+    Mask,
     /// Only this argument is understood, which is what Tenon does anyhow.
     Only(&'static [&'static str], &'static str),
     /// A comma-separated list of further options.
@@ -46,7 +48,7 @@ enum Meaning {
 }
 
 use Meaning::{
-    AuthFile, Extended, Help, Is, ItemSize, Listen, Memory, NoEffect, Only, Protocol, Refused, Requests, Sasl, Socket,
+    AuthFile, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, Only, Protocol, Refused, Requests, Sasl, Socket,
     Ssl, Verbose, Version,
 };
 
@@ -73,7 +75,7 @@ static OPTIONS: &[Flag] = &[
     with('p', "port", Meaning::Setting("memcached-port")),
     with('U', "udp-port", Meaning::Setting("memcached-udp-port")),
     with('s', "unix-socket", Socket),
-    with('a', "unix-mask", Meaning::Setting("unixsocketperm")),
+    with('a', "unix-mask", Mask),
     alone('A', "enable-shutdown", Is("memcached-shutdown", "yes")),
     with('l', "listen", Listen),
     alone('d', "daemon", Is("daemonize", "yes")),
@@ -153,6 +155,7 @@ const PRESET: &[(&str, &[&str])] = &[
     ("maxmemory-policy", &["allkeys-tenon"]),
     ("maxclients", &["1024"]),
     ("tcp-backlog", &["1024"]),
+    ("unixsocketperm", &["700"]),
     ("tls-auth-clients", &["no"]),
     ("tls-session-caching", &["no"]),
 ];
@@ -262,6 +265,10 @@ impl Asked {
                 self.set("memcached-unixsocket", value);
                 self.set("memcached-port", "0");
             }
+            Mask if u32::from_str_radix(value, 8) == Ok(0) => {
+                return Err(problem(word, "with 0 nobody but root could connect"));
+            }
+            Mask => self.set("unixsocketperm", value),
             Listen => self.parts.add(value),
             Only(values, text) if !values.contains(&value) => return Err(problem(word, text)),
             Only(..) => {}
@@ -445,6 +452,7 @@ recently used items go), and no RESP port. Options with a setting of Tenon:
             Requests => "--memcached-requests-per-turn".to_owned(),
             Is(name, value) => format!("--{name} {value}"),
             Socket => "--memcached-unixsocket, and no port".to_owned(),
+            Mask => "--unixsocketperm, 700 where nothing is said".to_owned(),
             Listen => "--bind".to_owned(),
             Verbose => "--loglevel verbose, debug".to_owned(),
             Only(values, _) => format!("only {}", values[0]),
@@ -604,6 +612,7 @@ mod tests {
             "-Y file -U 11211",
             "-e file",
             "-B both",
+            "-s /run/m.sock -a 0",
             "-o ssl_verify_mode=4",
             "-o watcher_logbuf_size=x",
             "-m x",
