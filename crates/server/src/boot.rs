@@ -6,7 +6,7 @@ use crate::check;
 use crate::logging::{Format, Logging, Options as LogOptions};
 use crate::net::{self, FrontEnd};
 use crate::open_files::{OpenFiles, TooFew, raise_for};
-use crate::process::{self, PidFile};
+use crate::process::{self, CannotBecome, PidFile};
 use crate::reconfigure::{Outside, datagrams, level_of, listens, needs};
 use crate::restore::Found;
 use crate::service::Tenon;
@@ -80,8 +80,10 @@ impl From<String> for Failure {
     }
 }
 
-/// memcached's exit code where an address cannot be listened on, `EX_OSERR`.
-const MEMCACHED_CANNOT_LISTEN: u8 = 71;
+/// memcached's exit code where an address cannot be listened on, or another user not be become: `EX_OSERR`.
+const MEMCACHED_SYSTEM_REFUSES: u8 = 71;
+/// And where there is no user of the name, `EX_NOUSER`.
+const MEMCACHED_NO_USER: u8 = 67;
 
 /// Runs the server here, or has it run in the background; tells whether that went well.
 fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
@@ -122,7 +124,14 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     // What only root may do comes first, and what starts threads comes after.
     let lowered = fit_maxclients(&config)?;
     if !config.run_as().is_empty() {
-        process::become_user(&config.run_as())?;
+        process::become_user(&config.run_as()).map_err(|error| {
+            let of_memcached = match error {
+                CannotBecome::NoSuchUser(_) => MEMCACHED_NO_USER,
+                CannotBecome::NotAllowed(..) => MEMCACHED_SYSTEM_REFUSES,
+            };
+            let exit_code = if config.is_memcached() { of_memcached } else { 1 };
+            Failure { text: error.to_string(), exit_code }
+        })?;
     }
     let shutdown = Shutdown::new();
     let logging = start_logging(&config)?;
@@ -195,7 +204,7 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
     let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|error| {
         let is_address = matches!(error, net::ServeError::Listen(_) | net::ServeError::Datagrams(..));
-        let exit_code = if is_address && engine.config.is_memcached() { MEMCACHED_CANNOT_LISTEN } else { 1 };
+        let exit_code = if is_address && engine.config.is_memcached() { MEMCACHED_SYSTEM_REFUSES } else { 1 };
         Failure { text: error.to_string(), exit_code }
     })?;
     engine.multiplexer.get_or_init(|| running.way().name());

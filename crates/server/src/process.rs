@@ -1,10 +1,12 @@
 //! What the server's process is to the system: in the background or not, whose it is, where its number stands. Knows no
 //! setting.
 
+use rustix::io::Errno;
 use rustix::process::{Gid, Uid, geteuid, setsid};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use std::env;
 use std::ffi::OsString;
+use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,17 +32,33 @@ pub(crate) fn go_to_background(args: &[OsString]) -> Result<bool, String> {
     Ok(true)
 }
 
+/// Why the process cannot be another user's. Holds the user's name, and the system's reason.
+#[derive(Debug)]
+pub(crate) enum CannotBecome {
+    NoSuchUser(String),
+    NotAllowed(String, Errno),
+}
+
+impl Display for CannotBecome {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchUser(name) => write!(f, "can't find the user {name} to switch to"),
+            Self::NotAllowed(name, error) => write!(f, "failed to assume identity of user {name}: {error}"),
+        }
+    }
+}
+
 /// Becomes the user of this name, with its group and no other, if root has started the server. To be called while there is
 /// one thread: threads that it starts later are that user's, too.
 ///
 /// # Errors
 /// When there is no such user, or when the system does not let it.
-pub(crate) fn become_user(name: &str) -> Result<(), String> {
+pub(crate) fn become_user(name: &str) -> Result<(), CannotBecome> {
     if !geteuid().is_root() {
         return Ok(());
     }
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let (uid, gid) = find_user(&users, name).ok_or_else(|| format!("can't find the user {name} to switch to"))?;
+    let (uid, gid) = find_user(&users, name).ok_or_else(|| CannotBecome::NoSuchUser(name.to_owned()))?;
     if uid == 0 {
         return Ok(());
     }
@@ -49,7 +67,7 @@ pub(crate) fn become_user(name: &str) -> Result<(), String> {
         set_thread_gid(Gid::from_raw(gid))?;
         set_thread_uid(Uid::from_raw(uid))
     };
-    become_it().map_err(|error| format!("failed to assume identity of user {name}: {error}"))
+    become_it().map_err(|error| CannotBecome::NotAllowed(name.to_owned(), error))
 }
 
 /// The numbers of a user and of its group, from lines `name:password:user:group:...`.

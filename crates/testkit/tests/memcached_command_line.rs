@@ -147,9 +147,10 @@ fn as_another_user() {
 }
 
 /// What a server that does not start says and ends with; `None` of one that starts.
-fn refusal(program: &mut Command) -> Option<(Option<i32>, String)> {
+fn refusal(program: &mut Command, words: &[&str]) -> Option<(Option<i32>, String)> {
     let port = free_port();
-    program.args(["-l", "127.0.0.1", "-p", &port.to_string()]).stdin(Stdio::null()).stdout(Stdio::null());
+    program.args(["-l", "127.0.0.1", "-p", &port.to_string()]).args(words);
+    program.stdin(Stdio::null()).stdout(Stdio::null());
     let mut server = program.stderr(Stdio::piped()).spawn().expect("it runs");
     let ended = wait_for("it starts or ends", || {
         let is_there = TcpStream::connect(("127.0.0.1", port)).is_ok();
@@ -162,13 +163,76 @@ fn refusal(program: &mut Command) -> Option<(Option<i32>, String)> {
     ended.then(|| (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
-#[test]
-fn sizes_that_do_not_go_together_are_refused_as_memcached_refuses_them() {
+/// Tells whether Tenon and memcached do not start with these words, in the same words and with the same exit code. `None`
+/// without memcached.
+fn both_refuse(line: &str) -> Option<bool> {
     let Some(memcached) = find_on_path("memcached") else {
         assert!(std::env::var("TENON_REQUIRE_ORACLES").is_err(), "memcached is not installed");
         let _ = writeln!(std::io::stderr(), "skipped: memcached is not installed");
-        return;
+        return None;
     };
+    let words: Vec<&str> = line.split(' ').collect();
+    let by_memcached = refusal(Command::new(&memcached).args(["-u", "root"]), &words);
+    let by_tenon = refusal(Command::new(tenon_binary().expect("it is built")).arg("memcached"), &words);
+    let own = |said: &str| {
+        said.strip_prefix("tenon: ").map_or(said, |said| said.trim_start_matches("command line: ")).to_owned()
+    };
+    let by_tenon = by_tenon.map(|(code, said)| (code, own(&said)));
+    assert_eq!(by_tenon, by_memcached, "{line}");
+    Some(by_tenon.is_some())
+}
+
+#[test]
+fn what_memcached_does_not_start_with_is_refused_as_memcached_refuses_it() {
+    for line in [
+        "-t 0",
+        "-t -1",
+        "-t x",
+        "-c 0",
+        "-c x",
+        "-c 4294967296",
+        "-p 99999",
+        "-p 65536 -U 1",
+        "-B foo",
+        "-B foo -t 0",
+        "-t 0 -B foo",
+        "-p 99999 -m 1",
+        "-p 99999 -t 0",
+        "-f 0.5",
+        "-f 1",
+        "-f x",
+        "-n 0",
+        "-n x",
+        "-R 0",
+        "-R x",
+        "-m x",
+        "-I x",
+        "-I 2g",
+    ] {
+        let Some(is_refused) = both_refuse(line) else { return };
+        assert!(is_refused, "{line}");
+    }
+    // To somebody who is not root this option means nothing.
+    let is_refused = both_refuse("-u no-such-user");
+    assert!(is_refused.is_none_or(|is_refused| is_refused == (user_of("self") == 0)));
+}
+
+#[test]
+fn what_the_setting_does_not_take_is_said_of_the_option() {
+    for (words, said) in [
+        ("-t 5000", "-t '5000': argument must be between 1 and 1024 inclusive"),
+        ("-a 999", "-a '999': argument couldn't be parsed as an octal number"),
+        ("-o idle_timeout=x", "-o idle_timeout 'x': argument couldn't be parsed into an integer"),
+        ("-l 127.0.0.1:99999", "-l '99999': argument must be between -1 and 65535 inclusive"),
+    ] {
+        let output = tenon(&words.split(' ').collect::<Vec<_>>());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("tenon: command line: {said}\n"));
+        assert_eq!(output.status.code(), Some(1), "{words}");
+    }
+}
+
+#[test]
+fn sizes_that_do_not_go_together_are_refused_as_memcached_refuses_them() {
     for (line, is_refused) in [
         ("-m 64 -I 256m", true),
         ("-m 64 -I 33m", true),
@@ -190,13 +254,8 @@ fn sizes_that_do_not_go_together_are_refused_as_memcached_refuses_them() {
         ("-I 3000 -o slab_chunk_max=3000", true),
         ("-I 2m -o slab_chunk_max=4194304", true),
     ] {
-        let words: Vec<&str> = line.split(' ').collect();
-        let by_memcached = refusal(Command::new(&memcached).args(["-u", "root"]).args(&words));
-        let by_tenon = refusal(Command::new(tenon_binary().expect("it is built")).arg("memcached").args(&words));
-        let before = "tenon: command line: ";
-        let by_tenon = by_tenon.map(|(code, said)| (code, said.strip_prefix(before).unwrap_or(&said).to_owned()));
-        assert_eq!(by_tenon, by_memcached, "{line}");
-        assert_eq!(by_tenon.is_some(), is_refused, "{line}");
+        let Some(both) = both_refuse(line) else { return };
+        assert_eq!(both, is_refused, "{line}");
     }
 }
 

@@ -10,6 +10,7 @@ use super::live::Config;
 use super::loader::{Loader, Origin};
 use super::machine::Machine;
 use super::memcached;
+use super::memcached_options;
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -106,13 +107,13 @@ fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadE
     let asked = memcached::read(args, named("MEMCACHED_SASL_PWDB"))
         .map_err(|problem| LoadError { origin: Origin::CommandLine, problem })?;
     if asked.help {
-        return Ok(Invocation::Help(memcached::help()));
+        return Ok(Invocation::Help(memcached_options::help()));
     }
     if asked.version {
-        return Ok(Invocation::Help(memcached::version()));
+        return Ok(Invocation::Help(memcached_options::version()));
     }
     for (name, words) in &asked.settings {
-        loader.apply(name, words, &Origin::CommandLine)?;
+        loader.apply(name, words, &Origin::CommandLine).map_err(|error| as_option(&asked, name, error))?;
     }
     loader.as_memcached();
     if let Some(path) = named("MEMCACHED_PORT_FILENAME") {
@@ -122,6 +123,17 @@ fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadE
         loader.warn(name, text);
     }
     Ok(Invocation::Run(Box::new(loader.finish()?)))
+}
+
+/// A setting's error as one of the option that was given.
+fn as_option(asked: &memcached::Asked, setting: &str, LoadError { origin, problem }: LoadError) -> LoadError {
+    let problem = match (problem, asked.option_of(setting)) {
+        (LoadProblem::Value { value: Some(value), error, .. }, Some(option)) => {
+            LoadProblem::MemcachedValue { option: option.to_owned(), value, error }
+        }
+        (problem, _) => problem,
+    };
+    LoadError { origin, problem }
 }
 
 fn flag_of(loader: &mut Loader, name: &str, values: &[String]) -> Result<(), LoadError> {

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::loader::Origin;
+use super::memcached_refusal::MemcachedRefusal;
 use super::memcached_sizes::SizeRefusal;
 
 /// Why a value is not one for its setting.
@@ -187,6 +188,17 @@ pub enum LoadProblem {
         /// Why not.
         text: &'static str,
     },
+    /// An option of memcached's command line with a value that its setting does not take.
+    MemcachedValue {
+        /// The option.
+        option: String,
+        /// The value as it was given.
+        value: String,
+        /// What is wrong with it.
+        error: ValueError,
+    },
+    /// An argument that memcached does not start with.
+    MemcachedRefusal(MemcachedRefusal),
     /// Sizes on memcached's command line that do not go together.
     MemcachedSizes(SizeRefusal),
     /// Files that include each other, or too deep a nesting.
@@ -221,6 +233,8 @@ impl Display for LoadError {
                 write!(f, "unexpected argument '{word}': the file comes first, then --name value ...")
             }
             LoadProblem::MemcachedSizes(refusal) => refusal.fmt(f),
+            LoadProblem::MemcachedRefusal(refusal) => refusal.fmt(f),
+            LoadProblem::MemcachedValue { option, value, error } => write!(f, "{option} '{value}': {error}"),
             LoadProblem::MemcachedOption { option, text } => write!(f, "'{option}': {text}"),
             LoadProblem::IncludeTooDeep => f.write_str("files are included too deep; does one include itself?"),
             LoadProblem::Read { path, error } => write!(f, "can't read '{}': {error}", path.display()),
@@ -233,7 +247,11 @@ impl std::error::Error for LoadError {}
 impl LoadError {
     /// What the process ends with: 1, but where memcached says that it is used in a wrong way (`EX_USAGE`).
     pub fn exit_code(&self) -> u8 {
-        if matches!(self.problem, LoadProblem::MemcachedSizes(_)) { 64 } else { 1 }
+        match &self.problem {
+            LoadProblem::MemcachedSizes(_) => 64,
+            LoadProblem::MemcachedRefusal(refusal) => refusal.exit_code(),
+            _ => 1,
+        }
     }
 }
 

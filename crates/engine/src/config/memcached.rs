@@ -1,149 +1,15 @@
-//! memcached's command line (`tenon memcached -m 64 -p 11211 ...`): what each of its options means as settings. It knows
-//! neither what the settings do nor who reads them.
+//! memcached's command line (`tenon memcached -m 64 -p 11211 ...`) as settings. It knows neither what the settings do nor who
+//! reads them.
 
 use super::error::LoadProblem;
 use super::memcached_addresses::{Parts, Plain};
+use super::memcached_options::{EXTENDED_WITHOUT_EFFECT, Flag, Meaning, NO_CLASSES, OPTIONS};
+use super::memcached_refusal::{MemcachedRefusal, float, integer};
 use super::memcached_sizes::Sizes;
-use crate::version::{MEMCACHED, TENON};
-
-/// What an option of memcached means.
-enum Meaning {
-    /// The setting of this name gets the argument.
-    Setting(&'static str),
-    /// A number of megabytes for `maxmemory`.
-    Memory,
-    /// The size of an item for `max-value-size`.
-    ItemSize,
-    /// A number of requests, not 0.
-    Requests,
-    /// The setting gets this value.
-    Is(&'static str, &'static str),
-    /// Addresses, each perhaps with the port.
-    Listen,
-    /// A UNIX socket in place of the port.
-    Socket,
-    /// The socket's mode. To the setting 0 is no mode, but the umask's.
-    Mask,
-    /// Only this argument is understood, which is what Tenon does anyhow.
-    Only(&'static [&'static str], &'static str),
-    /// A comma-separated list of further options.
-    Extended,
-    /// One protocol, or each connection its own.
-    Protocol,
-    /// Clients of the binary protocol, which is then the only one, say who they are.
-    Sasl,
-    /// The same of the text protocol, by this file.
-    AuthFile,
-    /// The port speaks TLS.
-    Ssl,
-    /// More is logged, the more often it is said.
-    Verbose,
-    /// The help, or the version.
-    Help,
-    Version,
-    /// Tenon does well without it.
-    NoEffect(&'static str),
-    /// Who gives it counts on what Tenon does not do.
-    Refused(&'static str),
-}
-
 use Meaning::{
-    AuthFile, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, Only, Protocol, Refused, Requests, Sasl, Socket,
-    Ssl, Verbose, Version,
+    AuthFile, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, NumberWithoutEffect, Only, Positive,
+    Protocol, Refused, Requests, Sasl, Socket, Ssl, Verbose, Version,
 };
-
-/// An option: its letter, its long name, whether an argument follows, what it means.
-struct Flag {
-    letter: char,
-    name: &'static str,
-    takes_argument: bool,
-    meaning: Meaning,
-}
-
-const fn with(letter: char, name: &'static str, meaning: Meaning) -> Flag {
-    Flag { letter, name, takes_argument: true, meaning }
-}
-
-const fn alone(letter: char, name: &'static str, meaning: Meaning) -> Flag {
-    Flag { letter, name, takes_argument: false, meaning }
-}
-
-const NO_CLASSES: &str = "There are size classes for every four bytes.";
-
-/// The options of memcached 1.6, in the order of its help.
-static OPTIONS: &[Flag] = &[
-    with('p', "port", Meaning::Setting("memcached-port")),
-    with('U', "udp-port", Meaning::Setting("memcached-udp-port")),
-    with('s', "unix-socket", Socket),
-    with('a', "unix-mask", Mask),
-    alone('A', "enable-shutdown", Is("memcached-shutdown", "yes")),
-    with('l', "listen", Listen),
-    alone('d', "daemon", Is("daemonize", "yes")),
-    alone('r', "enable-coredumps", NoEffect("The limit for core files is the system's.")),
-    with('u', "user", Meaning::Setting("run-as")),
-    with('m', "memory-limit", Memory),
-    alone('M', "disable-evictions", Is("maxmemory-policy", "noeviction")),
-    with('c', "conn-limit", Meaning::Setting("maxclients")),
-    alone('k', "lock-memory", NoEffect("Memory is not locked.")),
-    alone('v', "verbose", Verbose),
-    alone('h', "help", Help),
-    alone('i', "license", Help),
-    alone('V', "version", Version),
-    with('P', "pidfile", Meaning::Setting("pidfile")),
-    with('f', "slab-growth-factor", NoEffect(NO_CLASSES)),
-    with('n', "slab-min-size", NoEffect(NO_CLASSES)),
-    alone('L', "enable-largepages", NoEffect("Tenon takes less memory without them.")),
-    with('D', "", Only(&[":"], "the delimiter of stats detail is ':'")),
-    with('t', "threads", Meaning::Setting("workers")),
-    with('R', "max-reqs-per-event", Requests),
-    alone('C', "disable-cas", Is("memcached-cas", "no")),
-    with('b', "listen-backlog", Meaning::Setting("tcp-backlog")),
-    with('B', "protocol", Protocol),
-    with('I', "max-item-size", ItemSize),
-    alone('S', "enable-sasl", Sasl),
-    with('Y', "auth-file", AuthFile),
-    alone('Z', "enable-ssl", Ssl),
-    alone('F', "disable-flush-all", Is("memcached-flush-all", "no")),
-    alone('X', "disable-dumping", Is("memcached-dump", "no")),
-    alone('W', "disable-watch", Is("memcached-watch", "no")),
-    with('e', "memory-file", Refused("a restart keeps nothing yet")),
-    with('N', "napi-ids", NoEffect("The kernel spreads connections.")),
-    with('o', "extended", Extended),
-];
-
-/// Extended options that tune what Tenon does not have.
-const EXTENDED_WITHOUT_EFFECT: &[&str] = &[
-    "maxconns_fast",
-    "hashpower",
-    "tail_repair_time",
-    "no_lru_crawler",
-    "lru_crawler",
-    "lru_crawler_sleep",
-    "lru_crawler_tocrawl",
-    "no_lru_maintainer",
-    "lru_maintainer",
-    "hot_lru_pct",
-    "warm_lru_pct",
-    "hot_max_factor",
-    "warm_max_factor",
-    "temporary_ttl",
-    "slab_reassign",
-    "no_slab_reassign",
-    "slab_automove",
-    "slab_automove_ratio",
-    "slab_automove_window",
-    "slab_automove_freeratio",
-    "hash_algorithm",
-    "no_hashexpand",
-    "modern",
-    "worker_logbuf_size",
-    "no_inline_ascii_resp",
-    "inline_ascii_resp",
-    "no_drop_privileges",
-    "drop_privileges",
-    "relaxed_privileges",
-    "no_relaxed_privileges",
-];
 
 /// What is said to the settings before the options: memcached's own defaults. RESP is not asked for.
 const PRESET: &[(&str, &[&str])] = &[
@@ -165,6 +31,8 @@ const PRESET: &[(&str, &[&str])] = &[
 pub(super) struct Asked {
     /// Settings and their values, in order.
     pub(super) settings: Vec<(&'static str, Vec<String>)>,
+    /// Settings, each with the option that it has its value from.
+    said: Vec<(&'static str, String)>,
     /// Options that have no effect, and why.
     pub(super) idle: Vec<(&'static str, &'static str)>,
     /// The protocol that is asked for, if one is.
@@ -238,6 +106,11 @@ const UNKNOWN: &str = "memcached has no such option";
 const MISSING: &str = "its argument is missing";
 const STRAY: &str = "it belongs to no option";
 
+/// An option as its letter says it.
+fn letter(option: &Flag) -> String {
+    format!("-{}", option.letter)
+}
+
 fn problem(option: &str, text: &'static str) -> LoadProblem {
     LoadProblem::MemcachedOption { option: option.to_owned(), text }
 }
@@ -247,18 +120,35 @@ impl Asked {
         self.settings.push((name, vec![value.into()]));
     }
 
+    fn set_by(&mut self, option: impl Into<String>, name: &'static str, value: impl Into<String>) {
+        self.said.push((name, option.into()));
+        self.set(name, value);
+    }
+
+    /// The option that a setting has its value from.
+    pub(super) fn option_of(&self, setting: &str) -> Option<&str> {
+        self.said.iter().rfind(|(name, _)| *name == setting).map(|(_, option)| option.as_str())
+    }
+
     fn take(&mut self, option: &Flag, word: &str, value: &str, verbosity: &mut u32) -> Result<(), LoadProblem> {
         match option.meaning {
-            Meaning::Setting(name) => self.set(name, value),
+            Meaning::Setting(name) => self.set_by(letter(option), name, value),
+            Positive(_, ref refusal) if integer(value) <= 0 => return Err(refusal.clone().into()),
+            Positive(name, _) => self.set_by(letter(option), name, value),
             Memory => {
-                let megabytes = value.parse().map_err(|_| problem(word, "it takes a number of megabytes"))?;
+                // What is no number is 0 to memcached, and too little.
+                let megabytes = match value.parse() {
+                    Err(_) if integer(value) != 0 => return Err(problem(word, "it takes a number of megabytes")),
+                    read => read.unwrap_or(0),
+                };
                 self.sizes.set_memory(megabytes);
                 self.set("maxmemory", format!("{megabytes}mb"));
             }
             ItemSize => self.sizes.set_item(value).ok_or_else(|| problem(word, "it takes 1k to 1024m"))?,
             Requests => match value.parse::<u32>() {
                 Ok(requests @ 1..) => self.set("memcached-requests-per-turn", requests.to_string()),
-                _ => return Err(problem(word, "Number of requests per event must be greater than 0")),
+                _ if integer(value) == 0 => return Err(MemcachedRefusal::Requests.into()),
+                _ => return Err(problem(word, "it takes a number of requests")),
             },
             Is(name, value) => self.set(name, value),
             Socket => {
@@ -268,7 +158,7 @@ impl Asked {
             Mask if u32::from_str_radix(value, 8) == Ok(0) => {
                 return Err(problem(word, "with 0 nobody but root could connect"));
             }
-            Mask => self.set("unixsocketperm", value),
+            Mask => self.set_by(letter(option), "unixsocketperm", value),
             Listen => self.parts.add(value),
             Only(values, text) if !values.contains(&value) => return Err(problem(word, text)),
             Only(..) => {}
@@ -281,7 +171,7 @@ impl Asked {
                 let protocol = match value {
                     "auto" | "auto-negotiate" => "auto",
                     "ascii" | "binary" => value,
-                    _ => return Err(problem(word, "it takes ascii, binary or auto")),
+                    _ => return Err(MemcachedRefusal::Protocol(value.to_owned()).into()),
                 };
                 self.protocol = Some(protocol.to_owned());
             }
@@ -292,6 +182,11 @@ impl Asked {
             Help => self.help = true,
             Version => self.version = true,
             NoEffect(text) => self.idle.push((option.name, text)),
+            // Nor is it a number to memcached that is not one: its comparison refuses what is not over the bound.
+            NumberWithoutEffect { over, ref otherwise } if float(value) <= over => {
+                return Err(otherwise.clone().into());
+            }
+            NumberWithoutEffect { .. } => self.idle.push((option.name, NO_CLASSES)),
             Refused(text) => return Err(problem(word, text)),
         }
         Ok(())
@@ -300,6 +195,11 @@ impl Asked {
     /// Says what several options mean together.
     fn combine(&mut self, password_database: Option<String>) -> Result<(), LoadProblem> {
         let item_max = self.sizes.item_max().map_err(LoadProblem::MemcachedSizes)?;
+        if let Some((_, words)) = self.settings.iter().rfind(|(name, _)| *name == "memcached-port")
+            && integer(&words[0]) > i32::from(u16::MAX)
+        {
+            return Err(MemcachedRefusal::Port(integer(&words[0])).into());
+        }
         self.set("max-value-size", item_max.to_string());
         // To ask for certificates that nothing could be made of is to ask for none.
         let last = |name| self.settings.iter().rfind(|(known, _)| *known == name).map(|(_, words)| words[0].as_str());
@@ -311,8 +211,9 @@ impl Asked {
         if let Some(addresses) = self.parts.read()? {
             plain = addresses.plain;
             if let Some(port) = addresses.port {
-                self.set("memcached-port", port);
+                self.set_by("-l", "memcached-port", port);
             }
+            self.said.push(("bind", "-l".to_owned()));
             self.settings.push(("bind", addresses.bind));
         }
         let udp_port = self.settings.iter().rfind(|(name, _)| *name == "memcached-udp-port");
@@ -368,7 +269,7 @@ impl Asked {
             "slab_chunk_max" => self.sizes.set_piece(given).map_err(LoadProblem::MemcachedSizes)?,
             "no_chunked_items" => self.sizes.set_whole_items(),
             "no_modern" => self.sizes.set_old_ways(),
-            "idle_timeout" => self.set("timeout", value),
+            "idle_timeout" => self.set_by("-o idle_timeout", "timeout", value),
             "watcher_logbuf_size" => match value.parse::<u32>() {
                 Ok(kilobytes @ 1..) => self.set("memcached-watch-buffer", format!("{kilobytes}kb")),
                 _ => return Err(problem(option, "it takes a number of kilobytes")),
@@ -380,7 +281,9 @@ impl Asked {
             },
             "track_sizes" => self.set("memcached-track-sizes", "yes"),
             // Tenon's own: memcached bounds no answer.
-            "udp_amplification_max" => self.set("memcached-udp-amplification-max", value),
+            "udp_amplification_max" => {
+                self.set_by("-o udp_amplification_max", "memcached-udp-amplification-max", value);
+            }
             "ssl_chain_cert" => self.set("tls-cert-file", value),
             "ssl_key" => self.set("tls-key-file", value),
             "ssl_ca_cert" => self.set("tls-ca-cert-file", value),
@@ -425,55 +328,6 @@ impl Asked {
         }
         Ok(())
     }
-}
-
-/// What `tenon memcached -V` says: it begins as memcached's line does, for scripts that read the number in it.
-pub(super) fn version() -> String {
-    format!("memcached {MEMCACHED} (Tenon {TENON})\n")
-}
-
-/// The text of `tenon memcached --help`, whose first line is the version as in memcached's.
-pub(super) fn help() -> String {
-    let mut text = version();
-    text.push_str(
-        "\
-Usage: tenon memcached [OPTION]...
-
-Starts as memcached does: its options, its defaults (64 MB, all addresses, port 11211, the least
-recently used items go), and no RESP port. Options with a setting of Tenon:
-
-",
-    );
-    for option in OPTIONS {
-        let meaning = match option.meaning {
-            Meaning::Setting(name) => format!("--{name}"),
-            Memory => "--maxmemory".to_owned(),
-            ItemSize => "--max-value-size".to_owned(),
-            Requests => "--memcached-requests-per-turn".to_owned(),
-            Is(name, value) => format!("--{name} {value}"),
-            Socket => "--memcached-unixsocket, and no port".to_owned(),
-            Mask => "--unixsocketperm, 700 where nothing is said".to_owned(),
-            Listen => "--bind".to_owned(),
-            Verbose => "--loglevel verbose, debug".to_owned(),
-            Only(values, _) => format!("only {}", values[0]),
-            Extended => {
-                "idle_timeout, watcher_logbuf_size, read_buf_mem_limit, ssl_..., udp_amplification_max (Tenon's own), and \
-                 those without effect"
-                    .to_owned()
-            }
-            Protocol => "--memcached-protocol".to_owned(),
-            Sasl => "--memcached-auth yes, with the binary protocol and MEMCACHED_SASL_PWDB's file".to_owned(),
-            AuthFile => "--memcached-auth yes --memcached-auth-file, with the text protocol".to_owned(),
-            Ssl => "--memcached-tls-port in place of --memcached-port, but where -l says notls:".to_owned(),
-            Help => "this text".to_owned(),
-            Version => "the version of memcached whose verbs are there, and Tenon's".to_owned(),
-            NoEffect(_) => "no effect".to_owned(),
-            Refused(text) => format!("refused: {text}"),
-        };
-        let name = if option.name.is_empty() { String::new() } else { format!(", --{}", option.name) };
-        text.push_str(&format!("  {:<28} {meaning}\n", format!("-{}{name}", option.letter)));
-    }
-    text
 }
 
 #[cfg(test)]
@@ -636,15 +490,5 @@ mod tests {
         let asked = read_line("-u memcache -k -f 1.25").unwrap();
         assert_eq!(asked.idle.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["lock-memory", "slab-growth-factor"]);
         assert!(read_line("-h").unwrap().help && read_line("-V").unwrap().version);
-        assert_eq!(version(), format!("memcached 1.6.18 (Tenon {TENON})\n"));
-    }
-
-    #[test]
-    fn every_option_is_there_once_and_in_the_help() {
-        let text = help();
-        for option in OPTIONS {
-            assert_eq!(OPTIONS.iter().filter(|other| other.letter == option.letter).count(), 1, "{}", option.letter);
-            assert!(text.contains(&format!("-{}", option.letter)));
-        }
     }
 }

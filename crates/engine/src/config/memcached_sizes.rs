@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::memcached_refusal::integer;
+
 const MEGABYTE: u64 = 1 << 20;
 /// What memcached's slabs take from the system at once.
 const PAGE: u64 = MEGABYTE;
@@ -86,14 +88,15 @@ impl Sizes {
         self.memory = u64::from(megabytes) * MEGABYTE;
     }
 
-    /// `-I`: bytes, or kilobytes or megabytes by the unit behind. `None` where it is no number.
+    /// `-I`: bytes, or kilobytes or megabytes by the unit behind; what is no number is 0, as memcached reads it. `None` of
+    /// one below 0.
     pub(super) fn set_item(&mut self, word: &str) -> Option<()> {
-        let (digits, factor) = match word.as_bytes().last()? {
-            b'k' | b'K' => (&word[..word.len() - 1], 1 << 10),
-            b'm' | b'M' => (&word[..word.len() - 1], MEGABYTE),
+        let (digits, factor) = match word.as_bytes().last() {
+            Some(b'k' | b'K') => (&word[..word.len() - 1], 1 << 10),
+            Some(b'm' | b'M') => (&word[..word.len() - 1], MEGABYTE),
             _ => (word, 1),
         };
-        self.item = u64::from(digits.parse::<u32>().ok()?) * factor;
+        self.item = u64::from(digits.parse().ok().or_else(|| u32::try_from(integer(digits)).ok())?) * factor;
         Some(())
     }
 
@@ -169,6 +172,9 @@ mod tests {
             ("-I 2000m", "Cannot set item size limit higher than 1/2 of memory max."),
             ("-I 1025m -m 4000", "Cannot set item size limit higher than a gigabyte."),
             ("-I 1023", "Item max size cannot be less than 1024 bytes."),
+            ("-I x", "Item max size cannot be less than 1024 bytes."),
+            ("-I 2g", "Item max size cannot be less than 1024 bytes."),
+            ("-m x", "Cannot set item size limit higher than 1/2 of memory max."),
             ("-I 0", "Item max size cannot be less than 1024 bytes."),
             ("-I 1024", "slab_chunk_max (bytes: 524288) cannot be larger than -I (item_size_max 1024)"),
             (
