@@ -169,7 +169,7 @@ counters! {
         mc_auth,
         /// memcached: those that failed.
         mc_auth_errors,
-        /// memcached: storage commands that stored.
+        /// memcached: items that were stored, by storage commands and by those that make one or give it a new place.
         mc_stored,
         /// memcached: times that a client had more requests than may run in one turn.
         mc_yields,

@@ -150,12 +150,14 @@ impl MemcacheConnection {
         let mut scratch = worker.take_scratch();
         let flow = self.work(engine, worker, &mut scratch, input, out);
         worker.put_scratch(scratch);
-        worker.stats.sent(out.len().saturating_sub(before) as u64);
+        let answered = out.len().saturating_sub(before) as u64;
+        worker.stats.sent(answered);
         worker.sweep();
         engine.batch_ended(worker);
         let client = &self.client;
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
         client.received_bytes.store(received, Ordering::Relaxed);
+        client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
         let filled = self.filling.as_ref().map_or(0, Filling::len);
         let kept = (self.pending.len() + filled) as u64;
         client.input_bytes.store(kept, Ordering::Relaxed);

@@ -256,6 +256,49 @@ fn requests_are_counted_in_the_size_class_of_their_item() {
 }
 
 #[test]
+fn whatever_makes_an_item_counts_as_one() {
+    let mut host = Host::new();
+    let mut client = host.memcached();
+    let mut before = 0;
+    // What memcached 1.6.18 adds for each.
+    for (text, more) in [
+        ("set a 0 0 1\r\n8\r\n", 1),
+        ("incr a 1\r\n", 0),
+        ("incr a 1\r\n", 1),
+        ("decr a 5\r\n", 0),
+        ("append a 0 0 1\r\n1\r\n", 1),
+        ("touch a 100\r\n", 0),
+        ("ma k N0\r\n", 1),
+        ("ma k N0\r\n", 0),
+        ("ma k D100\r\n", 1),
+        ("ma q N0 q\r\n", 1),
+        ("mg v v N30\r\n", 1),
+        ("mg v v N30\r\n", 0),
+        ("ms v 2\r\nab\r\n", 1),
+        ("add a 0 0 1\r\n1\r\n", 0),
+        ("ma nosuch\r\n", 0),
+    ] {
+        host.says(&mut client, text);
+        let stats = host.says(&mut client, "stats\r\n");
+        let line = stats.lines().find_map(|line| line.strip_prefix("STAT total_items ")).expect("it is told");
+        let all: u64 = line.parse().expect("a number");
+        assert_eq!(all - before, more, "{text}");
+        before = all;
+    }
+    // The binary protocol's increment, which makes the counter where there is none.
+    let mut binary = host.memcached();
+    let mut request = vec![0x80, 5, 0, 1, 20, 0, 0, 0, 0, 0, 0, 21];
+    request.extend([0; 12]);
+    request.extend([0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, b'n']);
+    for more in [1, 1, 0] {
+        host.ask(&mut binary, &request);
+        let all = host.worker.stats.all.mc_stored.get();
+        assert_eq!(all - before, more);
+        before = all;
+    }
+}
+
+#[test]
 fn items_expire_by_the_clock() {
     let mut host = Host::new();
     let mut client = host.memcached();

@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -87,6 +87,32 @@ fn the_slow_log_has_both_protocols_and_no_password() {
     assert_eq!(shown.matches(&list(&[b"get", b"nosuch"])).count(), 2, "{shown}");
     let secret = format!("{:?}", b"secret");
     assert!(!shown.contains(secret.trim_matches(['[', ']'])), "{shown}");
+}
+
+#[test]
+fn a_list_of_clients_tells_what_each_has_been_sent() {
+    let server = start();
+    let mut stream = server.connect(Dialect::Memcache, PATIENCE).expect("connected");
+    for (asked, answer) in
+        [(&b"set a 0 0 2\r\nhi\r\n"[..], "STORED\r\n"), (b"get a\r\n", "VALUE a 0 2\r\nhi\r\nEND\r\n")]
+    {
+        stream.write_all(asked).expect("sent");
+        let mut got = vec![0; answer.len()];
+        stream.read_exact(&mut got).expect("an answer");
+        assert_eq!(got, answer.as_bytes());
+    }
+    let mut redis = resp(&server);
+    // The answer may be there before it is counted.
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let Value::Bulk(list) = redis.call(&[b"CLIENT", b"LIST"]).expect("a reply") else { panic!("no list") };
+        let list = String::from_utf8(list).expect("text");
+        if list.lines().any(|line| line.contains("tot-net-in=24 tot-net-out=30 ")) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{list}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

@@ -101,6 +101,10 @@ pub(super) fn put(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
 fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     let mut digits = itoa::Buffer::new();
     let text = digits.format(number).as_bytes();
+    if text.len() > len {
+        // What does not fit into the item's place takes a new one to memcached.
+        cx.worker().stats.all.mc_stored.add(1);
+    }
     if text.len() >= len {
         match i64::try_from(number) {
             Ok(int) => cx.rewrite_int(slot, int),

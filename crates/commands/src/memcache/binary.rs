@@ -266,6 +266,7 @@ pub fn arithmetic(
         (None, Some((number, exptime))) => {
             let mut digits = itoa::Buffer::new();
             let data = Data::Bytes(digits.format(number).as_bytes());
+            cx.worker().stats.all.mc_stored.add(1);
             (number, put(cx, None, BinaryItem { flags: 0, exptime, data }).cas)
         }
         (None, None) => {

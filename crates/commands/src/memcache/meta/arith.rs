@@ -62,6 +62,7 @@ pub fn count(
         None if flags.vivify.is_some() && !has_room => return Err(Answer::OutOfMemoryCounting),
         None if flags.vivify.is_some() => {
             is_made = true;
+            cx.worker().stats.all.mc_stored.add(1);
             let mut digits = itoa::Buffer::new();
             let data = Data::Bytes(digits.format(flags.initial).as_bytes());
             put_with(cx, None, data, Expiry::Never, 0, None)

@@ -43,7 +43,10 @@ pub fn get(
     watch::fetched(cx, found);
     counting::read(cx, found, flags.exptime.is_some());
     let made = match (found, flags.vivify) {
-        (None, Some(_)) if has_room => put_with(cx, None, Data::Bytes(b""), Expiry::Never, 0, flags.cas),
+        (None, Some(_)) if has_room => {
+            cx.worker().stats.all.mc_stored.add(1);
+            put_with(cx, None, Data::Bytes(b""), Expiry::Never, 0, flags.cas)
+        }
         _ => None,
     };
     let Some(slot) = found.or(made) else {
