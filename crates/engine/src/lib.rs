@@ -20,6 +20,7 @@ mod compact;
 pub mod config;
 pub mod context;
 pub mod double;
+pub mod durations;
 pub mod engine;
 pub mod errand;
 pub mod errors;

@@ -1,5 +1,6 @@
 //! Statistics that each worker keeps for itself and INFO adds up, so that no counter is shared on the hot path.
 
+use crate::durations::Durations;
 use crate::key_counts::KeyCounts;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -214,9 +215,6 @@ counters! {
     }
 }
 
-/// Buckets of a latency histogram: bucket `n` counts durations of up to `2^n` microseconds.
-pub const LATENCY_BUCKETS: usize = 32;
-
 /// Buckets of the histogram of expiry lags: bucket 0 counts keys removed in their millisecond, bucket `n` lags of less
 /// than `2^n` milliseconds.
 pub const LAG_BUCKETS: usize = 24;
@@ -233,16 +231,7 @@ pub struct CommandCounters {
     /// Calls that ran and answered an error.
     pub failed: Counter,
     /// Calls by duration.
-    pub latency: [Counter; LATENCY_BUCKETS],
-}
-
-/// The bucket of a duration.
-#[inline]
-pub fn latency_bucket(duration_ns: u64) -> usize {
-    let us = duration_ns / 1_000;
-    // Durations up to 2^n us: the ceiling of the logarithm.
-    let bucket = if us <= 1 { 0 } else { (us - 1).ilog2() as usize + 1 };
-    bucket.min(LATENCY_BUCKETS - 1)
+    pub latency: Durations,
 }
 
 impl CommandCounters {
@@ -251,7 +240,7 @@ impl CommandCounters {
     pub fn ran(&self, calls: u64, each_ns: u64) {
         self.calls.add(calls);
         self.time_ns.add(calls * each_ns);
-        self.latency[latency_bucket(each_ns)].add(calls);
+        self.latency.add(calls, each_ns);
     }
 
     /// Everything back to 0.
@@ -260,7 +249,7 @@ impl CommandCounters {
         self.time_ns.reset();
         self.rejected.reset();
         self.failed.reset();
-        self.latency.iter().for_each(Counter::reset);
+        self.latency.reset();
     }
 }
 
@@ -405,14 +394,5 @@ mod tests {
         assert_eq!(counts(&stats)[LAG_BUCKETS - 1], 1);
         stats.reset();
         assert_eq!(counts(&stats), [0; LAG_BUCKETS]);
-    }
-
-    #[test]
-    fn buckets_are_powers_of_two_of_microseconds() {
-        for (us, bucket) in
-            [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1024, 10), (1025, 11), (u64::MAX / 1000, 31)]
-        {
-            assert_eq!(latency_bucket(us * 1_000), bucket, "{us} us");
-        }
     }
 }

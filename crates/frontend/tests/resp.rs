@@ -35,6 +35,25 @@ fn what_is_queued_or_refused_is_no_call() {
 }
 
 #[test]
+fn how_long_calls_took_is_told_to_two_digits() {
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    let number = host.engine.commands.find(b"GETEX").expect("a command").number;
+    let counters = &host.worker.stats.commands[number as usize];
+    counters.ran(3, 71_600_000);
+    counters.ran(1, 18_000);
+    // Redis's figures.
+    let shown = host.says(&mut client, "INFO latencystats\r\n");
+    let line = "latency_percentiles_usec_getex:p50=71827.455,p99=71827.455,p99.9=71827.455\r\n";
+    assert!(shown.contains(line), "{shown}");
+    let histogram =
+        "*2\r\n$5\r\ngetex\r\n*4\r\n$5\r\ncalls\r\n:4\r\n$14\r\nhistogram_usec\r\n*4\r\n:33\r\n:1\r\n:135266\r\n:4\r\n";
+    assert_eq!(host.says(&mut client, "LATENCY HISTOGRAM getex\r\n"), histogram);
+    host.says(&mut client, "CONFIG RESETSTAT\r\n");
+    assert_eq!(host.says(&mut client, "LATENCY HISTOGRAM getex\r\n"), "*0\r\n");
+}
+
+#[test]
 fn the_slow_log_shows_no_password_that_was_queued() {
     let mut host = Host::new();
     host.set("slowlog-log-slower-than", "0");

@@ -16,7 +16,7 @@ use tenon_engine::info::{CpuTimes, DatabaseFacts, MemoryFacts, databases_at_a_gl
 use tenon_engine::pause::PauseMode;
 use tenon_engine::pubsub::Scope;
 use tenon_engine::session::Roles;
-use tenon_engine::stats::{Counter, Counters, LAG_BUCKETS, LATENCY_BUCKETS};
+use tenon_engine::stats::{Counter, Counters, LAG_BUCKETS};
 use tenon_engine::{clock, version};
 
 /// What the sections are written from.
@@ -444,22 +444,13 @@ pub fn latency_stats(facts: &Facts<'_>, text: &mut String) {
     let percentiles = facts.engine.config.latency_tracking_info_percentiles();
     for (number, command) in facts.engine.commands.all().iter().enumerate() {
         let Some(counts) = latency_counts(facts.engine, number) else { continue };
-        let shown: Vec<String> =
-            percentiles.iter().map(|percent| format!("p{percent}={}.000", percentile_us(&counts, *percent))).collect();
+        let shown = percentiles.iter().map(|percent| {
+            let ns = counts.percentile_ns(*percent);
+            format!("p{percent}={}.{:03}", ns / 1_000, ns % 1_000)
+        });
+        let shown: Vec<String> = shown.collect();
         put(text, format_args!("latency_percentiles_usec_{}:{}\r\n", command.full_name(), shown.join(",")));
     }
-}
-
-/// The end of the bucket that so many percent of the calls do not exceed, in microseconds.
-fn percentile_us(counts: &[u64; LATENCY_BUCKETS], percent: f64) -> u64 {
-    let all: u64 = counts.iter().sum();
-    let wanted = ((all as f64 * percent / 100.0).ceil() as u64).max(1);
-    let mut cumulative = 0;
-    let reached = |count: &u64| {
-        cumulative += count;
-        cumulative >= wanted
-    };
-    1 << counts.iter().position(reached).unwrap_or(LATENCY_BUCKETS - 1)
 }
 
 /// `# Cluster`
@@ -550,12 +541,5 @@ mod tests {
     fn bytes_for_people() {
         let shown = [0, 1023, 1024, 1_585_280, 25_276_514_304, u64::MAX].map(human);
         assert_eq!(shown, ["0B", "1023B", "1.00K", "1.51M", "23.54G", "16.00E"]);
-    }
-
-    #[test]
-    fn percentiles_are_ends_of_buckets() {
-        let mut counts = [0; LATENCY_BUCKETS];
-        (counts[0], counts[3], counts[10]) = (50, 49, 1);
-        assert_eq!([0.0, 50.0, 50.1, 99.0, 99.9].map(|percent| percentile_us(&counts, percent)), [1, 1, 8, 8, 1024]);
     }
 }

@@ -7,10 +7,10 @@ use crate::redis::help_command::help_command;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::SessionCx;
+use tenon_engine::durations::DurationCounts;
 use tenon_engine::engine::Engine;
 use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::latency::Spikes;
-use tenon_engine::stats::LATENCY_BUCKETS;
 use tenon_engine::wire::resp::Reply;
 
 const FLAGS: Flags = Flags::ADMIN.or(Flags::NO_SCRIPT).or(Flags::LOADING).or(Flags::STALE);
@@ -137,22 +137,25 @@ fn histogram(cx: &mut SessionCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> 
 }
 
 /// Calls by duration of a command over all workers; `None` when there were none, or they are not to be shown.
-pub fn latency_counts(engine: &Engine, number: usize) -> Option<[u64; LATENCY_BUCKETS]> {
-    let counts = std::array::from_fn(|bucket| engine.sum(|stats| stats.commands[number].latency[bucket].get()));
-    (engine.config.latency_tracking() && counts != [0; LATENCY_BUCKETS]).then_some(counts)
+pub fn latency_counts(engine: &Engine, number: usize) -> Option<DurationCounts> {
+    if !engine.config.latency_tracking() || engine.sum(|stats| stats.commands[number].calls.get()) == 0 {
+        return None;
+    }
+    let mut counts = DurationCounts::default();
+    engine.each_stats(|stats| counts.add(&stats.commands[number].latency));
+    (counts.total() > 0).then_some(counts)
 }
 
-fn reply_counts(counts: &[u64; LATENCY_BUCKETS], reply: &mut Reply<'_>) {
+fn reply_counts(counts: &DurationCounts, reply: &mut Reply<'_>) {
     reply.map(2);
     reply.bulk(b"calls");
-    reply.int(counts.iter().sum::<u64>() as i64);
+    reply.int(counts.total() as i64);
     reply.bulk(b"histogram_usec");
-    reply.map(counts.iter().filter(|&&count| count > 0).count());
-    let mut cumulative = 0;
-    for (bucket, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        cumulative += count;
-        reply.int(1 << bucket);
-        reply.int(cumulative as i64);
+    let steps = counts.by_powers_us();
+    reply.map(steps.len());
+    for (us, calls) in steps {
+        reply.int(us as i64);
+        reply.int(calls as i64);
     }
 }
 
