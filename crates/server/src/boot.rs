@@ -192,7 +192,11 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
         return Err("memcached-udp-port: UDP has no way to say who one is, as memcached-auth wants".to_owned().into());
     }
     if options.listens.is_empty() && options.datagrams.is_none() {
-        let nothing = "nothing to listen on: both ports are 0 and no UNIX socket is set";
+        let nothing = if engine.config.bind().is_empty() {
+            "nothing to listen on: bind names no address and no UNIX socket is set"
+        } else {
+            "nothing to listen on: both ports are 0 and no UNIX socket is set"
+        };
         // memcached says nothing of it, and runs.
         if !engine.config.is_memcached() {
             return Err(nothing.to_owned().into());

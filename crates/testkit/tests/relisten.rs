@@ -5,8 +5,8 @@ use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
 use tenon_client::{Address, Memcache, Resp, Value};
 use tenon_testkit::oracle::oracle;
-use tenon_testkit::patience::{PATIENCE, wait_until};
-use tenon_testkit::server::Server;
+use tenon_testkit::patience::{self, PATIENCE, wait_until};
+use tenon_testkit::server::{Server, tenon_binary};
 use tenon_testkit::target::Dialect;
 
 fn set(client: &mut Resp, pairs: &[(&str, &str)]) -> Result<(), String> {
@@ -123,4 +123,20 @@ fn datagrams_are_received_where_connections_are() {
     set(&mut client, &[("bind", "127.0.0.1 192.0.2.1")]).expect_err("no such address");
     assert_eq!(ask("127.0.0.2").expect("an answer"), b"MN\r\n");
     wait_until("the old place to be left", || is_refused(ask_within("127.0.0.1", Duration::from_millis(20))));
+}
+
+#[test]
+fn a_server_with_nowhere_to_listen_says_why_it_ends() {
+    for (words, said) in [
+        (
+            &["--port", "17999", "--memcached-port", "0", "--bind", ""][..],
+            "bind names no address and no UNIX socket is set",
+        ),
+        (&["--port", "0", "--memcached-port", "0"], "both ports are 0 and no UNIX socket is set"),
+    ] {
+        let output = patience::run(std::process::Command::new(tenon_binary().expect("it is built")).args(words));
+        let output = output.expect("it runs");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("tenon: nothing to listen on: {said}\n"));
+        assert_eq!(output.status.code(), Some(1));
+    }
 }
