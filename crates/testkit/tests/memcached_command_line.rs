@@ -132,6 +132,31 @@ fn connections_are_as_many_as_the_system_allows() {
 }
 
 #[test]
+fn options_may_stand_in_debians_file() {
+    let folder = std::env::temp_dir().join(format!("tenon-options-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let (file, socket) = (folder.join("memcached.conf"), folder.join("socket"));
+    let text = format!("# As it is\n-d\nlogfile /nowhere/log\n-m 100 # more\n-c 77\n-s {}\n", socket.display());
+    fs::write(&file, text).expect("a file");
+    let mut child = Command::new(tenon_binary().expect("it is built"));
+    child.arg("memcached").arg(&file).args(["-c", "78", "-t", "1"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = Started(child.spawn().expect("it runs"));
+    let address = Address::Unix(socket);
+    let mut client = wait_until("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
+    let settings = client.stats(Some("settings")).expect("an answer");
+    for (name, value) in [("maxbytes", "104857600"), ("maxconns", "78")] {
+        assert!(settings.contains(&(name.to_owned(), value.to_owned())), "{settings:?}");
+    }
+    assert!(server.0.try_wait().expect("it is a child").is_none(), "it went to the background");
+    fs::write(&file, "-m 64\nport 11211\n").expect("a file");
+    let output = tenon(&[&file.display().to_string()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.ends_with("memcached.conf:2: the line is no option of memcached's command line\n"), "{said}");
+    drop(server);
+    fs::remove_dir_all(&folder).expect("a folder");
+}
+
+#[test]
 fn as_another_user() {
     if user_of("self") != 0 {
         // Only root becomes another; others stay who they are, as with memcached.

@@ -10,6 +10,7 @@ use super::live::Config;
 use super::loader::{Loader, Origin};
 use super::machine::Machine;
 use super::memcached;
+use super::memcached_file;
 use super::memcached_options;
 
 /// What the command line asks for.
@@ -25,7 +26,7 @@ pub enum Invocation {
 
 /// Reads the command line: `[FILE | -] [--name value ...] ... [-]`, without the program's name. Flags come after the
 /// file and override it, wherever a lone `-` (the standard input, as a file) stands. Behind the word `memcached` stand
-/// memcached's options instead.
+/// memcached's options instead, perhaps behind a file of such.
 pub fn parse(
     args: impl IntoIterator<Item = OsString>,
     machine: Machine,
@@ -104,7 +105,18 @@ const MEMCACHED: &str = "memcached";
 fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadError> {
     // Where memcached looks for SASL's passwords.
     let named = |variable| std::env::var(variable).ok().filter(|path| !path.is_empty());
-    let asked = memcached::read(args, named("MEMCACHED_SASL_PWDB"))
+    // Debian's unit names a file of options.
+    let mut names_log = false;
+    let words = match args {
+        [path, after @ ..] if !path.starts_with('-') => {
+            let mut file = memcached_words(path)?;
+            names_log = file.names_log;
+            file.words.extend_from_slice(after);
+            file.words
+        }
+        _ => args.to_vec(),
+    };
+    let asked = memcached::read(&words, named("MEMCACHED_SASL_PWDB"))
         .map_err(|problem| LoadError { origin: Origin::CommandLine, problem })?;
     if asked.help {
         return Ok(Invocation::Help(memcached_options::help()));
@@ -122,14 +134,29 @@ fn as_memcached(mut loader: Loader, args: &[String]) -> Result<Invocation, LoadE
     for (name, text) in asked.idle {
         loader.warn(name, text);
     }
+    if names_log {
+        loader.warn("logfile", "The log goes to where who has started the server sends it.");
+    }
     Ok(Invocation::Run(Box::new(loader.finish()?)))
+}
+
+/// The options in a file of memcached's.
+fn memcached_words(path: &str) -> Result<memcached_file::File, LoadError> {
+    let text = std::fs::read_to_string(path).map_err(|error| LoadError {
+        origin: Origin::CommandLine,
+        problem: LoadProblem::Read { path: PathBuf::from(path), error },
+    })?;
+    memcached_file::read(&text).map_err(|line| LoadError {
+        origin: Origin::Line { file: path.to_owned(), line },
+        problem: LoadProblem::NoMemcachedOption,
+    })
 }
 
 /// A setting's error as one of the option that was given.
 fn as_option(asked: &memcached::Asked, setting: &str, LoadError { origin, problem }: LoadError) -> LoadError {
     let problem = match (problem, asked.option_of(setting)) {
         (LoadProblem::Value { value: Some(value), error, .. }, Some(option)) => {
-            LoadProblem::MemcachedValue { option: option.to_owned(), value, error }
+            LoadProblem::MemcachedValue { option: option.into(), value, error }
         }
         (problem, _) => problem,
     };

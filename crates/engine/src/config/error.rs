@@ -191,12 +191,14 @@ pub enum LoadProblem {
     /// An option of memcached's command line with a value that its setting does not take.
     MemcachedValue {
         /// The option.
-        option: String,
+        option: Box<str>,
         /// The value as it was given.
         value: String,
         /// What is wrong with it.
         error: ValueError,
     },
+    /// A line in a file of memcached's options that is none.
+    NoMemcachedOption,
     /// An argument that memcached does not start with.
     MemcachedRefusal(MemcachedRefusal),
     /// Sizes on memcached's command line that do not go together.
@@ -234,6 +236,7 @@ impl Display for LoadError {
             }
             LoadProblem::MemcachedSizes(refusal) => refusal.fmt(f),
             LoadProblem::MemcachedRefusal(refusal) => refusal.fmt(f),
+            LoadProblem::NoMemcachedOption => f.write_str("the line is no option of memcached's command line"),
             LoadProblem::MemcachedValue { option, value, error } => write!(f, "{option} '{value}': {error}"),
             LoadProblem::MemcachedOption { option, text } => write!(f, "'{option}': {text}"),
             LoadProblem::IncludeTooDeep => f.write_str("files are included too deep; does one include itself?"),

@@ -160,10 +160,11 @@ pub(super) fn help() -> String {
     let mut text = version();
     text.push_str(
         "\
-Usage: tenon memcached [OPTION]...
+Usage: tenon memcached [FILE] [OPTION]...
 
 Starts as memcached does: its options, its defaults (64 MB, all addresses, port 11211, the least
-recently used items go), and no RESP port. Options with a setting of Tenon:
+recently used items go), and no RESP port. FILE has options, one a line, as Debian's
+/etc/memcached.conf. Options with a setting of Tenon:
 
 ",
     );

@@ -13,6 +13,7 @@ mod loader;
 mod machine;
 mod memcached;
 mod memcached_addresses;
+mod memcached_file;
 mod memcached_options;
 mod memcached_refusal;
 mod memcached_sizes;
