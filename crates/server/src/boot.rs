@@ -167,6 +167,7 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
     let (of_engine, of_logging) = (Arc::clone(&engine), logging.clone());
     let (is_ending, insisting) = (Arc::clone(&engine), Arc::clone(&engine));
     signals::listen(
+        if engine.config.is_memcached() { signals::Like::Memcached } else { signals::Like::Redis },
         shutdown.clone(),
         move |signal| end_for(&of_engine, signal),
         move || is_ending.is_ending(),

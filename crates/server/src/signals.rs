@@ -1,11 +1,12 @@
 //! Signals: which end the process and which do not. Knows no socket.
 //!
 //! SIGTERM and SIGINT ask for a graceful shutdown; a second SIGINT ends the process at once, with Redis's words.
+//! SIGUSR1 is as SIGTERM to who was started as memcached, and has no handler else, as with Redis.
 //! SIGHUP never ends it: the log file is opened anew, so that it can be rotated. SIGPIPE is ignored by Rust's runtime,
 //! and no send raises it.
 
 use crate::shutdown::Shutdown;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use std::thread;
 
@@ -18,9 +19,19 @@ pub enum Signal {
     Terminate,
 }
 
+/// Whose signals the server hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Like {
+    /// Those that Redis hears.
+    Redis,
+    /// Those, and SIGUSR1.
+    Memcached,
+}
+
 /// Starts the thread that hears signals. `on_end` is called for those that end the process, and asks for the shutdown
 /// when all is ready for it; `is_ending` tells whether it is about to. `on_insist` is called before a second SIGINT ends it.
 pub fn listen(
+    like: Like,
     shutdown: Shutdown,
     on_end: impl Fn(Signal) + Send + 'static,
     is_ending: impl Fn() -> bool + Send + 'static,
@@ -28,6 +39,9 @@ pub fn listen(
     mut on_hangup: impl FnMut() + Send + 'static,
 ) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    if like == Like::Memcached {
+        signals.add_signal(SIGUSR1)?;
+    }
     thread::Builder::new().name("tenon-signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             match signal {
@@ -43,6 +57,10 @@ pub fn listen(
                 SIGINT => {
                     tracing::warn!("Received SIGINT scheduling shutdown...");
                     on_end(Signal::Interrupt);
+                }
+                SIGUSR1 => {
+                    tracing::warn!("Received SIGUSR1 scheduling shutdown...");
+                    on_end(Signal::Terminate);
                 }
                 _ => {
                     tracing::warn!("Received SIGTERM scheduling shutdown...");

@@ -157,6 +157,23 @@ fn options_may_stand_in_debians_file() {
 }
 
 #[test]
+fn both_signals_of_memcached_end_it_well() {
+    for signal in ["-USR1", "-TERM"] {
+        let socket = std::env::temp_dir().join(format!("tenon-signal-{}{signal}", std::process::id()));
+        let mut child = Command::new(tenon_binary().expect("it is built"));
+        child.args(["memcached", "-t", "1", "-s"]).arg(&socket).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server = Started(child.spawn().expect("it runs"));
+        let address = Address::Unix(socket.clone());
+        wait_until("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
+        let pid = server.0.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("it runs").success());
+        let status = wait_until("the end", || server.0.try_wait().expect("it is a child"));
+        assert_eq!(status.code(), Some(0), "{signal}");
+        let _ = fs::remove_file(&socket);
+    }
+}
+
+#[test]
 fn as_another_user() {
     if user_of("self") != 0 {
         // Only root becomes another; others stay who they are, as with memcached.
