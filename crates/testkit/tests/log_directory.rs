@@ -47,6 +47,19 @@ fn fix(folder: &Path) -> (bool, String) {
 }
 
 #[test]
+fn who_asks_how_files_are_checked_is_told() {
+    for (words, is_asked) in
+        [(&["--help"][..], true), (&["-h"], true), (&["aof", "--help"], true), (&["nosuch"], false)]
+    {
+        let output = Command::new(tenon_binary().expect("it is built")).arg("check").args(words).output();
+        let output = output.expect("tenon runs");
+        assert_eq!(output.status.success(), is_asked, "{words:?}");
+        let said = if is_asked { output.stdout } else { output.stderr };
+        assert!(said.starts_with(b"Usage: tenon check aof"), "{words:?}");
+    }
+}
+
+#[test]
 fn a_second_server_is_refused_the_directory_of_a_log() {
     let mut first = start();
     let folder = first.folder().to_owned();

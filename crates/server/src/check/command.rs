@@ -15,6 +15,11 @@ const USAGE: &str = "Usage: tenon check aof [--fix | --truncate-to-timestamp SEC
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let words: Vec<&str> = args.iter().map(|word| word.to_str().unwrap_or_default()).collect();
     let done = match words[..] {
+        ["--help" | "-h"] | ["aof" | "rdb", "--help" | "-h"] => {
+            // Whoever asked has gone away when this fails.
+            let _ = writeln!(io::stdout(), "{USAGE}");
+            return ExitCode::SUCCESS;
+        }
         ["aof", ..] => aof::check(&args[1..], &mut io::stdin().lock(), &mut io::stdout().lock()),
         ["rdb", _] => rdb::check(Path::new(&args[1]), &mut io::stdout().lock()).map(Some),
         _ => Ok(None),
