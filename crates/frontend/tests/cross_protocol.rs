@@ -129,3 +129,27 @@ fn onlookers_see_both_protocols() {
     assert_eq!(keys.iter().filter(|key| [&b"k"[..], b"missing", b"late"].contains(key)).count(), keys.len());
     assert_eq!((keys[0], keys.len()), (&b"k"[..], 3));
 }
+
+#[test]
+fn a_list_of_lines_to_read_by_has_the_keys_that_a_line_can_name() {
+    let mut host = Host::new();
+    let mut redis = host.connect(Dialect::Resp);
+    let graphic = |len: usize| "x".repeat(len);
+    for key in
+        ["k".to_owned(), "a b".to_owned(), String::new(), graphic(250), graphic(251), " ".repeat(186), " ".repeat(187)]
+    {
+        let request = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n$1\r\n1\r\n", key.len());
+        assert_eq!(host.says(&mut redis, &request), "+OK\r\n");
+    }
+    let mut memcached = host.memcached();
+    let listed = host.says(&mut memcached, "lru_crawler mgdump all\r\n");
+    let mut lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(lines.pop(), Some("EN"));
+    lines.sort_unstable();
+    let blanks = format!("mg {} b", "ICAg".repeat(62));
+    assert_eq!(lines, [blanks, "mg YSBi b".to_owned(), "mg k".to_owned(), format!("mg {}", graphic(250))]);
+    for line in lines {
+        let answer = host.says(&mut memcached, &format!("{line}\r\n"));
+        assert!(answer.starts_with("HD"), "{line}: {answer}");
+    }
+}

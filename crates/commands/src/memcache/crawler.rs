@@ -8,8 +8,8 @@ use tenon_engine::ds::slab::{SLAB_MAX, class_number};
 use tenon_engine::store::entry::{EntryRef, Marks};
 use tenon_engine::store::keyspace::is_past;
 use tenon_engine::watchers::write_encoded;
-use tenon_engine::wire::memcache::base64;
 use tenon_engine::wire::memcache::number::parse_u32;
+use tenon_engine::wire::memcache::{KEY_MAX, base64};
 use tenon_engine::worker::Worker;
 
 use super::admin::DATABASE;
@@ -191,14 +191,20 @@ impl Dump {
                 .expect("a Vec takes everything");
             }
             Form::Reading => {
+                let before = out.len();
                 out.extend_from_slice(b"mg ");
-                if entry.key().iter().all(u8::is_ascii_graphic) && entry.key().len() <= 250 {
+                let is_plain = entry.key().iter().all(u8::is_ascii_graphic);
+                if is_plain {
                     out.extend_from_slice(entry.key());
                 } else {
                     base64::encode(entry.key(), out);
-                    out.extend_from_slice(b" b");
                 }
-                out.extend_from_slice(b"\r\n");
+                // The other protocol has keys that no line could ask for.
+                if !(1..=KEY_MAX).contains(&(out.len() - before - b"mg ".len())) {
+                    out.truncate(before);
+                    return;
+                }
+                out.extend_from_slice(if is_plain { b"\r\n" } else { b" b\r\n" });
             }
         }
     }

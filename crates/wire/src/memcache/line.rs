@@ -7,7 +7,7 @@ use super::request::{ArithmeticVerb, GetVerb, MetaVerb, Request, StoreVerb};
 use crate::span::{ArgSpans, Span};
 
 /// Longest key in bytes.
-pub(super) const KEY_MAX: usize = 250;
+pub const KEY_MAX: usize = 250;
 
 /// Longest data block that memcached takes the length of, in bytes; longer ones count as a bad number.
 const DATA_LEN_MAX: i64 = i32::MAX as i64 - 2;

@@ -12,5 +12,6 @@ pub mod request;
 
 pub use decode::{Limits, Step, TextDecoder};
 pub use error::{Fatal, Refusal, RequestError};
+pub use line::KEY_MAX;
 pub use meta::{MetaFlags, MetaWords};
 pub use request::{ArithmeticVerb, GetVerb, MetaVerb, Request, StoreVerb};
