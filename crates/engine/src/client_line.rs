@@ -14,17 +14,27 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Writes lines on behalf of the client that asked for them.
 pub struct Lines<'a> {
     engine: &'a Engine,
-    session: &'a Session,
     now_ms: u64,
-    /// The command that asks: the last one of whoever asks.
-    asked_by: &'static Command,
-    /// Bytes of its arguments.
-    asked_bytes: usize,
+    /// Whoever asks, if it is a client that has a session.
+    asker: Option<Asker<'a>>,
     /// The lines so far.
     pub text: String,
 }
 
+struct Asker<'a> {
+    session: &'a Session,
+    /// The command that asks: its last one.
+    command: &'static Command,
+    /// Bytes of its arguments.
+    bytes: usize,
+}
+
 impl<'a> Lines<'a> {
+    /// No lines yet, of the present `now_ms`, for nobody who has a session.
+    pub(crate) fn for_nobody(engine: &'a Engine, now_ms: u64) -> Lines<'a> {
+        Lines { engine, now_ms, asker: None, text: String::new() }
+    }
+
     /// No lines yet, of the present `now_ms`. `asked_by` is the command that the session runs, with these arguments.
     pub fn new(
         engine: &'a Engine,
@@ -33,26 +43,26 @@ impl<'a> Lines<'a> {
         asked_by: &'static Command,
         args: &Args<'_>,
     ) -> Lines<'a> {
-        let asked_bytes = (0..args.len()).map(|index| args.len_of(index)).sum();
-        Lines { engine, session, now_ms, asked_by, asked_bytes, text: String::new() }
+        let bytes = (0..args.len()).map(|index| args.len_of(index)).sum();
+        let asker = Some(Asker { session, command: asked_by, bytes });
+        Lines { engine, now_ms, asker, text: String::new() }
     }
 
     /// Adds a client's line.
     pub fn push(&mut self, client: &Client) {
-        let session = self.session;
-        let is_me = client.id == session.client.id;
+        let me = self.asker.as_ref().filter(|asker| asker.session.client.id == client.id);
         let now_ms = self.now_ms;
         // What a client has done of late is noted when its batch is over: the one that asks is in the middle of it.
-        let active_ms = if is_me { now_ms } else { client.active_ms.load(Relaxed) };
-        let last_command = match client.last_command.load(Relaxed) {
-            _ if is_me => self.asked_by.full_name(),
-            u32::MAX => "NULL".to_owned(),
-            number => self.engine.commands.all()[number as usize].full_name(),
+        let active_ms = if me.is_some() { now_ms } else { client.active_ms.load(Relaxed) };
+        let last_command = match (me, client.last_command.load(Relaxed)) {
+            (Some(asker), _) => asker.command.full_name(),
+            (None, u32::MAX) => "NULL".to_owned(),
+            (None, number) => self.engine.commands.all()[number as usize].full_name(),
         };
         let commands = client.commands.load(Relaxed);
         let input = client.input_bytes.load(Relaxed);
         let output = client.output_bytes.load(Relaxed);
-        let asked = if is_me { self.asked_bytes as u64 } else { 0 };
+        let asked = me.map_or(0, |asker| asker.bytes as u64);
         let queued = client.queued.load(Relaxed);
         let queued_bytes = client.queued_bytes.load(Relaxed);
         let (library, library_version) = client.library.lock().clone();
@@ -74,7 +84,7 @@ impl<'a> Lines<'a> {
             name = client.name.lock(),
             age = now_ms.saturating_sub(client.since_ms) / 1_000,
             idle = now_ms.saturating_sub(active_ms) / 1_000,
-            flags = flags(client, tracker.as_deref(), is_me.then_some(session)),
+            flags = flags(client, tracker.as_deref(), me.map(|asker| asker.session)),
             capa = if client.follows_redirects.load(Relaxed) { "r" } else { "" },
             db = client.database.load(Relaxed),
             multi = if queued == u32::MAX { -1 } else { i64::from(queued) },

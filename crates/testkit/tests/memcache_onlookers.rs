@@ -116,6 +116,22 @@ fn a_list_of_clients_tells_what_each_has_been_sent() {
 }
 
 #[test]
+fn a_login_that_fails_stands_in_the_acl_log() {
+    let server = Server::tenon(&[("memcached-auth", "yes"), ("requirepass", "secret")]).expect("tenon starts");
+    let mut redis = resp(&server);
+    redis.call(&[b"AUTH", b"secret"]).expect("a reply");
+    ask(&server, b"set a 0 0 13\r\nmallory guess\r\n", b"CLIENT_ERROR authentication failure\r\n".len());
+    ask(&server, &request(0x21, b"", b"PLAIN", b"\0mallet\0guess"), 24);
+    let log = format!("{:?}", redis.call(&[b"ACL", b"LOG"]).expect("a reply"));
+    for shown in [&b"mallory"[..], b"set", b"mallet", b"sasl_auth", b"auth"] {
+        assert!(log.contains(&format!("{:?}", Value::Bulk(shown.to_vec()))), "{shown:?} is not in {log}");
+    }
+    let Value::Bulk(info) = redis.call(&[b"INFO", b"stats"]).expect("a reply") else { panic!("no text") };
+    let info = String::from_utf8(info).expect("text");
+    assert!(info.contains("acl_access_denied_auth:2\r\n"), "{info}");
+}
+
+#[test]
 fn busy_keys_are_found_in_both_protocols() {
     let server = start();
     let mut redis = resp(&server);

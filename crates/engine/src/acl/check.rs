@@ -99,6 +99,11 @@ impl Engine {
         };
         let mut lines = Lines::new(self, session, now_ms, found.command, args);
         lines.push(&session.client);
+        self.note_in_log(now_ms, &lines, refusal);
+    }
+
+    /// Puts a refusal into the log, with the line of the client.
+    pub(super) fn note_in_log(&self, now_ms: u64, lines: &Lines<'_>, refusal: Refusal) {
         let entry = LogEntry {
             id: 0,
             count: 1,

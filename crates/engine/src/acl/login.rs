@@ -4,6 +4,7 @@ use super::check::Refusal;
 use super::denial::{Context, Reason};
 use super::user::{Acl, User};
 use crate::args::Args;
+use crate::client_line::Lines;
 use crate::clients::Client;
 use crate::engine::Engine;
 use crate::errors::CmdError;
@@ -72,6 +73,16 @@ impl Engine {
             self.note_refusal(worker, session, found, args, refusal);
         }
         Err(CmdError::text("WRONGPASS invalid username-password pair or user is disabled."))
+    }
+
+    /// Notes that a memcached client has not said rightly who it is: who it has said it was, and by which verb.
+    pub fn note_failed_login(&self, worker: &Worker, client: &Client, name: &[u8], verb: &str) {
+        let now_ms = worker.clock.now_ms;
+        let mut lines = Lines::for_nobody(self, now_ms);
+        lines.push(client);
+        let object = verb.as_bytes().to_vec();
+        let refusal = Refusal { reason: Reason::Auth, context: Context::TopLevel, object, user: name.to_vec() };
+        self.note_in_log(now_ms, &lines, refusal);
     }
 
     /// `false`: the user was deleted a moment ago.

@@ -79,15 +79,23 @@ impl MemcacheConnection {
     /// Holds a name and a password against those that are known. A client whose attempt fails is a stranger again.
     fn log_in(&mut self, engine: &Engine, worker: &Worker, name: &[u8], password: &[u8], form: PasswordForm) -> bool {
         let identity = engine.identify(name, password, form);
-        self.note_attempt(worker, identity)
+        self.note_attempt(engine, worker, "set", name, identity)
     }
 
-    fn note_attempt(&mut self, worker: &Worker, identity: Option<Identity>) -> bool {
+    fn note_attempt(
+        &mut self,
+        engine: &Engine,
+        worker: &Worker,
+        verb: &str,
+        name: &[u8],
+        identity: Option<Identity>,
+    ) -> bool {
         worker.stats.all.mc_auth.add(1);
         match &identity {
             Some(identity) => *self.client.user.lock() = identity.name().to_vec(),
             None => {
                 worker.stats.all.mc_auth_errors.add(1);
+                engine.note_failed_login(worker, &self.client, name, verb);
                 tracing::debug!(client = self.client.id, "a memcached client has not said rightly who it is");
             }
         }
@@ -181,12 +189,13 @@ impl MemcacheConnection {
         let login = self.login.get_or_insert_default();
         login.identity = None;
         let begun = login.begun.take();
-        let identity = if is_step {
+        const NOBODY: (&[u8], Option<Identity>) = (b"", None);
+        let (name, identity) = if is_step {
             // The way is chosen once; what a step calls it does not matter.
             match begun {
                 Some(Begun::Plain) => by_plain(engine, data),
                 Some(Begun::CramMd5 { challenge }) => by_digest(engine, &challenge, data),
-                None => None,
+                None => NOBODY,
             }
         } else {
             match Mechanism::find(mechanism, engine) {
@@ -203,12 +212,13 @@ impl MemcacheConnection {
                         login.begun = Some(Begun::CramMd5 { challenge });
                         return Ok(());
                     }
-                    None => None,
+                    None => NOBODY,
                 },
-                Some(Mechanism::CramMd5) | None => None,
+                Some(Mechanism::CramMd5) | None => NOBODY,
             }
         };
-        if !self.note_attempt(worker, identity) {
+        let verb = if is_step { "sasl_step" } else { "sasl_auth" };
+        if !self.note_attempt(engine, worker, verb, name, identity) {
             return Err(Status::AuthError.into());
         }
         write_status(out.tail(), head, Status::Done, 0, "Authenticated");
@@ -227,14 +237,15 @@ fn token_len(line: &[u8]) -> Option<usize> {
     words.nth(3).and_then(parse_u32).map(|len| len as usize)
 }
 
-fn by_plain(engine: &Engine, data: &[u8]) -> Option<Identity> {
-    let (name, password) = plain(data)?;
-    engine.identify(name, password, PasswordForm::Token)
+/// Who a client says it is by PLAIN, and whether it is.
+fn by_plain<'a>(engine: &Engine, data: &'a [u8]) -> (&'a [u8], Option<Identity>) {
+    let Some((name, password)) = plain(data) else { return (b"", None) };
+    (name, engine.identify(name, password, PasswordForm::Token))
 }
 
-fn by_digest(engine: &Engine, challenge: &str, data: &[u8]) -> Option<Identity> {
-    let (name, digest) = signed(data)?;
-    engine.identify_by_digest(name, challenge.as_bytes(), &digest)
+fn by_digest<'a>(engine: &Engine, challenge: &str, data: &'a [u8]) -> (&'a [u8], Option<Identity>) {
+    let Some((name, digest)) = signed(data) else { return (b"", None) };
+    (name, engine.identify_by_digest(name, challenge.as_bytes(), &digest))
 }
 
 /// What nobody has been asked before, in the form that RFC 2195 wants; nothing where there is no randomness to be had.
