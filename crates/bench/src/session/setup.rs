@@ -41,6 +41,9 @@ impl Session {
         if let Some(log) = &options.weblog {
             setup.insert("weblog", log.display().to_string());
         }
+        if let Some(directory) = &options.data_dir {
+            setup.insert("data directory", directory.display().to_string());
+        }
         setup.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
