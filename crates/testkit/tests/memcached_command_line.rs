@@ -142,7 +142,7 @@ fn options_may_stand_in_debians_file() {
     child.arg("memcached").arg(&file).args(["-c", "78", "-t", "1"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = Started(child.spawn().expect("it runs"));
     let address = Address::Unix(socket);
-    let mut client = wait_until("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
+    let mut client = wait_for("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
     let settings = client.stats(Some("settings")).expect("an answer");
     for (name, value) in [("maxbytes", "104857600"), ("maxconns", "78")] {
         assert!(settings.contains(&(name.to_owned(), value.to_owned())), "{settings:?}");
@@ -164,10 +164,10 @@ fn both_signals_of_memcached_end_it_well() {
         child.args(["memcached", "-t", "1", "-s"]).arg(&socket).stdout(Stdio::null()).stderr(Stdio::null());
         let mut server = Started(child.spawn().expect("it runs"));
         let address = Address::Unix(socket.clone());
-        wait_until("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
+        wait_for("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
         let pid = server.0.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().expect("it runs").success());
-        let status = wait_until("the end", || server.0.try_wait().expect("it is a child"));
+        let status = wait_for("the end", || server.0.try_wait().expect("it is a child"));
         assert_eq!(status.code(), Some(0), "{signal}");
         let _ = fs::remove_file(&socket);
     }
@@ -340,7 +340,7 @@ fn a_unix_socket_is_its_users_alone_unless_something_else_is_said() {
                 .expect("it runs"),
         );
         let address = Address::Unix(path.clone());
-        let mut client = wait_until("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
+        let mut client = wait_for("it listens", || Memcache::connect_to(&address, Some(PATIENCE)).ok());
         let settings = client.stats(Some("settings")).expect("an answer");
         assert!(settings.contains(&("umask".to_owned(), mode.to_owned())), "{words:?}: {settings:?}");
         let found = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("it is there").permissions());

@@ -27,7 +27,8 @@ fn serves_until_a_signal() {
     let server = Server::start();
     let asked = server.shutdown.clone();
     let on_end = move |_| _ = asked.request(grace);
-    signals::listen(server.shutdown.clone(), on_end, || false, || (), || println!("\nhangup")).unwrap();
+    let like = signals::Like::Redis;
+    signals::listen(like, server.shutdown.clone(), on_end, || false, || (), || println!("\nhangup")).unwrap();
     println!("\nlistens on {}", server.address(FrontEnd::Resp));
     server.shutdown.wait();
     println!("\nstopping");
