@@ -196,7 +196,7 @@ impl Asked {
     fn combine(&mut self, password_database: Option<String>) -> Result<(), LoadProblem> {
         let item_max = self.sizes.item_max().map_err(LoadProblem::MemcachedSizes)?;
         if let Some((_, words)) = self.settings.iter().rfind(|(name, _)| *name == "memcached-port")
-            && integer(&words[0]) > i32::from(u16::MAX)
+            && integer(&words[0]) > i64::from(u16::MAX)
         {
             return Err(MemcachedRefusal::Port(integer(&words[0])).into());
         }

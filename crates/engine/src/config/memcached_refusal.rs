@@ -19,7 +19,7 @@ pub enum MemcachedRefusal {
     /// `-n`.
     Chunk,
     /// `-p`: the number.
-    Port(i32),
+    Port(i64),
     /// `-B`: the name.
     Protocol(String),
 }
@@ -56,15 +56,15 @@ impl From<MemcachedRefusal> for LoadProblem {
     }
 }
 
-/// The number that a word begins with, as C's `atoi` reads it: 0 where there is none, and the lowest 32 bits of it.
-pub(super) fn integer(word: &str) -> i32 {
+/// The number that a word begins with, 0 where there is none: as C's `atoi` reads it, but for what it cuts down to 32 bits.
+pub(super) fn integer(word: &str) -> i64 {
     let word = word.trim_ascii_start();
     let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
     let end = digits.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
     let number = digits[..end]
         .bytes()
         .fold(0_i64, |number, digit| number.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
-    (if word.starts_with('-') { -number } else { number }) as i32
+    if word.starts_with('-') { -number } else { number }
 }
 
 /// The number that a word begins with, as C's `atof` reads it.
@@ -87,8 +87,8 @@ mod tests {
             ("x", 0),
             ("-", 0),
             ("1.5", 1),
-            ("4294967296", 0),
-            ("99999999999999999999", -1),
+            ("4294967296", 4_294_967_296),
+            ("99999999999999999999", i64::MAX),
         ] {
             assert_eq!(integer(word), number, "{word}");
         }
