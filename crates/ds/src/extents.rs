@@ -27,9 +27,6 @@ const SHORT_MAX: usize = 16 * 1024;
 /// written to.
 const REGION_MIN: usize = 64 << 20;
 const REGION_MAX: usize = 1 << 30;
-/// A block of up to so many pages that is to be zeros is cleared where one was used before: faults for fresh pages cost more.
-/// Of longer ones much may never be written to.
-const CLEARED_PAGES_MAX: usize = 256 * 1024 / PAGE;
 /// Of what is kept so large a part stays when it has become too much.
 const STAYS: (usize, usize) = (3, 4);
 
@@ -64,14 +61,13 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 impl State {
-    /// Takes pages from what is free, those that were used before only where they may be; tells whether they were.
-    fn take(&mut self, pages: usize, may_be_used: bool) -> Option<(Run, bool)> {
-        if let Some(kept) = may_be_used.then(|| self.kept.take(pages)).flatten() {
+    /// Takes pages from what is free; zeros if they are to be.
+    fn take(&mut self, pages: usize, zeroed: bool) -> Option<Run> {
+        let kept = if zeroed { None } else { self.kept.take(pages) };
+        if kept.is_some() {
             self.kept_changed();
-            return Some((kept, true));
         }
-        let fresh = self.given_back.take(pages).or_else(|| self.take_of_new_region(pages))?;
-        Some((fresh, false))
+        kept.or_else(|| self.given_back.take(pages)).or_else(|| self.take_of_new_region(pages))
     }
 
     fn take_of_new_region(&mut self, pages: usize) -> Option<Run> {
@@ -158,15 +154,8 @@ fn pages_of(bytes: usize) -> usize {
 }
 
 fn take(bytes: usize, zeroed: bool) -> *mut u8 {
-    let pages = pages_of(bytes);
-    let taken = state().take(pages, !zeroed || pages <= CLEARED_PAGES_MAX);
-    let Some((run, was_used)) = taken else { return ptr::null_mut() };
-    let block: *mut u8 = ptr::with_exposed_provenance_mut(run.start * PAGE);
-    if zeroed && was_used {
-        // SAFETY: the run is nobody's but ours, and has as many bytes.
-        unsafe { block.write_bytes(0, bytes) };
-    }
-    block
+    let run = state().take(pages_of(bytes), zeroed);
+    run.map_or(ptr::null_mut(), |run| ptr::with_exposed_provenance_mut(run.start * PAGE))
 }
 
 fn put(run: Run) {
@@ -337,19 +326,6 @@ mod tests {
             }
         }
         blocks.into_iter().for_each(Block::free);
-    }
-
-    #[test]
-    fn short_blocks_of_zeros_are_made_of_what_is_kept() {
-        const SIZE: usize = 64 * 1024;
-        let _alone = alone();
-        release();
-        keep_at_most(64 * SIZE);
-        for _ in 0..32 {
-            Block::zeroed(SIZE, 7).free();
-        }
-        assert_eq!(kept(), SIZE);
-        release();
     }
 
     #[test]

@@ -232,7 +232,6 @@ fn what_memcached_does_not_start_with_is_refused_as_memcached_refuses_it() {
         "-t x",
         "-c 0",
         "-c x",
-        "-c 4294967296",
         "-p 99999",
         "-p 65536 -U 1",
         "-B foo",
