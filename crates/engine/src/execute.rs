@@ -624,7 +624,7 @@ impl Engine {
         // end of the pause, too, so that one begun with a wrong number stays; here it does not.
         let waits = match self.pause.mode(worker.clock.now_ms) {
             None => false,
-            Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE" && !self.ends_scripts(resolved),
+            Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE" && !self.may_end_scripts(resolved),
             Some(PauseMode::Write) => {
                 let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
                 may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)

@@ -60,12 +60,18 @@ impl Listening {
         *own = sockets;
     }
 
-    /// Notes that a datagram has come to this address.
+    /// Notes that a datagram has come to this address: on the socket that has it, or on that of all addresses.
     pub fn note_datagram(&self, local: &str, now_ms: u64) {
         let sockets = self.sockets.read();
-        let of_address = |socket: &&ListeningSocket| socket.transport == Transport::Udp && socket.address == local;
+        let find = |address: &str| {
+            sockets.iter().find(|socket| socket.transport == Transport::Udp && socket.address == address)
+        };
+        let of_all = || {
+            let (host, port) = local.rsplit_once(':')?;
+            find(&format!("{}:{port}", if host.starts_with('[') { "[::]" } else { "0.0.0.0" }))
+        };
         // All workers write there: not more often than anybody can see.
-        if let Some(socket) = sockets.iter().find(of_address)
+        if let Some(socket) = find(local).or_else(of_all)
             && socket.active_ms() / 1_000 != now_ms / 1_000
         {
             socket.active_ms.store(now_ms, Ordering::Relaxed);
@@ -100,6 +106,18 @@ mod tests {
         listening.note_datagram("a:1", 5_700);
         listening.note_datagram("c:1", 6_000);
         assert_eq!(shown(&listening), [(3, 5_500), (4, 1_000)]);
+        listening.set(vec![socket(5, "[::]:1", 1_000), socket(6, "0.0.0.0:1", 1_000)]);
+        listening.note_datagram("127.0.0.2:1", 7_000);
+        assert_eq!(shown(&listening), [(5, 1_000), (6, 7_000)]);
+        listening.note_datagram("[::1]:1", 8_000);
+        listening.note_datagram("127.0.0.2:2", 9_000);
+        assert_eq!(shown(&listening), [(5, 8_000), (6, 7_000)]);
+    }
+
+    #[test]
+    fn a_socket_that_stays_keeps_its_time_when_others_come() {
+        let listening = Listening::default();
+        listening.set(vec![socket(3, "a:1", 5_500), socket(4, "b:1", 1_000)]);
         listening.set(vec![socket(3, "a:1", 9_000), socket(4, "c:1", 9_000)]);
         assert_eq!(shown(&listening), [(3, 5_500), (4, 9_000)]);
     }

@@ -168,6 +168,17 @@ impl Pause {
         Some(client)
     }
 
+    /// Whether any pause is not answered yet.
+    pub(crate) fn begins(&self) -> bool {
+        !self.state.lock().beginning.is_empty()
+    }
+
+    /// The connections that wait: they are to look again, whether the pause has ended or not.
+    #[must_use = "who waits is to be told"]
+    pub(crate) fn take_waiting(&self) -> Vec<ConnectionKey> {
+        std::mem::take(&mut self.state.lock().waiting)
+    }
+
     /// Whether the pause of this number is not answered yet.
     pub(crate) fn is_beginning(&self, number: u64) -> bool {
         self.state.lock().beginning.iter().any(|one| one.number == number)

@@ -85,10 +85,12 @@ impl Engine {
         true
     }
 
-    /// Whether a command that may end a script does not wait for the end of a pause: the pause may wait for the script.
-    pub(crate) fn ends_scripts(&self, resolved: Resolved) -> bool {
-        let command = resolved.command;
-        command.flags.any(Flags::WAITS_FOR_SCRIPTS) && self.scripts.running.are_there()
-            || command.name == "SHUTDOWN" && self.scripts.running.busy().is_some()
+    /// Whether a command does not wait for the end of a pause, since the pause may wait for a script: it may end that, or have
+    /// somebody log in who does.
+    pub(crate) fn may_end_scripts(&self, resolved: Resolved) -> bool {
+        let (command, running) = (resolved.command, &self.scripts.running);
+        command.flags.any(Flags::WAITS_FOR_SCRIPTS) && (running.are_there() || self.pause.begins())
+            || command.flags.any(Flags::NO_AUTH) && running.are_there() && self.pause.begins()
+            || command.name == "SHUTDOWN" && running.busy().is_some()
     }
 }

@@ -275,18 +275,23 @@ fn a_pause_that_is_not_answered_can_be_ended() {
 #[test]
 fn a_pause_of_all_commands_waits_for_a_script_that_can_be_killed() {
     let server = one_worker(&[]);
-    let [mut client, mut pauser, mut killer, mut slow] = [(); 4].map(|()| connect(&server));
+    let [mut client, mut pauser, mut killer, mut slow, mut early, mut late] = [(); 6].map(|()| connect(&server));
     assert_eq!(client.call(&[b"FUNCTION", b"LOAD", ENDLESS]).expect("a reply"), bulk("lib"));
     slow.send(&[b"FCALL", b"endless", b"0"]).expect("it is sent");
     wait_until("the function", || running_function(&mut client).is_some());
     // It counts as busy only when the pause has begun, which would be refused else.
-    let threshold: &[&[u8]] = &[b"CONFIG", b"SET", b"busy-reply-threshold", b"1"];
+    let threshold: &[&[u8]] = &[b"CONFIG", b"SET", b"busy-reply-threshold", b"300"];
     for command in [&[&b"MULTI"[..]][..], threshold, &[b"CLIENT", b"PAUSE", b"1000000", b"ALL"], &[b"EXEC"]] {
         pauser.send(command).expect("it is sent");
     }
     for _ in 0..3 {
         pauser.receive().expect("they are queued");
     }
+    // Who comes before that waits, and is refused then. Who has yet to log in can.
+    early.send(&[b"PING"]).expect("it is sent");
+    assert!(matches!(late.call(&[b"HELLO", b"2"]).expect("an answer"), Value::Array(_)));
+    let refused = early.receive().expect("it is answered");
+    assert!(matches!(&refused, Value::Error(error) if error.starts_with(b"BUSY")), "{refused:?}");
     assert_waits(&mut pauser);
     assert_eq!(call(&mut killer, "FUNCTION KILL"), ok());
     let killed = slow.receive().expect("it has ended");

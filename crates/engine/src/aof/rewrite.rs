@@ -82,6 +82,8 @@ impl Engine {
         }
         if self.snapshots.is_active() {
             self.aof.wanted.store(true, Ordering::Relaxed);
+            // However often it has failed: who asks for one does not wait for its rest.
+            self.aof.rewrites.lock().ended = None;
             return RewriteStart::Scheduled;
         }
         self.start_rewrite()

@@ -393,6 +393,8 @@ impl ScriptHost<'_, '_> {
         // Those are refused now, and these are not.
         self.engine.go_on(self.engine.long_calls.wake());
         self.engine.go_on(change.waiting);
+        // Those who wait in a pause, which may wait for this script, are refused now, or may end it.
+        self.engine.go_on(self.engine.pause.take_waiting());
     }
 }
 

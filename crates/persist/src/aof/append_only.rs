@@ -15,9 +15,9 @@
 
 use super::directory::{self, Directory, OpenError, commit, stage, tried};
 use super::manifest::{Entry, Manifest};
-use super::names::{BaseFormat, Names};
+use super::names::{BaseFormat, Kind, Names};
 use super::words_of_error;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,8 @@ pub struct AppendOnly {
     /// Held for a moment only: INFO asks for them.
     figures: Mutex<Figures>,
     rewrites: AtomicU64,
+    /// The number of the first increment that is this log's to withdraw: what was loaded with it, or it has begun itself.
+    own_from: i64,
     /// Whether the files are somebody else's by now. Changes with the manifest's lock.
     is_retired: AtomicBool,
 }
@@ -185,7 +187,9 @@ impl Directory {
         let log = Log::start(file, settings, hooks).map_err(tried("Can't start the append-only log"))?;
         let total: u64 = self.parts()?.iter().map(|part| part.size).sum();
         let closed_size = total.saturating_sub(log.statistics().file_len);
-        let append_only = self.with_log(log, Figures { closed_size, base_size, ..Figures::default() });
+        let own_from = self.manifest.first_lacking().unwrap_or(i64::MAX);
+        let figures = Figures { closed_size, base_size, ..Figures::default() };
+        let append_only = AppendOnly { own_from, ..self.with_log(log, figures) };
         append_only.clean_up();
         Ok(append_only)
     }
@@ -219,7 +223,8 @@ impl Directory {
             }
         })?;
         let closed_size = self.parts()?.iter().map(|part| part.size).sum();
-        Ok(self.with_log(log, Figures { closed_size, ..Figures::default() }))
+        let figures = Figures { closed_size, ..Figures::default() };
+        Ok(AppendOnly { own_from: increment.seq, ..self.with_log(log, figures) })
     }
 
     fn with_log(self, log: Log, figures: Figures) -> AppendOnly {
@@ -231,6 +236,7 @@ impl Directory {
             hold: Mutex::new(self.hold),
             log,
             rewrites: AtomicU64::new(0),
+            own_from: i64::MAX,
             is_retired: AtomicBool::new(false),
         }
     }
@@ -470,7 +476,7 @@ impl AppendOnly {
         let mut valid = self.manifest();
         self.is_retired.store(true, Ordering::Relaxed);
         let mut manifest = valid.clone();
-        if !manifest.withdraw_lacking() {
+        if !manifest.withdraw_lacking(self.own_from) {
             return Ok(false);
         }
         // As history first: a start that finds files which no list names refuses them.
@@ -566,9 +572,18 @@ impl AppendOnly {
         // A list that names files of no use does no harm, and one that names none must not be there.
         if !manifest.is_blank() {
             let _ = self.publish(valid, manifest);
-        } else if self.files.remove(&self.names.path(self.names.manifest())).is_ok() {
+        } else if self.delete_bases().is_ok() && self.files.remove(&self.names.path(self.names.manifest())).is_ok() {
             *valid = manifest;
+            // If it fails, the list may be there once more after a crash, and names files that are gone.
+            let _ = self.files.sync_directory(&self.names.directory());
         }
+    }
+
+    /// Deletes bases that no list names, which rewrites left that were interrupted: without a list, a start would refuse them.
+    fn delete_bases(&self) -> io::Result<()> {
+        let listed = self.files.list(&self.names.directory())?.unwrap_or_default();
+        let is_base = |name: &OsString| matches!(self.names.part(&name.to_string_lossy()), Some((Kind::Base, _)));
+        listed.iter().filter(|name| is_base(name)).try_for_each(|name| self.files.remove(&self.names.path(name)))
     }
 }
 

@@ -197,9 +197,16 @@ impl Manifest {
         self.is_empty() && self.history.is_empty()
     }
 
-    /// Makes history of the increments from the first one on that lacks its base; tells whether there was one.
-    pub fn withdraw_lacking(&mut self) -> bool {
-        let Some(first) = self.increments.iter().position(|entry| entry.lacks_base) else { return false };
+    /// The number of the first increment that lacks its base.
+    pub fn first_lacking(&self) -> Option<i64> {
+        self.increments.iter().find(|entry| entry.lacks_base).map(|entry| entry.seq)
+    }
+
+    /// Makes history of the increments from the first one on that lacks its base and has at least this number; tells whether
+    /// there was one.
+    pub fn withdraw_lacking(&mut self, from_seq: i64) -> bool {
+        let is_first = |entry: &Entry| entry.lacks_base && entry.seq >= from_seq;
+        let Some(first) = self.increments.iter().position(is_first) else { return false };
         let withdrawn = self.increments.drain(first..).rev();
         self.history.splice(..0, withdrawn);
         true
@@ -215,19 +222,30 @@ impl Manifest {
         self.base.is_none() && self.increments.first().is_some_and(|first| first.lacks_base)
     }
 
+    /// An entry with the next number whose name no history has: its file goes when history is deleted.
+    fn entry_behind(&self, mut seq: i64, name: impl Fn(i64) -> String) -> Entry {
+        loop {
+            seq += 1;
+            let entry = Entry { name: name(seq).into_bytes(), seq, lacks_base: false };
+            if !self.history.iter().any(|old| old.name == entry.name) {
+                return entry;
+            }
+        }
+    }
+
     /// Adds an increment with the next number.
-    pub fn add_increment(&mut self, name: impl FnOnce(i64) -> String) -> Entry {
-        self.increment_seq += 1;
-        let entry = Entry { name: name(self.increment_seq).into_bytes(), seq: self.increment_seq, lacks_base: false };
+    pub fn add_increment(&mut self, name: impl Fn(i64) -> String) -> Entry {
+        let entry = self.entry_behind(self.increment_seq, name);
+        self.increment_seq = entry.seq;
         self.increments.push(entry.clone());
         entry
     }
 
     /// Puts a base with the next number in the place of the old one and of all but the last `keep` increments, which
     /// become history.
-    pub fn replace_base(&mut self, keep: usize, name: impl FnOnce(i64) -> String) -> Entry {
-        self.base_seq += 1;
-        let entry = Entry { name: name(self.base_seq).into_bytes(), seq: self.base_seq, lacks_base: false };
+    pub fn replace_base(&mut self, keep: usize, name: impl Fn(i64) -> String) -> Entry {
+        let entry = self.entry_behind(self.base_seq, name);
+        self.base_seq = entry.seq;
         let old = self.increments.len().saturating_sub(keep);
         // As Redis lists them: the latest first, increments before the base.
         let history = self.increments.drain(..old).rev().chain(self.base.replace(entry.clone()));
@@ -340,12 +358,17 @@ mod tests {
         let text = "file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\nfile a.2.incr.aof seq 2 type i lacks base\n\
                     file a.3.incr.aof seq 3 type i\n";
         let mut manifest = parse(text).expect("it is fine");
-        assert!(manifest.withdraw_lacking() && !manifest.withdraw_lacking() && !manifest.is_blank());
+        assert_eq!(manifest.first_lacking(), Some(2));
+        assert!(!manifest.clone().withdraw_lacking(3), "it was there before");
+        assert!(manifest.withdraw_lacking(2) && !manifest.withdraw_lacking(1) && !manifest.is_blank());
         let expected = "file a.1.base.rdb seq 1 type b\nfile a.3.incr.aof seq 3 type h\nfile a.2.incr.aof seq 2 type h\n\
                         file a.1.incr.aof seq 1 type i\n";
         assert_eq!(String::from_utf8(manifest.to_text()).expect("text"), expected);
         let mut alone = parse("file a.1.incr.aof seq 1 type i lacks base\n").expect("it is fine");
-        assert!(alone.withdraw_lacking() && alone.is_empty() && !alone.is_blank());
+        assert!(alone.withdraw_lacking(1) && alone.is_empty() && !alone.is_blank());
+        let next = parse("file a.1.incr.aof seq 1 type h\nfile a.2.incr.aof seq 2 type h\n").expect("it is fine");
+        let next = next.clone().add_increment(|seq| format!("a.{seq}.incr.aof"));
+        assert_eq!((next.seq, &*next.name), (3, &b"a.3.incr.aof"[..]), "the others are still to be deleted");
         alone.history.clear();
         assert!(alone.is_blank());
     }

@@ -2,6 +2,7 @@
 //! two are put together when there are too few (linear hashing: W. Litwin, VLDB 1980). So no change moves more than two
 //! runs, and no array is ever half empty.
 
+use super::deadlines::MEMBER_DEADLINE_MAX_MS;
 use super::earliest::{Earliest, NEVER, push_leanly};
 use super::run::Run;
 use crate::hash::element_hash;
@@ -19,6 +20,8 @@ pub(super) struct Buckets {
     runs: Vec<Run>,
     /// The first deadline of each run.
     earliest: Earliest,
+    /// The last deadline of each run, counted back from the last one that there can be.
+    latest: Earliest,
     /// Members in all.
     len: usize,
     /// Bytes of the runs' allocations.
@@ -30,7 +33,7 @@ impl Clone for Buckets {
         let runs = self.runs.clone();
         // A clone has no room beside what it holds.
         let bytes = runs.iter().map(Run::capacity).sum();
-        Buckets { runs, earliest: self.earliest.clone(), len: self.len, bytes }
+        Buckets { runs, earliest: self.earliest.clone(), latest: self.latest.clone(), len: self.len, bytes }
     }
 }
 
@@ -50,9 +53,16 @@ fn origin(buckets: usize) -> usize {
 
 impl From<Run> for Buckets {
     fn from(run: Run) -> Buckets {
-        let mut earliest = Earliest::default();
-        earliest.push(run.first_ms().unwrap_or(NEVER));
-        let mut buckets = Buckets { len: run.len(), bytes: run.capacity(), runs: vec![run], earliest };
+        let mut buckets = Buckets {
+            len: run.len(),
+            bytes: run.capacity(),
+            runs: vec![run],
+            earliest: Earliest::default(),
+            latest: Earliest::default(),
+        };
+        let (first, last) = buckets.ends_of(0);
+        buckets.earliest.push(first);
+        buckets.latest.push(last);
         while buckets.len > buckets.runs.len() * MEMBERS_MAX {
             buckets.divide();
         }
@@ -94,8 +104,15 @@ impl Buckets {
         result
     }
 
-    fn note_first(&mut self, at: usize) {
-        self.earliest.set(at, self.runs[at].first_ms().unwrap_or(NEVER));
+    /// The first and the last deadline of a run, as the trees have them.
+    fn ends_of(&self, at: usize) -> (u64, u64) {
+        self.runs[at].ends_ms().map_or((NEVER, NEVER), |(first, last)| (first, MEMBER_DEADLINE_MAX_MS - last))
+    }
+
+    fn note_ends(&mut self, at: usize) {
+        let (first, last) = self.ends_of(at);
+        self.earliest.set(at, first);
+        self.latest.set(at, last);
     }
 
     /// Gives a member a deadline.
@@ -104,7 +121,7 @@ impl Buckets {
         if self.change(at, |run| run.set(member, deadline_ms)).is_none() {
             self.len += 1;
         }
-        self.note_first(at);
+        self.note_ends(at);
         if self.len > self.runs.len() * MEMBERS_MAX {
             self.divide();
         }
@@ -115,7 +132,7 @@ impl Buckets {
         let at = self.bucket_of(member);
         let had = self.change(at, |run| run.remove(member)).is_some();
         if had {
-            self.note_first(at);
+            self.note_ends(at);
             self.shrunk(1);
         }
         had
@@ -133,7 +150,7 @@ impl Buckets {
 
     /// Whether all deadlines are past.
     pub(super) fn are_past(&self, now_ms: u64) -> bool {
-        self.runs.iter().all(|run| run.iter().all(|(_, deadline_ms)| deadline_ms < now_ms))
+        self.latest.first_ms().is_none_or(|last| MEMBER_DEADLINE_MAX_MS - last < now_ms)
     }
 
     /// Takes out deadlines that are past, at most so many, and hands their members to `visit`; tells how many there were.
@@ -143,7 +160,7 @@ impl Buckets {
             && let Some(at) = self.earliest.any_past(now_ms)
         {
             taken += self.change(at, |run| run.take_past(now_ms, at_most - taken, visit));
-            self.note_first(at);
+            self.note_ends(at);
         }
         self.shrunk(taken);
         taken
@@ -185,9 +202,11 @@ impl Buckets {
             });
         });
         self.bytes += moved.capacity();
-        self.earliest.push(moved.first_ms().unwrap_or(NEVER));
         push_leanly(&mut self.runs, moved);
-        self.note_first(from);
+        let (first, last) = self.ends_of(buckets - 1);
+        self.earliest.push(first);
+        self.latest.push(last);
+        self.note_ends(from);
     }
 
     /// Says that so many members are gone, and puts buckets together that are nearly empty by now.
@@ -197,9 +216,10 @@ impl Buckets {
             let to = origin(self.runs.len());
             let last = self.runs.pop().expect("there are two");
             self.earliest.pop();
+            self.latest.pop();
             self.bytes -= last.capacity();
             self.change(to, |run| last.iter().for_each(|(member, deadline_ms)| run.push(member, deadline_ms)));
-            self.note_first(to);
+            self.note_ends(to);
         }
         if self.runs.len() < self.runs.capacity() / 2 {
             self.runs.shrink_to(self.runs.len() + self.runs.len() / 8);
@@ -208,6 +228,10 @@ impl Buckets {
 
     /// Bytes of memory, those of this itself included.
     pub(super) fn memory(&self) -> usize {
-        size_of::<Buckets>() + self.runs.capacity() * size_of::<Run>() + self.bytes + self.earliest.memory()
+        size_of::<Buckets>()
+            + self.runs.capacity() * size_of::<Run>()
+            + self.bytes
+            + self.earliest.memory()
+            + self.latest.memory()
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! ```text
 //! few    one run of members with their deadlines
-//! many   a table of such runs, with the earliest deadline of each run, of each 16 runs, of each 256...
+//! many   a table of such runs, with the first and the last deadline of each run, of each 16 runs, of each 256...
 //! ```
 //!
-//! So a deadline costs its 6 bytes, its member's once more, and about 6 of slack: there is no order of time to keep, as
-//! all that anybody asks is when the first one is and which ones are past.
+//! So a deadline costs its 6 bytes, its member's once more, and about 7 of slack: there is no order of time to keep, as
+//! all that anybody asks is when the first one is, which ones are past, and whether all are.
 
 mod buckets;
 mod deadlines;

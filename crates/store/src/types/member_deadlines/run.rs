@@ -98,7 +98,13 @@ impl Run {
 
     /// The first deadline.
     pub(super) fn first_ms(&self) -> Option<u64> {
-        self.records().map(|record| record.deadline_ms).min()
+        self.ends_ms().map(|(first_ms, _)| first_ms)
+    }
+
+    /// The first deadline and the last one.
+    pub(super) fn ends_ms(&self) -> Option<(u64, u64)> {
+        let each = self.records().map(|record| (record.deadline_ms, record.deadline_ms));
+        each.reduce(|(first, last), (other, _)| (first.min(other), last.max(other)))
     }
 
     /// Gives a member a deadline; gives the one that it had.
