@@ -166,13 +166,13 @@ impl Directory {
             write().map_err(tried("Can't create the first AOF base file"))?;
         }
         let names = &self.names;
-        let last = match self.manifest.increments.last() {
-            Some(last) => last.clone(),
-            None => self.manifest.add_increment(|seq| names.increment(seq)),
-        };
+        let listed = self.manifest.increments.last().cloned();
+        let last = listed.clone().unwrap_or_else(|| self.manifest.add_increment(|seq| names.increment(seq)));
         let path = self.path(&last);
         let what = format!("Can't open the append-only file {}", path.display());
-        let file = self.files.append(&path).map_err(tried(what))?;
+        // What lies there unlisted was never valid: a log that did not come to be has left it.
+        let file = if listed.is_some() { self.files.append(&path) } else { self.files.create(&path) };
+        let file = file.map_err(tried(what))?;
         if self.manifest != before {
             let publish = || {
                 stage(&*self.files, &self.names, &self.manifest)?;
