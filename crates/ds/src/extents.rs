@@ -27,6 +27,8 @@ const SHORT_MAX: usize = 16 * 1024;
 /// written to.
 const REGION_MIN: usize = 64 << 20;
 const REGION_MAX: usize = 1 << 30;
+/// A block of so many bytes that does not fit into what is kept has as much of that given back.
+const LARGE: usize = 16 << 20;
 /// Of what is kept so large a part stays when it has become too much.
 const STAYS: (usize, usize) = (3, 4);
 
@@ -154,7 +156,15 @@ fn pages_of(bytes: usize) -> usize {
 }
 
 fn take(bytes: usize, zeroed: bool) -> *mut u8 {
-    let run = state().take(pages_of(bytes), zeroed);
+    let (run, kept_before, kept) = {
+        let mut state = state();
+        let before = state.kept.pages();
+        (state.take(pages_of(bytes), zeroed), before, state.kept.pages())
+    };
+    // Else one small block in the middle of what is kept would have all of it and as much again resident.
+    if bytes >= LARGE && !zeroed && kept == kept_before {
+        release_down_to((kept * PAGE).saturating_sub(bytes));
+    }
     run.map_or(ptr::null_mut(), |run| ptr::with_exposed_provenance_mut(run.start * PAGE))
 }
 
@@ -326,6 +336,22 @@ mod tests {
             }
         }
         blocks.into_iter().for_each(Block::free);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "tens of millions of bytes")]
+    fn what_a_large_block_does_not_fit_into_makes_way_for_it() {
+        let _alone = alone();
+        release();
+        keep_at_most(4 * LARGE);
+        let [first, second] = [LARGE, LARGE].map(|size| Block::new(size, 1));
+        [first, second].into_iter().for_each(Block::free);
+        assert_eq!(kept(), 2 * LARGE);
+        let small = Block::new(64 * 1024, 2);
+        let large = Block::new(2 * LARGE, 3);
+        assert_eq!(kept(), 0);
+        [small, large].into_iter().for_each(Block::free);
+        release();
     }
 
     #[test]
