@@ -10,6 +10,7 @@ pub mod hash;
 pub mod help;
 mod help_command;
 pub mod hyperloglog;
+mod key_walk;
 pub mod list;
 mod member_expiry;
 mod pop_args;

@@ -1,5 +1,6 @@
 //! KEYS: all keys whose names match a pattern.
 
+use crate::redis::key_walk::KeyWalk;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
@@ -23,17 +24,13 @@ pub static KEYS: Command = Command {
     run: Run::Server(keys),
 };
 
-/// How much is looked at before other clients get a turn: a fifth of a millisecond's work. A shard counts for one, as
-/// there may be thousands that have no keys, and a key for four. So a small keyspace is one slice.
-const SLICE: usize = 6_144;
-const KEY: usize = 4;
 /// Names of so many bytes in all are copied behind what is there.
 const COPIED_MAX: usize = 64 * 1024;
 
 fn keys(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     let pattern = args.get(1).to_vec();
-    let (database, proto) = (cx.session.database, cx.session.proto);
-    let search = Search { pattern, database, proto, shard: 0, tag: 0, listed: 0, names: OutBuf::new() };
+    let walk = KeyWalk::of_database(cx.session.database);
+    let search = Search { pattern, proto: cx.session.proto, walk, listed: 0, names: OutBuf::new() };
     cx.in_slices(Box::new(search), args, reply);
     Ok(())
 }
@@ -41,11 +38,8 @@ fn keys(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 /// How far a search has come.
 struct Search {
     pattern: Vec<u8>,
-    database: usize,
     proto: Proto,
-    /// Where it goes on: as a cursor of SCAN a place that no growing table moves.
-    shard: usize,
-    tag: u16,
+    walk: KeyWalk,
     listed: usize,
     names: OutBuf,
 }
@@ -53,37 +47,22 @@ struct Search {
 impl Slices for Search {
     fn go_on(&mut self, cx: &mut ServerCx<'_>) -> bool {
         let now_ms = cx.worker.clock.now_ms;
-        let (shards, pattern) = (cx.engine.shards.count(), &self.pattern[..]);
+        let pattern = &self.pattern[..];
         // Not a mere shortcut: as a pattern `*` would not match the empty key.
         let all = pattern == b"*";
         let mut found = OutBuf::new();
         let mut names = Reply::new(&mut found, self.proto);
-        let mut looked_at = 0;
-        while looked_at < SLICE {
-            let shard = cx.engine.shards.next_with_keys(self.shard);
-            if shard != self.shard {
-                (self.shard, self.tag) = (shard, 0);
+        let is_done = self.walk.go_on(cx, |_, entry| {
+            let key = entry.key();
+            if !entry.is_past(now_ms) && (all || glob(pattern, key, Case::Sensitive)) {
+                names.bulk(key);
+                self.listed += 1;
             }
-            if shard == shards {
-                break;
-            }
-            let next = cx.one_shard(self.shard, |_, state| {
-                state.shard.database(self.database)?.scan(self.tag, (SLICE - looked_at).div_ceil(KEY), |entry| {
-                    looked_at += KEY;
-                    let key = entry.key();
-                    if !entry.is_past(now_ms) && (all || glob(pattern, key, Case::Sensitive)) {
-                        names.bulk(key);
-                        self.listed += 1;
-                    }
-                })
-            });
-            (self.shard, self.tag) = next.map_or((self.shard + 1, 0), |tag| (self.shard, tag));
-            looked_at += 1;
-        }
+        });
         if !found.is_empty() {
             self.names.append(&mut found);
         }
-        self.shard == shards
+        is_done
     }
 
     fn answer(mut self: Box<Self>, reply: &mut Reply<'_>) {

@@ -3,15 +3,12 @@
 //! time, for whoever names the section.
 
 use super::info_sections::{Facts, line};
+use crate::redis::key_walk::KeyWalk;
 use std::fmt::Write;
 use tenon_engine::context::{ServerCx, view_of};
 use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::{Hash, List, Set, ValueType, Zset};
 use tenon_engine::string;
-
-/// How much is looked at before other clients get a turn, as in KEYS: a shard counts for one, a key for four.
-const SLICE: usize = 6_144;
-const KEY: usize = 4;
 
 /// The types that have a line, in Redis's order, with what it is called.
 const LINES: [(ValueType, &str); 5] = [
@@ -28,52 +25,26 @@ const SIZES: usize = 1 + usize::BITS as usize;
 /// For each type how many keys have a size.
 type Histograms = [[u64; SIZES]; LINES.len()];
 
-/// How far all keys have been looked at, and what was found of each database.
+/// What was found of each database, and how far all keys have been looked at.
 #[derive(Default)]
 pub(super) struct KeySizes {
     databases: Vec<Option<Box<Histograms>>>,
-    /// Where it goes on: as a cursor of SCAN a place that no growing table moves.
-    shard: usize,
-    database: usize,
-    tag: u16,
+    walk: KeyWalk,
 }
 
 impl KeySizes {
     /// Looks at some more keys; tells whether these were the last ones.
     pub(super) fn go_on(&mut self, cx: &mut ServerCx<'_>) -> bool {
-        let mut looked_at = 0;
-        while looked_at < SLICE {
-            let shard = cx.engine.shards.next_with_keys(self.shard);
-            if shard != self.shard {
-                (self.shard, self.database, self.tag) = (shard, 0, 0);
+        let KeySizes { databases, walk } = self;
+        walk.go_on(cx, |database, entry| {
+            if databases.len() <= database {
+                databases.resize_with(database + 1, || None);
             }
-            if shard == cx.engine.shards.count() {
-                return true;
+            let histograms = databases[database].get_or_insert_with(|| Box::new([[0; SIZES]; LINES.len()]));
+            if let Some((line, size)) = measure(entry.value()) {
+                histograms[line][size.checked_ilog2().map_or(0, |power| 1 + power as usize)] += 1;
             }
-            let (databases, place) = (&mut self.databases, (self.database, self.tag));
-            let next = cx.one_shard(shard, |_, state| {
-                let (number, keyspace) = state.shard.databases().find(|(number, _)| *number >= place.0)?;
-                if databases.len() <= number {
-                    databases.resize_with(number + 1, || None);
-                }
-                let histograms = &mut databases[number];
-                let from = if number == place.0 { place.1 } else { 0 };
-                let tag = keyspace.scan(from, (SLICE - looked_at).div_ceil(KEY), |entry| {
-                    looked_at += KEY;
-                    let histograms = histograms.get_or_insert_with(|| Box::new([[0; SIZES]; LINES.len()]));
-                    if let Some((line, size)) = measure(entry.value()) {
-                        histograms[line][size.checked_ilog2().map_or(0, |power| 1 + power as usize)] += 1;
-                    }
-                });
-                Some(tag.map_or((number + 1, 0), |tag| (number, tag)))
-            });
-            match next {
-                Some(place) => (self.database, self.tag) = place,
-                None => (self.shard, self.database, self.tag) = (shard + 1, 0, 0),
-            }
-            looked_at += 1;
-        }
-        false
+        })
     }
 }
 
