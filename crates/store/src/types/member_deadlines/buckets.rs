@@ -3,7 +3,8 @@
 //! runs, and no array is ever half empty.
 
 use super::deadlines::MEMBER_DEADLINE_MAX_MS;
-use super::earliest::{Earliest, NEVER, push_leanly};
+use super::earliest::{Earliest, NEVER};
+use super::lean;
 use super::run::Run;
 use crate::hash::element_hash;
 use std::ops::ControlFlow;
@@ -54,15 +55,13 @@ fn origin(buckets: usize) -> usize {
 impl From<Run> for Buckets {
     fn from(run: Run) -> Buckets {
         let mut buckets = Buckets {
-            len: run.len(),
-            bytes: run.capacity(),
-            runs: vec![run],
+            runs: Vec::new(),
             earliest: Earliest::default(),
             latest: Earliest::default(),
+            len: run.len(),
+            bytes: 0,
         };
-        let (first, last) = buckets.ends_of(0);
-        buckets.earliest.push(first);
-        buckets.latest.push(last);
+        buckets.push(run);
         while buckets.len > buckets.runs.len() * MEMBERS_MAX {
             buckets.divide();
         }
@@ -113,6 +112,16 @@ impl Buckets {
         let (first, last) = self.ends_of(at);
         self.earliest.set(at, first);
         self.latest.set(at, last);
+    }
+
+    /// Adds a run behind the others.
+    fn push(&mut self, run: Run) {
+        self.bytes += run.capacity();
+        lean::make_room(&mut self.runs, 1);
+        self.runs.push(run);
+        let (first, last) = self.ends_of(self.runs.len() - 1);
+        self.earliest.push(first);
+        self.latest.push(last);
     }
 
     /// Gives a member a deadline.
@@ -201,11 +210,7 @@ impl Buckets {
                 stays
             });
         });
-        self.bytes += moved.capacity();
-        push_leanly(&mut self.runs, moved);
-        let (first, last) = self.ends_of(buckets - 1);
-        self.earliest.push(first);
-        self.latest.push(last);
+        self.push(moved);
         self.note_ends(from);
     }
 
@@ -221,9 +226,7 @@ impl Buckets {
             self.change(to, |run| last.iter().for_each(|(member, deadline_ms)| run.push(member, deadline_ms)));
             self.note_ends(to);
         }
-        if self.runs.len() < self.runs.capacity() / 2 {
-            self.runs.shrink_to(self.runs.len() + self.runs.len() / 8);
-        }
+        lean::fit(&mut self.runs);
     }
 
     /// Bytes of memory, those of this itself included.

@@ -1,6 +1,7 @@
 //! The least of many deadlines that are numbered from 0 on, and where those are that are past: a tree of minima. Knows
 //! nothing of what has the deadlines.
 
+use super::lean;
 use std::ops::ControlFlow;
 
 /// Deadlines that one of the level above is the least of.
@@ -14,14 +15,6 @@ pub(super) const NEVER: u64 = u64::MAX;
 pub(super) struct Earliest {
     /// The deadlines themselves first, and last a level of one. None is empty.
     levels: Vec<Vec<u64>>,
-}
-
-/// Pushes, with an eighth of room: doubled, a vector would be a third empty.
-pub(super) fn push_leanly<T>(values: &mut Vec<T>, value: T) {
-    if values.len() == values.capacity() {
-        values.reserve_exact(values.len() / 8 + 1);
-    }
-    values.push(value);
 }
 
 fn least(values: &[u64]) -> u64 {
@@ -82,7 +75,9 @@ impl Earliest {
                 let whole = level.checked_sub(1).map_or(deadline_ms, |below| least(&self.levels[below]));
                 self.levels.push(vec![whole]);
             } else if at == self.levels[level].len() {
-                push_leanly(&mut self.levels[level], deadline_ms);
+                let values = &mut self.levels[level];
+                lean::make_room(values, 1);
+                values.push(deadline_ms);
             } else {
                 let place = &mut self.levels[level][at];
                 *place = deadline_ms.min(*place);
@@ -105,9 +100,7 @@ impl Earliest {
         let mut left = last;
         for level in &mut self.levels {
             level.truncate(left);
-            if level.len() < level.capacity() / 2 {
-                level.shrink_to(left + left / 8);
-            }
+            lean::fit(level);
             left = left.div_ceil(BRANCHES);
         }
         // The first level of one is the last.

@@ -12,6 +12,7 @@
 mod buckets;
 mod deadlines;
 mod earliest;
+mod lean;
 mod run;
 
 pub use deadlines::{MEMBER_DEADLINE_MAX_MS, MemberDeadlines};

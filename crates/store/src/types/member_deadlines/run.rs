@@ -10,6 +10,7 @@
 //!          0xff, 4 B LE      more
 //! ```
 
+use super::lean;
 use std::ops::Range;
 
 /// Bytes of a deadline in milliseconds since the UNIX epoch.
@@ -119,11 +120,7 @@ impl Run {
 
     /// Adds a member that is not there.
     pub(super) fn push(&mut self, member: &[u8], deadline_ms: u64) {
-        let more = head_len(member) + member.len();
-        if self.0.capacity() - self.0.len() < more {
-            // An eighth of room: doubled, it would be a third empty.
-            self.0.reserve_exact(more + self.0.len() / 8);
-        }
+        lean::make_room(&mut self.0, head_len(member) + member.len());
         self.0.extend_from_slice(&deadline_bytes(deadline_ms));
         if member.len() < LONG.into() {
             self.0.push(member.len() as u8);
@@ -139,7 +136,7 @@ impl Run {
     pub(super) fn remove(&mut self, member: &[u8]) -> Option<u64> {
         let Record { place, deadline_ms, .. } = self.find(member)?;
         self.0.drain(place);
-        self.fit();
+        lean::fit(&mut self.0);
         Some(deadline_ms)
     }
 
@@ -169,13 +166,6 @@ impl Run {
             at = end;
         }
         self.0.truncate(to);
-        self.fit();
-    }
-
-    /// Gives memory back when half of it is not needed.
-    fn fit(&mut self) {
-        if self.0.len() < self.0.capacity() / 2 {
-            self.0.shrink_to(self.0.len() + self.0.len() / 8);
-        }
+        lean::fit(&mut self.0);
     }
 }
