@@ -373,68 +373,62 @@ mod tests {
         assert_eq!((out.tail().capacity(), out.take_contiguous(Vec::new())), (8, b"d".to_vec()));
     }
 
-    #[test]
-    fn what_was_appended_since_a_mark_is_taken() {
-        // The pieces: 'o' is a byte in the tail, 's' a shared piece; the mark is taken before piece `at`.
+    /// Calls `check` for every way in which pieces may lie around a mark that is taken before piece `at`, with a buffer of
+    /// which something was sent before and with one of which nothing was.
+    fn around_marks(check: impl Fn(&str, usize, OutBuf)) {
         for pieces in ["", "o", "s", "oo", "os", "so", "ss", "oso", "sos", "osso", "soos"] {
             for at in 0..=pieces.len() {
                 for sent in [0, 1] {
                     let mut out = OutBuf::new();
                     out.tail().extend_from_slice(&b"!"[..sent]);
                     out.advance(sent);
-                    let (mut mark, mut expected) = (out.mark(), [Vec::new(), Vec::new()]);
-                    for (i, piece) in pieces.bytes().chain([b'.']).enumerate() {
-                        if i == at {
-                            mark = out.mark();
-                        }
-                        match piece {
-                            b'o' => out.tail().extend_from_slice(b"ab"),
-                            b's' => out.push_shared(Bytes::from_static(b"CD")),
-                            _ => continue,
-                        }
-                        let text = if piece == b'o' { b"ab" } else { b"CD" };
-                        expected[usize::from(i >= at)].extend_from_slice(text);
-                    }
-                    let mut taken = out.split_off(mark);
-                    assert_eq!((out.len(), taken.len()), (expected[0].len(), expected[1].len()), "{pieces} at {at}");
-                    out.tail().extend_from_slice(b".");
-                    expected[0].push(b'.');
-                    assert_eq!([drain(&mut out, 1), drain(&mut taken, 1)], expected, "{pieces} at {at}");
+                    check(pieces, at, out);
                 }
             }
         }
     }
 
+    /// Appends a piece, 'o' to the tail, 's' as a shared one; gives its bytes.
+    fn append_piece(out: &mut OutBuf, piece: u8) -> &'static [u8] {
+        if piece == b'o' {
+            out.tail().extend_from_slice(b"ab");
+            b"ab"
+        } else {
+            out.push_shared(Bytes::from_static(b"CD"));
+            b"CD"
+        }
+    }
+
+    #[test]
+    fn what_was_appended_since_a_mark_is_taken() {
+        around_marks(|pieces, at, mut out| {
+            let mut expected = [Vec::new(), Vec::new()];
+            let (before, behind) = pieces.as_bytes().split_at(at);
+            before.iter().for_each(|&piece| expected[0].extend_from_slice(append_piece(&mut out, piece)));
+            let mark = out.mark();
+            behind.iter().for_each(|&piece| expected[1].extend_from_slice(append_piece(&mut out, piece)));
+            let mut taken = out.split_off(mark);
+            assert_eq!((out.len(), taken.len()), (expected[0].len(), expected[1].len()), "{pieces} at {at}");
+            out.tail().extend_from_slice(b".");
+            expected[0].push(b'.');
+            assert_eq!([drain(&mut out, 1), drain(&mut taken, 1)], expected, "{pieces} at {at}");
+        });
+    }
+
     #[test]
     fn inserts_at_marks_whatever_was_pushed_since() {
-        // The pieces: 'o' is a byte in the tail, 's' a shared piece; the mark is taken before piece `at`.
-        for pieces in ["", "o", "s", "oo", "os", "so", "ss", "oso", "sos", "osso", "soos"] {
-            for at in 0..=pieces.len() {
-                for sent in [0, 1] {
-                    let mut out = OutBuf::new();
-                    out.tail().extend_from_slice(&b"!"[..sent]);
-                    out.advance(sent);
-                    let mut expected = Vec::new();
-                    let mut marks = Vec::new();
-                    for (i, piece) in pieces.bytes().chain([b'.']).enumerate() {
-                        if i == at {
-                            marks = vec![out.mark(), out.mark()];
-                            expected.extend_from_slice(b"<1><2>");
-                        }
-                        match piece {
-                            b'o' => out.tail().extend_from_slice(b"ab"),
-                            b's' => out.push_shared(Bytes::from_static(b"CD")),
-                            _ => continue,
-                        }
-                        expected.extend_from_slice(if piece == b'o' { b"ab" } else { b"CD" });
-                    }
-                    // The inner one of two at the same place is finished first.
-                    out.insert(marks[1], b"<2>");
-                    out.insert(marks[0], b"<1>");
-                    assert_eq!(out.len(), expected.len(), "{pieces} {at}");
-                    assert_eq!(drain(&mut out, 100), expected, "{pieces} {at}");
-                }
-            }
-        }
+        around_marks(|pieces, at, mut out| {
+            let mut expected = Vec::new();
+            let (before, behind) = pieces.as_bytes().split_at(at);
+            before.iter().for_each(|&piece| expected.extend_from_slice(append_piece(&mut out, piece)));
+            let marks = [out.mark(), out.mark()];
+            expected.extend_from_slice(b"<1><2>");
+            behind.iter().for_each(|&piece| expected.extend_from_slice(append_piece(&mut out, piece)));
+            // The inner one of two at the same place is finished first.
+            out.insert(marks[1], b"<2>");
+            out.insert(marks[0], b"<1>");
+            assert_eq!(out.len(), expected.len(), "{pieces} {at}");
+            assert_eq!(drain(&mut out, 100), expected, "{pieces} {at}");
+        });
     }
 }

@@ -217,19 +217,21 @@ fn an_open_loop_shows_a_stall_to_everybody_who_would_have_come() {
     }
 }
 
+/// More than a server answers that stands still for a moment, over its only connection.
+const SOON_BEHIND: Shape = Shape {
+    connections: 1,
+    threads: 1,
+    pipeline: 1,
+    pace: Pace::Open { rate: 2_000.0, arrivals: Arrivals::Even },
+    until: Until::Elapsed(Duration::from_millis(200)),
+};
+
 /// While all connections are taken, the client may be late all the same: with what it sends when there is room.
 #[test]
 fn how_late_the_client_was_is_known_of_every_request_that_was_sent() {
     let toy = Toy::start(Manners::Stalls { at: KEYS + 10, pause: Duration::from_millis(100) });
     fill(&toy.address, Lengths::fixed(VALUE_LEN));
-    let shape = Shape {
-        connections: 1,
-        threads: 1,
-        pipeline: 1,
-        pace: Pace::Open { rate: 2_000.0, arrivals: Arrivals::Even },
-        until: Until::Elapsed(Duration::from_millis(200)),
-    };
-    let (outcome, _) = run(&toy.address, &shape, |_| spec(Mix::GET, chosen())).expect("it answers in the end");
+    let (outcome, _) = run(&toy.address, &SOON_BEHIND, |_| spec(Mix::GET, chosen())).expect("it answers in the end");
     // What was in flight when a hopeless backlog was given up was sent and not answered.
     let in_flight_max = 1;
     let sent = outcome.operations..=outcome.operations + in_flight_max;
@@ -285,14 +287,8 @@ fn what_was_due_and_never_answered_is_counted() {
     // Far more than a server with a lock and a thread for each connection answers.
     let toy = Toy::start(Manners::Stalls { at: KEYS + 10, pause: Duration::from_secs(4) });
     fill(&toy.address, Lengths::fixed(VALUE_LEN));
-    let shape = Shape {
-        connections: 1,
-        threads: 1,
-        pipeline: 1,
-        pace: Pace::Open { rate: 2_000.0, arrivals: Arrivals::Even },
-        until: Until::Elapsed(Duration::from_millis(200)),
-    };
-    let (outcome, _) = run(&toy.address, &shape, |_| spec(Mix::GET, chosen())).expect("it is given up, not failed");
+    let (outcome, _) =
+        run(&toy.address, &SOON_BEHIND, |_| spec(Mix::GET, chosen())).expect("it is given up, not failed");
     assert!(outcome.unsent > 300, "{}", outcome.unsent);
     assert!(outcome.latency().quantile_ns(0.5) > 1_500_000_000, "what waits is recorded with its wait");
 }

@@ -276,16 +276,14 @@ fn a_target_that_says_nothing_times_out_and_the_key_stays() {
     assert_eq!(one.say("GET k"), Value::Bulk(b"v".to_vec()));
 }
 
-/// Sends a key to a slow target, as far as that it has the key and has not said so; gives the client.
-fn send_to(slow: &Slow, one: &Side, key: &str) -> Resp {
-    let mut client = one.another();
+/// Has a client send a key to a slow target, as far as that it has the key and has not said so.
+fn send_to(slow: &Slow, client: &mut Resp, key: &str) {
     let send = format!("MIGRATE 127.0.0.1 {} {key} 0 60000", slow.port);
     let words: Vec<&[u8]> = send.split(' ').map(str::as_bytes).collect();
     client.send(&words).expect("sent");
     assert_eq!(slow.next(), "SELECT 0");
     slow.answer();
     assert_eq!(slow.next(), format!("RESTORE {key}"));
-    client
 }
 
 #[test]
@@ -293,7 +291,8 @@ fn a_pause_is_answered_behind_what_migrate_deletes() {
     let slow = Slow::start();
     let mut one = Side::tenon(&[("workers", "1")]);
     assert_eq!(one.say("SET k v"), ok());
-    let mut sender = send_to(&slow, &one, "k");
+    let mut sender = one.another();
+    send_to(&slow, &mut sender, "k");
     let mut pauser = one.another();
     pauser.send(&[b"CLIENT", b"PAUSE", b"1000000", b"WRITE"]).expect("sent");
     wait_until("the pause", || field(&mut one.client, "clients", "paused_actions") == "write");
@@ -311,7 +310,8 @@ fn what_is_saved_at_the_end_has_no_key_that_another_server_has_taken() {
     let slow = Slow::start();
     let mut one = Side::tenon(&[("workers", "1"), ("save", "3600 1")]);
     assert_eq!(one.say("MSET stays-here 1 goes-away 2"), ok());
-    let mut sender = send_to(&slow, &one, "goes-away");
+    let mut sender = one.another();
+    send_to(&slow, &mut sender, "goes-away");
     one.another().send(&[b"SHUTDOWN"]).expect("sent");
     wait_until("the end", || field(&mut one.client, "clients", "paused_reason") == "shutdown_in_progress");
     slow.answer();
@@ -378,12 +378,7 @@ fn a_key_that_the_target_has_taken_goes_although_its_client_is_gone() {
     for key in ["before", "behind"] {
         let mut client = one.another();
         let id = client.call(&[b"CLIENT", b"ID"]).expect("an answer");
-        let send = format!("MIGRATE 127.0.0.1 {} {key} 0 60000", slow.port);
-        let words: Vec<&[u8]> = send.split(' ').map(str::as_bytes).collect();
-        client.send(&words).expect("sent");
-        assert_eq!(slow.next(), "SELECT 0");
-        slow.answer();
-        assert_eq!(slow.next(), format!("RESTORE {key}"));
+        send_to(&slow, &mut client, key);
         if key == "before" {
             drop(client);
             let Value::Int(id) = id else { panic!("{id:?} is no number") };
