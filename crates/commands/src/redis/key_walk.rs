@@ -9,56 +9,62 @@ use tenon_engine::store::entry::EntryRef;
 const SLICE: usize = 6_144;
 const KEY: usize = 4;
 
-/// How far all keys have been looked at, of every database by default.
+/// How far the keys of one database have been looked at, or those of `EVERY` one.
 #[derive(Debug, Default)]
-pub(super) struct KeyWalk {
-    /// The database whose keys they are, if it is one.
-    only: Option<usize>,
+pub(super) struct KeyWalk<const EVERY: bool> {
     /// Where it goes on: as a cursor of SCAN a place that no growing table moves.
     shard: usize,
     database: usize,
     tag: u16,
 }
 
-impl KeyWalk {
+impl KeyWalk<false> {
     /// Past the keys of this database.
-    pub(super) fn of_database(database: usize) -> KeyWalk {
-        KeyWalk { only: Some(database), database, ..KeyWalk::default() }
+    pub(super) fn of_database(database: usize) -> KeyWalk<false> {
+        KeyWalk { database, ..KeyWalk::default() }
     }
+}
 
+impl<const EVERY: bool> KeyWalk<EVERY> {
     /// Shows some more keys with their databases to `visit`, also those whose time has come; tells whether these were the
     /// last ones.
     pub(super) fn go_on(&mut self, cx: &mut ServerCx<'_>, mut visit: impl FnMut(usize, EntryRef<'_>)) -> bool {
         let shards = cx.engine.shards.count();
-        let (only, first) = (self.only, self.only.unwrap_or(0));
         let mut looked_at = 0;
         while looked_at < SLICE {
             let shard = cx.engine.shards.next_with_keys(self.shard);
             if shard != self.shard {
-                (self.shard, self.database, self.tag) = (shard, first, 0);
+                self.begin(shard);
             }
             if shard == shards {
                 break;
             }
-            let (database, tag) = (self.database, self.tag);
             let next = cx.one_shard(shard, |_, state| {
-                let (number, keyspace) = match only {
-                    Some(number) => (number, state.shard.database(number)?),
-                    None => state.shard.databases().find(|(number, _)| *number >= database)?,
+                let (number, keyspace) = if EVERY {
+                    state.shard.databases().find(|(number, _)| *number >= self.database)?
+                } else {
+                    (self.database, state.shard.database(self.database)?)
                 };
-                let from = if number == database { tag } else { 0 };
+                let from = if number == self.database { self.tag } else { 0 };
                 let tag = keyspace.scan(from, (SLICE - looked_at).div_ceil(KEY), |entry| {
                     looked_at += KEY;
                     visit(number, entry);
                 });
-                tag.map(|tag| (number, tag)).or_else(|| only.is_none().then_some((number + 1, 0)))
+                tag.map(|tag| (number, tag)).or_else(|| EVERY.then_some((number + 1, 0)))
             });
             match next {
                 Some(place) => (self.database, self.tag) = place,
-                None => (self.shard, self.database, self.tag) = (shard + 1, first, 0),
+                None => self.begin(shard + 1),
             }
             looked_at += 1;
         }
         self.shard == shards
+    }
+
+    fn begin(&mut self, shard: usize) {
+        (self.shard, self.tag) = (shard, 0);
+        if EVERY {
+            self.database = 0;
+        }
     }
 }

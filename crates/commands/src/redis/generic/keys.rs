@@ -39,7 +39,7 @@ fn keys(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 struct Search {
     pattern: Vec<u8>,
     proto: Proto,
-    walk: KeyWalk,
+    walk: KeyWalk<false>,
     listed: usize,
     names: OutBuf,
 }

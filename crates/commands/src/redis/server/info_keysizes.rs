@@ -29,7 +29,7 @@ type Histograms = [[u64; SIZES]; LINES.len()];
 #[derive(Default)]
 pub(super) struct KeySizes {
     databases: Vec<Option<Box<Histograms>>>,
-    walk: KeyWalk,
+    walk: KeyWalk<true>,
 }
 
 impl KeySizes {
