@@ -93,13 +93,15 @@ impl Outcome {
     /// five intervals.
     pub fn slowest_interval(&self) -> Option<f64> {
         let whole = self.intervals.split_last()?.1;
-        if whole.len() < 5 {
-            return None;
-        }
-        let mut sorted = whole.to_vec();
-        sorted.sort_unstable();
-        Some(sorted[0] as f64 / sorted[sorted.len() / 2].max(1) as f64)
+        least_over_median(whole.iter().map(|operations| *operations as f64))
     }
+}
+
+/// The median's share that the least of some figures has; `None` of less than five.
+pub fn least_over_median(figures: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = figures.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    (sorted.len() >= 5).then(|| sorted[0] / sorted[sorted.len() / 2].max(f64::MIN_POSITIVE))
 }
 
 #[cfg(test)]

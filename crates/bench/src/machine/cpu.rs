@@ -92,7 +92,7 @@ impl Used {
 }
 
 /// The first field of schedstat: nanoseconds on a core.
-fn scheduled(text: &str) -> Option<Duration> {
+pub(super) fn scheduled(text: &str) -> Option<Duration> {
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 

@@ -7,3 +7,4 @@ pub mod file_system;
 pub mod listening;
 pub mod placement;
 pub mod process;
+pub mod sampler;

@@ -33,6 +33,8 @@ pub struct Session {
     pub progress: Progress,
     /// Whether the servers' system calls are counted while a load runs.
     pub counting: bool,
+    /// Whether the servers' CPU time is sampled while a load runs.
+    pub sampling: bool,
     experiment: &'static str,
     machine: Vec<String>,
     axes: &'static [&'static str],
@@ -88,6 +90,7 @@ impl Session {
             interrupt,
             progress,
             counting: false,
+            sampling: false,
             experiment,
             machine: facts::lines(),
             axes,

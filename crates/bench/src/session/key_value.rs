@@ -75,7 +75,8 @@ impl Session {
 
     fn watch(&self, server: &Running) -> Watch {
         let watch = Watch::on(server.pid(), &self.placement.client).noting(server.note());
-        if self.counting { watch.counting(self.scratch()) } else { watch }
+        let watch = if self.counting { watch.counting(self.scratch()) } else { watch };
+        if self.sampling { watch.sampling(self.progress.operations()) } else { watch }
     }
 
     /// Runs a load of plain values; `spec` makes each thread's part from its index.

@@ -1,14 +1,17 @@
 //! A load's outcome with the server's cost beside it, as figures by name. Knows no experiment.
 
-use crate::load::{Observer, Outcome};
+use crate::load::{INTERVAL, Observer, Outcome, least_over_median};
 use crate::machine::counters::{Counter, Counts};
 use crate::machine::cpu::Used;
 use crate::machine::placement::cores_of;
 use crate::machine::process;
-use crate::results::Record;
+use crate::machine::sampler::{Interval, Sampler};
+use crate::results::{Record, median};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A client that had something to do for more than this share of the time is taken to be the limit.
 pub const CLIENT_BUSY_LIMIT: f64 = 0.95;
@@ -30,6 +33,8 @@ pub struct Measured {
     pub resident_bytes: Option<u64>,
     /// The server's system calls and the like, if they were counted.
     pub counts: Option<Counts>,
+    /// Operations and the server's CPU time in each [`INTERVAL`], if they were sampled.
+    pub samples: Vec<Interval>,
     /// What could not be seen of the server, and why.
     pub notes: Vec<String>,
     /// How many cores the client had.
@@ -87,6 +92,10 @@ pub struct Watch {
     counting: Option<PathBuf>,
     counter: Option<Counter>,
     counts: Option<Counts>,
+    /// What counts the operations, if the server's CPU time is to be sampled beside them.
+    sampling: Option<Arc<AtomicU64>>,
+    sampler: Option<Sampler>,
+    samples: Vec<Interval>,
     notes: Vec<String>,
 }
 
@@ -103,6 +112,9 @@ impl Watch {
             counting: None,
             counter: None,
             counts: None,
+            sampling: None,
+            sampler: None,
+            samples: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -118,6 +130,11 @@ impl Watch {
         Watch { counting: Some(scratch.to_owned()), ..self }
     }
 
+    /// Sampling the server's CPU time while these operations are counted, too.
+    pub fn sampling(self, operations: &Arc<AtomicU64>) -> Watch {
+        Watch { sampling: Some(Arc::clone(operations)), ..self }
+    }
+
     /// With the load's side.
     pub fn measured(self, outcome: Outcome) -> Measured {
         Measured {
@@ -125,6 +142,7 @@ impl Watch {
             used: self.used,
             resident_bytes: self.resident_bytes,
             counts: self.counts,
+            samples: self.samples,
             notes: self.notes,
             client_cores: self.client_cores.len(),
             shared_cores: self.shared_cores,
@@ -145,10 +163,14 @@ impl Observer for Watch {
             self.shared_cores = self.client_cores.iter().any(|core| server_cores.contains(core));
         }
         self.before = self.pid.map(Used::of).transpose()?;
+        if let (Some(pid), Some(operations)) = (self.pid, &self.sampling) {
+            self.sampler = Sampler::start(pid, Arc::clone(operations), INTERVAL, &self.client_cores);
+        }
         Ok(())
     }
 
     fn ended(&mut self) -> Result<()> {
+        self.samples = self.sampler.take().map(Sampler::finish).unwrap_or_default();
         if let (Some(pid), Some(before)) = (self.pid, self.before) {
             self.used = Some(Used::of(pid)?.since(before));
             match process::resident_bytes(pid) {
@@ -261,7 +283,26 @@ impl Measured {
     /// The operations of each interval, a second.
     pub fn throughput_series(&self) -> Vec<f64> {
         let whole = self.outcome.intervals.split_last().map_or(&[][..], |(_, whole)| whole);
-        whole.iter().map(|operations| *operations as f64 / crate::load::INTERVAL.as_secs_f64()).collect()
+        whole.iter().map(|operations| *operations as f64 / INTERVAL.as_secs_f64()).collect()
+    }
+
+    /// The operations of each interval for a second of the server's CPU time; none where it was not sampled. Intervals in
+    /// which the server worked less than half as long as it mostly did, because there was nothing to do or it had no core, say
+    /// nothing of its own work, and what the kernel tells of them is coarse: they have no figure. Nor has any where the server
+    /// mostly had less than a fifth of a core.
+    fn operations_a_cpu_second(&self) -> Vec<f64> {
+        const LITTLE: f64 = 0.5;
+        let enough = 0.2 * INTERVAL.as_secs_f64();
+        let seconds: Vec<f64> = self.samples.iter().map(|interval| interval.cpu.as_secs_f64()).collect();
+        let Some(usual) = median(seconds.iter().copied()).filter(|usual| *usual >= enough) else { return Vec::new() };
+        let worked = self.samples.iter().zip(seconds).filter(|(_, seconds)| *seconds >= LITTLE * usual);
+        worked.map(|(interval, seconds)| interval.counted as f64 / seconds).collect()
+    }
+
+    /// The median's share of operations for a second of the server's CPU time that the worst interval had: a stall of
+    /// which the server's own work is the cause, and no neighbour on the machine.
+    pub fn slowest_by_cpu(&self) -> Option<f64> {
+        least_over_median(self.operations_a_cpu_second())
     }
 }
 
@@ -281,6 +322,36 @@ mod tests {
 
     fn notes(change: impl FnOnce(&mut Outcome)) -> Vec<String> {
         measured(change).reading().notes
+    }
+
+    #[test]
+    fn the_servers_own_stall_is_told_from_a_wait() {
+        let sample = |counted, cpu_ms| Interval { counted, cpu: Duration::from_millis(cpu_ms) };
+        let of = |samples: &[Interval]| Measured { samples: samples.to_vec(), ..measured(|_| {}) }.slowest_by_cpu();
+        let usual = [sample(1_000, 100); 5];
+        assert_eq!(of(&usual), Some(1.0));
+        // A part of the core was a neighbour's: each operation cost the same.
+        assert_eq!(of(&[&usual[..], &[sample(500, 50)]].concat()), Some(1.0));
+        // The server had something else to do.
+        assert_eq!(of(&[&usual[..], &[sample(400, 100)]].concat()), Some(0.4));
+        // Most of it was.
+        assert_eq!(of(&[&usual[..], &[sample(0, 40)]].concat()), Some(1.0));
+        assert_eq!(of(&usual[..4]), None);
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[sample(1_000, 0); 6]), None, "the kernel does not tell");
+        assert_eq!(of(&[sample(1_000, 10); 6]), None, "it does not tell well enough");
+    }
+
+    #[test]
+    fn a_server_is_sampled_while_it_is_loaded() {
+        // This process stands for a server.
+        let operations = Arc::new(AtomicU64::new(0));
+        let mut watch = Watch::on(Some(std::process::id()), &cores_of(None).expect("cores")).sampling(&operations);
+        watch.begins().expect("it may be looked at");
+        assert!(watch.sampler.is_some());
+        std::thread::sleep(3 * INTERVAL);
+        watch.ended().expect("it may be looked at");
+        assert!(!watch.measured(Outcome::new(&["get"])).samples.is_empty());
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Progress {
     }
 
     /// Counts operations while a load runs.
-    pub fn operations(&self) -> &AtomicU64 {
+    pub fn operations(&self) -> &Arc<AtomicU64> {
         &self.operations
     }
 
