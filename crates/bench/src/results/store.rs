@@ -1,9 +1,9 @@
 //! Results on disk: one file for each experiment, a line for each run, so that what was measured survives whatever happens
-//! to the bench. Knows no experiment.
+//! to the bench; earlier results stay until there is one to replace them with. Knows no experiment.
 
 use super::Record;
 use anyhow::{Context, Result};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,15 @@ use std::path::{Path, PathBuf};
 pub struct Store {
     file: File,
     path: PathBuf,
+    /// Where the file lies as long as it holds nothing to replace the earlier one with.
+    beside: Option<PathBuf>,
     records: Vec<Record>,
 }
 
 const ENDING: &str = "jsonl";
+
+/// Of the file beside the earlier one.
+const ENDING_BESIDE: &str = "jsonl.new";
 
 /// Whether earlier results are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +36,14 @@ impl Store {
     pub fn open(directory: &Path, experiment: &str, earlier: Earlier) -> Result<Store> {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         let path = directory.join(format!("{experiment}.{ENDING}"));
-        if earlier == Earlier::Discard && path.exists() {
-            std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
-        }
-        let records: Vec<Record> = if path.exists() { read(&path)? } else { Vec::new() };
+        let records: Vec<Record> =
+            if earlier == Earlier::Continue && path.exists() { read(&path)? } else { Vec::new() };
         // What failed is tried again, and half a line of a bench that was killed is dropped.
         let records: Vec<Record> = records.into_iter().filter(|record| record.failure.is_none()).collect();
-        let file = OpenOptions::new().create(true).write(true).truncate(true).open(&path);
-        let mut store = Store { file: file.with_context(|| path.display().to_string())?, path, records: Vec::new() };
-        records.into_iter().try_for_each(|record| store.push(record))?;
+        let beside = directory.join(format!("{experiment}.{ENDING_BESIDE}"));
+        let file = File::create(&beside).with_context(|| beside.display().to_string())?;
+        let mut store = Store { file, path, beside: Some(beside), records: Vec::new() };
+        records.into_iter().try_for_each(|record| store.add(record))?;
         Ok(store)
     }
 
@@ -48,8 +52,18 @@ impl Store {
         self.records.iter().any(|made| made.failure.is_none() && made.repeats(record))
     }
 
-    /// Keeps a measurement.
+    /// Keeps a measurement. The first one that did not fail takes the earlier results' place, and all later ones are
+    /// added to it.
     pub fn push(&mut self, record: Record) -> Result<()> {
+        let replaces = record.failure.is_none() || !self.path.exists();
+        self.add(record)?;
+        if let Some(beside) = self.beside.take_if(|_| replaces) {
+            std::fs::rename(&beside, &self.path).with_context(|| self.path.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, record: Record) -> Result<()> {
         let mut line = serde_json::to_vec(&record)?;
         line.push(b'\n');
         self.file.write_all(&line).with_context(|| self.path.display().to_string())?;
@@ -75,6 +89,15 @@ impl Store {
             records.extend(read(path)?);
         }
         Ok(records)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(beside) = &self.beside {
+            // It holds nothing that anybody will miss.
+            let _ = std::fs::remove_file(beside);
+        }
     }
 }
 
@@ -142,6 +165,38 @@ mod tests {
         assert!(Store::open(&directory, "latency", Earlier::Discard).unwrap().records().is_empty());
         std::fs::write(&path, "nonsense\n{}\n").unwrap();
         assert!(format!("{:#}", Store::read_all(&directory).unwrap_err()).contains("line 1"));
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn earlier_results_stay_until_there_is_one_to_replace_them_with() {
+        let directory = std::env::temp_dir().join(format!("tenon-bench-earlier-{}", std::process::id()));
+        let open = |earlier| Store::open(&directory, "latency", earlier).unwrap();
+        let files = || std::fs::read_dir(&directory).unwrap().count();
+        // Where nothing was, a failure is something.
+        let mut store = open(Earlier::Discard);
+        store.push(record(0, Some("it broke"))).unwrap();
+        assert_eq!(Store::read_all(&directory).unwrap(), [record(0, Some("it broke"))]);
+        store.push(record(1, None)).unwrap();
+        let there = Store::read_all(&directory).unwrap();
+        assert_eq!((there.len(), files()), (2, 1));
+        drop(store);
+
+        for earlier in [Earlier::Discard, Earlier::Continue] {
+            let mut store = open(earlier);
+            assert_eq!(Store::read_all(&directory).unwrap(), there, "nothing was measured yet");
+            store.push(record(0, Some("it broke again"))).unwrap();
+            drop(store);
+            assert_eq!((Store::read_all(&directory).unwrap(), files()), (there.clone(), 1), "nor was it at the end");
+        }
+        let mut store = open(Earlier::Discard);
+        store.push(record(0, Some("it broke again"))).unwrap();
+        store.push(record(3, None)).unwrap();
+        store.push(record(4, None)).unwrap();
+        let new = [record(0, Some("it broke again")), record(3, None), record(4, None)];
+        assert_eq!((Store::read_all(&directory).unwrap(), files()), (new.to_vec(), 1));
+        drop(store);
+        assert_eq!(Store::read_all(&directory).unwrap(), new);
         std::fs::remove_dir_all(&directory).unwrap();
     }
 }
