@@ -4,24 +4,39 @@ use super::experiment::{CLIENT_BUSY, Experiment, MEAN, OPS, P99, Plot, Published
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::machine::placement::own_cores;
 use crate::peers::Settings;
+use crate::results::Case;
 use crate::session::{Session, Shape};
 use anyhow::Result;
 
 const THREADS: &str = "server threads";
 const CONNECTIONS: &str = "connections";
+const CLIENT_THREADS: &str = "client threads (50 connections each)";
+
+/// Connections of each of the client's threads, where those are varied.
+const CONNECTIONS_A_THREAD: usize = 50;
 
 /// Connections and server threads.
 pub static SCALABILITY: Experiment = Experiment {
     name: "scalability",
     title: "More clients, more threads",
-    summary: "Ten gets to a set, values of 32 bytes, from more and more connections, on servers of one thread and of more.",
+    summary: "Ten gets to a set, values of 32 bytes, on servers of one thread and of more: from more and more connections of the \
+              client's usual threads, and from more and more threads of fifty connections each, which have a core each as long \
+              as the servers leave them enough.",
     study: "the memtier studies; Waterloo",
     databases: false,
-    axes: &[PROTOCOL, OPERATION, THREADS, CONNECTIONS],
+    axes: &[PROTOCOL, OPERATION, THREADS, CONNECTIONS, CLIENT_THREADS],
     figures: &[OPS, MEAN, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[
         Plot::Lines { title: "Throughput", x: CONNECTIONS, x_scale: Scale::Log, y: OPS, y_scale: Scale::Linear },
         Plot::Lines { title: "Mean latency", x: CONNECTIONS, x_scale: Scale::Log, y: MEAN, y_scale: Scale::Log },
+        Plot::Lines { title: "Throughput", x: CLIENT_THREADS, x_scale: Scale::Linear, y: OPS, y_scale: Scale::Linear },
+        Plot::Lines {
+            title: "Mean latency",
+            x: CLIENT_THREADS,
+            x_scale: Scale::Linear,
+            y: MEAN,
+            y_scale: Scale::Linear,
+        },
     ],
     published: &[Published {
         what: "Average latency, 1 to 8 client threads of 50 connections",
@@ -35,22 +50,38 @@ fn run(session: &mut Session) -> Result<()> {
     let cores = own_cores()?.len();
     let all_threads: Vec<usize> = (0..).map(|power| 1 << power).take_while(|threads| *threads <= cores).collect();
     let connections = session.scaled(&[1.0, 10.0, 100.0][..], &[1.0, 10.0, 50.0, 100.0, 200.0, 400.0, 1_000.0][..]);
+    let client_threads = session.scaled(&[1, 4][..], &[1, 2, 4, 8][..]);
     for threads in all_threads {
-        let mut cases = Vec::new();
-        for protocol in session.all_protocols() {
-            let case = case(protocol, MIXED).number(THREADS, threads as f64);
-            cases.extend(connections.iter().map(|connections| case.clone().number(CONNECTIONS, *connections)));
-        }
         session.place(threads)?;
         let servers = session.start_all(
             |session| Settings { threads, ..session.settings() },
             |session, server| stock.fill(session, server).map(drop),
         )?;
-        session.grid(&servers, &cases, speaks, |session, server, case, round| {
+        let of_connections = cases(session, threads, CONNECTIONS, connections);
+        session.grid(&servers, &of_connections, speaks, |session, server, case, round| {
             let connections = case.quantity(CONNECTIONS).unwrap_or(1.0) as usize;
             let shape = Shape { connections, ..session.usual_shape(1) };
             Ok(stock.measure(session, server, case, &shape, round)?.reading())
         })?;
+        for clients in client_threads.iter().copied() {
+            let of_clients = cases(session, threads, CLIENT_THREADS, &[clients as f64]);
+            session.place_client(clients)?;
+            let connections = clients * CONNECTIONS_A_THREAD;
+            let shape = Shape { threads: clients, connections, ..session.usual_shape(1) };
+            session.grid(&servers, &of_clients, speaks, |session, server, case, round| {
+                Ok(stock.measure(session, server, case, &shape, round)?.reading())
+            })?;
+        }
     }
     Ok(())
+}
+
+/// In each language, at each of these places on one axis.
+fn cases(session: &Session, threads: usize, axis: &str, places: &[f64]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for protocol in session.all_protocols() {
+        let case = case(protocol, MIXED).number(THREADS, threads as f64);
+        cases.extend(places.iter().map(|place| case.clone().number(axis, *place)));
+    }
+    cases
 }

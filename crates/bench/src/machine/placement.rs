@@ -39,6 +39,14 @@ impl Placement {
     pub fn of_one(&self, index: usize, servers: usize, threads: usize) -> &[usize] {
         if self.server.len() < servers * threads { &self.server } else { &self.server[index * threads..][..threads] }
     }
+
+    /// With a core of these for each of so many threads of the client, or as many as the servers leave; where they leave
+    /// none, both sides have all.
+    pub fn with_client_threads(&self, cores: &[usize], threads: usize) -> Placement {
+        let free = cores.iter().copied().filter(|core| !self.server.contains(core));
+        let client: Vec<usize> = free.take(threads).collect();
+        Placement { server: self.server.clone(), client: if client.is_empty() { cores.to_vec() } else { client } }
+    }
 }
 
 fn among(
@@ -129,6 +137,16 @@ mod tests {
         assert_eq!(chosen(None, Some(&[0, 1])), placement(&[2], &[0, 1]));
         assert_eq!(chosen(Some(&[2, 3]), Some(&[3])), placement(&[2, 3], &[3]));
         assert_eq!(chosen(Some(&[1, 2, 3]), None), placement(&[1, 2, 3], &[0, 1, 2, 3]), "one core is not two");
+    }
+
+    #[test]
+    fn more_threads_of_the_client_have_the_cores_that_are_left() {
+        let cores = [0, 1, 2, 3, 4, 5];
+        let beside = |server: &[usize], threads| placement(server, &[5]).with_client_threads(&cores, threads).client;
+        assert_eq!(beside(&[1, 2], 1), [0]);
+        assert_eq!(beside(&[1, 2], 4), [0, 3, 4, 5]);
+        assert_eq!(beside(&[1, 2], 8), [0, 3, 4, 5], "they share them, and leave the server its own");
+        assert_eq!(beside(&cores, 8), cores);
     }
 
     #[test]

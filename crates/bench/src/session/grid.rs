@@ -116,6 +116,14 @@ impl Session {
         Ok(())
     }
 
+    /// Gives a load of so many threads its cores beside servers that have theirs.
+    pub fn place_client(&mut self, client_threads: usize) -> Result<()> {
+        if self.options.client_cpus.is_none() {
+            self.placement = self.placement.with_client_threads(&placement::own_cores()?, client_threads);
+        }
+        Ok(())
+    }
+
     /// How often each case is measured.
     pub fn rounds(&self) -> u64 {
         self.options.rounds.unwrap_or(if self.options.quick { 1 } else { 3 })
