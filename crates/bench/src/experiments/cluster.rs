@@ -31,6 +31,7 @@ pub static CLUSTER: Experiment = Experiment {
     figures: &[OPS, MEAN, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[Plot::Bars { title: "Throughput", each: Some("operation"), y: OPS }],
     published: &[],
+    limits: &[],
     run,
 };
 

@@ -46,6 +46,7 @@ pub static EVICTION: Experiment = Experiment {
     ],
     plots: &[Plot::Bars { title: "Hit ratio", each: Some(TRACE), y: HITS }],
     published: &[],
+    limits: &[],
     run,
 };
 

@@ -24,6 +24,8 @@ pub struct Experiment {
     pub plots: &'static [Plot],
     /// What the study published. Its machine was another: only shape and ratios are to be compared.
     pub published: &'static [Published],
+    /// How far along its axes it is told that one may go.
+    pub limits: &'static [Limit],
     /// Measures everything.
     pub run: fn(&mut Session) -> Result<()>,
 }
@@ -80,6 +82,19 @@ pub enum Plot {
         /// Seconds from one point to the next.
         step_s: f64,
     },
+}
+
+/// A question to the table: how far along an axis a figure stays small enough.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// What is told of it, with the figure's limit in words.
+    pub title: &'static str,
+    /// The axis, a quantity.
+    pub axis: &'static str,
+    /// The figure.
+    pub figure: Figure,
+    /// What its median must be below.
+    pub below: f64,
 }
 
 /// A published figure.

@@ -32,6 +32,7 @@ pub static EXPIRY: Experiment = Experiment {
     figures: &[P50, P99, MAX, LEFT],
     plots: &[Plot::Bars { title: "99th percentile of the lag", each: None, y: P99 }],
     published: &[],
+    limits: &[],
     run,
 };
 

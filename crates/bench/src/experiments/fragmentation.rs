@@ -39,6 +39,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
         Plot::Bars { title: "Resident memory over the limit", each: Some(PROTOCOL), y: OVER },
     ],
     published: &[],
+    limits: &[],
     run,
 };
 

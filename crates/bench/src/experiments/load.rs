@@ -1,7 +1,7 @@
 //! `load`: what latency becomes as more is asked of a server, in an open loop.
 
 use super::experiment::{
-    CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MEAN, OPS, P50, P99, P999, Plot, Published, SERVER_CPU, Scale,
+    CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, Limit, MEAN, OPS, P50, P99, P999, Plot, Published, SERVER_CPU, Scale,
 };
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::load::Pace;
@@ -19,7 +19,8 @@ const PIPELINE: usize = 16;
 pub static LOAD: Experiment = Experiment {
     name: "load",
     title: "Latency against offered load",
-    summary: "Operations are due at a rate, whether or not earlier ones are answered; their latency counts from then.",
+    summary: "Operations are due at a rate, whether or not earlier ones are answered; their latency counts from then. Below \
+              the table stands the highest rate at which the 99th percentile is under a millisecond.",
     study: "the memtier studies; ULB",
     databases: true,
     axes: &[PROTOCOL, OPERATION, OFFERED],
@@ -44,6 +45,7 @@ pub static LOAD: Experiment = Experiment {
         Published { what: "Highest load with p99 under 1 ms, Memcached, 6 cores", figure: "550,000 op/s at 0.45 ms" },
         Published { what: "Highest load with p99 under 1 ms, six Redis, 6 cores", figure: "500,000 op/s at 0.52 ms" },
     ],
+    limits: &[Limit { title: "Highest offered load with p99 under 1 ms", axis: OFFERED, figure: P99, below: 1_000.0 }],
     run,
 };
 

@@ -35,6 +35,7 @@ pub static MEMORY: Experiment = Experiment {
         Published { what: "Memcached, 10.2 GB of records", figure: "10,876 MB, 6.6 % over" },
         Published { what: "Redis, 10.2 GB of records", figure: "14,740 MB, 44.5 % over" },
     ],
+    limits: &[],
     run,
 };
 

@@ -25,7 +25,7 @@ mod throughput;
 mod weblog;
 mod ycsb;
 
-pub use experiment::{Experiment, Figure, Plot, Published, Scale};
+pub use experiment::{Experiment, Figure, Limit, Plot, Published, Scale};
 pub use page::page;
 
 /// All of them, in the order of the report.

@@ -24,6 +24,9 @@ pub fn page() -> String {
             experiment.study,
             figures.join(", ")
         );
+        for limit in experiment.limits {
+            let _ = writeln!(page, "- Told of each server: {}.", limit.title);
+        }
         for published in experiment.published {
             let _ = writeln!(page, "- Published, {}: {}.", published.what, published.figure);
         }
@@ -64,6 +67,11 @@ mod tests {
                 let shown =
                     |y: &crate::experiments::Figure| experiment.figures.iter().any(|figure| figure.name == y.name);
                 assert!(y.is_none_or(shown), "{}: {y:?}", experiment.name);
+            }
+            for limit in experiment.limits {
+                assert!(experiment.axes.contains(&limit.axis), "{}: {}", experiment.name, limit.axis);
+                let shown = experiment.figures.iter().any(|figure| figure.name == limit.figure.name);
+                assert!(shown, "{}: {:?}", experiment.name, limit.figure);
             }
         }
     }

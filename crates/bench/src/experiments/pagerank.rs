@@ -47,6 +47,7 @@ pub static PAGERANK: Experiment = Experiment {
         Published { what: "Spark's RDD against Redis, ranked by the client", figure: "1.4 to 12 times faster" },
         Published { what: "Spark's RDD against Redis, ranked by Lua inside", figure: "more than 400 times faster" },
     ],
+    limits: &[],
     run,
 };
 

@@ -36,6 +36,7 @@ pub static PERSISTENCE: Experiment = Experiment {
         Published { what: "Redis with RDB", figure: "176,008 op/s" },
         Published { what: "Redis with AOF always", figure: "28,021 op/s" },
     ],
+    limits: &[],
     run,
 };
 

@@ -47,6 +47,7 @@ pub static RECORDS_EXPERIMENT: Experiment = Experiment {
         what: "1 k to 500 k records",
         figure: "load time grows in proportion, latency stays flat",
     }],
+    limits: &[],
     run,
 };
 

@@ -34,6 +34,7 @@ pub static RECOVERY: Experiment = Experiment {
         y_scale: Scale::Log,
     }],
     published: &[],
+    limits: &[],
     run,
 };
 

@@ -42,6 +42,7 @@ pub static SCALABILITY: Experiment = Experiment {
         what: "Average latency, 1 to 8 client threads of 50 connections",
         figure: "Redis 48.3 % above Memcached",
     }],
+    limits: &[],
     run,
 };
 

@@ -1,6 +1,6 @@
 //! `sizes`: what the length of the values does.
 
-use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale};
+use super::experiment::{Experiment, Figure, Limit, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale};
 use super::plain::{OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::peers::Settings;
 use crate::session::{Session, Shape};
@@ -12,7 +12,8 @@ const VALUE: &str = "value bytes";
 pub static SIZES: Experiment = Experiment {
     name: "sizes",
     title: "Values from 10 bytes to 4 MiB",
-    summary: "Ten connections get and set values of one length; the key space shrinks in proportion.",
+    summary: "Ten connections get and set values of one length; the key space shrinks in proportion. Below the table stands \
+              the longest value with a 99th percentile under a millisecond.",
     study: "the memtier studies; in-memory data management",
     databases: false,
     axes: &[PROTOCOL, OPERATION, VALUE],
@@ -31,6 +32,7 @@ pub static SIZES: Experiment = Experiment {
         Published { what: "Largest value with p99 under 1 ms", figure: "Memcached 256 KB, Redis 128 KB" },
         Published { what: "GET and SET from 10 B to 1 KB", figure: "nearly flat; then a dip to 10 KB" },
     ],
+    limits: &[Limit { title: "Longest value with p99 under 1 ms", axis: VALUE, figure: P99, below: 1_000.0 }],
     run,
 };
 

@@ -34,6 +34,7 @@ pub static SKEW: Experiment = Experiment {
         },
     ],
     published: &[],
+    limits: &[],
     run,
 };
 

@@ -44,6 +44,7 @@ pub static TAILS: Experiment = Experiment {
     figures: &[P50, P99, P999, MAX, QUIET, RATIO, CLIENT_LATE, CLIENT_BUSY, Figure { name: "times", heading: "done" }],
     plots: &[Plot::Bars { title: "99.9th percentile over the quiet one", each: None, y: RATIO }],
     published: &[],
+    limits: &[],
     run,
 };
 

@@ -45,6 +45,7 @@ pub static THROUGHPUT: Experiment = Experiment {
         Published { what: "Throughput while the key space grows, Redis", figure: "two dips of 38 %" },
         Published { what: "Throughput while the key space grows, Memcached", figure: "nearly no dip" },
     ],
+    limits: &[],
     run,
 };
 

@@ -38,6 +38,7 @@ pub static WEBLOG: Experiment = Experiment {
         y_scale: Scale::Log,
     }],
     published: &[Published { what: "1 k, 10 k and 100 k records", figure: "times grow in proportion to the records" }],
+    limits: &[],
     run,
 };
 

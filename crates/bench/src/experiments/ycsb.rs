@@ -51,6 +51,7 @@ pub static YCSB: Experiment = Experiment {
         what: "Waterloo, memory for 10.2 GB of records",
         figure: "Memcached +6.6 %, Redis +44.5 %",
     }],
+    limits: &[],
     run,
 };
 

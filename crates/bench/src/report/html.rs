@@ -1,5 +1,6 @@
 //! One page with everything in it: no script, no font, no file beside it. Knows not how anything was measured.
 
+use super::limits::limits;
 use super::svg::{self, Bars, Labels, Line, escape};
 use super::tables::{Group, groups, table};
 use crate::experiments::{Experiment, Figure, Plot, Scale};
@@ -64,6 +65,9 @@ fn section(experiment: &Experiment, records: &[&Record], servers: &[&str]) -> St
         }
         html += "</table>\n";
     }
+    for (title, table) in limits(experiment, &owned) {
+        html += &format!("<div class=\"wide\">{}</div>\n", cells(&table, &format!("<caption>{title}</caption>")));
+    }
     html += &measured(&table(experiment, &owned));
     let failed: Vec<&Record> = owned.iter().filter(|record| record.failure.is_some()).collect();
     if !failed.is_empty() {
@@ -86,6 +90,14 @@ fn measured(table: &Table) -> String {
     if table.is_empty() {
         return String::new();
     }
+    format!(
+        "<details><summary>{} rows of figures: median (least … greatest)</summary>\n<div class=\"wide\">{}</div></details>\n",
+        table.rows().len() - 1,
+        cells(table, "")
+    )
+}
+
+fn cells(table: &Table, caption: &str) -> String {
     let figures: Vec<bool> = (0..table.rows()[0].len()).map(|column| table.holds_figures(column)).collect();
     let row = |cells: &[String], tag: &str| {
         let cells = cells.iter().zip(&figures).map(|(cell, figure)| {
@@ -96,11 +108,7 @@ fn measured(table: &Table) -> String {
     };
     let (head, rows) = (row(&table.rows()[0], "th"), &table.rows()[1..]);
     let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
-    format!(
-        "<details><summary>{} rows of figures: median (least … greatest)</summary>\n<div class=\"wide\"><table>\n\
-         <thead>{head}</thead>\n<tbody>{rows}</tbody></table></div></details>\n",
-        table.rows().len() - 1
-    )
+    format!("<table>{caption}\n<thead>{head}</thead>\n<tbody>{rows}</tbody></table>")
 }
 
 fn drawings(experiment: &Experiment, plot: &Plot, groups: &[Group<'_>], servers: &[&str]) -> Vec<String> {
@@ -252,6 +260,15 @@ mod tests {
         for outside in ["http://", "https://", "src=", "@import", "url("] {
             assert!(!page.contains(outside), "{outside}");
         }
+    }
+
+    #[test]
+    fn a_page_says_how_far_servers_go() {
+        let load = ALL.iter().find(|experiment| experiment.name == "load").expect("it is there");
+        let mut one = record("tenon", "get", 0, 10.0);
+        one.case = one.case.number("offered op/s", 5_000.0);
+        let page = page(&[(*load, vec![&one])], &[]);
+        assert!(page.contains("<table><caption>Highest offered load with p99 under 1 ms</caption>"), "{page}");
     }
 
     #[test]

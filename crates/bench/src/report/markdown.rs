@@ -1,16 +1,20 @@
 //! An experiment's results as Markdown. Knows no drawing.
 
+use super::limits::limits;
 use super::tables::table;
 use crate::experiments::Experiment;
 use crate::results::Record;
 use std::fmt::Write;
 
-/// Heading, sentence, table, published figures and failures.
+/// Heading, sentence, table, how far each server goes, published figures and failures.
 pub fn section(experiment: &Experiment, records: &[Record]) -> String {
     let mut text = format!("## {}\n\n{} (After {}.)\n", experiment.title, experiment.summary, experiment.study);
     let table = table(experiment, records);
     if !table.is_empty() {
         text += &format!("\n{}", table.markdown());
+    }
+    for (title, table) in limits(experiment, records) {
+        text += &format!("\n{title}:\n\n{}", table.markdown());
     }
     if !experiment.published.is_empty() {
         text += "\nPublished, on other machines:\n\n";
@@ -35,6 +39,16 @@ mod tests {
     use super::super::tables::tests::record;
     use super::*;
     use crate::experiments::ALL;
+
+    #[test]
+    fn a_section_says_how_far_servers_go() {
+        let load = ALL.iter().find(|experiment| experiment.name == "load").expect("it is there");
+        let mut one = record("tenon", "get", 0, 10.0);
+        one.case = one.case.number("offered op/s", 5_000.0);
+        let text = section(load, &[one]);
+        let part = "\n\nHighest offered load with p99 under 1 ms:\n\n| protocol | operation | server | offered op/s | p99 µs |";
+        assert!(text.contains(part), "{text}");
+    }
 
     #[test]
     fn a_section_says_what_failed_and_what_was_published() {

@@ -130,7 +130,8 @@ pub fn table(experiment: &Experiment, records: &[Record]) -> Table {
     table
 }
 
-fn dash() -> String {
+/// In place of what there is not.
+pub fn dash() -> String {
     "–".to_owned()
 }
 

@@ -50,9 +50,13 @@ impl Record {
     /// Whether both are rounds of one measurement: the same server in the same case, measured in the same way in the same
     /// place.
     pub fn is_like(&self, other: &Record) -> bool {
+        self.case == other.case && self.is_measured_like(other)
+    }
+
+    /// Whether both are of the same server, measured in the same way in the same place, whatever the case.
+    pub fn is_measured_like(&self, other: &Record) -> bool {
         self.server == other.server
             && self.version == other.version
-            && self.case == other.case
             && self.quick == other.quick
             && self.setup == other.setup
             && self.machine == other.machine
