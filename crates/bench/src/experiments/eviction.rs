@@ -3,7 +3,7 @@
 use super::experiment::{Experiment, Figure, OPS, Plot, SERVER_CPU};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
-use crate::load::{Pace, Until};
+use crate::load::Until;
 use crate::machine::process::resident_bytes;
 use crate::packed::names;
 use crate::peers::{Family, Settings};
@@ -155,8 +155,7 @@ fn replay_in<D: Dialect>(
 ) -> Result<Reading> {
     let target = server.target(protocol).context("the server speaks the case's language")?;
     // One thread, so that the requests keep their order.
-    let shape =
-        Shape { connections: CONNECTIONS, threads: 1, pipeline: 1, pace: Pace::Closed, until: Until::Exhausted };
+    let shape = Shape { connections: CONNECTIONS, threads: 1, until: Until::Exhausted, ..session.usual_shape(1) };
     let workload = Replay::new(dialect, Arc::clone(trace), values.clone());
     let (measured, workloads) = session.load(server, &target, &shape, vec![workload])?;
     let hits = workloads.first().context("the workload comes back")?.hits();

@@ -117,7 +117,7 @@ impl Stock {
     }
 
     fn load(&self, session: &Session, server: &Running, case: &Case, shape: &Shape, seed: u64) -> Result<Measured> {
-        let mix = mix(case);
+        let (mix, shape) = (mix(case), &Shape { seed, ..*shape });
         let keys = KeyChooser::new(self.distribution, &Arc::new(Inserted::new(self.keys)), 0);
         let spec = |thread: usize| Spec {
             mix,

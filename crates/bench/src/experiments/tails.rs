@@ -138,7 +138,7 @@ fn bystanders(
 ) -> Result<Measured> {
     let rate = session.options.rates.first().copied().unwrap_or(OFFERED) as f64;
     let pace = Pace::Open { rate, arrivals: session.options.arrivals };
-    let shape = Shape { pace, until: Until::Elapsed(lasts), ..session.usual_shape(PIPELINE) };
+    let shape = Shape { pace, until: Until::Elapsed(lasts), seed, ..session.usual_shape(PIPELINE) };
     let keys = KeyChooser::new(stock.distribution, &Arc::new(Inserted::new(stock.keys)), 0);
     let case = Case::new().word(super::plain::OPERATION, MIXED);
     let spec = |thread: usize| Spec {

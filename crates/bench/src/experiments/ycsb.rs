@@ -159,12 +159,13 @@ pub fn transact(
     let target = server.target(protocol).context("the server speaks the case's language")?;
     let updates = if session.options.shrinking_updates { Updates::Shrinking } else { Updates::Whole };
     if session.options.client_processes > 1 {
-        let Shape { connections, threads, pipeline, pace, until } = *shape;
+        let Shape { connections, threads, pipeline, pace, until, .. } = *shape;
         let (layout, cores) = (layout.clone(), session.placement.client.clone());
         let job = Job { target, layout, work, updates, connections, threads, pipeline, pace, until, cores };
         return session.load_from_processes(server, &job);
     }
     let threads = (Part::WHOLE, shape.threads.min(shape.connections));
+    let shape = &Shape { seed: work.seed(), ..*shape };
     work.drive(threads, protocol, layout, updates, Load { session, server, target: &target, shape })
 }
 

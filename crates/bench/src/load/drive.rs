@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Done, INPUT_LEN};
 use super::outcome::Outcome;
-use super::pace::{Due, Pace};
+use super::pace::Due;
 use super::plan::{Plan, Until};
 use super::workload::Workload;
 use crate::machine::{cpu, placement};
@@ -104,13 +104,7 @@ pub fn prepare<'a, W: Workload>(
         Until::Elapsed(duration) => (u64::MAX, u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)),
         Until::Exhausted => (u64::MAX, u64::MAX),
     };
-    let due = match plan.pace {
-        Pace::Closed => None,
-        Pace::Open { rate, arrivals } => {
-            let phase = index as f64 / threads as f64;
-            Some(Due::new(rate / threads as f64, arrivals, phase, index as u64, end_ns))
-        }
-    };
+    let due = plan.pace.due(plan.draw, (index, threads), end_ns);
     let free = match due {
         Some(_) => (0..plan.pipeline).flat_map(|_| 0..connections.len()).collect(),
         None => VecDeque::new(),

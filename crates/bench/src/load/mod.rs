@@ -12,7 +12,7 @@ mod workload;
 pub use drive::share;
 pub use opening::Statement;
 pub use outcome::{INTERVAL, Outcome, least_over_median};
-pub use pace::{Arrivals, Pace};
+pub use pace::{Arrivals, Draw, Pace};
 pub use plan::{Observer, Plan, Until};
 pub use run::run;
 pub use workload::{Reply, Workload};

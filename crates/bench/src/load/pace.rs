@@ -48,6 +48,29 @@ impl FromStr for Arrivals {
     }
 }
 
+/// What tells the due times of one load from another's, and those of its threads, in whichever process, from each other's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Draw {
+    /// Other loads have others.
+    pub seed: u64,
+    /// Threads of the processes before this one.
+    pub before: usize,
+    /// Threads of the processes behind it.
+    pub behind: usize,
+}
+
+impl Pace {
+    /// The due times of one of so many threads of this process; none of a closed loop.
+    pub fn due(self, draw: Draw, (index, threads): (usize, usize), end_ns: u64) -> Option<Due> {
+        let Pace::Open { rate, arrivals } = self else { return None };
+        let (number, all) = (draw.before + index, draw.before + threads + draw.behind);
+        let phase = number as f64 / all as f64;
+        // Keys are drawn by the same numbers, and must not go with the gaps.
+        let seed = !(draw.seed << 32 | number as u64);
+        Some(Due::new(rate / threads as f64, arrivals, phase, seed, end_ns))
+    }
+}
+
 /// One thread's due times, in nanoseconds since its start.
 #[derive(Debug)]
 pub struct Due {
@@ -61,7 +84,7 @@ pub struct Due {
 impl Due {
     /// Operations due at `rate` a second until `end_ns`. `phase`, from 0 to 1, shifts this thread's even gaps against the
     /// other threads'.
-    pub fn new(rate: f64, arrivals: Arrivals, phase: f64, seed: u64, end_ns: u64) -> Due {
+    fn new(rate: f64, arrivals: Arrivals, phase: f64, seed: u64, end_ns: u64) -> Due {
         let gap_ns = 1e9 / rate;
         let gaps = (arrivals == Arrivals::Poisson).then(|| Exponential::with_mean(gap_ns));
         let mut due = Due { next_ns: gap_ns * phase, gap_ns, gaps, random: Random::new(seed), end_ns: end_ns as f64 };
@@ -118,6 +141,28 @@ mod tests {
         assert!((96_800..103_200).contains(&times.len()), "{}", times.len());
         let long = times.windows(2).filter(|pair| pair[1] - pair[0] > 100_000).count() as f64 / times.len() as f64;
         assert!((long - (-1.0f64).exp()).abs() < 0.01, "{long}");
+    }
+
+    #[test]
+    fn arrivals_of_threads_processes_and_loads_do_not_coincide() {
+        for arrivals in [Arrivals::Even, Arrivals::Poisson] {
+            let pace = Pace::Open { rate: 2_000.0, arrivals };
+            let times = |draw, index| all(pace.due(draw, (index, 2), 1_000_000_000).expect("an open loop"));
+            let mut together: Vec<u64> = Vec::new();
+            for process in 0..3 {
+                let draw = Draw { seed: 7, before: 2 * process, behind: 2 * (2 - process) };
+                together.extend([0, 1].into_iter().flat_map(|index| times(draw, index)));
+            }
+            let count = together.len();
+            together.sort_unstable();
+            together.dedup();
+            // By chance a few of some thousand fall into one nanosecond.
+            assert!(together.len() + 5 > count, "{arrivals}: {} of {count}", together.len());
+            let (one, other) = (Draw::default(), Draw { seed: 1, ..Draw::default() });
+            assert_eq!(times(one, 0), times(one, 0));
+            assert_eq!(times(one, 0) == times(other, 0), arrivals == Arrivals::Even);
+        }
+        assert!(Pace::Closed.due(Draw::default(), (0, 1), 1).is_none());
     }
 
     #[test]

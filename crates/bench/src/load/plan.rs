@@ -1,6 +1,6 @@
 //! What is asked of a load. Knows not what it sends.
 
-use super::pace::Pace;
+use super::pace::{Draw, Pace};
 use crate::target::Login;
 use anyhow::Result;
 use rustls::ClientConfig;
@@ -24,6 +24,8 @@ pub struct Plan<'a> {
     pub pipeline: usize,
     /// Whether operations wait for each other.
     pub pace: Pace,
+    /// What operations of an open loop are due by.
+    pub draw: Draw,
     /// When it ends.
     pub until: Until,
     /// Cores the threads may use; empty for all.

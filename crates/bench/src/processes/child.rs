@@ -42,6 +42,7 @@ fn follow(order: &Order, steps: &mut Steps<'_>) -> Result<Outcome> {
         connections: order.connections,
         pipeline: order.pipeline,
         pace: order.pace()?,
+        draw: order.draw(),
         until: order.until(),
         cores: &order.cores,
         progress: &progress,

@@ -1,7 +1,7 @@
 //! What a process of the client is told and what it tells: one line of JSON each. Knows no pipe.
 
 use crate::latency::Latency;
-use crate::load::{Arrivals, Outcome, Pace, Until};
+use crate::load::{Arrivals, Draw, Outcome, Pace, Until};
 use crate::target::{Login, Protocol, Target};
 use crate::workloads::ycsb::{KINDS, Layout, Mix, Part, Updates, Work};
 use anyhow::{Context, Result, anyhow};
@@ -52,6 +52,8 @@ pub struct Order {
     processes: u64,
     pub(super) connections: usize,
     pub(super) threads: usize,
+    /// Threads of the processes before and behind it.
+    others: (usize, usize),
     pub(super) pipeline: usize,
     /// Operations a second of this process, and how they follow one another; without, a closed loop.
     open: Option<(f64, String)>,
@@ -74,12 +76,16 @@ impl Job {
             Until::Exhausted => None,
             Until::Operations(_) => return Err(anyhow!("a number of operations is not shared out to processes")),
         };
-        let order = |process: u64| {
-            let part = Part { process, processes: processes as u64 };
-            let share = |total: usize| part.share(total as u64);
-            let connections = share(self.connections);
-            let connections = (connections.end - connections.start) as usize;
-            let threads = share(self.threads);
+        let share = |total: usize, part: Part| {
+            let share = part.share(total as u64);
+            (share.end - share.start) as usize
+        };
+        let parts = (0..processes as u64).map(|process| Part { process, processes: processes as u64 });
+        let threads_of = |part: Part| share(self.threads, part).clamp(1, share(self.connections, part));
+        let threads: Vec<usize> = parts.clone().map(threads_of).collect();
+        let order = |part: Part| {
+            let (before, rest) = threads.split_at(part.process as usize);
+            let connections = share(self.connections, part);
             let (workload, records, first_new) = match self.work {
                 Work::Load { records } => (None, records, 0),
                 Work::Run { mix, records, first_new, seed } => (Some((mix.name.to_owned(), seed)), records, first_new),
@@ -96,10 +102,11 @@ impl Job {
                 workload,
                 records,
                 first_new,
-                process,
+                process: part.process,
                 processes: part.processes,
                 connections,
-                threads: ((threads.end - threads.start) as usize).clamp(1, connections),
+                threads: rest[0],
+                others: (before.iter().sum(), rest[1..].iter().sum()),
                 pipeline: self.pipeline,
                 open: match self.pace {
                     Pace::Closed => None,
@@ -111,7 +118,7 @@ impl Job {
                 cores: self.cores.clone(),
             }
         };
-        Ok((0..processes as u64).map(order).collect())
+        Ok(parts.map(order).collect())
     }
 }
 
@@ -146,6 +153,11 @@ impl Order {
         let Some((rate, arrivals)) = &self.open else { return Ok(Pace::Closed) };
         let arrivals: Arrivals = arrivals.parse().map_err(|error: String| anyhow!(error))?;
         Ok(Pace::Open { rate: *rate, arrivals })
+    }
+
+    pub(super) fn draw(&self) -> Draw {
+        let (before, behind) = self.others;
+        Draw { seed: self.workload.as_ref().map_or(0, |(_, seed)| *seed), before, behind }
     }
 
     pub(super) fn until(&self) -> Until {
@@ -224,6 +236,7 @@ mod tests {
         let orders = job.orders(3).expect("it can be shared out");
         assert_eq!(orders.iter().map(|order| order.connections).sum::<usize>(), 7);
         assert!(orders.iter().all(|order| order.threads >= 1));
+        let threads: Vec<usize> = orders.iter().map(|order| order.threads).collect();
         let mut rate = 0.0;
         for (process, order) in orders.iter().enumerate() {
             let written = serde_json::to_string(order).expect("it can be written");
@@ -231,6 +244,8 @@ mod tests {
             assert_eq!(&read, order);
             assert_eq!(read.target().expect("a target"), job.target);
             assert_eq!((read.work().expect("work"), read.updates(), read.until()), (job.work, job.updates, job.until));
+            let (before, behind) = (threads[..process].iter().sum(), threads[process + 1..].iter().sum());
+            assert_eq!(read.draw(), Draw { seed: 7, before, behind });
             assert_eq!(read.part(), Part { process: process as u64, processes: 3 });
             let Pace::Open { rate: mine, arrivals: Arrivals::Poisson } = read.pace().expect("a pace") else {
                 panic!("another pace")

@@ -4,7 +4,7 @@ use super::grid::Session;
 use super::measured::{Measured, Watch};
 use super::running::{Named, Running};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
-use crate::load::{Pace, Plan, Until, Workload, run};
+use crate::load::{Draw, Pace, Plan, Until, Workload, run};
 use crate::processes::{self, Job};
 use crate::target::{Protocol, Target};
 use crate::values::{Lengths, Values};
@@ -24,6 +24,8 @@ pub struct Shape {
     pub pace: Pace,
     /// When it ends.
     pub until: Until,
+    /// Other seeds have operations of an open loop due at other times.
+    pub seed: u64,
 }
 
 impl Session {
@@ -35,6 +37,7 @@ impl Session {
             pipeline,
             pace: Pace::Closed,
             until: Until::Elapsed(self.measured_for()),
+            seed: 0,
         }
     }
 
@@ -54,6 +57,7 @@ impl Session {
             connections: shape.connections,
             pipeline: shape.pipeline,
             pace: shape.pace,
+            draw: Draw { seed: shape.seed, ..Draw::default() },
             until: shape.until,
             cores: &self.placement.client,
             progress: self.progress.operations(),
@@ -124,7 +128,8 @@ impl Session {
         let threads = self.client_threads();
         // Few requests of large values in flight: what is in flight is memory on both sides.
         let pipeline = (1_000_000 / lengths.max.max(1)).clamp(1, 32);
-        let shape = Shape { connections: threads * 8, threads, pipeline, pace: Pace::Closed, until: Until::Exhausted };
+        let (connections, until) = (threads * 8, Until::Exhausted);
+        let shape = Shape { connections, pipeline, until, ..self.usual_shape(1) };
         let protocol = *server.protocols().first().context("a server speaks something")?;
         let (measured, _) = self.key_value(server, protocol, &shape, |thread| Spec {
             mix: Mix::SET,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tenon_bench::dialects::Resp;
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
-use tenon_bench::load::{Arrivals, Outcome, Pace, Plan, Reply, Until, Workload};
+use tenon_bench::load::{Arrivals, Draw, Outcome, Pace, Plan, Reply, Until, Workload};
 use tenon_bench::values::{Lengths, Values};
 use tenon_bench::workloads::{KeyValue, Keys, Misses, Mix, Spec, Tally};
 use tenon_client::Address;
@@ -38,9 +38,20 @@ const SMALL: Shape =
 fn run(address: &Address, shape: &Shape, spec: impl Fn(usize) -> Spec) -> anyhow::Result<(Outcome, Tally)> {
     let (progress, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let Shape { connections, pipeline, pace, until, .. } = *shape;
-    let (login, tls) = (None, None);
-    let plan =
-        Plan { address, login, tls, connections, pipeline, pace, until, cores: &[], progress: &progress, stop: &stop };
+    let (login, tls, draw) = (None, None, Draw::default());
+    let plan = Plan {
+        address,
+        login,
+        tls,
+        connections,
+        pipeline,
+        pace,
+        draw,
+        until,
+        cores: &[],
+        progress: &progress,
+        stop: &stop,
+    };
     let workloads = (0..shape.threads).map(|thread| KeyValue::new(Resp, spec(thread))).collect();
     let (outcome, workloads) = tenon_bench::load::run(&plan, workloads, &mut ())?;
     assert_eq!(progress.load(Ordering::Relaxed), outcome.operations, "what is shown is what was done");
@@ -169,6 +180,7 @@ fn a_load_stops_when_it_is_told_to() {
         connections: 2,
         pipeline: 1,
         pace: Pace::Closed,
+        draw: Draw::default(),
         until: Until::Elapsed(Duration::from_secs(600)),
         cores: &[],
         progress: &progress,
@@ -270,6 +282,7 @@ fn a_client_that_is_the_limit_is_known_for_it_whatever_the_pace() {
             connections: 500,
             pipeline: 1,
             pace,
+            draw: Draw::default(),
             until: Until::Elapsed(Duration::from_millis(200)),
             cores: &[],
             progress: &progress,

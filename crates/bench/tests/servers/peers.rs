@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use tenon_bench::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
-use tenon_bench::load::{Observer, Pace, Plan, Until, run};
+use tenon_bench::load::{Draw, Observer, Pace, Plan, Until, run};
 use tenon_bench::machine::placement;
 use tenon_bench::peers::{External, Program, Settings, find};
 use tenon_bench::processes::{self, Job};
@@ -49,6 +49,7 @@ fn exercise<D: Dialect>(dialect: D, target: &Target) {
         connections: 3,
         pipeline: 16,
         pace: Pace::Closed,
+        draw: Draw::default(),
         until,
         cores: &[],
         progress: &progress,

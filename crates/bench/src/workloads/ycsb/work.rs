@@ -103,6 +103,14 @@ pub trait Driver {
 }
 
 impl Work {
+    /// What sets it apart from others of its kind.
+    pub fn seed(self) -> u64 {
+        match self {
+            Work::Load { .. } => 0,
+            Work::Run { seed, .. } => seed,
+        }
+    }
+
     /// Each thread's share of a part.
     fn specs(self, part: Part, threads: usize) -> Vec<Spec> {
         match self {
