@@ -126,5 +126,7 @@ pub const SERVER_SYSTEM: Figure = Figure { name: "server_system_us", heading: "o
 pub const CLIENT_CPU: Figure = Figure { name: "client_cpu_us", heading: "client CPU µs/op" };
 /// The share of the time in which the busiest client thread had something to do.
 pub const CLIENT_BUSY: Figure = Figure { name: "client_busy", heading: "client busy" };
+/// Operations of an open loop that were due and never sent.
+pub const UNSENT: Figure = Figure { name: "unsent", heading: "never sent" };
 /// The 99th percentile of how late the client itself was, in an open loop.
 pub const CLIENT_LATE: Figure = Figure { name: "client_late_p99_us", heading: "client late p99 µs" };

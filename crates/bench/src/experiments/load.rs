@@ -2,6 +2,7 @@
 
 use super::experiment::{
     CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, Limit, MEAN, OPS, P50, P99, P999, Plot, Published, SERVER_CPU, Scale,
+    UNSENT,
 };
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::load::Pace;
@@ -10,7 +11,6 @@ use anyhow::Result;
 
 const OFFERED: &str = "offered op/s";
 const CORES: Figure = Figure { name: "server_cores", heading: "server cores" };
-const UNSENT: Figure = Figure { name: "unsent", heading: "never sent" };
 
 /// Requests that are waiting on one connection at most. An open loop needs room for those that come while others wait.
 const PIPELINE: usize = 16;

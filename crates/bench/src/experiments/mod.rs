@@ -24,12 +24,13 @@ mod tails;
 mod throughput;
 mod weblog;
 mod ycsb;
+mod ycsb_load;
 
 pub use experiment::{Experiment, Figure, Limit, Plot, Published, Scale};
 pub use page::page;
 
 /// All of them, in the order of the report.
-pub static ALL: [&Experiment; 19] = [
+pub static ALL: [&Experiment; 20] = [
     &latency::LATENCY,
     &throughput::THROUGHPUT,
     &load::LOAD,
@@ -40,6 +41,7 @@ pub static ALL: [&Experiment; 19] = [
     &memory::MEMORY,
     &counters::COUNTERS,
     &ycsb::YCSB,
+    &ycsb_load::YCSB_LOAD,
     &records::RECORDS_EXPERIMENT,
     &weblog::WEBLOG,
     &pagerank::PAGERANK,

@@ -6,12 +6,13 @@ use crate::load::{Pace, Until, Workload};
 use crate::peers::postgres::query;
 use crate::processes::Job;
 use crate::results::Case;
-use crate::session::{Measured, Running, Session, Shape};
+use crate::session::{Measured, Named, Reading, Running, Session, Shape};
 use crate::target::{Protocol, Target};
 use crate::workloads::ycsb::{Driver, Layout, Mix, Part, Updates, Work, YCSB as CORE, table};
 use anyhow::{Context, Result};
 
-const WORKLOAD: &str = "workload";
+/// The axis of workloads.
+pub const WORKLOAD: &str = "workload";
 const CONNECTIONS: &str = "connections";
 
 /// Connections of the Waterloo study's loads.
@@ -20,6 +21,20 @@ const CLIENTS_QUICK: [usize; 2] = [1, 48];
 
 /// Numbers that each load has for what it inserts: more than it can.
 const NUMBERS_OF_A_LOAD: u64 = 1 << 40;
+
+/// The mean latency of each kind of operation.
+pub const READ: Figure = Figure { name: "read_mean_us", heading: "read mean µs" };
+/// Of writes of one field.
+pub const UPDATE: Figure = Figure { name: "update_mean_us", heading: "update mean µs" };
+/// Of new records.
+pub const INSERT: Figure = Figure { name: "insert_mean_us", heading: "insert mean µs" };
+/// Of ends of records.
+pub const DELETE: Figure = Figure { name: "delete_mean_us", heading: "delete mean µs" };
+/// Of reads of several records.
+pub const SCAN: Figure = Figure { name: "scan_mean_us", heading: "scan mean µs" };
+/// Of reads with a write behind.
+pub const READ_MODIFY_WRITE: Figure =
+    Figure { name: "read_modify_write_mean_us", heading: "read-modify-write mean µs" };
 
 /// Workloads A to F.
 pub static YCSB: Experiment = Experiment {
@@ -31,18 +46,7 @@ pub static YCSB: Experiment = Experiment {
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
     databases: true,
     axes: &[PROTOCOL, WORKLOAD, CONNECTIONS],
-    figures: &[
-        OPS,
-        Figure { name: "read_mean_us", heading: "read mean µs" },
-        Figure { name: "update_mean_us", heading: "update mean µs" },
-        Figure { name: "insert_mean_us", heading: "insert mean µs" },
-        Figure { name: "delete_mean_us", heading: "delete mean µs" },
-        Figure { name: "scan_mean_us", heading: "scan mean µs" },
-        Figure { name: "read_modify_write_mean_us", heading: "read-modify-write mean µs" },
-        P99,
-        SERVER_CPU,
-        SERVER_SYSTEM,
-    ],
+    figures: &[OPS, READ, UPDATE, INSERT, DELETE, SCAN, READ_MODIFY_WRITE, P99, SERVER_CPU, SERVER_SYSTEM],
     plots: &[
         Plot::Bars { title: "Throughput", each: Some(PROTOCOL), y: OPS },
         Plot::Bars { title: "The server's CPU time an operation", each: Some(PROTOCOL), y: SERVER_CPU },
@@ -68,31 +72,58 @@ fn run(session: &mut Session) -> Result<()> {
             cases.extend(connections.iter().map(|connections| case.clone().number(CONNECTIONS, *connections as f64)));
         }
     }
-    let servers = session.start_all(Session::settings, |session, server| {
-        // Records of one protocol are not those of another: a server that speaks several holds both.
-        for protocol in one_of_each_layout(&session.protocols(server)) {
-            load(session, server, protocol, &layout, records)?;
-        }
-        Ok(())
-    })?;
-    let applies = |session: &Session, server: &Running, case: &Case| {
-        speaks(session, server, case) && mix(case).is_ok_and(|mix| mix.scan == 0.0 || has_scans(case))
-    };
+    let stored = Stored { layout, records };
+    let servers = session.start_all(Session::settings, |session, server| stored.load_all_layouts(session, server))?;
     session.grid(&servers, &cases, applies, |session, server, case, round| {
-        let protocol = super::plain::protocol(case)?;
+        let connections = case.quantity(CONNECTIONS).context("the case has its connections")? as usize;
+        let shape = Shape { connections, ..session.usual_shape(1) };
+        stored.measure(session, server, (case, &cases), &shape, round)
+    })
+}
+
+/// Whether a server is measured in the case's language, and that has what the workload needs.
+pub fn applies(session: &Session, server: &impl Named, case: &Case) -> bool {
+    speaks(session, server, case) && mix(case).is_ok_and(|mix| mix.scan == 0.0 || has_scans(case))
+}
+
+/// The records in the servers.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Their form.
+    pub layout: Layout,
+    /// How many there are.
+    pub records: u64,
+}
+
+impl Stored {
+    /// Inserts them. Records of one protocol are not those of another: a server that speaks several holds both.
+    pub fn load_all_layouts(&self, session: &Session, server: &Running) -> Result<()> {
+        let mut protocols = one_of_each_layout(&session.protocols(server)).into_iter();
+        protocols.try_for_each(|protocol| load(session, server, protocol, &self.layout, self.records).map(drop))
+    }
+
+    /// Warms a server up and measures one of these cases; all records are there.
+    pub fn measure(
+        &self,
+        session: &Session,
+        server: &Running,
+        (case, cases): (&Case, &[Case]),
+        shape: &Shape,
+        round: u64,
+    ) -> Result<Reading> {
+        let (protocol, mix) = (super::plain::protocol(case)?, mix(case)?);
         let place = cases.iter().position(|other| other == case).context("the case is one of them")? as u64;
-        let measure = |until, seed| {
-            let connections = case.quantity(CONNECTIONS).context("the case has its connections")? as usize;
-            let shape = Shape { until, connections, ..session.usual_shape(1) };
+        let measure = |lasts, seed| {
+            let shape = Shape { until: Until::Elapsed(lasts), ..*shape };
             // A server goes through all cases and rounds, and what one load has inserted must be new in the next one, too.
             let loads_before = place * 2 * session.rounds() + seed;
-            let first_new = records + loads_before * NUMBERS_OF_A_LOAD;
-            let work = Work::Run { mix: mix(case)?, records, first_new, seed };
-            transact(session, server, protocol, &layout, &shape, work)
+            let first_new = self.records + loads_before * NUMBERS_OF_A_LOAD;
+            let work = Work::Run { mix, records: self.records, first_new, seed };
+            transact(session, server, protocol, &self.layout, &shape, work)
         };
-        measure(Until::Elapsed(session.warm_up()), 2 * round)?;
-        Ok(measure(Until::Elapsed(session.measured_for()), 2 * round + 1)?.reading())
-    })
+        measure(session.warm_up(), 2 * round)?;
+        Ok(measure(session.measured_for(), 2 * round + 1)?.reading())
+    }
 }
 
 fn mix(case: &Case) -> Result<&'static Mix> {
@@ -118,13 +149,13 @@ fn connections(session: &Session, mixes: &[&Mix]) -> Vec<usize> {
 }
 
 /// The form of the records: YCSB's, or for the Waterloo study's workloads that study's.
-fn layout(session: &Session, mixes: &[&Mix]) -> Layout {
+pub fn layout(session: &Session, mixes: &[&Mix]) -> Layout {
     let (fields, len) = if are_waterloos(mixes) { (16, 255) } else { (10, 100) };
     Layout::new(session.options.record_fields.unwrap_or(fields), session.options.field_bytes.unwrap_or(len))
 }
 
 /// Of these languages, those whose records differ.
-pub fn one_of_each_layout(protocols: &[Protocol]) -> Vec<Protocol> {
+fn one_of_each_layout(protocols: &[Protocol]) -> Vec<Protocol> {
     let resp = protocols.iter().find(|protocol| matches!(protocol, Protocol::Resp | Protocol::RespTls));
     let memcache = protocols.iter().find(|protocol| protocol.is_memcache());
     let postgres = protocols.iter().find(|protocol| **protocol == Protocol::Postgres);

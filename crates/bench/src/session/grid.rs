@@ -9,7 +9,7 @@ use crate::experiments::Experiment;
 use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
 use crate::peers::{External, Settings, find};
-use crate::results::{Case, Earlier, Record, Store};
+use crate::results::{Case, Earlier, Record, Store, median};
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -239,6 +239,13 @@ impl Session {
     /// Whether the case has been measured in this round.
     pub fn has(&self, server: &impl Named, case: &Case, round: u64) -> bool {
         self.store.has(&self.record(server, case, round))
+    }
+
+    /// The median of a figure over the rounds in which the case has been measured.
+    pub fn median(&self, server: &impl Named, case: &Case, figure: &str) -> Option<f64> {
+        let like = self.record(server, case, 0);
+        let rounds = self.store.records().iter().filter(|made| made.failure.is_none() && made.is_like(&like));
+        median(rounds.filter_map(|made| made.figures.get(figure).copied()))
     }
 
     /// Measures one case on one server once, unless that has been done, and keeps the result.

@@ -60,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub client_threads: Option<usize>,
 
-    /// Processes that the clients of `ycsb` and `records` are shared out to
+    /// Processes that the clients of `ycsb`, `ycsb-load` and `records` are shared out to
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub client_processes: usize,
 
@@ -72,7 +72,7 @@ pub struct Options {
     #[arg(long, value_name = "CORES", value_parser = Cores::parse)]
     pub client_cpus: Option<Cores>,
 
-    /// Offered loads for `load`, in operations a second [default: 5000,10000,...,320000]
+    /// Offered loads for `load` and `ycsb-load`, in operations a second [default: 5000,10000,...,320000; 500,1000,...,320000]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
     pub rates: Vec<u64>,
 
@@ -80,7 +80,8 @@ pub struct Options {
     #[arg(long, value_name = "KIND", default_value = "poisson")]
     pub arrivals: Arrivals,
 
-    /// Workloads for `ycsb`: A to F, the Waterloo study's WA to WF, and WG, half of whose writes delete [default: A,B,C,D,E,F]
+    /// Workloads for `ycsb` and `ycsb-load`: A to F, the Waterloo study's WA to WF, and WG, half of whose writes delete [default:
+    /// A,B,C,D,E,F; A,B,F]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = workload)]
     pub workloads: Vec<&'static Mix>,
 

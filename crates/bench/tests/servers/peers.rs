@@ -279,6 +279,28 @@ fn ycsb_inserts_no_record_twice_from_any_number_of_connections() {
 }
 
 #[test]
+fn ycsb_is_offered_more_and_more_until_a_server_is_saturated() {
+    let Some(program) = installed("redis-server") else { return };
+    let scratch = scratch("offered");
+    let server = program.start(&Settings::new(1, &[], &scratch)).expect("it starts");
+    let target = server.target(Protocol::Resp).expect("it speaks RESP");
+    let mut bench = std::process::Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
+    bench.args(["ycsb-load", "--quick", "--seconds", "0.1", "--keys", "300", "--workloads", "F", "--json"]);
+    // In no order.
+    bench.args(["--rates", "20000000,1000,10000000", "--client-processes", "2"]);
+    let output = bench.args(["--target", &target.to_string(), "--out"]).arg(scratch.join("results")).output();
+    let output = output.expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let records: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let rates: Vec<f64> = records.iter().filter_map(|record| record["case"]["target op/s"].as_f64()).collect();
+    // A machine that gives nobody any time is saturated at once.
+    assert!(rates == [1e3, 1e7] || rates == [1e3], "nobody carries ten million: {rates:?}");
+    assert!(records[0]["figures"]["client_late_p99_us"].is_f64(), "an open loop knows it: {}", records[0]);
+    drop(server);
+    std::fs::remove_dir_all(scratch).expect("it can go");
+}
+
+#[test]
 fn a_server_that_cannot_start_says_why() {
     let Some(program) = installed("redis-server") else { return };
     let scratch = scratch("unstartable");
