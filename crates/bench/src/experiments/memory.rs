@@ -14,6 +14,9 @@ const VALUE: &str = "value bytes";
 const EXPIRY: &str = "expiry";
 const OVERHEAD: Figure = Figure { name: "overhead_bytes_key", heading: "bytes a key over key + value" };
 
+/// What a server has taken for what it stores.
+pub const GROWN: Figure = Figure { name: "grown_mb", heading: "grown by MB" };
+
 /// Resident memory against the bytes stored.
 pub static MEMORY: Experiment = Experiment {
     name: "memory",
@@ -23,7 +26,7 @@ pub static MEMORY: Experiment = Experiment {
     databases: false,
     axes: &[KEYS, VALUE, EXPIRY],
     figures: &[
-        Figure { name: "grown_mb", heading: "grown by MB" },
+        GROWN,
         OVERHEAD,
         Figure { name: "overhead_share", heading: "over key + value" },
         Figure { name: "empty_mb", heading: "empty MB" },
@@ -57,6 +60,13 @@ fn run(session: &mut Session) -> Result<()> {
     session.grid(&started, &cases, |session, contender, _| !session.protocols(contender).is_empty(), filled)
 }
 
+/// A process's resident memory once it has settled.
+pub fn settled(session: &Session, pid: u32) -> Result<f64> {
+    // Redis finishes its rehash in it, and all give back what they only needed for a moment.
+    session.interrupt.sleep(Duration::from_millis(session.scaled(500, 1_500)))?;
+    Ok(resident_bytes(pid)? as f64)
+}
+
 fn filled(session: &Session, contender: &Contender, case: &Case, _round: u64) -> Result<Reading> {
     let quantity = |axis: &str| case.quantity(axis).context("the case has its quantities");
     let (keys, len) = (quantity(KEYS)?.max(1.0) as u64, quantity(VALUE)? as usize);
@@ -65,12 +75,10 @@ fn filled(session: &Session, contender: &Contender, case: &Case, _round: u64) ->
     let pid = server.pid().with_context(|| format!("{} has no process here", contender.name()))?;
     let empty = resident_bytes(pid)? as f64;
     session.fill(&server, keys, &Values::new(len), Lengths::fixed(len), expire_s)?;
-    // Redis finishes its rehash in it, and all give back what they only needed for a moment.
-    session.interrupt.sleep(Duration::from_millis(session.scaled(500, 1_500)))?;
-    let grown = resident_bytes(pid)? as f64 - empty;
+    let grown = settled(session, pid)? - empty;
     let stored = keys as f64 * (Key::PLAIN_LEN + len) as f64;
     Ok(Reading::default()
-        .figure("grown_mb", grown / 1e6)
+        .figure(GROWN.name, grown / 1e6)
         .figure("empty_mb", empty / 1e6)
         .figure("overhead_bytes_key", (grown - stored) / keys as f64)
         .figure("overhead_share", grown / stored - 1.0))

@@ -1,12 +1,14 @@
-//! `ycsb`: YCSB's core workloads, and the mixes of the Waterloo study.
+//! `ycsb`: loading YCSB's records, its core workloads on them, and the mixes of the Waterloo study.
 
 use super::experiment::{Experiment, Figure, OPS, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM};
-use super::plain::{PROTOCOL, speaks};
+use super::memory::{GROWN, settled};
+use super::plain::{PROTOCOL, protocol, speaks};
 use crate::load::{Pace, Until, Workload};
+use crate::machine::process::resident_bytes;
 use crate::peers::postgres::query;
 use crate::processes::Job;
 use crate::results::Case;
-use crate::session::{Measured, Named, Reading, Running, Session, Shape};
+use crate::session::{Contender, Measured, Named, Reading, Running, Session, Shape};
 use crate::target::{Protocol, Target};
 use crate::workloads::ycsb::{Driver, Layout, Mix, Part, Updates, Work, YCSB as CORE, table};
 use anyhow::{Context, Result};
@@ -14,6 +16,11 @@ use anyhow::{Context, Result};
 /// The axis of workloads.
 pub const WORKLOAD: &str = "workload";
 const CONNECTIONS: &str = "connections";
+
+/// What stands among the workloads for inserting the records.
+const LOAD: &str = "load";
+
+const OVER_DATA: Figure = Figure { name: "over_data", heading: "over the fields' bytes" };
 
 /// Connections of the Waterloo study's loads.
 const CLIENTS: [usize; 5] = [1, 12, 24, 36, 48];
@@ -41,15 +48,30 @@ pub static YCSB: Experiment = Experiment {
     name: "ycsb",
     title: "YCSB",
     summary: "Records of ten fields of 100 bytes: hashes with an index over RESP, JSON in one value over memcached's \
-              protocols (which have no scans, so no workload E), rows in PostgreSQL. An update writes one field. Where only \
-              the Waterloo study's workloads are asked for, they come from 1, 12, 24, 36 and 48 connections, as there.",
+              protocols (which have no scans, so no workload E), rows in PostgreSQL. They are loaded into a fresh server in one \
+              language, and its resident memory is read; then the workloads run on servers that have been loaded in each. An \
+              update writes one field. Where only the Waterloo study's workloads are asked for, they come from 1, 12, 24, 36 and 48 connections, as there.",
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
     databases: true,
     axes: &[PROTOCOL, WORKLOAD, CONNECTIONS],
-    figures: &[OPS, READ, UPDATE, INSERT, DELETE, SCAN, READ_MODIFY_WRITE, P99, SERVER_CPU, SERVER_SYSTEM],
+    figures: &[
+        OPS,
+        READ,
+        UPDATE,
+        INSERT,
+        DELETE,
+        SCAN,
+        READ_MODIFY_WRITE,
+        P99,
+        SERVER_CPU,
+        SERVER_SYSTEM,
+        GROWN,
+        OVER_DATA,
+    ],
     plots: &[
         Plot::Bars { title: "Throughput", each: Some(PROTOCOL), y: OPS },
         Plot::Bars { title: "The server's CPU time an operation", each: Some(PROTOCOL), y: SERVER_CPU },
+        Plot::Bars { title: "Memory for the records, over their fields' bytes", each: Some(PROTOCOL), y: OVER_DATA },
     ],
     published: &[Published {
         what: "Waterloo, memory for 10.2 GB of records",
@@ -73,6 +95,7 @@ fn run(session: &mut Session) -> Result<()> {
         }
     }
     let stored = Stored { layout, records };
+    loads(session, &stored)?;
     let servers = session.start_all(Session::settings, |session, server| stored.load_all_layouts(session, server))?;
     session.grid(&servers, &cases, applies, |session, server, case, round| {
         let connections = case.quantity(CONNECTIONS).context("the case has its connections")? as usize;
@@ -84,6 +107,21 @@ fn run(session: &mut Session) -> Result<()> {
 /// Whether a server is measured in the case's language, and that has what the workload needs.
 pub fn applies(session: &Session, server: &impl Named, case: &Case) -> bool {
     speaks(session, server, case) && mix(case).is_ok_and(|mix| mix.scan == 0.0 || has_scans(case))
+}
+
+/// Loads a fresh server of each kind in each language.
+fn loads(session: &mut Session, stored: &Stored) -> Result<()> {
+    let connections = session.options.connections as f64;
+    let load = |protocol: Protocol| Case::new().word(PROTOCOL, protocol.name()).word(WORKLOAD, LOAD);
+    let cases: Vec<Case> =
+        session.all_protocols().into_iter().map(|protocol| load(protocol).number(CONNECTIONS, connections)).collect();
+    // Somebody else's server is not fresh.
+    let started: Vec<Contender> =
+        session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
+    session.grid(&started, &cases, speaks, |session, contender, case, round| {
+        let server = session.start(contender, &session.settings())?;
+        stored.measure_load(session, &server, protocol(case)?, round)
+    })
 }
 
 /// The records in the servers.
@@ -102,6 +140,26 @@ impl Stored {
         protocols.try_for_each(|protocol| load(session, server, protocol, &self.layout, self.records).map(drop))
     }
 
+    /// Inserts them into a server that has none, and reads its memory.
+    fn measure_load(&self, session: &Session, server: &Running, protocol: Protocol, round: u64) -> Result<Reading> {
+        // What a database keeps on disk is not in its memory.
+        let pid = server.pid().filter(|_| protocol != Protocol::Postgres);
+        let empty = pid.map(resident_bytes).transpose()?;
+        let reading = load(session, server, protocol, &self.layout, self.records)?.reading();
+        let settled = pid.map(|pid| settled(session, pid)).transpose()?;
+        // A record that is not there costs nothing.
+        let mix = Mix::of("C").context("workload C is known")?;
+        let shape = Shape { until: Until::Elapsed(session.warm_up()), ..session.usual_shape(1) };
+        let work = Work::Run { mix, records: self.records, first_new: self.records, seed: round };
+        transact(session, server, protocol, &self.layout, &shape, work)?;
+        let Some((empty, settled)) = empty.zip(settled) else { return Ok(reading) };
+        let (grown, data) = (settled - empty as f64, (self.records * self.layout.record_len() as u64) as f64);
+        Ok(reading
+            .figure(GROWN.name, grown / 1e6)
+            .figure("empty_mb", empty as f64 / 1e6)
+            .figure(OVER_DATA.name, grown / data - 1.0))
+    }
+
     /// Warms a server up and measures one of these cases; all records are there.
     pub fn measure(
         &self,
@@ -111,7 +169,7 @@ impl Stored {
         shape: &Shape,
         round: u64,
     ) -> Result<Reading> {
-        let (protocol, mix) = (super::plain::protocol(case)?, mix(case)?);
+        let (protocol, mix) = (protocol(case)?, mix(case)?);
         let place = cases.iter().position(|other| other == case).context("the case is one of them")? as u64;
         let measure = |lasts, seed| {
             let shape = Shape { until: Until::Elapsed(lasts), ..*shape };
@@ -132,7 +190,7 @@ fn mix(case: &Case) -> Result<&'static Mix> {
 }
 
 fn has_scans(case: &Case) -> bool {
-    super::plain::protocol(case).is_ok_and(|protocol| !protocol.is_memcache())
+    protocol(case).is_ok_and(|protocol| !protocol.is_memcache())
 }
 
 fn are_waterloos(mixes: &[&Mix]) -> bool {
