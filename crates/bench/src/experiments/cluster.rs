@@ -21,8 +21,8 @@ pub static CLUSTER: Experiment = Experiment {
     name: "cluster",
     title: "One node and three",
     summary: "Fifty connections for each node get and set values of 32 bytes, on one server and on three. Redis's and \
-              Valkey's form a cluster; which node has a key, the client knows from its slot. Memcached's know nothing of each \
-              other: the client divides the keys over them in the same way. Each node has cores of its own where the machine \
+              Valkey's form a cluster; which node has a key, the client knows from its slot. Servers of memcached's protocols \
+              know nothing of each other: the client divides the keys over them in the same way. Each node has cores of its own where the machine \
               has enough; where it has not, all of them and the client share all, and only the cost of an operation is to be \
               compared.",
     study: "Waterloo",
@@ -51,10 +51,11 @@ fn run(session: &mut Session) -> Result<()> {
 fn measured_with(session: &mut Session, started: &[Contender], cases: &[Case], nodes: usize) -> Result<()> {
     session.grid(started, cases, speaks, |session, contender, case, round| {
         let Contender::Program(program) = contender else { bail!("only servers that the bench starts form a cluster") };
-        if nodes > 1 && program.family == Family::Tenon {
-            return Ok(Reading::default().note("not there yet: Tenon has no cluster"));
-        }
-        let cluster = nodes > 1 && program.family == Family::Redis;
+        let cluster = match Together::of(program.family, protocol(case)?, nodes) {
+            Together::Apart => false,
+            Together::Cluster => true,
+            Together::NotYet(why) => return Ok(Reading::default().note(why)),
+        };
         let start = |node: usize| {
             let cores = session.placement.of_one(node, nodes, session.server_threads());
             session.start(contender, &Settings { cluster, cores, ..session.settings() })
@@ -70,6 +71,28 @@ fn measured_with(session: &mut Session, started: &[Contender], cases: &[Case], n
         }
         measured(session, &servers, case, round)
     })
+}
+
+/// What several nodes know of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Together {
+    /// Nothing: the client divides the keys.
+    Apart,
+    /// Who has which slot.
+    Cluster,
+    /// There is no such thing, and why.
+    NotYet(&'static str),
+}
+
+impl Together {
+    fn of(family: Family, protocol: Protocol, nodes: usize) -> Together {
+        match family {
+            _ if nodes == 1 || protocol.is_memcache() => Together::Apart,
+            Family::Redis => Together::Cluster,
+            Family::Tenon => Together::NotYet("not there yet: Tenon has no cluster"),
+            Family::Memcached | Family::Postgres => Together::Apart,
+        }
+    }
 }
 
 /// Gives each node its slots and makes them known to each other.
@@ -172,4 +195,21 @@ fn on_each(servers: &[Running], load: impl Fn(Node, &Running) -> Result<Measured
         // All are waited for before any failure is told.
         handles.into_iter().map(join).collect::<Vec<_>>().into_iter().collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_divide_the_keys_where_nodes_know_nothing_of_each_other() {
+        for family in [Family::Tenon, Family::Memcached] {
+            assert_eq!(Together::of(family, Protocol::Text, 3), Together::Apart);
+        }
+        assert_eq!(Together::of(Family::Redis, Protocol::Resp, 3), Together::Cluster);
+        assert!(matches!(Together::of(Family::Tenon, Protocol::Resp, 3), Together::NotYet(_)));
+        for family in [Family::Tenon, Family::Redis] {
+            assert_eq!(Together::of(family, Protocol::Resp, 1), Together::Apart);
+        }
+    }
 }

@@ -199,6 +199,23 @@ fn servers_of_one_name_are_refused() {
 }
 
 #[test]
+fn the_client_divides_the_keys_over_nodes_that_know_nothing_of_each_other() {
+    let out = scratch("divided");
+    for peer in ["memcached", "tenon"] {
+        if !installed(peer) {
+            continue;
+        }
+        let words = ["cluster", "--peers", peer, "--protocols", "text", "--filter", "get, nodes 3", "--json"];
+        let words = [&words, &["--quick", "--seconds", "0.05", "--keys", "3000"][..]].concat();
+        let records = records(&bench(&out, &words).output().expect("it runs"));
+        let [record] = &records[..] else { panic!("one case was asked for: {records:?}") };
+        // Each get has found what was stored under its key, on the node that has it.
+        assert!(record["figures"]["get_count"].as_f64().expect("they are counted") > 0.0, "{record}");
+    }
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn what_matches_no_case_is_an_error() {
     let out = scratch("no-case");
     let toy = Toy::start(Manners::Good);
