@@ -126,6 +126,10 @@ impl Program {
             }
             Family::Redis => {
                 add(&["--bind", "127.0.0.1", "--port", &resp, "--daemonize", "no", "--io-threads", &threads]);
+                // Before 8 they only write, unless they are told to read, too.
+                if settings.threads > 1 && self.major_version().is_some_and(|major| major < 8) {
+                    add(&["--io-threads-do-reads", "yes"]);
+                }
                 if settings.cluster {
                     add(&["--cluster-enabled", "yes", "--cluster-port", &memcache]);
                 }
@@ -169,6 +173,10 @@ impl Program {
         words
     }
 
+    fn major_version(&self) -> Option<u32> {
+        self.version.split('.').next()?.parse().ok()
+    }
+
     fn add_persistence(&self, settings: &Settings<'_>, words: &mut Vec<String>) {
         let wanted: &[&str] = match settings.persistence {
             // Tenon has nothing to be switched off as long as it is not told to keep anything.
@@ -192,8 +200,12 @@ mod tests {
     use super::*;
 
     fn line(name: &str, change: impl Fn(&mut Settings<'_>)) -> String {
+        line_of(name, "9.1.0", change)
+    }
+
+    fn line_of(name: &str, version: &str, change: impl Fn(&mut Settings<'_>)) -> String {
         let family = Family::of(name).expect("a known name");
-        let program = Program { name: name.to_owned(), family, path: PathBuf::new(), version: String::new() };
+        let program = Program { name: name.to_owned(), family, path: PathBuf::new(), version: version.to_owned() };
         let mut settings = Settings::new(2, &[], Path::new("."));
         change(&mut settings);
         program.arguments(&settings, [1, 2, 3]).join(" ")
@@ -224,6 +236,16 @@ mod tests {
         };
         assert!(line("tenon", items).contains(" --maxmemory 67108864 --maxmemory-counts-startup no "));
         assert!(!line("redis-server", items).contains("startup"));
+    }
+
+    #[test]
+    fn threads_of_an_old_redis_are_told_to_read_too() {
+        let reads = |name, version, threads| {
+            line_of(name, version, |settings| settings.threads = threads).contains(" --io-threads-do-reads yes")
+        };
+        assert!(reads("redis-server", "7.0.15", 2) && reads("valkey-server", "7.2.8", 4));
+        assert!(!reads("redis-server", "7.0.15", 1), "it has one thread, which does all");
+        assert!(!reads("redis8-server", "8.0.6", 2) && !reads("valkey9-server", "9.1.0", 2), "theirs do");
     }
 
     #[test]

@@ -301,6 +301,25 @@ fn ycsb_is_offered_more_and_more_until_a_server_is_saturated() {
 }
 
 #[test]
+fn an_old_redis_reads_with_all_its_threads() {
+    let Some(program) = installed("redis-server") else { return };
+    let scratch = scratch("threads");
+    let server = program.start(&Settings::new(2, &[], &scratch)).expect("it starts");
+    let target = server.target(Protocol::Resp).expect("it speaks RESP");
+    let asked = |name: &[u8]| match ask(&target, &[b"CONFIG", b"GET", name]) {
+        Value::Array(pair) => pair.into_iter().nth(1),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(asked(b"io-threads"), Some(Value::Bulk(b"2".to_vec())));
+    // Newer ones know no such setting, or do as it says anyway.
+    if program.version.starts_with("7.") {
+        assert_eq!(asked(b"io-threads-do-reads"), Some(Value::Bulk(b"yes".to_vec())));
+    }
+    drop(server);
+    std::fs::remove_dir_all(scratch).expect("it can go");
+}
+
+#[test]
 fn a_server_that_cannot_start_says_why() {
     let Some(program) = installed("redis-server") else { return };
     let scratch = scratch("unstartable");
