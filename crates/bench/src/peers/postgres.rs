@@ -95,6 +95,8 @@ pub fn arguments(port: u16, persistence: Persistence) -> Vec<String> {
         ("fsync", on(keeps)),
         ("full_page_writes", on(keeps)),
         ("synchronous_commit", on(waits)),
+        // It would wake once a minute and work on what was written, whoever is measured then.
+        ("autovacuum", "off"),
         // What is not waited for goes to disk within a second.
         ("wal_writer_delay", "1000ms"),
     ] {
@@ -149,6 +151,13 @@ mod tests {
     fn users_are_found() {
         let users = "root:x:0:0::/:\npostgresql:x:1:1::/:\npostgres:x:101:104:PostgreSQL,,,:/var:/bin/sh\n";
         assert_eq!((user_in(users, "postgres"), user_in(users, "nobody")), (Some((101, 104)), None));
+    }
+
+    #[test]
+    fn nothing_is_done_in_the_background_while_others_are_measured() {
+        for persistence in [Persistence::Off, Persistence::AofAlways] {
+            assert!(arguments(1, persistence).join(" ").contains(" -c autovacuum=off"));
+        }
     }
 
     #[test]
