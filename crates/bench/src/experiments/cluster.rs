@@ -149,16 +149,21 @@ fn measured(session: &Session, servers: &[Running], case: &Case, round: u64) -> 
         load(session, server, case, &stock, Mix::SET, &fill, |thread| (Keys::of(keys(thread), node), thread as u64))
     })?;
     let chosen = KeyChooser::new(stock.distribution, &Arc::new(Inserted::new(stock.keys)), 0);
-    let run = |until, seed: u64| {
+    let run = |mix, until, seed: u64| {
         let shape = Shape { until, ..shape };
         on_each(servers, |node, server| {
             let seed = (seed << 8 | node.index as u64) << 32;
             let keys = |thread| (Keys::of(Keys::Chosen(chosen.clone()), node), seed | thread as u64);
-            load(session, server, case, &stock, mix(case), &shape, keys)
+            load(session, server, case, &stock, mix, &shape, keys)
         })
     };
-    run(Until::Elapsed(session.warm_up()), 2 * round)?;
-    let mut all = run(Until::Elapsed(session.measured_for()), 2 * round + 1)?.into_iter();
+    let mix = mix(case);
+    run(mix, Until::Elapsed(session.warm_up()), 2 * round)?;
+    let mut all = run(mix, Until::Elapsed(session.measured_for()), 2 * round + 1)?.into_iter();
+    // What is only stored is read back afterwards.
+    if mix.get == 0.0 {
+        run(Mix::GET, Until::Elapsed(session.warm_up()), 2 * round + 1)?;
+    }
     let mut sum = all.next().context("there is a node")?;
     all.for_each(|measured| sum.add(&measured));
     Ok(sum.reading())

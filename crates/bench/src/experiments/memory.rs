@@ -1,6 +1,7 @@
 //! `memory`: what a key costs beside its own bytes.
 
 use super::experiment::{Experiment, Figure, Plot, Published};
+use super::plain::SAMPLE;
 use crate::key::Key;
 use crate::machine::process::resident_bytes;
 use crate::results::Case;
@@ -74,8 +75,12 @@ fn filled(session: &Session, contender: &Contender, case: &Case, _round: u64) ->
     let server = session.start(contender, &session.settings())?;
     let pid = server.pid().with_context(|| format!("{} has no process here", contender.name()))?;
     let empty = resident_bytes(pid)? as f64;
-    session.fill(&server, keys, &Values::new(len), Lengths::fixed(len), expire_s)?;
+    let (values, lengths) = (Values::new(len), Lengths::fixed(len));
+    session.fill(&server, keys, &values, lengths, expire_s)?;
     let grown = settled(session, pid)? - empty;
+    // A key that is not there costs nothing.
+    let protocol = *server.protocols().first().context("a server speaks something")?;
+    session.read_back(&server, protocol, (keys, SAMPLE), &values, lengths)?;
     let stored = keys as f64 * (Key::PLAIN_LEN + len) as f64;
     Ok(Reading::default()
         .figure(GROWN.name, grown / 1e6)

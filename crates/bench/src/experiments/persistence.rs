@@ -6,7 +6,7 @@ use super::snapshots::Snapshots;
 use crate::machine::file_system::FileSystem;
 use crate::peers::{Persistence, Settings};
 use crate::results::Case;
-use crate::session::{Contender, Reading, Running, Session};
+use crate::session::{Contender, Measured, Reading, Running, Session};
 use crate::target::Protocol;
 use anyhow::{Context, Result, bail};
 
@@ -74,9 +74,10 @@ fn measure(session: &Session, server: &Running, stock: &Stock, case: &Case, roun
     let shape = session.usual_shape(1);
     stock.warm_up(session, server, case, &shape, round)?;
     let load = || stock.measure_warm(session, server, case, &shape, round);
+    let checked = |measured: Measured| stock.read_back(session, server, case).map(|()| measured.reading());
     match mode(case) {
-        Persistence::Off => return Ok(load()?.reading()),
-        Persistence::AofEverysec | Persistence::AofAlways => return kept(session, load()?.reading()),
+        Persistence::Off => return checked(load()?),
+        Persistence::AofEverysec | Persistence::AofAlways => return kept(session, checked(load()?)?),
         Persistence::Rdb => {}
     }
     let target = server.target(Protocol::Resp).context("a server that takes snapshots speaks RESP")?;
@@ -89,7 +90,7 @@ fn measure(session: &Session, server: &Running, stock: &Stock, case: &Case, roun
     if taken == 0 {
         bail!("no snapshot was taken while it was measured");
     }
-    kept(session, measured.reading().figure("snapshots", taken as f64).figure("snapshot_share", share))
+    kept(session, checked(measured)?.figure("snapshots", taken as f64).figure("snapshot_share", share))
 }
 
 /// With a note on where the servers' files are: what waits for them waits for that.

@@ -18,6 +18,9 @@ pub const OPERATION: &str = "operation";
 /// Bytes of the values where the studies do not vary them.
 pub const VALUE_LEN: usize = 32;
 
+/// Keys that are read back after a load of sets alone, at most.
+pub const SAMPLE: u64 = 20_000;
+
 /// Of one language and operation.
 pub fn case(protocol: Protocol, operation: &str) -> Case {
     Case::new().word(PROTOCOL, protocol.name()).word(OPERATION, operation)
@@ -95,7 +98,17 @@ impl Stock {
         round: u64,
     ) -> Result<Measured> {
         self.warm_up(session, server, case, shape, round)?;
-        self.measure_warm(session, server, case, shape, round)
+        let measured = self.measure_warm(session, server, case, shape, round)?;
+        self.read_back(session, server, case)?;
+        Ok(measured)
+    }
+
+    /// Reads a sample of what is there, where the case's operation reads nothing.
+    pub fn read_back(&self, session: &Session, server: &Running, case: &Case) -> Result<()> {
+        if mix(case).get > 0.0 {
+            return Ok(());
+        }
+        session.read_back(server, protocol(case)?, (self.keys, SAMPLE), &self.values, self.lengths)
     }
 
     /// Runs the load for the short time before it is measured.

@@ -93,6 +93,8 @@ fn grow(session: &Session, server: &Running, case: &Case) -> Result<crate::sessi
         misses: Misses::Fail,
         seed: thread as u64,
     })?;
+    // Each was stored once, and has been read by nobody.
+    session.read_back(server, protocol(case)?, (stock.keys, stock.keys), &stock.values, stock.lengths)?;
     let mut reading = measured.reading().series("ops_s_over_time", measured.throughput_series());
     let slowest = [
         ("slowest_interval", measured.outcome.slowest_interval()),

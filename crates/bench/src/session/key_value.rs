@@ -4,12 +4,14 @@ use super::grid::Session;
 use super::measured::{Measured, Watch};
 use super::running::{Named, Running};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
+use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::load::{Draw, Pace, Plan, Until, Workload, run};
 use crate::processes::{self, Job};
 use crate::target::{Protocol, Target};
 use crate::values::{Lengths, Values};
 use crate::workloads::{KeyValue, Keys, Misses, Mix, Spec, Tally};
 use anyhow::{Context, Result};
+use std::sync::Arc;
 
 /// The outer form of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,6 +118,42 @@ impl Session {
         Ok((measured, workloads.iter().map(KeyValue::tally).fold(Tally::default(), add)))
     }
 
+    /// Reads the first `keys` keys, or so many drawn of them, which must have what was stored: a load of sets alone is answered
+    /// by a server that has lost them, too.
+    pub fn read_back(
+        &self,
+        server: &Running,
+        protocol: Protocol,
+        (keys, most): (u64, u64),
+        values: &Values,
+        lengths: Lengths,
+    ) -> Result<()> {
+        let shape = self.filling(lengths);
+        let drawn = KeyChooser::new(Distribution::Uniform, &Arc::new(Inserted::new(keys)), 0);
+        let (until, all) = if keys > most { (Until::Operations(most), None) } else { (shape.until, Some(keys)) };
+        let named = |thread| all.map_or(Keys::Chosen(drawn.clone()), |keys| Keys::part(keys, shape.threads, thread));
+        let read = self.key_value(server, protocol, &Shape { until, ..shape }, |thread| Spec {
+            mix: Mix::GET,
+            keys: named(thread),
+            first: 0,
+            values: values.clone(),
+            lengths,
+            expire_s: 0,
+            keys_a_get: 1,
+            misses: Misses::Fail,
+            seed: thread as u64,
+        });
+        read.map(drop).context("what was stored was read back")
+    }
+
+    /// A load that names each key once.
+    fn filling(&self, lengths: Lengths) -> Shape {
+        let threads = self.client_threads();
+        // Few requests of large values in flight: what is in flight is memory on both sides.
+        let pipeline = (1_000_000 / lengths.max.max(1)).clamp(1, 32);
+        Shape { connections: threads * 8, threads, until: Until::Exhausted, ..self.usual_shape(pipeline) }
+    }
+
     /// Stores each of the first `keys` keys once.
     pub fn fill(
         &self,
@@ -125,15 +163,11 @@ impl Session {
         lengths: Lengths,
         expire_s: u32,
     ) -> Result<Measured> {
-        let threads = self.client_threads();
-        // Few requests of large values in flight: what is in flight is memory on both sides.
-        let pipeline = (1_000_000 / lengths.max.max(1)).clamp(1, 32);
-        let (connections, until) = (threads * 8, Until::Exhausted);
-        let shape = Shape { connections, pipeline, until, ..self.usual_shape(1) };
+        let shape = self.filling(lengths);
         let protocol = *server.protocols().first().context("a server speaks something")?;
         let (measured, _) = self.key_value(server, protocol, &shape, |thread| Spec {
             mix: Mix::SET,
-            keys: Keys::part(keys, threads, thread),
+            keys: Keys::part(keys, shape.threads, thread),
             first: 0,
             values: values.clone(),
             lengths,

@@ -74,6 +74,19 @@ fn a_server_that_loses_keys_fails_the_experiment() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
+#[test]
+fn a_server_that_loses_what_it_is_only_told_to_store_fails_the_experiment() {
+    let out = scratch("swallows");
+    // PING, INFO, 200 sets: then the load, which has no gets.
+    let toy = Toy::start(Manners::Swallows { from: 203 });
+    let target = format!("redis://{}", toy.address);
+    let words = ["latency", "--target", &target, "--filter", "set"];
+    let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("the server has lost 'key:"), "{said}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
 /// What `--json` printed.
 fn records(output: &Output) -> Vec<serde_json::Value> {
     assert!(output.status.success(), "{}", text(output));

@@ -23,6 +23,8 @@ pub enum Manners {
     WrongValue { at: u64 },
     /// Says that this request's key is not there.
     Forgets { at: u64 },
+    /// From this request on, stores nothing that it says it has stored, and drops what was there.
+    Swallows { from: u64 },
     /// Answers this request with an error.
     Refuses { at: u64 },
     /// Sends more than it was asked for.
@@ -162,7 +164,10 @@ fn answer(shared: &Shared, number: u64, words: &[Vec<u8>], out: &mut Vec<u8>) ->
         (b"PING", []) => out.extend_from_slice(b"+PONG\r\n"),
         (b"GET", [key]) => bulk(data.get(key), out),
         (b"SET", [key, value, ..]) => {
-            data.insert(key.clone(), value.clone());
+            match shared.manners {
+                Manners::Swallows { from } if number >= from => data.remove(key),
+                _ => data.insert(key.clone(), value.clone()),
+            };
             out.extend_from_slice(b"+OK\r\n");
         }
         (b"DEL", [key]) => {
