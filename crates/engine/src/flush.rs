@@ -4,7 +4,7 @@
 use crate::context::{KeyCx, ServerCx};
 use crate::engine::Engine;
 use crate::reaper::Garbage;
-use crate::shards::{Locked, ShardState};
+use crate::shards::{Held, Locked, ShardState};
 use crate::worker::Worker;
 use std::collections::BTreeMap;
 use tenon_store::entry::ValueRef;
@@ -165,9 +165,14 @@ impl Engine {
 
     /// Takes all keys of a database out, at one moment for all clients. No shard is locked.
     pub fn empty_database(&self, worker: &mut Worker, database: usize) {
+        let held = self.lock_everything(worker);
+        self.empty_database_in(worker, database, held);
+    }
+
+    /// Likewise, with all shards locked.
+    pub(crate) fn empty_database_in(&self, worker: &mut Worker, database: usize, mut held: Held<'_>) {
         let mut taken = Vec::new();
         let mut keys = 0;
-        let mut held = self.lock_everything(worker);
         held.each(&mut |index, state| {
             if let Some(keyspace) = take(self, worker, state, database) {
                 keys += keyspace.len();

@@ -25,19 +25,29 @@ impl FlushSchedule {
         self.at_ms.store(at_ms.unwrap_or(NEVER), Ordering::Relaxed);
     }
 
-    /// Whether the time has come; then it is set no more.
-    fn take_if_due(&self, now_ms: u64) -> bool {
-        let at_ms = self.at_ms.load(Ordering::Relaxed);
-        // When another time is set meanwhile, that one holds.
-        at_ms <= now_ms && self.at_ms.compare_exchange(at_ms, NEVER, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// The time, if it has come.
+    fn due(&self, now_ms: u64) -> Option<u64> {
+        Some(self.at_ms.load(Ordering::Relaxed)).filter(|at_ms| *at_ms <= now_ms)
+    }
+
+    /// Sets this time no more; `false`: another one is set meanwhile, which holds.
+    fn take(&self, at_ms: u64) -> bool {
+        self.at_ms.compare_exchange(at_ms, NEVER, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
 impl Engine {
-    /// Empties database 0 when its time has come; in a CLIENT PAUSE behind that.
+    /// Empties database 0 when its time has come; in a CLIENT PAUSE behind that. A tick does not wait for shards, which a script may
+    /// hold until a client of this worker ends it: the next one comes to it.
     pub(crate) fn flush_if_due(&self, worker: &mut Worker) {
-        if !self.pause.is_active() && self.flush_schedule.take_if_due(worker.clock.now_ms) {
-            self.empty_database(worker, 0);
+        if self.pause.is_active() {
+            return;
+        }
+        if let Some(at_ms) = self.flush_schedule.due(worker.clock.now_ms)
+            && let Some(held) = self.lock_everything_soon(worker)
+            && self.flush_schedule.take(at_ms)
+        {
+            self.empty_database_in(worker, 0, held);
         }
     }
 }

@@ -172,6 +172,14 @@ impl Engine {
         }
     }
 
+    /// Locks every shard if each is to be had within a moment: for a tick, in which nobody serves the worker's clients.
+    pub(crate) fn lock_everything_soon(&self, worker: &mut Worker) -> Option<Held<'_>> {
+        let indexes: Vec<usize> = (0..self.shards.count()).collect();
+        let guards = indexes.iter().map(|&index| self.shards.try_lock_for(index, SLICE)).collect::<Option<Vec<_>>>()?;
+        self.advance_old_clock(worker, monotonic_ns());
+        Some(Held::new(indexes, guards))
+    }
+
     /// Locks every shard; while a busy script holds one the worker serves its other clients.
     pub(crate) fn lock_everything(&self, worker: &mut Worker) -> Held<'_> {
         let all = (0..self.shards.count()).collect();

@@ -107,6 +107,25 @@ fn all_that_a_server_does_goes_on_beside_a_script() {
 }
 
 #[test]
+fn a_flush_whose_time_comes_beside_a_script_is_put_off_and_the_worker_goes_on() {
+    let server = one_worker(&[]);
+    let mut client = connect(&server);
+    assert_eq!(call(&mut client, "SET k v"), ok());
+    let address = server.address(Dialect::Memcache).expect("it is spoken");
+    let mut memcache = Memcache::connect_to(address, Some(PATIENCE)).expect("the server listens");
+    assert_eq!(memcache.exchange(b"flush_all 1").expect("a reply"), b"OK");
+    let mut slow = begin(&server, "x", "k", ("", "return 'ended'"));
+    // When this key has gone, the ticks have come to the flush. (DBSIZE would look at the shard that the script holds.)
+    assert_eq!(call(&mut client, "SET later v PX 1500"), ok());
+    wait_until("the key's end", || {
+        let Value::Bulk(info) = call(&mut client, "INFO stats") else { panic!("INFO is a text") };
+        String::from_utf8_lossy(&info).contains("expired_keys:1")
+    });
+    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
+    wait_until("the flush", || call(&mut client, "DBSIZE") == Value::Int(0));
+}
+
+#[test]
 fn what_a_script_holds_is_waited_for_and_nothing_else_is() {
     let server = one_worker(&[]);
     let mut client = connect(&server);
