@@ -16,6 +16,7 @@ mod persistence;
 mod plain;
 mod records;
 mod recovery;
+mod rewrites;
 mod scalability;
 mod sizes;
 mod skew;

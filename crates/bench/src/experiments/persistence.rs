@@ -2,6 +2,7 @@
 
 use super::experiment::{Experiment, Figure, MEAN, OPS, P99, P999, Plot, Published, SERVER_CPU};
 use super::plain::{OPERATION, PROTOCOL, Stock, speaks};
+use super::rewrites::Rewrites;
 use super::snapshots::Snapshots;
 use crate::machine::file_system::FileSystem;
 use crate::peers::{Persistence, Settings};
@@ -17,7 +18,7 @@ pub static PERSISTENCE: Experiment = Experiment {
     name: "persistence",
     title: "The price of keeping data",
     summary: "Fifty connections set values of 32 bytes while nothing is kept, while snapshots are taken one after another, \
-              and while each write is logged; servers that cannot keep data are left out.",
+              and while each write is logged, the log's first rewrite being over; servers that cannot keep data are left out.",
     study: "the memtier studies",
     databases: true,
     axes: &[PROTOCOL, MODE],
@@ -72,12 +73,19 @@ fn run(session: &mut Session) -> Result<()> {
 
 fn measure(session: &Session, server: &Running, stock: &Stock, case: &Case, round: u64) -> Result<Reading> {
     let shape = session.usual_shape(1);
+    let logs = matches!(mode(case), Persistence::AofEverysec | Persistence::AofAlways);
+    let log_of = server.target(Protocol::Resp).filter(|_| logs);
+    let rewrites = log_of.as_ref().map(Rewrites::wait_for_end).transpose()?;
     stock.warm_up(session, server, case, &shape, round)?;
     let load = || stock.measure_warm(session, server, case, &shape, round);
     let checked = |measured: Measured| stock.read_back(session, server, case).map(|()| measured.reading());
     match mode(case) {
         Persistence::Off => return checked(load()?),
-        Persistence::AofEverysec | Persistence::AofAlways => return kept(session, checked(load()?)?),
+        Persistence::AofEverysec | Persistence::AofAlways => {
+            let reading = kept(session, checked(load()?)?)?;
+            let is_rewritten = log_of.as_ref().map(Rewrites::now).transpose()? != rewrites;
+            return Ok(if is_rewritten { reading.note("the log was rewritten meanwhile") } else { reading });
+        }
         Persistence::Rdb => {}
     }
     let target = server.target(Protocol::Resp).context("a server that takes snapshots speaks RESP")?;
