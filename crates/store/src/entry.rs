@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The value is the bytes of a short string, the packed elements of a small collection, the eight bytes of an integer,
-//! or the address of an `Object`. Where members of that expire, the entry says when the first one does, so that whoever
-//! finds the key sees with one look at the header whether anything is due.
+//! or the address of an `Object`. Where members of a collection expire, the entry says when the first one does, so that
+//! whoever finds the key sees with one look at the header whether anything is due.
 
 mod content;
 mod header;
@@ -278,8 +278,8 @@ impl<'a> EntryRef<'a> {
                 Kind::Inline => ValueRef::Bytes(self.bytes(self.value_offset(), header.value_len())),
                 Kind::Int => ValueRef::Int(self.0.add(self.value_offset()).cast::<i64>().read_unaligned()),
                 Kind::Object => ValueRef::Object(&*self.object_address()),
-                kind @ (Kind::List | Kind::Hash | Kind::Set | Kind::IntSet | Kind::Zset) => {
-                    let form = kind.packed().expect("these kinds are the packed forms");
+                Kind::List | Kind::Hash | Kind::Set | Kind::IntSet | Kind::Zset => {
+                    let form = header.packed().expect("these kinds are the packed forms");
                     ValueRef::Packed(form, self.bytes(self.value_offset(), header.value_len()))
                 }
             }
@@ -330,8 +330,7 @@ impl<'a> EntryRef<'a> {
     #[inline]
     pub fn is_past(self, now_ms: u64) -> bool {
         is_past(self.deadline_ms(), now_ms)
-            || is_past(self.members_due_ms(), now_ms)
-                && matches!(self.value(), ValueRef::Object(object) if object.is_past(now_ms))
+            || is_past(self.members_due_ms(), now_ms) && self.value().are_members_past(now_ms)
     }
 
     /// memcached's CAS token, if the item has one.
@@ -631,7 +630,7 @@ impl<'a> EntryMut<'a> {
         let header = self.view().header();
         let fits = match &value {
             NewValue::Bytes(bytes) => header.kind() == Kind::Inline && self.has_block_for(bytes.len()),
-            NewValue::Packed(form, bytes) => header.kind() == Kind::from(*form) && self.has_block_for(bytes.len()),
+            NewValue::Packed(form, bytes) => header.packed() == Some(*form) && self.has_block_for(bytes.len()),
             NewValue::Int(_) => header.kind() == Kind::Int,
             // An object of many allocations is handed out instead, so that it can be freed when no shard is locked.
             NewValue::Object(_) => {

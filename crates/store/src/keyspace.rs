@@ -5,6 +5,7 @@ mod snapshot;
 
 use crate::entry::{Entry, EntryMut, EntryRef, Meta, NewValue, ValueRef};
 use crate::hash::KeyHash;
+use crate::types::{DeadlinesRef, Object};
 use snapshot::Noted;
 use tenon_ds::hash_table::{Place, Slot, TagTable};
 use tenon_ds::timer_wheel::{Items, TimerWheel};
@@ -270,10 +271,7 @@ impl Keyspace {
     pub fn members_changed(&mut self, slot: Slot, now_ms: u64) -> bool {
         let mut entry = self.table.get_mut(slot);
         let before = Due::of(entry.view());
-        let members_ms = match entry.view().value() {
-            ValueRef::Object(object) => object.members_due_ms(),
-            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
-        };
+        let members_ms = entry.view().value().deadlines().and_then(DeadlinesRef::next_ms);
         if before.members_ms == members_ms {
             return false;
         }
@@ -438,15 +436,40 @@ impl Keyspace {
     ) -> usize {
         let mut entry = self.table.get_mut(slot);
         let first_due_ms = entry.view().members_due_ms().expect("a member is due");
-        let object = entry.object().expect("only objects have members with deadlines");
-        if object.is_past(now_ms) {
-            let count = object.deadlines().map_or(0, |deadlines| deadlines.len());
+        if entry.view().value().are_members_past(now_ms) {
+            let count = entry.view().value().deadlines().map_or(0, DeadlinesRef::len);
             expired(Expired::AllMembers { of: self.remove(slot), count, first_due_ms });
             return 1;
         }
-        let count = object.take_past_members(now_ms, at_most, &mut |member| expired(Expired::Member(member)));
-        self.members_changed(slot, now_ms);
+        let mut visit = |member: &[u8]| expired(Expired::Member(member));
+        let count = match entry.object() {
+            Some(object) => {
+                let count = object.take_past_members(now_ms, at_most, &mut visit);
+                self.members_changed(slot, now_ms);
+                count
+            }
+            None => self.expire_packed_members(slot, now_ms, at_most, &mut visit),
+        };
         expired(Expired::Members { of: self.table.get(slot), count, first_due_ms });
+        count
+    }
+
+    fn expire_packed_members(
+        &mut self,
+        slot: Slot,
+        now_ms: u64,
+        at_most: usize,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> usize {
+        let entry = self.table.get(slot);
+        let ValueRef::Packed(form, bytes) = entry.value() else {
+            unreachable!("collections alone have members with deadlines")
+        };
+        debug_assert!(!self.is_lacking(slot), "a snapshot has it before it changes");
+        let meta = entry.meta();
+        let mut object = Object::of_packed(form, bytes.to_vec());
+        let count = object.take_past_members(now_ms, at_most, visit);
+        object.store(|value| drop(self.overwrite(slot, value, &meta, now_ms)));
         count
     }
 

@@ -37,7 +37,39 @@ fn next_of(model: &Model) -> Option<u64> {
     model.values().flatten().min().copied()
 }
 
-fn check<F: MemberForm>(collection: &WithDeadlines<F>, model: &Model, now_ms: u64) {
+/// A small collection says the same of itself where it lies packed, and is the same when it is taken out of there.
+fn check_packed<F: MemberForm + Clone>(collection: &WithDeadlines<F>, model: &Model, now_ms: u64) {
+    let Ok((entry, _)) = collection
+        .clone()
+        .pack(usize::MAX, |form, bytes| Entry::new(b"k", NewValue::Packed(form, bytes), &Meta::default()))
+    else {
+        return;
+    };
+    let entry = entry.view();
+    assert_eq!(entry.members_due_ms(), next_of(model));
+    let ValueRef::Packed(form, bytes) = entry.value() else { panic!("it is packed") };
+    assert_eq!(form.has_deadlines, next_of(model).is_some());
+    let view = WithDeadlines::<F>::view_packed(form, bytes).expect("it is of this type");
+    assert_eq!(F::len(view), model.len());
+    let is_past = !model.is_empty() && model.values().all(|deadline| deadline.is_some_and(|ms| ms < now_ms));
+    assert_eq!(entry.value().are_members_past(now_ms), is_past);
+    let again = WithDeadlines::<F>::from_packed(form, bytes.to_vec()).expect("it is of this type");
+    let deadlines = entry.value().deadlines();
+    for (member, deadline_ms) in model {
+        assert!(F::has(view, member) && again.has(member));
+        assert_eq!(deadlines.and_then(|deadlines| deadlines.of(member)), *deadline_ms);
+        assert_eq!(again.deadline_ms(member), *deadline_ms);
+    }
+    let mut seen = Model::new();
+    if let Some(deadlines) = deadlines {
+        assert_eq!(deadlines.len(), model.values().flatten().count());
+        assert_eq!(deadlines.of(b"nobody"), None);
+        deadlines.for_each_from(0, 1, &mut |member, deadline_ms| _ = seen.insert(member.to_vec(), Some(deadline_ms)));
+    }
+    assert!(seen.iter().eq(model.iter().filter(|(_, deadline_ms)| deadline_ms.is_some())));
+}
+
+fn check<F: MemberForm + Clone>(collection: &WithDeadlines<F>, model: &Model, now_ms: u64) {
     assert_eq!(F::len(collection.view()), model.len());
     assert_eq!(collection.is_empty(), model.is_empty());
     for (member, deadline_ms) in model {
@@ -50,8 +82,7 @@ fn check<F: MemberForm>(collection: &WithDeadlines<F>, model: &Model, now_ms: u6
     assert_eq!(deadlines.and_then(|deadlines| deadlines.next_ms()), next_of(model));
     let is_past = !model.is_empty() && model.values().all(|deadline| deadline.is_some_and(|ms| ms < now_ms));
     assert_eq!(collection.is_past(now_ms), is_past);
-    // What has deadlines has more than packed bytes.
-    assert!(deadlines.is_none() || collection.packed().is_none());
+    check_packed(collection, model, now_ms);
     let mut seen = Model::new();
     if let Some(deadlines) = deadlines {
         let mut place = Some(0);
@@ -236,6 +267,17 @@ impl Key {
     }
 }
 
+/// A copy of the hash that a value is.
+fn hash_of(value: ValueRef<'_>) -> Hash {
+    let object = match value {
+        ValueRef::Packed(form, bytes) => Object::of_packed(form, bytes.to_vec()),
+        ValueRef::Object(object) => object.share(),
+        ValueRef::Bytes(_) | ValueRef::Int(_) => unreachable!("all are hashes"),
+    };
+    let Object::Hash(hash) = object else { unreachable!("all are hashes") };
+    hash
+}
+
 fn is_past(deadline_ms: Option<u64>, now_ms: u64) -> bool {
     deadline_ms.is_some_and(|deadline_ms| deadline_ms < now_ms)
 }
@@ -271,13 +313,20 @@ impl Keys {
         }
         let deadline_ms = if random.below(4) == 0 { self.deadline(random) } else { None };
         let meta = Meta { deadline_ms, ..Meta::default() };
-        let value = NewValue::Object(Box::new(Object::Hash(hash)));
-        let key_hash = Keys::hasher().hash(name);
-        match self.keyspace.find(key_hash, name) {
-            Some(slot) => drop(self.keyspace.overwrite(slot, value, &meta, self.now_ms)),
-            None => drop(self.keyspace.insert(key_hash, name, value, &meta, self.now_ms)),
+        let object = Object::Hash(hash);
+        match random.below(3) {
+            0 => self.store(name, NewValue::Object(Box::new(object)), &meta),
+            _ => object.store(|value| self.store(name, value, &meta)),
         }
         self.model.insert(name.to_vec(), Key { deadline_ms, fields });
+    }
+
+    fn store(&mut self, name: &[u8], value: NewValue<'_>, meta: &Meta) {
+        let key_hash = Keys::hasher().hash(name);
+        match self.keyspace.find(key_hash, name) {
+            Some(slot) => drop(self.keyspace.overwrite(slot, value, meta, self.now_ms)),
+            None => drop(self.keyspace.insert(key_hash, name, value, meta, self.now_ms)),
+        }
     }
 
     /// Changes a field of a key that is there.
@@ -286,7 +335,12 @@ impl Keys {
         let (field, deadline_ms) = (member(random.below(20)), self.deadline(random));
         let fields = &mut self.model.get_mut(name).expect("they agree").fields;
         let mut entry = self.keyspace.entry_mut(slot);
-        let Some(Object::Hash(hash)) = entry.object() else { unreachable!("all are hashes of their own") };
+        let mut packed = match entry.view().value() {
+            ValueRef::Packed(form, bytes) => Some((entry.view().meta(), Object::of_packed(form, bytes.to_vec()))),
+            _ => None,
+        };
+        let object = packed.as_mut().map(|(_, object)| object).or(entry.object());
+        let Some(Object::Hash(hash)) = object else { unreachable!("all are hashes") };
         match (random.below(4), deadline_ms) {
             (0, _) if fields.len() > 1 => assert_eq!(hash.remove(&field), fields.remove(&field).is_some()),
             (_, Some(deadline_ms)) if fields.contains_key(&field) => {
@@ -298,7 +352,10 @@ impl Keys {
                 fields.insert(field, None);
             }
         }
-        self.keyspace.members_changed(slot, self.now_ms);
+        match packed {
+            Some((meta, object)) => object.store(|value| self.store(name, value, &meta)),
+            None => _ = self.keyspace.members_changed(slot, self.now_ms),
+        }
     }
 
     fn set_deadline(&mut self, name: &[u8], random: &mut Random) {
@@ -316,8 +373,11 @@ impl Keys {
         if let Some(slot) = self.keyspace.find(hash, to) {
             drop(self.keyspace.remove(slot));
         }
-        let entry = Entry::new(to, NewValue::Object(entry.into_object().expect("it is a hash")), &meta);
-        self.keyspace.insert_entry(hash, entry, self.now_ms);
+        let value = match entry.view().value() {
+            ValueRef::Packed(form, bytes) => Entry::new(to, NewValue::Packed(form, bytes), &meta),
+            _ => Entry::new(to, NewValue::Object(entry.into_object().expect("it is a hash")), &meta),
+        };
+        self.keyspace.insert_entry(hash, value, self.now_ms);
         let key = self.model.remove(from).expect("they agree");
         self.model.insert(to.to_vec(), key);
     }
@@ -341,7 +401,7 @@ impl Keys {
                 Expired::Members { of, count, first_due_ms } => {
                     let key = model.get_mut(of.key()).expect("only what is there expires");
                     assert_eq!(next_of(&key.fields), Some(first_due_ms));
-                    let ValueRef::Object(Object::Hash(hash)) = of.value() else { unreachable!("all are hashes") };
+                    let hash = hash_of(of.value());
                     let before = key.fields.len();
                     key.fields.retain(|field, deadline_ms| {
                         let is_left = hash.has(field);
@@ -381,8 +441,7 @@ impl Keys {
             assert_eq!(entry.deadline_ms(), key.deadline_ms);
             assert_eq!(entry.members_due_ms(), next_of(&key.fields));
             assert_eq!(entry.due_ms(), key.due_ms());
-            let ValueRef::Object(Object::Hash(hash)) = entry.value() else { unreachable!("all are hashes") };
-            check(hash, &key.fields, self.now_ms);
+            check(&hash_of(entry.value()), &key.fields, self.now_ms);
         }
     }
 }

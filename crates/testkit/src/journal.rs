@@ -15,7 +15,7 @@ use tenon_engine::replay::Replayer;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
 use tenon_engine::store::types::hll::{Registers, SketchRef};
 use tenon_engine::store::types::stream::{Group, StreamId};
-use tenon_engine::store::types::{Collection, Hash, List, MemberDeadlines, Set, Stream, ValueType, Zset};
+use tenon_engine::store::types::{Collection, DeadlinesRef, Hash, List, Set, Stream, ValueType, Zset};
 use tenon_engine::string;
 use tenon_engine::worker::Worker;
 
@@ -286,7 +286,7 @@ fn sorted(mut elements: Vec<String>) -> Vec<String> {
     elements
 }
 
-fn until(deadlines: Option<&MemberDeadlines>, member: &[u8]) -> String {
+fn until(deadlines: Option<DeadlinesRef<'_>>, member: &[u8]) -> String {
     deadlines.and_then(|deadlines| deadlines.of(member)).map_or_else(String::new, |ms| format!("@{ms}"))
 }
 

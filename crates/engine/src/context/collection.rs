@@ -7,7 +7,7 @@ use crate::large::SizeBefore;
 use crate::notify::EventClass;
 use tenon_store::Slot;
 use tenon_store::entry::{NewValue, ValueRef};
-use tenon_store::types::{Collection, PACKED_INLINE_MAX};
+use tenon_store::types::Collection;
 
 /// What a change of a collection came to.
 #[derive(Clone, Copy, Debug)]
@@ -276,13 +276,9 @@ impl KeyCx<'_> {
     }
 
     fn put_collection<T: Collection>(&mut self, slot: Option<Slot>, collection: T, deadline: Deadline) {
-        if let Some((form, bytes)) = collection.packed()
-            && bytes.len() <= PACKED_INLINE_MAX
-        {
-            self.store(slot, NewValue::Packed(form, bytes), deadline, 0, None);
-            self.keep_scratch(collection);
-        } else {
-            self.store(slot, NewValue::Object(Box::new(collection.into_object())), deadline, 0, None);
+        let (_, allocation) = NewValue::of_collection(collection, |value| self.store(slot, value, deadline, 0, None));
+        if let Some(bytes) = allocation {
+            self.worker.packed_scratch = bytes;
         }
     }
 
@@ -350,6 +346,34 @@ mod tests {
             let steps = (0..count).map(|number| (true, field(number))).chain((0..count).map(|at| (false, field(at))));
             assert_eq!(len(&play(steps).0), None);
         }
+    }
+
+    #[test]
+    fn deadlines_of_a_small_collection_lie_in_its_entry() {
+        let (engine, _) = play((b'a'..=b'j').map(|field| (true, vec![field])));
+        let mut worker = engine.worker(0);
+        engine.with_key(&mut worker, 0, engine.shards.hash(b"k"), b"k", |cx| {
+            let later = cx.now_ms() + 100_000;
+            let mut change = |field: &[u8], deadline_ms: Option<u64>| {
+                let changed = cx.update(|hash: &mut Hash| {
+                    match deadline_ms {
+                        Some(deadline_ms) => hash.set_deadline(field, deadline_ms),
+                        None => assert!(hash.persist(field)),
+                    }
+                    Ok(Change::made("hexpire", ()))
+                });
+                assert_eq!(changed.expect("the key holds a hash").1, Effect::Verbatim);
+                let slot = cx.find().expect("the key is there");
+                let entry = cx.entry(slot);
+                let ValueRef::Packed(form, _) = entry.value() else { panic!("it is small") };
+                let of = |field| entry.value().deadlines().and_then(|deadlines| deadlines.of(field));
+                (form.has_deadlines, entry.members_due_ms(), of(b"c"), of(b"j"))
+            };
+            assert_eq!(change(b"c", Some(later + 1)), (true, Some(later + 1), Some(later + 1), None));
+            assert_eq!(change(b"j", Some(later)), (true, Some(later), Some(later + 1), Some(later)));
+            assert_eq!(change(b"j", None), (true, Some(later + 1), Some(later + 1), None));
+            assert_eq!(change(b"c", None), (false, None, None, None));
+        });
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tenon_ds::packed::{IntText, Item};
 use tenon_store::entry::{EntryRef, ValueRef};
 use tenon_store::types::stream::{Block, Group, StreamId, StreamState};
 use tenon_store::types::zset::Direction;
-use tenon_store::types::{ListRef, MemberDeadlines, Object, Rope, Stream};
+use tenon_store::types::{ListRef, Rope, Stream};
 use tenon_wire::resp::double::write_double;
 
 /// Elements of one command at most, as in Redis.
@@ -237,7 +237,7 @@ fn write_elements(out: &mut Vec<u8>, key: &[u8], value: ValueRef<'_>, from: u64)
     if next > 0 {
         return Some(Stage::Elements(next));
     }
-    deadlines_of(value).map(|_| Stage::Deadlines(0))
+    value.deadlines().map(|_| Stage::Deadlines(0))
 }
 
 /// Goes through pages as long as there is room; gives the cursor to go on from, 0 at the end.
@@ -251,16 +251,8 @@ fn pages(elements: &mut Elements<'_>, from: u64, mut page: impl FnMut(u64, &mut 
     }
 }
 
-/// The deadlines of a collection's members, if it has any.
-fn deadlines_of(value: ValueRef<'_>) -> Option<&MemberDeadlines> {
-    match value {
-        ValueRef::Object(object @ (Object::Hash(_) | Object::Set(_) | Object::Zset(_))) => object.deadlines(),
-        ValueRef::Object(_) | ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
-    }
-}
-
 fn write_deadlines(out: &mut Vec<u8>, key: &[u8], value: ValueRef<'_>, from: usize) -> Option<Stage> {
-    let deadlines = deadlines_of(value).expect("there were some when the first of them were written");
+    let deadlines = value.deadlines().expect("there were some when the first of them were written");
     let (name, list): (&[u8], &[u8]) = match view(value) {
         View::Set(_) => (b"SPEXPIREAT", b"MEMBERS"),
         View::Zset(_) => (b"ZPEXPIREAT", b"MEMBERS"),

@@ -6,7 +6,7 @@ use tenon_ds::packed::{IntText, Item, Packed};
 use tenon_store::entry::ValueRef;
 use tenon_store::types::zset::Direction;
 use tenon_store::types::{
-    Collection, Hash, HashRef, List, ListRef, MemberDeadlines, Object, PackedKind, Rope, Set, SetRef, Stream, Zset,
+    Collection, DeadlinesRef, Hash, HashRef, List, ListRef, Object, PackedKind, Rope, Set, SetRef, Stream, Zset,
     ZsetRef,
 };
 use tenon_wire::rdb::Writer;
@@ -27,7 +27,7 @@ pub(crate) enum View<'a> {
     List(ListRef<'a>),
     Hash(HashRef<'a>),
     /// Some of whose fields expire.
-    ExpiringHash(HashRef<'a>, &'a MemberDeadlines),
+    ExpiringHash(HashRef<'a>, DeadlinesRef<'a>),
     Set(SetRef<'a>),
     Zset(ZsetRef<'a>),
     Stream(&'a Stream),
@@ -38,22 +38,26 @@ pub(crate) fn view(value: ValueRef<'_>) -> View<'_> {
     match value {
         ValueRef::Int(int) => View::Int(int),
         ValueRef::Bytes(bytes) => View::Bytes(bytes),
-        ValueRef::Packed(form @ PackedKind::List, bytes) => View::List(List::view_packed(form, bytes).expect(WHY)),
-        ValueRef::Packed(form @ PackedKind::Hash, bytes) => View::Hash(Hash::view_packed(form, bytes).expect(WHY)),
-        ValueRef::Packed(form @ (PackedKind::Set | PackedKind::IntSet), bytes) => {
-            View::Set(Set::view_packed(form, bytes).expect(WHY))
-        }
-        ValueRef::Packed(form @ PackedKind::Zset, bytes) => View::Zset(Zset::view_packed(form, bytes).expect(WHY)),
+        ValueRef::Packed(form, bytes) => match form.kind {
+            PackedKind::List => View::List(List::view_packed(form, bytes).expect(WHY)),
+            PackedKind::Hash => hash_view(Hash::view_packed(form, bytes).expect(WHY), value),
+            PackedKind::Set | PackedKind::IntSet => View::Set(Set::view_packed(form, bytes).expect(WHY)),
+            PackedKind::Zset => View::Zset(Zset::view_packed(form, bytes).expect(WHY)),
+        },
         ValueRef::Object(Object::Shared(bytes)) => View::Bytes(bytes),
         ValueRef::Object(Object::Rope(rope)) => View::Rope(rope),
         ValueRef::Object(Object::List(list)) => View::List(list.view()),
-        ValueRef::Object(Object::Hash(hash)) => match hash.deadlines() {
-            Some(deadlines) => View::ExpiringHash(hash.view(), deadlines),
-            None => View::Hash(hash.view()),
-        },
+        ValueRef::Object(Object::Hash(hash)) => hash_view(hash.view(), value),
         ValueRef::Object(Object::Set(set)) => View::Set(set.view()),
         ValueRef::Object(Object::Zset(zset)) => View::Zset(zset.view()),
         ValueRef::Object(Object::Stream(stream)) => View::Stream(stream),
+    }
+}
+
+fn hash_view<'a>(hash: HashRef<'a>, value: ValueRef<'a>) -> View<'a> {
+    match value.deadlines() {
+        Some(deadlines) => View::ExpiringHash(hash, deadlines),
+        None => View::Hash(hash),
     }
 }
 

@@ -10,7 +10,7 @@ use super::build::set_deadline;
 use super::file::opcode::AUXILIARY;
 use super::{DecodeError, Value};
 use tenon_store::entry::ValueRef;
-use tenon_store::types::{MemberDeadlines, Object};
+use tenon_store::types::{DeadlinesRef, ValueType};
 use tenon_wire::rdb::{Compression, Reader, Writer};
 use tenon_wire::resp::number::parse_i64;
 
@@ -35,7 +35,7 @@ pub(super) fn write_client_flags(writer: &mut Writer<'_>, client_flags: u32) {
 /// to go on from, `None` at the end.
 pub(super) fn write_deadlines(
     writer: &mut Writer<'_>,
-    deadlines: &MemberDeadlines,
+    deadlines: DeadlinesRef<'_>,
     place: usize,
     at_least: usize,
 ) -> Option<usize> {
@@ -57,13 +57,15 @@ pub(super) fn write_deadlines(
     next
 }
 
+/// The deadlines of members that stand beside the value: those of a hash are part of it.
+pub(super) fn deadlines_beside(value: ValueRef<'_>) -> Option<DeadlinesRef<'_>> {
+    value.deadlines().filter(|_| ValueType::of(value) != ValueType::Hash)
+}
+
 /// Writes what there is beside a value.
 pub(super) fn write_extras(writer: &mut Writer<'_>, value: ValueRef<'_>, client_flags: u32) {
     write_client_flags(writer, client_flags);
-    // A hash's are part of its form.
-    if let ValueRef::Object(object @ (Object::Set(_) | Object::Zset(_))) = value
-        && let Some(deadlines) = object.deadlines()
-    {
+    if let Some(deadlines) = deadlines_beside(value) {
         write_deadlines(writer, deadlines, 0, usize::MAX);
     }
 }

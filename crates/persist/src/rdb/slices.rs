@@ -2,13 +2,13 @@
 //! but must not change. Knows no key and no lock.
 
 use super::encode::{View, view, write_item, write_node};
-use super::extras::write_deadlines;
+use super::extras::{deadlines_beside, write_deadlines};
 use super::stream;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::entry::ValueRef;
 use tenon_store::types::stream::{Group, StreamId};
 use tenon_store::types::zset::Direction;
-use tenon_store::types::{HashRef, ListRef, MemberDeadlines, Object, SetRef, ZsetRef};
+use tenon_store::types::{HashRef, ListRef, Object, SetRef, ZsetRef};
 use tenon_wire::rdb::Writer;
 
 /// Elements from which on a collection is large.
@@ -272,12 +272,4 @@ fn write_consumers(
         }
     }
     (groups_from(value, at).len() > 1).then_some(Stage::Groups(at + 1))
-}
-
-/// The deadlines of members that stand beside the value: those of a hash are part of it.
-fn deadlines_beside(value: ValueRef<'_>) -> Option<&MemberDeadlines> {
-    match value {
-        ValueRef::Object(object @ (Object::Set(_) | Object::Zset(_))) => object.deadlines(),
-        ValueRef::Object(_) | ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
-    }
 }

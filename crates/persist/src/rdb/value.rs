@@ -1,7 +1,7 @@
 //! A value on its way from a payload or a file into the store. Knows no form of writing.
 
 use tenon_store::entry::NewValue;
-use tenon_store::types::{Collection, Hash, List, PACKED_INLINE_MAX, Set, Stream, Zset};
+use tenon_store::types::{Hash, List, Set, Stream, Zset};
 use tenon_wire::resp::number::parse_i64;
 
 /// Longest text that is stored as an integer, in bytes: the sign and 19 digits.
@@ -37,21 +37,11 @@ impl Value {
     pub fn store<R>(self, put: impl FnOnce(NewValue<'_>) -> R) -> R {
         match self {
             Value::String(text) => Value::store_string(&text, put),
-            Value::List(list) => store_collection(list, put),
-            Value::Hash(hash) => store_collection(hash, put),
-            Value::Set(set) => store_collection(set, put),
-            Value::Zset(zset) => store_collection(zset, put),
-            Value::Stream(stream) => store_collection(stream, put),
+            Value::List(list) => NewValue::of_collection(list, put).0,
+            Value::Hash(hash) => NewValue::of_collection(hash, put).0,
+            Value::Set(set) => NewValue::of_collection(set, put).0,
+            Value::Zset(zset) => NewValue::of_collection(zset, put).0,
+            Value::Stream(stream) => NewValue::of_collection(stream, put).0,
         }
-    }
-}
-
-fn store_collection<T: Collection, R>(collection: T, put: impl FnOnce(NewValue<'_>) -> R) -> R {
-    if let Some((form, bytes)) = collection.packed()
-        && bytes.len() <= PACKED_INLINE_MAX
-    {
-        put(NewValue::Packed(form, bytes))
-    } else {
-        put(NewValue::Object(Box::new(collection.into_object())))
     }
 }

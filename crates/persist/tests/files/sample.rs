@@ -149,20 +149,16 @@ pub fn read_from(
             batch.store(span, &scene, |value, flags| {
                 found.flags = flags;
                 let entry = Entry::new(&key, value, &Meta::default());
+                if let Some(deadlines) = entry.view().value().deadlines() {
+                    deadlines
+                        .for_each_from(0, usize::MAX, &mut |member, ms| found.deadlines.push((member.to_vec(), ms)));
+                }
                 match entry.view().value() {
                     ValueRef::Bytes(bytes) => found.text = bytes.to_vec(),
                     ValueRef::Int(int) => found.text = int.to_string().into_bytes(),
                     ValueRef::Object(Object::Shared(bytes)) => found.text = bytes.to_vec(),
-                    ValueRef::Object(object) => {
-                        let deadlines = object.deadlines();
-                        deadlines.inspect(|all| {
-                            all.for_each(|member, ms| found.deadlines.push((member.to_vec(), ms)));
-                        });
-                        if let Object::Rope(rope) = object {
-                            found.text = rope.to_vec();
-                        }
-                    }
-                    ValueRef::Packed(..) => {}
+                    ValueRef::Object(Object::Rope(rope)) => found.text = rope.to_vec(),
+                    ValueRef::Object(_) | ValueRef::Packed(..) => {}
                 }
             })?;
             let name = format!("{}/{}", span.database, key.escape_ascii());

@@ -6,7 +6,6 @@ use std::path::Path;
 use tenon_engine::clock;
 use tenon_engine::persist::rdb::file::{At, Batch, Cause, Cut, Cutter, Doing, FileError, Note, OnModule, Options};
 use tenon_engine::persist::rdb::{DecodeError, Limits, Scene};
-use tenon_engine::store::entry::NewValue;
 use tenon_engine::store::keyspace::is_past;
 use tenon_engine::store::types::{HashLimits, ListLimits, SetLimits, ZsetLimits};
 
@@ -141,10 +140,7 @@ fn count(batch: &Batch, scene: &Scene, tally: &mut Tally) -> Result<(), FileErro
         tally.keys += 1;
         tally.expires += u64::from(entry.deadline_ms.is_some());
         tally.already_expired += u64::from(is_past(entry.deadline_ms, now_ms));
-        let members_expire = batch.store(entry, scene, |value, _| match value {
-            NewValue::Object(object) => object.deadlines().is_some(),
-            NewValue::Bytes(_) | NewValue::Int(_) | NewValue::Packed(..) => false,
-        })?;
+        let members_expire = batch.store(entry, scene, |value, _| value.members_due_ms().is_some())?;
         tally.subexpires += u64::from(members_expire);
     }
     Ok(())

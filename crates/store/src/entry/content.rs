@@ -1,7 +1,7 @@
 //! What an entry holds, before it is made and as it is read. Knows no bytes.
 
 use super::Marks;
-use crate::types::{MemberDeadlines, Object, PackedKind};
+use crate::types::{Collection, DeadlinesRef, Object, PACKED_INLINE_MAX, PackedDeadlines, PackedForm};
 
 /// What is to be stored.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub enum NewValue<'a> {
     /// A string that is the decimal form of this number.
     Int(i64),
     /// A small collection in its packed form, at most `INLINE_LEN_MAX` bytes of it.
-    Packed(PackedKind, &'a [u8]),
+    Packed(PackedForm, &'a [u8]),
     /// Any other value, or a string that already is an object.
     Object(Box<Object>),
 }
@@ -24,7 +24,7 @@ pub enum ValueRef<'a> {
     /// A string that is the decimal form of this number.
     Int(i64),
     /// A small collection in its packed form.
-    Packed(PackedKind, &'a [u8]),
+    Packed(PackedForm, &'a [u8]),
     /// A long string or a large collection.
     Object(&'a Object),
 }
@@ -45,21 +45,45 @@ pub struct Meta {
 }
 
 impl NewValue<'_> {
+    /// Hands a collection to `put` as it is to be stored: packed while it is small, otherwise as an object. Gives what that
+    /// gives, and the packed bytes' allocation to be used again.
+    pub fn of_collection<T: Collection, R>(collection: T, put: impl FnOnce(NewValue<'_>) -> R) -> (R, Option<Vec<u8>>) {
+        let mut put = Some(put);
+        let mut put = |value: NewValue<'_>| put.take().expect("it is stored once")(value);
+        match collection.pack(PACKED_INLINE_MAX, |form, bytes| put(NewValue::Packed(form, bytes))) {
+            Ok((result, bytes)) => (result, Some(bytes)),
+            Err(collection) => (put(NewValue::Object(Box::new(collection.into_object()))), None),
+        }
+    }
+
     /// When the first member of a collection expires, in milliseconds since the UNIX epoch.
-    pub(super) fn members_due_ms(&self) -> Option<u64> {
+    pub fn members_due_ms(&self) -> Option<u64> {
         match self {
             NewValue::Object(object) => object.members_due_ms(),
-            NewValue::Bytes(_) | NewValue::Int(_) | NewValue::Packed(..) => None,
+            NewValue::Packed(form, bytes) => PackedDeadlines::of_packed(*form, bytes)?.next_ms(),
+            NewValue::Bytes(_) | NewValue::Int(_) => None,
         }
     }
 }
 
 impl<'a> ValueRef<'a> {
     /// The deadlines of a collection's members, if any has one.
-    pub fn deadlines(self) -> Option<&'a MemberDeadlines> {
+    pub fn deadlines(self) -> Option<DeadlinesRef<'a>> {
         match self {
-            ValueRef::Object(object) => object.deadlines(),
-            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
+            ValueRef::Object(object) => object.deadlines().map(DeadlinesRef::Beside),
+            ValueRef::Packed(form, bytes) => PackedDeadlines::of_packed(form, bytes).map(DeadlinesRef::Packed),
+            ValueRef::Bytes(_) | ValueRef::Int(_) => None,
+        }
+    }
+
+    /// Whether it is a collection of which the deadlines of all members are past.
+    pub fn are_members_past(self, now_ms: u64) -> bool {
+        match self {
+            ValueRef::Object(object) => object.is_past(now_ms),
+            ValueRef::Packed(form, bytes) => {
+                PackedDeadlines::of_packed(form, bytes).is_some_and(|deadlines| deadlines.are_all_past(now_ms))
+            }
+            ValueRef::Bytes(_) | ValueRef::Int(_) => false,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! memory.
 
 use super::{INLINE_LEN_MAX, Marks};
-use crate::types::PackedKind;
+use crate::types::{PackedForm, PackedKind};
 
 /// Bytes of the header itself.
 pub(super) const HEADER: usize = 8;
@@ -23,12 +23,14 @@ pub(super) mod field {
     pub const RAW: u8 = 128;
 }
 
-/// The bits of the first byte that tell the kind; those above are [`super::Marks`].
-const KIND: u64 = 0x1f;
+/// The bits of the first byte that tell the kind; the uppermost three are [`super::Marks`].
+const KIND: u64 = 0x07;
+/// The bit of the first byte that says that deadlines of members lie behind packed elements.
+const MEMBERS_EXPIRE: u64 = 0x08;
 /// The marks of an item, in the first byte.
 const MARKS: u64 = 0xe0;
 /// The kind and the fields: nothing of them for a plain entry, whatever its marks and its snapshot bit.
-const SHAPE: u64 = (!field::SNAPSHOT as u64) << 8 | KIND;
+const SHAPE: u64 = (!field::SNAPSHOT as u64) << 8 | MEMBERS_EXPIRE | KIND;
 
 /// A deadline that means there is none: the field stays when a deadline is taken away, as it often comes back.
 pub(super) const NO_DEADLINE: u64 = u64::MAX;
@@ -59,8 +61,8 @@ impl Kind {
         !matches!(self, Kind::Int | Kind::Object)
     }
 
-    /// The form of a small collection.
-    pub(super) fn packed(self) -> Option<PackedKind> {
+    /// The form of the elements of a small collection.
+    fn packed(self) -> Option<PackedKind> {
         match self {
             Kind::Inline | Kind::Int | Kind::Object => None,
             Kind::List => Some(PackedKind::List),
@@ -113,6 +115,17 @@ impl Header {
             6 => Kind::IntSet,
             _ => Kind::Zset,
         }
+    }
+
+    /// The form of a small collection.
+    pub(super) fn packed(self) -> Option<PackedForm> {
+        let kind = self.kind().packed()?;
+        Some(PackedForm { kind, has_deadlines: self.0 & MEMBERS_EXPIRE != 0 })
+    }
+
+    /// The same with deadlines of members behind packed elements, or without.
+    pub(super) fn with_members_expire(self, members_expire: bool) -> Header {
+        Header(if members_expire { self.0 | MEMBERS_EXPIRE } else { self.0 & !MEMBERS_EXPIRE })
     }
 
     /// The bits of the fields, without the snapshot's.

@@ -9,15 +9,16 @@ pub(super) struct Shape {
     fields: u8,
     key_len: usize,
     value_len: usize,
+    members_expire: bool,
 }
 
 impl Shape {
     pub(super) fn of(key_len: usize, value: &NewValue<'_>, meta: &Meta) -> Shape {
-        let (kind, value_len) = match value {
-            NewValue::Bytes(bytes) => (Kind::Inline, bytes.len()),
-            NewValue::Int(_) => (Kind::Int, 8),
-            NewValue::Packed(form, bytes) => (Kind::from(*form), bytes.len()),
-            NewValue::Object(_) => (Kind::Object, 8),
+        let (kind, value_len, members_expire) = match value {
+            NewValue::Bytes(bytes) => (Kind::Inline, bytes.len(), false),
+            NewValue::Int(_) => (Kind::Int, 8, false),
+            NewValue::Packed(form, bytes) => (Kind::from(form.kind), bytes.len(), form.has_deadlines),
+            NewValue::Object(_) => (Kind::Object, 8, false),
         };
         let mut fields = 0;
         if meta.deadline_ms.is_some() {
@@ -37,11 +38,12 @@ impl Shape {
             assert!(u32::try_from(key_len).is_ok(), "a key is shorter than 4 GiB");
             fields |= field::LONG_KEY;
         }
-        Shape { kind, fields, key_len, value_len }
+        Shape { kind, fields, key_len, value_len, members_expire }
     }
 
     pub(super) fn header(&self, access: u32) -> Header {
-        Header::new(self.kind, self.fields, self.key_len, self.value_len, access)
+        let header = Header::new(self.kind, self.fields, self.key_len, self.value_len, access);
+        header.with_members_expire(self.members_expire)
     }
 
     pub(super) fn size(&self) -> usize {

@@ -18,6 +18,22 @@ pub enum PackedKind {
     Zset,
 }
 
+/// How a small collection lies in the entry of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedForm {
+    /// The form of its elements.
+    pub kind: PackedKind,
+    /// Whether deadlines of members lie behind them (`member_deadlines/packed.rs`).
+    pub has_deadlines: bool,
+}
+
+impl PackedForm {
+    /// Elements with nothing behind them.
+    pub const fn plain(kind: PackedKind) -> PackedForm {
+        PackedForm { kind, has_deadlines: false }
+    }
+}
+
 /// The most bytes of a packed collection that lie in the entry itself: they are copied with each change. What is longer
 /// and still packed is an object, which changes where it is.
 pub const PACKED_INLINE_MAX: usize = 2 * 1024;
@@ -34,13 +50,17 @@ pub trait Collection: Default + 'static {
     fn view(&self) -> Self::View<'_>;
 
     /// The collection in these packed bytes, for reading; `None` when they are of another type.
-    fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<Self::View<'_>>;
+    fn view_packed(form: PackedForm, bytes: &[u8]) -> Option<Self::View<'_>>;
 
     /// The collection in these packed bytes, to be changed; `None` when they are of another type.
-    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Self>;
+    fn from_packed(form: PackedForm, bytes: Vec<u8>) -> Option<Self>;
 
-    /// The packed bytes, while the collection is packed and has nothing beside them.
-    fn packed(&self) -> Option<(PackedKind, &[u8])>;
+    /// Hands the collection to `put` as packed bytes, and gives what that gives with the allocation that they lie in, to be
+    /// used again; the collection itself where it is not packed, or longer than so many bytes.
+    ///
+    /// # Errors
+    /// The collection.
+    fn pack<R>(self, at_most: usize, put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self>;
 
     /// The packed bytes' allocation, to be used again; `None` when there is none.
     fn into_packed_bytes(self) -> Option<Vec<u8>>;

@@ -18,10 +18,10 @@ mod value_type;
 mod with_deadlines;
 pub mod zset;
 
-pub use collection::{Collection, PACKED_INLINE_MAX, PackedKind};
+pub use collection::{Collection, PACKED_INLINE_MAX, PackedForm, PackedKind};
 pub use hash::{Fields, Hash, HashForm, HashLimits, HashRef};
 pub use list::{Items, List, ListLimits, ListRef};
-pub use member_deadlines::{MEMBER_DEADLINE_MAX_MS, MemberDeadlines};
+pub use member_deadlines::{DeadlinesRef, MEMBER_DEADLINE_MAX_MS, MemberDeadlines, PackedDeadlines};
 pub use object::Object;
 pub use rope::{CHUNK_FRONT, CHUNK_LEN, Rope};
 pub use set::{Set, SetForm, SetLimits, SetRef};

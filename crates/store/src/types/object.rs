@@ -1,7 +1,10 @@
 //! What a value is when it does not fit its entry. Knows nothing of keys and commands.
 
 use super::rope::{CHUNK_LEN, Rope};
-use super::{Collection, Hash, HashRef, List, MemberDeadlines, Set, SetRef, Stream, Zset, ZsetRef};
+use super::{
+    Collection, Hash, HashRef, List, MemberDeadlines, PackedForm, PackedKind, Set, SetRef, Stream, Zset, ZsetRef,
+};
+use crate::entry::NewValue;
 use crate::hash::element_hash;
 use bytes::Bytes;
 use tenon_ds::hash_table::Ahead;
@@ -53,6 +56,28 @@ impl Object {
         match rope.take_single() {
             Some(bytes) => Object::Shared(bytes),
             None => Object::Rope(rope),
+        }
+    }
+
+    /// The object for a small collection of these packed bytes.
+    pub fn of_packed(form: PackedForm, bytes: Vec<u8>) -> Object {
+        let object = match form.kind {
+            PackedKind::List => List::from_packed(form, bytes).map(Object::List),
+            PackedKind::Hash => Hash::from_packed(form, bytes).map(Object::Hash),
+            PackedKind::Set | PackedKind::IntSet => Set::from_packed(form, bytes).map(Object::Set),
+            PackedKind::Zset => Zset::from_packed(form, bytes).map(Object::Zset),
+        };
+        object.expect("the bytes are of the form that they are kept as")
+    }
+
+    /// Hands the value to `put` as it is to be stored: a small collection packed.
+    pub fn store<R>(self, put: impl FnOnce(NewValue<'_>) -> R) -> R {
+        match self {
+            Object::List(list) => NewValue::of_collection(list, put).0,
+            Object::Hash(hash) => NewValue::of_collection(hash, put).0,
+            Object::Set(set) => NewValue::of_collection(set, put).0,
+            Object::Zset(zset) => NewValue::of_collection(zset, put).0,
+            Object::Shared(_) | Object::Rope(_) | Object::Stream(_) => put(NewValue::Object(Box::new(self))),
         }
     }
 

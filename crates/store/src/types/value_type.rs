@@ -43,12 +43,16 @@ impl ValueType {
             ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => {
                 ValueType::String
             }
-            ValueRef::Packed(PackedKind::List, _) | ValueRef::Object(Object::List(_)) => ValueType::List,
-            ValueRef::Packed(PackedKind::Set | PackedKind::IntSet, _) | ValueRef::Object(Object::Set(_)) => {
-                ValueType::Set
-            }
-            ValueRef::Packed(PackedKind::Zset, _) | ValueRef::Object(Object::Zset(_)) => ValueType::Zset,
-            ValueRef::Packed(PackedKind::Hash, _) | ValueRef::Object(Object::Hash(_)) => ValueType::Hash,
+            ValueRef::Packed(form, _) => match form.kind {
+                PackedKind::List => ValueType::List,
+                PackedKind::Hash => ValueType::Hash,
+                PackedKind::Set | PackedKind::IntSet => ValueType::Set,
+                PackedKind::Zset => ValueType::Zset,
+            },
+            ValueRef::Object(Object::List(_)) => ValueType::List,
+            ValueRef::Object(Object::Hash(_)) => ValueType::Hash,
+            ValueRef::Object(Object::Set(_)) => ValueType::Set,
+            ValueRef::Object(Object::Zset(_)) => ValueType::Zset,
             ValueRef::Object(Object::Stream(_)) => ValueType::Stream,
         }
     }

@@ -1,10 +1,11 @@
 //! A collection whose members may expire: its elements in whatever form its type has, and beside them the deadlines of
 //! those that have one. Knows no particular type, and no clock: the time is passed in.
 //!
-//! Without a deadline there is one word more than the elements. With one the collection is an object, however small it
-//! is: what lies in the entry of its key has nothing beside it.
+//! Without a deadline there is one word more than the elements. In the entry of a key the deadlines of a small collection
+//! lie behind its elements.
 
-use super::{Collection, MemberDeadlines, Object, PackedKind, ValueType};
+use super::member_deadlines::packed;
+use super::{Collection, MemberDeadlines, Object, PackedForm, PackedKind, ValueType};
 use tenon_ds::packed::{IntText, Item};
 
 /// The elements of a collection whose members may expire.
@@ -72,16 +73,32 @@ impl<F: MemberForm> Collection for WithDeadlines<F> {
         self.form.view()
     }
 
-    fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<F::View<'_>> {
-        F::view_packed(form, bytes)
+    fn view_packed(form: PackedForm, bytes: &[u8]) -> Option<F::View<'_>> {
+        F::view_packed(form.kind, packed::elements_of(form, bytes))
     }
 
-    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<Self> {
-        F::from_packed(form, bytes).map(WithDeadlines::from)
+    fn from_packed(form: PackedForm, mut bytes: Vec<u8>) -> Option<Self> {
+        let deadlines = form.has_deadlines.then(|| Box::new(packed::split_off(&mut bytes, form.kind)));
+        F::from_packed(form.kind, bytes).map(|form| WithDeadlines { form, deadlines })
     }
 
-    fn packed(&self) -> Option<(PackedKind, &[u8])> {
-        if self.deadlines.is_some() { None } else { self.form.packed() }
+    fn pack<R>(self, at_most: usize, put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self> {
+        let Some((kind, bytes)) = self.form.packed() else { return Err(self) };
+        let Some(deadlines) = self.deadlines.as_deref() else {
+            if bytes.len() > at_most {
+                return Err(self);
+            }
+            let result = put(PackedForm::plain(kind), bytes);
+            return Ok((result, self.form.into_packed_bytes().expect("it is packed")));
+        };
+        let members = F::len(self.form.view());
+        if !deadlines.are_few() || bytes.len() + packed::len_of(members) > at_most.min(packed::LEN_MAX) {
+            return Err(self);
+        }
+        let WithDeadlines { form, deadlines } = self;
+        let mut bytes = form.into_packed_bytes().expect("it is packed");
+        packed::append(&mut bytes, kind, members, deadlines.as_deref().expect("it has some"));
+        Ok((put(PackedForm { kind, has_deadlines: true }, &bytes), bytes))
     }
 
     fn into_packed_bytes(self) -> Option<Vec<u8>> {
@@ -99,6 +116,9 @@ impl<F: MemberForm> Collection for WithDeadlines<F> {
     fn into_object(mut self) -> Object {
         // What it was changed in may have been as large as all that was changed there before.
         self.form.fit();
+        if let Some(deadlines) = &mut self.deadlines {
+            deadlines.fit();
+        }
         F::into_object(self)
     }
 

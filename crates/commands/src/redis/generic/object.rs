@@ -125,8 +125,11 @@ pub(crate) fn encoding_name(entry: EntryRef<'_>) -> &'static str {
         ValueRef::Int(_) => "int",
         ValueRef::Bytes(bytes) if bytes.len() <= EMBSTR_LEN_MAX && !entry.is_raw() => "embstr",
         ValueRef::Bytes(_) | ValueRef::Object(Object::Shared(_) | Object::Rope(_)) => "raw",
-        ValueRef::Packed(PackedKind::IntSet, _) => "intset",
-        ValueRef::Packed(..) => "listpack",
+        ValueRef::Packed(form, _) => match form.kind {
+            PackedKind::IntSet => "intset",
+            PackedKind::Hash if form.has_deadlines => "listpackex",
+            _ => "listpack",
+        },
         ValueRef::Object(Object::List(list)) => list.view().encoding(),
         ValueRef::Object(Object::Hash(hash)) => hash.encoding(),
         ValueRef::Object(Object::Set(set)) => set.encoding(),

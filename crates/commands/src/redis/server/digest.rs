@@ -5,7 +5,7 @@ use tenon_engine::ds::packed::IntText;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
 use tenon_engine::store::types::stream::StreamId;
 use tenon_engine::store::types::{
-    Collection, Hash, HashRef, List, ListRef, MemberDeadlines, Object, Set, SetRef, Stream, ValueType, Zset, ZsetRef,
+    Collection, DeadlinesRef, Hash, HashRef, List, ListRef, Object, Set, SetRef, Stream, ValueType, Zset, ZsetRef,
 };
 
 /// Redis's number of a type, which is part of a key's digest.
@@ -70,21 +70,27 @@ impl Digest {
             ValueRef::Object(Object::Rope(rope)) => {
                 self.mix_hash(rope.slices().fold(Sha1::new(), |sha, slice| sha.chain_update(slice)).finalize().into());
             }
-            ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view(), hash.deadlines()),
+            ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view(), value.deadlines()),
             ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
-            ValueRef::Object(Object::Set(set)) => self.add_members(set.view(), set.deadlines()),
-            ValueRef::Object(Object::Zset(zset)) => self.add_scored_members(zset.view(), zset.deadlines()),
+            ValueRef::Object(Object::Set(set)) => self.add_members(set.view(), value.deadlines()),
+            ValueRef::Object(Object::Zset(zset)) => self.add_scored_members(zset.view(), value.deadlines()),
             ValueRef::Object(Object::Stream(stream)) => self.mix_entries(stream),
             ValueRef::Packed(form, bytes) => match value_type {
                 ValueType::Hash => {
-                    self.add_hash_fields(Hash::view_packed(form, bytes).expect("the form is a hash's"), None);
+                    self.add_hash_fields(
+                        Hash::view_packed(form, bytes).expect("the form is a hash's"),
+                        value.deadlines(),
+                    );
                 }
                 ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
                 ValueType::Set => {
-                    self.add_members(Set::view_packed(form, bytes).expect("the form is a set's"), None);
+                    self.add_members(Set::view_packed(form, bytes).expect("the form is a set's"), value.deadlines());
                 }
                 ValueType::Zset => {
-                    self.add_scored_members(Zset::view_packed(form, bytes).expect("the form is a sorted set's"), None);
+                    self.add_scored_members(
+                        Zset::view_packed(form, bytes).expect("the form is a sorted set's"),
+                        value.deadlines(),
+                    );
                 }
                 _ => unreachable!("no other type is packed"),
             },
@@ -99,7 +105,7 @@ impl Digest {
         list.iter_from(0).for_each(|item| self.mix(item.as_bytes(&mut room)));
     }
 
-    fn add_hash_fields(&mut self, hash: HashRef<'_>, deadlines: Option<&MemberDeadlines>) {
+    fn add_hash_fields(&mut self, hash: HashRef<'_>, deadlines: Option<DeadlinesRef<'_>>) {
         hash.for_each(|field, value| {
             let mut digest = Digest::default();
             digest.mix(&field.to_vec());
@@ -109,7 +115,7 @@ impl Digest {
         });
     }
 
-    fn add_members(&mut self, set: SetRef<'_>, deadlines: Option<&MemberDeadlines>) {
+    fn add_members(&mut self, set: SetRef<'_>, deadlines: Option<DeadlinesRef<'_>>) {
         set.for_each(|member| {
             let member = member.to_vec();
             if deadlines.is_some_and(|deadlines| deadlines.of(&member).is_some()) {
@@ -123,7 +129,7 @@ impl Digest {
         });
     }
 
-    fn add_scored_members(&mut self, zset: ZsetRef<'_>, deadlines: Option<&MemberDeadlines>) {
+    fn add_scored_members(&mut self, zset: ZsetRef<'_>, deadlines: Option<DeadlinesRef<'_>>) {
         zset.for_each(|member, score| {
             let mut digest = Digest::default();
             digest.mix(&member.to_vec());
@@ -134,7 +140,7 @@ impl Digest {
     }
 
     /// Adds that a member expires; when it does so makes no difference. Of hash fields Redis says the same.
-    fn add_deadline(&mut self, member: &[u8], deadlines: Option<&MemberDeadlines>) {
+    fn add_deadline(&mut self, member: &[u8], deadlines: Option<DeadlinesRef<'_>>) {
         if deadlines.is_some_and(|deadlines| deadlines.of(member).is_some()) {
             self.add(b"!!hexpire!!");
         }

@@ -2,7 +2,7 @@
 
 use super::limits::ListLimits;
 use super::view::ListRef;
-use crate::types::{Collection, Object, PackedKind, ValueType};
+use crate::types::{Collection, Object, PackedForm, PackedKind, ValueType};
 use tenon_ds::listpack::{End, Listpack, ListpackBuf};
 use tenon_ds::packed::Item;
 use tenon_ds::quicklist::Quicklist;
@@ -37,18 +37,21 @@ impl Collection for List {
         }
     }
 
-    fn view_packed(form: PackedKind, bytes: &[u8]) -> Option<ListRef<'_>> {
-        (form == PackedKind::List).then(|| ListRef::Packed(Listpack::new(bytes)))
+    fn view_packed(form: PackedForm, bytes: &[u8]) -> Option<ListRef<'_>> {
+        (form.kind == PackedKind::List).then(|| ListRef::Packed(Listpack::new(bytes)))
     }
 
-    fn from_packed(form: PackedKind, bytes: Vec<u8>) -> Option<List> {
-        (form == PackedKind::List).then(|| List::Packed(ListpackBuf::from_bytes(bytes)))
+    fn from_packed(form: PackedForm, bytes: Vec<u8>) -> Option<List> {
+        (form.kind == PackedKind::List).then(|| List::Packed(ListpackBuf::from_bytes(bytes)))
     }
 
-    fn packed(&self) -> Option<(PackedKind, &[u8])> {
+    fn pack<R>(self, at_most: usize, put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self> {
         match self {
-            List::Packed(listpack) => Some((PackedKind::List, listpack.view().bytes())),
-            List::Chain(_) => None,
+            List::Packed(listpack) if listpack.view().bytes().len() <= at_most => {
+                let result = put(PackedForm::plain(PackedKind::List), listpack.view().bytes());
+                Ok((result, listpack.into_allocation()))
+            }
+            List::Packed(_) | List::Chain(_) => Err(self),
         }
     }
 

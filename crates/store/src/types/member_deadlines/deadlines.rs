@@ -29,7 +29,26 @@ impl Default for MemberDeadlines {
     }
 }
 
+impl From<Run> for MemberDeadlines {
+    fn from(run: Run) -> MemberDeadlines {
+        MemberDeadlines(Form::Few(run))
+    }
+}
+
 impl MemberDeadlines {
+    /// Whether they are few enough to lie in an entry.
+    pub(in crate::types) fn are_few(&self) -> bool {
+        self.few().is_some()
+    }
+
+    /// The deadlines, while they are few.
+    pub(super) fn few(&self) -> Option<&Run> {
+        match &self.0 {
+            Form::Few(run) => Some(run),
+            Form::Many(_) => None,
+        }
+    }
+
     /// How many members have a deadline.
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -126,6 +145,13 @@ impl MemberDeadlines {
                 None
             }
             Form::Many(buckets) => buckets.for_each_from(place, at_least, visit),
+        }
+    }
+
+    /// Gives back room of the one run that they are in while they are few: it may have been made for longer ones.
+    pub(in crate::types) fn fit(&mut self) {
+        if let Form::Few(run) = &mut self.0 {
+            run.shrink();
         }
     }
 

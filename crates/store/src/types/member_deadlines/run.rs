@@ -14,7 +14,7 @@ use super::lean;
 use std::ops::Range;
 
 /// Bytes of a deadline in milliseconds since the UNIX epoch.
-const DEADLINE_LEN: usize = 6;
+pub(super) const DEADLINE_LEN: usize = 6;
 const LONG: u8 = 0xff;
 
 /// Members with their deadlines, in no order.
@@ -28,8 +28,14 @@ struct Record<'a> {
     member: &'a [u8],
 }
 
-fn deadline_bytes(deadline_ms: u64) -> [u8; DEADLINE_LEN] {
+pub(super) fn deadline_bytes(deadline_ms: u64) -> [u8; DEADLINE_LEN] {
     *deadline_ms.to_le_bytes().first_chunk().expect("a word is longer")
+}
+
+pub(super) fn deadline_of(bytes: [u8; DEADLINE_LEN]) -> u64 {
+    let mut word = [0; size_of::<u64>()];
+    word[..DEADLINE_LEN].copy_from_slice(&bytes);
+    u64::from_le_bytes(word)
 }
 
 fn head_len(member: &[u8]) -> usize {
@@ -37,6 +43,11 @@ fn head_len(member: &[u8]) -> usize {
 }
 
 impl Run {
+    /// No members, with room for so many bytes.
+    pub(super) fn with_room_for(bytes: usize) -> Run {
+        Run(Vec::with_capacity(bytes))
+    }
+
     /// Whether there is no member.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -52,6 +63,11 @@ impl Run {
         self.0.len()
     }
 
+    /// Gives back the allocation's room beside what it holds.
+    pub(super) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
     /// Bytes of the allocation.
     pub(super) fn capacity(&self) -> usize {
         self.0.capacity()
@@ -59,8 +75,6 @@ impl Run {
 
     fn record_at(&self, at: usize) -> Option<Record<'_>> {
         let (deadline, rest) = self.0.get(at..)?.split_first_chunk::<DEADLINE_LEN>()?;
-        let mut word = [0; size_of::<u64>()];
-        word[..DEADLINE_LEN].copy_from_slice(deadline);
         let (&first, rest) = rest.split_first()?;
         let (len, rest) = match first {
             LONG => {
@@ -71,7 +85,7 @@ impl Run {
         };
         let member = &rest[..len];
         let end = at + head_len(member) + len;
-        Some(Record { place: at..end, deadline_ms: u64::from_le_bytes(word), member })
+        Some(Record { place: at..end, deadline_ms: deadline_of(*deadline), member })
     }
 
     fn records(&self) -> impl Iterator<Item = Record<'_>> {

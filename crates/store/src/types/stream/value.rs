@@ -6,7 +6,7 @@ use super::entries::{Entries, TakenBlocks, Trim};
 use super::group::Group;
 use super::id::StreamId;
 use super::limits::StreamLimits;
-use crate::types::{Collection, Object, PackedKind, ValueType};
+use crate::types::{Collection, Object, PackedForm, ValueType};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -66,16 +66,16 @@ impl Collection for Stream {
         self
     }
 
-    fn view_packed(_form: PackedKind, _bytes: &[u8]) -> Option<&Stream> {
+    fn view_packed(_form: PackedForm, _bytes: &[u8]) -> Option<&Stream> {
         None
     }
 
-    fn from_packed(_form: PackedKind, _bytes: Vec<u8>) -> Option<Stream> {
+    fn from_packed(_form: PackedForm, _bytes: Vec<u8>) -> Option<Stream> {
         None
     }
 
-    fn packed(&self) -> Option<(PackedKind, &[u8])> {
-        None
+    fn pack<R>(self, _at_most: usize, _put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self> {
+        Err(self)
     }
 
     fn into_packed_bytes(self) -> Option<Vec<u8>> {
