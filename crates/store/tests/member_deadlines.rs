@@ -191,7 +191,9 @@ const HASH_LIMITS: HashLimits = HashLimits { fields: 16, bytes: 20 };
 
 const COUNTERS: Ways<tenon_store::types::HashForm> = Ways {
     set: |hash: &mut Hash, field, number| {
-        hash.set_value(field, &number.to_le_bytes(), HASH_LIMITS);
+        // Sometimes the limits have become lower than what is there.
+        let bytes = if number == 0 { 1 } else { HASH_LIMITS.bytes };
+        hash.set_value(field, &number.to_le_bytes()[..1], HashLimits { bytes, ..HASH_LIMITS });
     },
     set_persists: false,
     ..HASHES

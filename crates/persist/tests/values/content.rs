@@ -7,7 +7,7 @@ use tenon_ds::packed::Item;
 use tenon_persist::rdb::{Limits, LoadError, Loaded, Value, dump, load};
 use tenon_store::entry::{self, Meta};
 use tenon_store::types::stream::{Entry, Group, StreamId, StreamState};
-use tenon_store::types::{Collection, HashLimits, ListLimits, MemberDeadlines, SetLimits, Stream, ZsetLimits};
+use tenon_store::types::{Collection, DeadlinesRef, HashLimits, ListLimits, SetLimits, Stream, ZsetLimits};
 
 /// Bytes that compressed strings may come to.
 const EXPANSION_MAX: usize = 1 << 24;
@@ -111,7 +111,7 @@ pub fn content(value: &Value) -> Content {
     }
 }
 
-fn deadlines(deadlines: Option<&MemberDeadlines>) -> Deadlines {
+fn deadlines(deadlines: Option<DeadlinesRef<'_>>) -> Deadlines {
     let mut all = Deadlines::new();
     if let Some(deadlines) = deadlines {
         deadlines.for_each(|member, deadline_ms| _ = all.insert(member.to_vec(), deadline_ms));

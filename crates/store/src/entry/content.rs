@@ -47,6 +47,7 @@ pub struct Meta {
 impl NewValue<'_> {
     /// Hands a collection to `put` as it is to be stored: packed while it is small, otherwise as an object. Gives what that
     /// gives, and the packed bytes' allocation to be used again.
+    #[inline]
     pub fn of_collection<T: Collection, R>(collection: T, put: impl FnOnce(NewValue<'_>) -> R) -> (R, Option<Vec<u8>>) {
         let mut put = Some(put);
         let mut put = |value: NewValue<'_>| put.take().expect("it is stored once")(value);
@@ -70,7 +71,7 @@ impl<'a> ValueRef<'a> {
     /// The deadlines of a collection's members, if any has one.
     pub fn deadlines(self) -> Option<DeadlinesRef<'a>> {
         match self {
-            ValueRef::Object(object) => object.deadlines().map(DeadlinesRef::Beside),
+            ValueRef::Object(object) => object.deadlines(),
             ValueRef::Packed(form, bytes) => PackedDeadlines::of_packed(form, bytes).map(DeadlinesRef::Packed),
             ValueRef::Bytes(_) | ValueRef::Int(_) => None,
         }

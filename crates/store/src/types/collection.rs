@@ -1,7 +1,7 @@
 //! What all collections have in common: packed in their key's entry while they are small, an object once they are
 //! large. Knows no particular type.
 
-use super::{MemberDeadlines, Object, ValueType};
+use super::{DeadlinesRef, Object, ValueType};
 
 /// The forms of a small collection whose elements lie packed in the entry of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub trait Collection: Default + 'static {
     fn is_empty(&self) -> bool;
 
     /// The deadlines of members, if any has one.
-    fn deadlines(&self) -> Option<&MemberDeadlines> {
+    fn deadlines(&self) -> Option<DeadlinesRef<'_>> {
         None
     }
 }

@@ -2,7 +2,7 @@
 
 use super::rope::{CHUNK_LEN, Rope};
 use super::{
-    Collection, Hash, HashRef, List, MemberDeadlines, PackedForm, PackedKind, Set, SetRef, Stream, Zset, ZsetRef,
+    Collection, DeadlinesRef, Hash, HashRef, List, PackedForm, PackedKind, Set, SetRef, Stream, Zset, ZsetRef,
 };
 use crate::entry::NewValue;
 use crate::hash::element_hash;
@@ -158,12 +158,12 @@ impl Object {
             Object::Zset(zset) => zset.view().len(),
             Object::Stream(stream) => stream.allocations(),
         };
-        elements + self.deadlines().map_or(0, MemberDeadlines::allocations)
+        elements + self.deadlines().map_or(0, DeadlinesRef::allocations)
     }
 
     /// The deadlines of members, if any has one.
     #[inline]
-    pub fn deadlines(&self) -> Option<&MemberDeadlines> {
+    pub fn deadlines(&self) -> Option<DeadlinesRef<'_>> {
         match self {
             Object::Hash(hash) => hash.deadlines(),
             Object::Set(set) => set.deadlines(),
@@ -175,7 +175,7 @@ impl Object {
     /// When the first member expires, in milliseconds since the UNIX epoch.
     #[inline]
     pub fn members_due_ms(&self) -> Option<u64> {
-        self.deadlines().and_then(MemberDeadlines::next_ms)
+        self.deadlines().and_then(DeadlinesRef::next_ms)
     }
 
     /// Takes out members whose deadlines are past, at most so many; tells how many there were. Each is handed to `visit`.

@@ -4,8 +4,10 @@
 //! Without a deadline there is one word more than the elements. In the entry of a key the deadlines of a small collection
 //! lie behind its elements.
 
-use super::member_deadlines::packed;
-use super::{Collection, MemberDeadlines, Object, PackedForm, PackedKind, ValueType};
+use super::member_deadlines::packed::{self, Each};
+use super::{
+    Collection, DeadlinesRef, MEMBER_DEADLINE_MAX_MS, MemberDeadlines, Object, PackedForm, PackedKind, ValueType,
+};
 use tenon_ds::packed::{IntText, Item};
 
 /// The elements of a collection whose members may expire.
@@ -56,12 +58,23 @@ pub trait MemberForm: Default + 'static {
     fn memory(&self) -> usize;
 }
 
+/// The most members whose deadlines are kept in the order of the elements.
+const EACH_MAX: usize = 128;
+
 /// A collection of elements in this form, and when they expire.
 #[derive(Clone, Debug, Default)]
 pub struct WithDeadlines<F> {
-    pub(super) form: F,
+    form: F,
     /// Never empty. Only members that are there have a deadline.
-    deadlines: Option<Box<MemberDeadlines>>,
+    deadlines: Option<Box<Held>>,
+}
+
+/// The deadlines of members.
+#[derive(Clone, Debug)]
+enum Held {
+    /// In the order of packed elements, as they lie in an entry.
+    Each(Each),
+    ByMember(MemberDeadlines),
 }
 
 impl<F: MemberForm> Collection for WithDeadlines<F> {
@@ -78,10 +91,11 @@ impl<F: MemberForm> Collection for WithDeadlines<F> {
     }
 
     fn from_packed(form: PackedForm, mut bytes: Vec<u8>) -> Option<Self> {
-        let deadlines = form.has_deadlines.then(|| Box::new(packed::split_off(&mut bytes, form.kind)));
+        let deadlines = form.has_deadlines.then(|| Box::new(Held::Each(Each::split_off(&mut bytes))));
         F::from_packed(form.kind, bytes).map(|form| WithDeadlines { form, deadlines })
     }
 
+    #[inline]
     fn pack<R>(self, at_most: usize, put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self> {
         let Some((kind, bytes)) = self.form.packed() else { return Err(self) };
         let Some(deadlines) = self.deadlines.as_deref() else {
@@ -91,13 +105,24 @@ impl<F: MemberForm> Collection for WithDeadlines<F> {
             let result = put(PackedForm::plain(kind), bytes);
             return Ok((result, self.form.into_packed_bytes().expect("it is packed")));
         };
-        let members = F::len(self.form.view());
-        if !deadlines.are_few() || bytes.len() + packed::len_of(members) > at_most.min(packed::LEN_MAX) {
+        let len = bytes.len() + packed::len_of(F::len(self.form.view()));
+        let are_few = match deadlines {
+            Held::Each(_) => true,
+            Held::ByMember(deadlines) => deadlines.are_few(),
+        };
+        if !are_few || len > at_most.min(packed::LEN_MAX) {
             return Err(self);
         }
-        let WithDeadlines { form, deadlines } = self;
-        let mut bytes = form.into_packed_bytes().expect("it is packed");
-        packed::append(&mut bytes, kind, members, deadlines.as_deref().expect("it has some"));
+        let by_member;
+        let each = match deadlines {
+            Held::Each(each) => each,
+            Held::ByMember(deadlines) => {
+                by_member = Each::of_members(kind, bytes, deadlines);
+                &by_member
+            }
+        };
+        let mut bytes = self.form.into_packed_bytes().expect("it is packed");
+        each.append_to(&mut bytes);
         Ok((put(PackedForm { kind, has_deadlines: true }, &bytes), bytes))
     }
 
@@ -116,7 +141,7 @@ impl<F: MemberForm> Collection for WithDeadlines<F> {
     fn into_object(mut self) -> Object {
         // What it was changed in may have been as large as all that was changed there before.
         self.form.fit();
-        if let Some(deadlines) = &mut self.deadlines {
+        if let Some(Held::ByMember(deadlines)) = self.deadlines.as_deref_mut() {
             deadlines.fit();
         }
         F::into_object(self)
@@ -126,8 +151,14 @@ impl<F: MemberForm> Collection for WithDeadlines<F> {
         F::len(self.form.view()) == 0
     }
 
-    fn deadlines(&self) -> Option<&MemberDeadlines> {
-        self.deadlines.as_deref()
+    fn deadlines(&self) -> Option<DeadlinesRef<'_>> {
+        Some(match self.deadlines.as_deref()? {
+            Held::Each(each) => {
+                let (kind, elements) = self.packed_elements();
+                DeadlinesRef::Packed(each.view(kind, elements))
+            }
+            Held::ByMember(deadlines) => DeadlinesRef::ByMember(deadlines),
+        })
     }
 }
 
@@ -143,9 +174,43 @@ impl<F: MemberForm> WithDeadlines<F> {
         F::has(self.form.view(), member)
     }
 
+    /// The elements, for reading.
+    #[inline]
+    pub(super) fn elements(&self) -> &F {
+        &self.form
+    }
+
+    /// The elements, to be changed in whatever way but one: no member goes that has a deadline.
+    #[inline]
+    pub(super) fn elements_mut(&mut self) -> &mut F {
+        self.keep_by_member();
+        &mut self.form
+    }
+
+    /// The elements, of which values alone change: no member comes, goes or changes its place, nor the form.
+    #[inline]
+    pub(super) fn values_mut(&mut self) -> &mut F {
+        &mut self.form
+    }
+
+    /// Where deadlines are in the order of the elements, those are packed.
+    fn packed_elements(&self) -> (PackedKind, &[u8]) {
+        self.form.packed().expect("deadlines in the order of the elements are of packed ones")
+    }
+
+    #[inline]
+    fn keep_by_member(&mut self) {
+        if let Some(held) = &self.deadlines
+            && let Held::Each(each) = &**held
+        {
+            let (kind, elements) = self.packed_elements();
+            self.deadlines = Some(Box::new(Held::ByMember(each.by_member(kind, elements))));
+        }
+    }
+
     /// The deadline of a member in milliseconds since the UNIX epoch.
     pub fn deadline_ms(&self, member: &[u8]) -> Option<u64> {
-        self.deadlines.as_ref()?.of(member)
+        self.deadlines()?.of(member)
     }
 
     /// Gives a member a deadline.
@@ -154,62 +219,104 @@ impl<F: MemberForm> WithDeadlines<F> {
     /// When it is not there, or the deadline is later than any can be.
     pub fn set_deadline(&mut self, member: &[u8], deadline_ms: u64) {
         assert!(self.has(member), "only what is there expires");
-        self.deadlines.get_or_insert_default().set(member, deadline_ms);
+        assert!(deadline_ms <= MEMBER_DEADLINE_MAX_MS, "a deadline is checked where it is read");
+        let WithDeadlines { form, deadlines } = self;
+        let held = deadlines.get_or_insert_with(|| {
+            let members = F::len(form.view());
+            Box::new(match form.packed() {
+                Some(_) if members <= EACH_MAX => Held::Each(Each::none(members)),
+                _ => Held::ByMember(MemberDeadlines::default()),
+            })
+        });
+        match &mut **held {
+            Held::Each(each) => {
+                let place = form.packed().and_then(|(kind, elements)| packed::place_of(kind, elements, member));
+                each.set(place.expect("it is there"), deadline_ms);
+            }
+            Held::ByMember(deadlines) => deadlines.set(member, deadline_ms),
+        }
     }
 
     /// Takes a member's deadline away; tells whether it had one.
     pub fn persist(&mut self, member: &[u8]) -> bool {
-        let Some(deadlines) = &mut self.deadlines else { return false };
-        let had = deadlines.remove(member);
-        self.deadlines.take_if(|deadlines| deadlines.is_empty());
+        let WithDeadlines { form, deadlines } = self;
+        let Some(held) = deadlines.as_deref_mut() else { return false };
+        let had = match held {
+            Held::Each(each) => {
+                let place = form.packed().and_then(|(kind, elements)| packed::place_of(kind, elements, member));
+                place.is_some_and(|place| each.remove(place))
+            }
+            Held::ByMember(deadlines) => deadlines.remove(member),
+        };
+        self.drop_none();
         had
+    }
+
+    /// Deadlines that are none do not stay.
+    fn drop_none(&mut self) {
+        self.deadlines.take_if(|held| match &**held {
+            Held::Each(each) => each.is_empty(),
+            Held::ByMember(deadlines) => deadlines.is_empty(),
+        });
     }
 
     /// Takes a member out with its deadline; tells whether it was there.
     pub fn take(&mut self, member: &[u8]) -> bool {
         self.persist(member);
-        self.form.take(member)
+        self.elements_mut().take(member)
     }
 
     /// Calls `remove` with the elements and with what it is to call for each member that it takes out.
     pub(super) fn removing<R>(&mut self, remove: impl FnOnce(&mut F, &mut dyn FnMut(Item<'_>)) -> R) -> R {
+        self.keep_by_member();
         let WithDeadlines { form, deadlines } = self;
         let result = remove(form, &mut |member| {
-            if let Some(deadlines) = deadlines {
+            if let Some(Held::ByMember(deadlines)) = deadlines.as_deref_mut() {
                 deadlines.remove(member.as_bytes(&mut IntText::new()));
             }
         });
-        deadlines.take_if(|deadlines| deadlines.is_empty());
+        self.drop_none();
         result
     }
 
     /// Whether any member has a deadline.
+    #[inline]
     pub(super) fn has_deadlines(&self) -> bool {
         self.deadlines.is_some()
     }
 
     /// Takes out members whose deadlines are past, at most so many; tells how many there were. Each is handed to `visit`.
     pub fn take_past(&mut self, now_ms: u64, at_most: usize, visit: &mut dyn FnMut(&[u8])) -> usize {
-        let Some(deadlines) = &mut self.deadlines else { return 0 };
-        let form = &mut self.form;
+        self.keep_by_member();
+        let WithDeadlines { form, deadlines } = self;
+        let Some(Held::ByMember(deadlines)) = deadlines.as_deref_mut() else { return 0 };
         let count = deadlines.take_past(now_ms, at_most, &mut |member| {
             let was_there = form.take(member);
             debug_assert!(was_there, "only what is there has a deadline");
             visit(member);
         });
-        self.deadlines.take_if(|deadlines| deadlines.is_empty());
+        self.drop_none();
         count
     }
 
     /// Whether the deadlines of all members are past.
     pub fn is_past(&self, now_ms: u64) -> bool {
-        self.deadlines
-            .as_ref()
-            .is_some_and(|deadlines| deadlines.len() == F::len(self.form.view()) && deadlines.are_past(now_ms))
+        match self.deadlines() {
+            None => false,
+            Some(DeadlinesRef::Packed(packed)) => packed.are_all_past(now_ms),
+            Some(DeadlinesRef::ByMember(deadlines)) => {
+                deadlines.len() == F::len(self.form.view()) && deadlines.are_past(now_ms)
+            }
+        }
     }
 
     /// Bytes of memory beside the collection itself.
     pub fn memory(&self) -> usize {
-        self.form.memory() + self.deadlines.as_ref().map_or(0, |deadlines| deadlines.memory())
+        let deadlines = match self.deadlines.as_deref() {
+            None => 0,
+            Some(Held::Each(each)) => size_of::<Held>() + each.memory(),
+            Some(Held::ByMember(deadlines)) => size_of::<Held>() - size_of::<MemberDeadlines>() + deadlines.memory(),
+        };
+        self.form.memory() + deadlines
     }
 }

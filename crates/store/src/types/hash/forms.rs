@@ -202,12 +202,16 @@ impl Hash {
     /// Sets a field, which then has no deadline; tells whether it is new.
     pub fn set(&mut self, field: &[u8], value: &[u8], limits: HashLimits) -> bool {
         self.persist(field);
-        self.form.set(field, value, limits)
+        self.set_value(field, value, limits)
     }
 
     /// Sets a field, which keeps its deadline if it has one; tells whether it is new.
     pub fn set_value(&mut self, field: &[u8], value: &[u8], limits: HashLimits) -> bool {
-        self.form.set(field, value, limits)
+        let stays_packed = field.len().max(value.len()) <= limits.bytes;
+        if stays_packed && self.has_deadlines() && self.has(field) {
+            return self.values_mut().set(field, value, limits);
+        }
+        self.elements_mut().set(field, value, limits)
     }
 
     /// Whether the field is there.
@@ -222,7 +226,7 @@ impl Hash {
 
     /// Redis's name for the encoding.
     pub fn encoding(&self) -> &'static str {
-        match &self.form {
+        match self.elements() {
             HashForm::Packed(_) if self.has_deadlines() => "listpackex",
             HashForm::Packed(_) => "listpack",
             HashForm::Table(_) => "hashtable",

@@ -36,17 +36,9 @@ impl From<Run> for MemberDeadlines {
 }
 
 impl MemberDeadlines {
-    /// Whether they are few enough to lie in an entry.
+    /// Whether they are so few that they may lie in an entry.
     pub(in crate::types) fn are_few(&self) -> bool {
-        self.few().is_some()
-    }
-
-    /// The deadlines, while they are few.
-    pub(super) fn few(&self) -> Option<&Run> {
-        match &self.0 {
-            Form::Few(run) => Some(run),
-            Form::Many(_) => None,
-        }
+        matches!(self.0, Form::Few(_))
     }
 
     /// How many members have a deadline.
@@ -128,11 +120,6 @@ impl MemberDeadlines {
             Form::Few(run) => run.take_past(now_ms, at_most, visit),
             Form::Many(buckets) => buckets.take_past(now_ms, at_most, visit),
         }
-    }
-
-    /// Calls `visit` with each member that has a deadline and with that, in no particular order.
-    pub fn for_each(&self, mut visit: impl FnMut(&[u8], u64)) {
-        self.for_each_from(0, usize::MAX, &mut visit);
     }
 
     /// Calls `visit` with members that have a deadline and with that, from a place on (0 at the start) until there have

@@ -7,7 +7,8 @@
 //! +-----------------+---------------------+-----------------------------+
 //! ```
 //!
-//! Knows no entry and no present.
+//! While the collection is changed they are beside its elements, as they are, if only values change; who adds, removes or
+//! moves members has them kept by member meanwhile. Knows no entry and no present.
 
 use super::run::{DEADLINE_LEN, Run, deadline_bytes, deadline_of};
 use super::{MEMBER_DEADLINE_MAX_MS, MemberDeadlines};
@@ -32,6 +33,10 @@ pub struct PackedDeadlines<'a> {
     elements: &'a [u8],
     each: &'a [[u8; DEADLINE_LEN]],
 }
+
+/// The same beside their elements: good as long as no element comes, goes or changes its place.
+#[derive(Clone, Debug)]
+pub(in crate::types) struct Each(Vec<[u8; DEADLINE_LEN]>);
 
 /// Where the elements end in the bytes of a packed collection with deadlines.
 #[inline]
@@ -61,53 +66,95 @@ pub(in crate::types) fn len_of(members: usize) -> usize {
     members * DEADLINE_LEN + END_LEN
 }
 
-/// Writes the deadlines behind the elements.
-///
-/// # Panics
-/// When they are many, or the elements are longer than [`LEN_MAX`].
-pub(in crate::types) fn append(bytes: &mut Vec<u8>, kind: PackedKind, members: usize, deadlines: &MemberDeadlines) {
-    let run = deadlines.few().expect("what lies in an entry has few members");
-    let end = bytes.len();
-    bytes.resize(end + len_of(members), 0);
-    let (elements, behind) = bytes.split_at_mut(end);
-    let (each, last) = behind.as_chunks_mut::<DEADLINE_LEN>();
-    // What was read from such bytes is in the order of the elements.
-    let mut records = run.iter().peekable();
-    let mut places = each.iter_mut();
-    let mut room = IntText::new();
-    for_each_member(kind, elements, |member| {
-        let member = member.as_bytes(&mut room);
-        let deadline_ms = match records.next_if(|&(next, _)| next == member) {
-            Some((_, deadline_ms)) => Some(deadline_ms),
-            None => run.of(member),
-        };
-        *places.next().expect("each member has a place") = deadline_bytes(deadline_ms.unwrap_or(NONE));
-    });
-    let end = u16::try_from(end).expect("what lies in an entry is short");
-    last.copy_from_slice(&end.to_le_bytes());
+/// Which of the members this is, in the order of the elements.
+pub(in crate::types) fn place_of(kind: PackedKind, elements: &[u8], member: &[u8]) -> Option<usize> {
+    let item = Item::of(member);
+    match (kind, item) {
+        (PackedKind::IntSet, Item::Int(int)) => IntSetRef::new(elements).find(int).ok(),
+        (PackedKind::IntSet, Item::Bytes(_)) => None,
+        (PackedKind::Hash | PackedKind::Zset, _) => Packed::new(elements).find::<2>(item).map(|found| found.index),
+        (PackedKind::Set | PackedKind::List, _) => Packed::new(elements).find::<1>(item).map(|found| found.index),
+    }
 }
 
-/// Cuts the deadlines off that lie behind the elements.
-pub(in crate::types) fn split_off(bytes: &mut Vec<u8>, kind: PackedKind) -> MemberDeadlines {
-    let deadlines = PackedDeadlines::new(kind, bytes);
-    let mut run = Run::with_room_for(deadlines.elements.len() + len_of(deadlines.each.len()));
-    deadlines.for_each(|member, deadline_ms| run.push(member, deadline_ms));
-    let end = deadlines.elements.len();
-    bytes.truncate(end);
-    MemberDeadlines::from(run)
+impl Each {
+    /// So many members without a deadline.
+    pub(in crate::types) fn none(members: usize) -> Each {
+        Each(vec![deadline_bytes(NONE); members])
+    }
+
+    /// Deadlines that were kept by member.
+    pub(in crate::types) fn of_members(kind: PackedKind, elements: &[u8], deadlines: &MemberDeadlines) -> Each {
+        let mut each = Vec::new();
+        let mut room = IntText::new();
+        for_each_member(kind, elements, |member| {
+            let deadline_ms = deadlines.of(member.as_bytes(&mut room));
+            each.push(deadline_bytes(deadline_ms.unwrap_or(NONE)));
+        });
+        Each(each)
+    }
+
+    /// Cuts them off from the bytes of a packed collection, of which the elements stay.
+    pub(in crate::types) fn split_off(bytes: &mut Vec<u8>) -> Each {
+        let end = end_of_elements(bytes);
+        let (each, _) = bytes[end..].as_chunks();
+        let each = Each(each.to_vec());
+        bytes.truncate(end);
+        each
+    }
+
+    /// Writes them behind the elements.
+    ///
+    /// # Panics
+    /// When the elements are longer than [`LEN_MAX`].
+    pub(in crate::types) fn append_to(&self, elements: &mut Vec<u8>) {
+        let end = u16::try_from(elements.len()).expect("what lies in an entry is short");
+        elements.extend_from_slice(self.0.as_flattened());
+        elements.extend_from_slice(&end.to_le_bytes());
+    }
+
+    /// The same kept by member.
+    pub(in crate::types) fn by_member(&self, kind: PackedKind, elements: &[u8]) -> MemberDeadlines {
+        let mut run = Run::with_room_for(elements.len() + len_of(self.0.len()));
+        self.view(kind, elements).for_each(|member, deadline_ms| run.push(member, deadline_ms));
+        MemberDeadlines::from(run)
+    }
+
+    /// For reading, with their elements.
+    pub(in crate::types) fn view<'a>(&'a self, kind: PackedKind, elements: &'a [u8]) -> PackedDeadlines<'a> {
+        PackedDeadlines { kind, elements, each: &self.0 }
+    }
+
+    /// Gives the member at a place a deadline.
+    pub(in crate::types) fn set(&mut self, place: usize, deadline_ms: u64) {
+        self.0[place] = deadline_bytes(deadline_ms);
+    }
+
+    /// Takes the deadline of the member at a place away; tells whether it had one.
+    pub(in crate::types) fn remove(&mut self, place: usize) -> bool {
+        std::mem::replace(&mut self.0[place], deadline_bytes(NONE)) != deadline_bytes(NONE)
+    }
+
+    /// Whether none has one.
+    pub(in crate::types) fn is_empty(&self) -> bool {
+        self.0.iter().all(|bytes| *bytes == deadline_bytes(NONE))
+    }
+
+    /// Bytes of the allocation.
+    pub(in crate::types) fn memory(&self) -> usize {
+        self.0.capacity() * DEADLINE_LEN
+    }
 }
 
 impl<'a> PackedDeadlines<'a> {
     /// Those in the bytes of a packed collection, if it has any.
     #[inline]
     pub fn of_packed(form: PackedForm, bytes: &'a [u8]) -> Option<PackedDeadlines<'a>> {
-        form.has_deadlines.then(|| PackedDeadlines::new(form.kind, bytes))
-    }
-
-    fn new(kind: PackedKind, bytes: &'a [u8]) -> PackedDeadlines<'a> {
-        let (elements, behind) = bytes.split_at(end_of_elements(bytes));
-        let (each, _) = behind.as_chunks();
-        PackedDeadlines { kind, elements, each }
+        form.has_deadlines.then(|| {
+            let (elements, behind) = bytes.split_at(end_of_elements(bytes));
+            let (each, _) = behind.as_chunks();
+            PackedDeadlines { kind: form.kind, elements, each }
+        })
     }
 
     /// Each member's deadline, a late one where it has none.
@@ -127,16 +174,13 @@ impl<'a> PackedDeadlines<'a> {
 
     /// The deadline of a member in milliseconds since the UNIX epoch.
     pub fn of(self, member: &[u8]) -> Option<u64> {
-        let item = Item::of(member);
-        let index = match (self.kind, item) {
-            (PackedKind::IntSet, Item::Int(int)) => IntSetRef::new(self.elements).find(int).ok(),
-            (PackedKind::IntSet, Item::Bytes(_)) => None,
-            (PackedKind::Hash | PackedKind::Zset, _) => {
-                Packed::new(self.elements).find::<2>(item).map(|found| found.index)
-            }
-            _ => Packed::new(self.elements).find::<1>(item).map(|found| found.index),
-        };
-        Some(deadline_of(self.each[index?])).filter(|&deadline_ms| deadline_ms != NONE)
+        let place = place_of(self.kind, self.elements, member)?;
+        Some(deadline_of(self.each[place])).filter(|&deadline_ms| deadline_ms != NONE)
+    }
+
+    /// How many deadlines are past.
+    pub fn past(self, now_ms: u64) -> usize {
+        self.each_ms().filter(|&deadline_ms| deadline_ms < now_ms).count()
     }
 
     /// The first deadline.

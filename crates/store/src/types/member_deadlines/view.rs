@@ -5,10 +5,10 @@ use super::{MemberDeadlines, PackedDeadlines};
 /// The deadlines of those members that have one, of which there is one at least.
 #[derive(Clone, Copy, Debug)]
 pub enum DeadlinesRef<'a> {
-    /// Behind the packed elements of a small collection.
+    /// In the order of the packed elements of a small collection.
     Packed(PackedDeadlines<'a>),
-    /// Beside the elements of an object.
-    Beside(&'a MemberDeadlines),
+    /// By member.
+    ByMember(&'a MemberDeadlines),
 }
 
 impl DeadlinesRef<'_> {
@@ -16,7 +16,7 @@ impl DeadlinesRef<'_> {
     pub fn len(self) -> usize {
         match self {
             DeadlinesRef::Packed(packed) => packed.len(),
-            DeadlinesRef::Beside(deadlines) => deadlines.len(),
+            DeadlinesRef::ByMember(deadlines) => deadlines.len(),
         }
     }
 
@@ -24,7 +24,7 @@ impl DeadlinesRef<'_> {
     pub fn is_empty(self) -> bool {
         match self {
             DeadlinesRef::Packed(packed) => packed.is_empty(),
-            DeadlinesRef::Beside(deadlines) => deadlines.is_empty(),
+            DeadlinesRef::ByMember(deadlines) => deadlines.is_empty(),
         }
     }
 
@@ -32,7 +32,7 @@ impl DeadlinesRef<'_> {
     pub fn of(self, member: &[u8]) -> Option<u64> {
         match self {
             DeadlinesRef::Packed(packed) => packed.of(member),
-            DeadlinesRef::Beside(deadlines) => deadlines.of(member),
+            DeadlinesRef::ByMember(deadlines) => deadlines.of(member),
         }
     }
 
@@ -40,8 +40,29 @@ impl DeadlinesRef<'_> {
     pub fn next_ms(self) -> Option<u64> {
         match self {
             DeadlinesRef::Packed(packed) => packed.next_ms(),
-            DeadlinesRef::Beside(deadlines) => deadlines.next_ms(),
+            DeadlinesRef::ByMember(deadlines) => deadlines.next_ms(),
         }
+    }
+
+    /// How many deadlines are past; does not count on once it has counted so many.
+    pub fn past(self, now_ms: u64, at_most: usize) -> usize {
+        match self {
+            DeadlinesRef::Packed(packed) => packed.past(now_ms).min(at_most),
+            DeadlinesRef::ByMember(deadlines) => deadlines.past(now_ms, at_most),
+        }
+    }
+
+    /// How many allocations there are to free beside those of the elements.
+    pub fn allocations(self) -> usize {
+        match self {
+            DeadlinesRef::Packed(_) => 1,
+            DeadlinesRef::ByMember(deadlines) => deadlines.allocations(),
+        }
+    }
+
+    /// Calls `visit` with each member that has a deadline and with that.
+    pub fn for_each(self, mut visit: impl FnMut(&[u8], u64)) {
+        self.for_each_from(0, usize::MAX, &mut visit);
     }
 
     /// Calls `visit` with members that have a deadline and with that, as [`MemberDeadlines::for_each_from`] does.
@@ -51,7 +72,7 @@ impl DeadlinesRef<'_> {
                 packed.for_each(visit);
                 None
             }
-            DeadlinesRef::Beside(deadlines) => deadlines.for_each_from(place, at_least, visit),
+            DeadlinesRef::ByMember(deadlines) => deadlines.for_each_from(place, at_least, visit),
         }
     }
 }

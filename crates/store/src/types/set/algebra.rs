@@ -107,7 +107,7 @@ fn copy(set: SetRef<'_>, limits: SetLimits) -> Set {
 }
 
 fn add_all(to: &mut Set, set: SetRef<'_>, limits: SetLimits) {
-    match (&mut to.form, set) {
+    match (to.elements_mut(), set) {
         (SetForm::Table(all), SetRef::Table(members)) => {
             let _ = some_at_a_time(members, |some| {
                 all.prefetch_all(some);
@@ -125,7 +125,7 @@ fn add_all(to: &mut Set, set: SetRef<'_>, limits: SetLimits) {
 
 fn remove_all(from: &mut Set, set: SetRef<'_>) {
     let go_on_unless = |is_empty: bool| if is_empty { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let _ = match (&mut from.form, set) {
+    let _ = match (from.elements_mut(), set) {
         (SetForm::Table(rest), SetRef::Table(members)) => some_at_a_time(members, |some| {
             rest.prefetch_all(some);
             for &(member, hash) in some.iter() {

@@ -327,17 +327,17 @@ impl Set {
     /// Chooses the form for up to `count` members that will be added, of which this is the first: an empty set takes the
     /// form that they would come to, any other becomes a table if they could be too many.
     pub fn expect(&mut self, first: &[u8], count: usize, limits: SetLimits) {
-        self.form.expect(first, count, limits);
+        self.elements_mut().expect(first, count, limits);
     }
 
     /// Adds a member, which keeps its deadline if it is there; tells whether it is new. Its bytes need not be canonical.
     pub fn add(&mut self, member: Item<'_>, limits: SetLimits) -> bool {
-        self.form.add(member, limits)
+        self.elements_mut().add(member, limits)
     }
 
     /// Adds a member that is not there. Its bytes need not be canonical.
     pub fn add_new(&mut self, member: Item<'_>, limits: SetLimits) {
-        match &mut self.form {
+        match self.elements_mut() {
             SetForm::Table(members) => {
                 let mut room: IntText = IntText::new();
                 let bytes = member.as_bytes(&mut room);
@@ -354,7 +354,7 @@ impl Set {
 
     /// Redis's name for the encoding.
     pub fn encoding(&self) -> &'static str {
-        match &self.form {
+        match self.elements() {
             SetForm::Ints(_) => "intset",
             SetForm::Packed(_) => "listpack",
             SetForm::Table(_) => "hashtable",

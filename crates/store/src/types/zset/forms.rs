@@ -223,18 +223,18 @@ impl Zset {
     /// Changes or adds a member: `decide` is told the score it has, if it is there, and gives the one it shall have;
     /// with `None` all stays as it is. A deadline that it has stays.
     pub fn update(&mut self, member: &[u8], limits: ZsetLimits, decide: impl FnOnce(Option<f64>) -> Option<f64>) {
-        self.form.update(member, limits, decide);
+        self.elements_mut().update(member, limits, decide);
     }
 
     /// Gives a member a score.
     pub fn set(&mut self, member: &[u8], score: f64, limits: ZsetLimits) {
-        self.form.update(member, limits, |_| Some(score));
+        self.elements_mut().update(member, limits, |_| Some(score));
     }
 
     /// Takes a member out; gives the score that it had.
     pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
         self.persist(member);
-        self.form.remove(member)
+        self.elements_mut().remove(member)
     }
 
     /// Takes out the members of a range of ranks and hands them to `visit` in this direction. Gives what many were kept in,
