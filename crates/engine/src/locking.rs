@@ -145,19 +145,26 @@ impl Engine {
                     }
                     // Who holds it may do so for long.
                     meanwhile::lend();
-                    // What is held is let go before anything else: a script may wait for it.
-                    if self.scripts.running.busy().is_some() {
-                        guards.clear();
-                        match on_busy {
-                            OnBusy::Refuse => self.refuse_if_busy()?,
-                            OnBusy::Serve => meanwhile::serve(self, worker),
-                        }
-                        continue 'anew;
+                    let is_busy = || self.scripts.running.busy().is_some();
+                    let stray = &self.shards.stray;
+                    let has = |shard| indexes[..guards.len()].binary_search(&shard).is_ok();
+                    let makes_way_for = stray.current().filter(|_| stray.wanted().is_some_and(has));
+                    if makes_way_for.is_none() && !is_busy() {
+                        continue;
                     }
-                    if self.shards.stray.wanted().is_some() {
-                        guards.clear();
-                        self.shards.stray.wait(SLICE);
-                        continue 'anew;
+                    // What is held is let go before anything else: a script may wait for it.
+                    guards.clear();
+                    loop {
+                        if is_busy() {
+                            match on_busy {
+                                OnBusy::Refuse => self.refuse_if_busy()?,
+                                OnBusy::Serve => meanwhile::serve(self, worker),
+                            }
+                        }
+                        if makes_way_for.is_none() || stray.current() != makes_way_for {
+                            continue 'anew;
+                        }
+                        stray.wait(SLICE);
                     }
                 }
             }
@@ -175,7 +182,8 @@ impl Engine {
     /// Locks every shard if each is to be had within a moment: for a tick, in which nobody serves the worker's clients.
     pub(crate) fn lock_everything_soon(&self, worker: &mut Worker) -> Option<Held<'_>> {
         let indexes: Vec<usize> = (0..self.shards.count()).collect();
-        let guards = indexes.iter().map(|&index| self.shards.try_lock_for(index, SLICE)).collect::<Option<Vec<_>>>()?;
+        let guards =
+            indexes.iter().map(|&index| self.shards.try_lock_for(index, MOMENT)).collect::<Option<Vec<_>>>()?;
         self.advance_old_clock(worker, monotonic_ns());
         Some(Held::new(indexes, guards))
     }
@@ -184,5 +192,43 @@ impl Engine {
     pub(crate) fn lock_everything(&self, worker: &mut Worker) -> Held<'_> {
         let all = (0..self.shards.count()).collect();
         self.lock_several(worker, all, OnBusy::Serve).expect("who waits on is not refused")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+    use std::time::Instant;
+
+    fn until(is_so: &dyn Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "it did not come to that");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn who_waits_leaves_to_the_stray_what_it_wants_until_its_end() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let stray = &engine.shards.stray;
+        let is_held = || engine.shards.try_lock(0).is_none();
+        std::thread::scope(|scope| {
+            assert!(stray.try_begin());
+            let of_stray = engine.shards.lock(engine.shards.count() - 1);
+            let waiting = scope.spawn(|| drop(engine.lock_everything(&mut engine.worker(0))));
+            until(&is_held);
+            stray.wants(Some(0));
+            until(&|| !is_held());
+            // However long the stray takes to wake.
+            for _ in 0..50 {
+                std::thread::sleep(Duration::from_millis(1));
+                assert!(!is_held(), "it was taken again");
+            }
+            stray.end();
+            drop(of_stray);
+            waiting.join().expect("it has had all");
+        });
     }
 }

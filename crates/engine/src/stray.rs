@@ -5,7 +5,9 @@
 //! one script at a time, the stray, may wait for any shard, and the others make way:
 //!
 //! - Who waits for a shard and has changed nothing yet (a command on several keys, EXEC before it runs, a script before
-//!   its first write) lets go of what it holds when it learns that a stray waits, and takes it again later.
+//!   its first write) lets go of what it holds when it learns that a stray waits for some of it, and takes it again when that
+//!   has ended, which keeps it until then. (Taken again at once it was mostly had before the stray had woken: on a busy machine both
+//!   went on so for minutes.)
 //! - Who holds all its shards runs to its end without waiting.
 //! - A second script that strays waits for the first one's end. If the first waits for what the second holds, neither
 //!   could go on: then the second lets go and takes all shards, in order. Only then, when two scripts stray into each
@@ -14,16 +16,21 @@
 //!   with all shards.
 
 use parking_lot::{Condvar, Mutex};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// No shard.
 const NONE: usize = usize::MAX;
+/// The number of no stray.
+const NOBODY: usize = 0;
 
 /// Whether there is a stray, and what it waits for.
 #[derive(Debug)]
 pub struct Stray {
-    taken: AtomicBool,
+    /// The number of the stray that there is.
+    current: AtomicUsize,
+    /// How many there have been.
+    begun: AtomicUsize,
     wanted: AtomicUsize,
     state: Mutex<()>,
     changed: Condvar,
@@ -32,7 +39,8 @@ pub struct Stray {
 impl Default for Stray {
     fn default() -> Stray {
         Stray {
-            taken: AtomicBool::new(false),
+            current: AtomicUsize::new(NOBODY),
+            begun: AtomicUsize::new(NOBODY),
             wanted: AtomicUsize::new(NONE),
             state: Mutex::new(()),
             changed: Condvar::new(),
@@ -41,15 +49,21 @@ impl Default for Stray {
 }
 
 impl Stray {
+    /// The number of the stray that there is, which no other one has.
+    pub(crate) fn current(&self) -> Option<usize> {
+        Some(self.current.load(Ordering::Acquire)).filter(|number| *number != NOBODY)
+    }
+
     /// Becomes the stray, if there is none.
     pub(crate) fn try_begin(&self) -> bool {
-        !self.taken.swap(true, Ordering::AcqRel)
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        self.current.compare_exchange(NOBODY, number, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Is the stray no more.
     pub(crate) fn end(&self) {
         self.wants(None);
-        self.taken.store(false, Ordering::Release);
+        self.current.store(NOBODY, Ordering::Release);
         let _state = self.state.lock();
         self.changed.notify_all();
     }
@@ -71,7 +85,7 @@ impl Stray {
     /// Waits until the stray has what it waits for or is none any more, for so long at most.
     pub(crate) fn wait(&self, at_most: Duration) {
         let mut state = self.state.lock();
-        if self.taken.load(Ordering::Acquire) {
+        if self.current().is_some() {
             self.changed.wait_for(&mut state, at_most);
         }
     }
