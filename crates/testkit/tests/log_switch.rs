@@ -92,6 +92,22 @@ fn check_files(server: Server, last: &str) {
 }
 
 #[test]
+fn a_log_that_has_ended_gives_its_memory_back() {
+    let server = Server::tenon(&[("save", "")]).expect("tenon starts");
+    let mut client = client(&server);
+    let used = |client: &mut Resp| -> u64 {
+        tenon_testkit::info::field(client, "memory", "used_memory").parse().expect("a number")
+    };
+    let before = used(&mut client);
+    ok(&mut client, "CONFIG SET appendonly yes");
+    wait_until("the base", || info(&mut client, "aof_rewrite_in_progress") == "0");
+    // Its ring alone has eight.
+    assert!(used(&mut client) > before + (6 << 20));
+    ok(&mut client, "CONFIG SET appendonly no");
+    wait_until("the memory", || used(&mut client) < before + (2 << 20));
+}
+
+#[test]
 fn a_log_that_begins_has_a_rewrite_make_way() {
     let (server, mut client) = slow_server("no");
     begin_rewrite(&mut client);

@@ -155,6 +155,8 @@ impl Engine {
         // One that made way for another says nothing about that.
         if Arc::ptr_eq(&rewrites.task, task) {
             rewrites.since = None;
+            // It knows the log whose files it wrote, and what it wrote: when that log ends its memory goes.
+            rewrites.task = Arc::default();
         }
         drop(rewrites);
         self.look_at_log();
