@@ -126,6 +126,23 @@ fn a_flush_whose_time_comes_beside_a_script_is_put_off_and_the_worker_goes_on() 
 }
 
 #[test]
+fn who_waits_for_a_snapshot_that_waits_for_a_script_holds_up_nobody() {
+    let server = one_worker(&[("enable-debug-command", "yes")]);
+    let [mut client, mut reloading] = [connect(&server), connect(&server)];
+    assert_eq!(call(&mut client, "SET k v"), ok());
+    let mut slow = begin(&server, "x", "k", ("", "return 'ended'"));
+    call(&mut client, "BGREWRITEAOF");
+    // So that mostly the rewrite's snapshot is the first; if it is not, there is nothing to wait for.
+    std::thread::sleep(Duration::from_millis(100));
+    reloading.send(&[b"DEBUG", b"RELOAD"]).expect("it is sent");
+    assert_waits(&mut reloading);
+    assert_eq!(call(&mut client, "PING"), Value::Simple(b"PONG".to_vec()));
+    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
+    assert_eq!(reloading.receive().expect("a reply"), ok());
+    assert_eq!(call(&mut client, "GET k"), bulk("v"));
+}
+
+#[test]
 fn what_a_script_holds_is_waited_for_and_nothing_else_is() {
     let server = one_worker(&[]);
     let mut client = connect(&server);

@@ -10,6 +10,7 @@ use crate::context::SessionCx;
 use crate::engine::Engine;
 use crate::errand::{Finish, Work};
 use crate::errors::CmdError;
+use crate::meanwhile;
 use crate::snapshot::{Begun, SnapshotOptions, yield_to_workers};
 use crate::worker::Worker;
 use std::io;
@@ -264,13 +265,19 @@ impl Engine {
             self.saving.call_off();
             match self.begin_save(worker, Kind::Foreground) {
                 Ok(begun) => return self.write_save(begun),
-                Err(Refusal::Saving) => {}
                 // It may be this worker that would begin the rewrite.
                 Err(Refusal::OtherSnapshot) if !self.snapshots.is_active() && !self.is_log_whole() => {
                     return Err(io::Error::other("the append-only file lacks its base"));
                 }
-                // The log's snapshot is not for this to call off.
-                Err(Refusal::OtherSnapshot) => std::thread::sleep(Duration::from_millis(10)),
+                // The save that was called off has not ended, or it is the log's snapshot, which is not for this to call off. Either may
+                // wait for a script that a client of this worker is to end.
+                Err(Refusal::Saving | Refusal::OtherSnapshot) => {
+                    meanwhile::lend();
+                    if self.scripts.running.busy().is_some() {
+                        meanwhile::serve(self, worker);
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
             }
         }
     }
