@@ -630,7 +630,7 @@ impl<'a> EntryMut<'a> {
         let header = self.view().header();
         let fits = match &value {
             NewValue::Bytes(bytes) => header.kind() == Kind::Inline && self.has_block_for(bytes.len()),
-            NewValue::Packed(form, bytes) => header.packed() == Some(*form) && self.has_block_for(bytes.len()),
+            NewValue::Packed(form, bytes) => header.is_packed(*form) && self.has_block_for(bytes.len()),
             NewValue::Int(_) => header.kind() == Kind::Int,
             // An object of many allocations is handed out instead, so that it can be freed when no shard is locked.
             NewValue::Object(_) => {

@@ -239,6 +239,7 @@ impl Keyspace {
 
     /// Gives a key another value and other meta data; gives back the entry that it replaced, if it could not be
     /// written where it was. The slot stays the key's.
+    #[inline]
     pub fn overwrite(&mut self, slot: Slot, value: NewValue<'_>, meta: &Meta, now_ms: u64) -> Option<Entry> {
         let mut entry = self.table.get_mut(slot);
         let before = Due::of(entry.view());
@@ -454,6 +455,7 @@ impl Keyspace {
         count
     }
 
+    #[inline(never)]
     fn expire_packed_members(
         &mut self,
         slot: Slot,

@@ -67,7 +67,8 @@ fn check(set: &Set, model: &Model) {
         }
     }
     // The packed forms read back the same from their bytes.
-    if let Ok(((form, bytes), _)) = set.clone().pack(usize::MAX, |form, bytes| (form, bytes.to_vec())) {
+    if set.packs_into(usize::MAX) {
+        let ((form, bytes), _) = set.clone().pack(|form, bytes| (form, bytes.to_vec()));
         assert_eq!(&members_of(Set::view_packed(form, &bytes).unwrap()), model);
         let copy = Set::from_packed(form, bytes).unwrap();
         assert_eq!(&members_of(copy.view()), model);

@@ -49,15 +49,16 @@ impl NewValue<'_> {
     /// gives, and the packed bytes' allocation to be used again.
     #[inline]
     pub fn of_collection<T: Collection, R>(collection: T, put: impl FnOnce(NewValue<'_>) -> R) -> (R, Option<Vec<u8>>) {
-        let mut put = Some(put);
-        let mut put = |value: NewValue<'_>| put.take().expect("it is stored once")(value);
-        match collection.pack(PACKED_INLINE_MAX, |form, bytes| put(NewValue::Packed(form, bytes))) {
-            Ok((result, bytes)) => (result, Some(bytes)),
-            Err(collection) => (put(NewValue::Object(Box::new(collection.into_object()))), None),
+        if collection.packs_into(PACKED_INLINE_MAX) {
+            let (result, bytes) = collection.pack(|form, bytes| put(NewValue::Packed(form, bytes)));
+            (result, Some(bytes))
+        } else {
+            (put(NewValue::Object(Box::new(collection.into_object()))), None)
         }
     }
 
     /// When the first member of a collection expires, in milliseconds since the UNIX epoch.
+    #[inline]
     pub fn members_due_ms(&self) -> Option<u64> {
         match self {
             NewValue::Object(object) => object.members_due_ms(),

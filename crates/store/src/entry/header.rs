@@ -123,6 +123,13 @@ impl Header {
         Some(PackedForm { kind, has_deadlines: self.0 & MEMBERS_EXPIRE != 0 })
     }
 
+    /// Whether the value is a small collection of this form.
+    #[inline]
+    pub(super) fn is_packed(self, form: PackedForm) -> bool {
+        let members_expire = if form.has_deadlines { MEMBERS_EXPIRE } else { 0 };
+        self.0 & (MEMBERS_EXPIRE | KIND) == members_expire | Kind::from(form.kind) as u64
+    }
+
     /// The same with deadlines of members behind packed elements, or without.
     pub(super) fn with_members_expire(self, members_expire: bool) -> Header {
         Header(if members_expire { self.0 | MEMBERS_EXPIRE } else { self.0 & !MEMBERS_EXPIRE })

@@ -55,12 +55,15 @@ pub trait Collection: Default + 'static {
     /// The collection in these packed bytes, to be changed; `None` when they are of another type.
     fn from_packed(form: PackedForm, bytes: Vec<u8>) -> Option<Self>;
 
+    /// Whether the collection can lie packed in so many bytes.
+    fn packs_into(&self, at_most: usize) -> bool;
+
     /// Hands the collection to `put` as packed bytes, and gives what that gives with the allocation that they lie in, to be
-    /// used again; the collection itself where it is not packed, or longer than so many bytes.
+    /// used again.
     ///
-    /// # Errors
-    /// The collection.
-    fn pack<R>(self, at_most: usize, put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self>;
+    /// # Panics
+    /// When it cannot be packed ([`packs_into`](Collection::packs_into)).
+    fn pack<R>(self, put: impl FnOnce(PackedForm, &[u8]) -> R) -> (R, Vec<u8>);
 
     /// The packed bytes' allocation, to be used again; `None` when there is none.
     fn into_packed_bytes(self) -> Option<Vec<u8>>;

@@ -96,34 +96,32 @@ impl<F: MemberForm> Collection for WithDeadlines<F> {
     }
 
     #[inline]
-    fn pack<R>(self, at_most: usize, put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self> {
-        let Some((kind, bytes)) = self.form.packed() else { return Err(self) };
-        let Some(deadlines) = self.deadlines.as_deref() else {
-            if bytes.len() > at_most {
-                return Err(self);
-            }
-            let result = put(PackedForm::plain(kind), bytes);
-            return Ok((result, self.form.into_packed_bytes().expect("it is packed")));
-        };
-        let len = bytes.len() + packed::len_of(F::len(self.form.view()));
-        let are_few = match deadlines {
-            Held::Each(_) => true,
-            Held::ByMember(deadlines) => deadlines.are_few(),
-        };
-        if !are_few || len > at_most.min(packed::LEN_MAX) {
-            return Err(self);
+    fn packs_into(&self, at_most: usize) -> bool {
+        let Some((_, bytes)) = self.form.packed() else { return false };
+        match self.deadlines.as_deref() {
+            None => bytes.len() <= at_most,
+            Some(Held::ByMember(deadlines)) if !deadlines.are_few() => false,
+            Some(_) => bytes.len() + packed::len_of(F::len(self.form.view())) <= at_most.min(packed::LEN_MAX),
         }
-        let by_member;
-        let each = match deadlines {
-            Held::Each(each) => each,
-            Held::ByMember(deadlines) => {
-                by_member = Each::of_members(kind, bytes, deadlines);
-                &by_member
+    }
+
+    #[inline]
+    fn pack<R>(self, put: impl FnOnce(PackedForm, &[u8]) -> R) -> (R, Vec<u8>) {
+        const WHY: &str = "it is packed";
+        let (kind, elements) = self.form.packed().expect(WHY);
+        let each = match self.deadlines {
+            None => {
+                let result = put(PackedForm::plain(kind), elements);
+                return (result, self.form.into_packed_bytes().expect(WHY));
             }
+            Some(held) => match *held {
+                Held::Each(each) => each,
+                Held::ByMember(deadlines) => Each::of_members(kind, elements, &deadlines),
+            },
         };
-        let mut bytes = self.form.into_packed_bytes().expect("it is packed");
+        let mut bytes = self.form.into_packed_bytes().expect(WHY);
         each.append_to(&mut bytes);
-        Ok((put(PackedForm { kind, has_deadlines: true }, &bytes), bytes))
+        (put(PackedForm { kind, has_deadlines: true }, &bytes), bytes)
     }
 
     fn into_packed_bytes(self) -> Option<Vec<u8>> {

@@ -45,14 +45,14 @@ impl Collection for List {
         (form.kind == PackedKind::List).then(|| List::Packed(ListpackBuf::from_bytes(bytes)))
     }
 
-    fn pack<R>(self, at_most: usize, put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self> {
-        match self {
-            List::Packed(listpack) if listpack.view().bytes().len() <= at_most => {
-                let result = put(PackedForm::plain(PackedKind::List), listpack.view().bytes());
-                Ok((result, listpack.into_allocation()))
-            }
-            List::Packed(_) | List::Chain(_) => Err(self),
-        }
+    fn packs_into(&self, at_most: usize) -> bool {
+        matches!(self, List::Packed(listpack) if listpack.view().bytes().len() <= at_most)
+    }
+
+    fn pack<R>(self, put: impl FnOnce(PackedForm, &[u8]) -> R) -> (R, Vec<u8>) {
+        let List::Packed(listpack) = self else { panic!("a chain is not packed") };
+        let result = put(PackedForm::plain(PackedKind::List), listpack.view().bytes());
+        (result, listpack.into_allocation())
     }
 
     fn into_packed_bytes(self) -> Option<Vec<u8>> {

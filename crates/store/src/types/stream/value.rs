@@ -74,8 +74,12 @@ impl Collection for Stream {
         None
     }
 
-    fn pack<R>(self, _at_most: usize, _put: impl FnOnce(PackedForm, &[u8]) -> R) -> Result<(R, Vec<u8>), Self> {
-        Err(self)
+    fn packs_into(&self, _at_most: usize) -> bool {
+        false
+    }
+
+    fn pack<R>(self, _put: impl FnOnce(PackedForm, &[u8]) -> R) -> (R, Vec<u8>) {
+        panic!("no stream is packed")
     }
 
     fn into_packed_bytes(self) -> Option<Vec<u8>> {
