@@ -166,6 +166,11 @@ impl<F> From<F> for WithDeadlines<F> {
     }
 }
 
+/// Which of packed members this is, in the order of the elements.
+fn place_of<F: MemberForm>(form: &F, member: &[u8]) -> Option<usize> {
+    form.packed().and_then(|(kind, elements)| packed::place_of(kind, elements, member))
+}
+
 impl<F: MemberForm> WithDeadlines<F> {
     /// Whether the member is there; its bytes need not be canonical.
     pub fn has(&self, member: &[u8]) -> bool {
@@ -216,7 +221,6 @@ impl<F: MemberForm> WithDeadlines<F> {
     /// # Panics
     /// When it is not there, or the deadline is later than any can be.
     pub fn set_deadline(&mut self, member: &[u8], deadline_ms: u64) {
-        assert!(self.has(member), "only what is there expires");
         assert!(deadline_ms <= MEMBER_DEADLINE_MAX_MS, "a deadline is checked where it is read");
         let WithDeadlines { form, deadlines } = self;
         let held = deadlines.get_or_insert_with(|| {
@@ -227,11 +231,11 @@ impl<F: MemberForm> WithDeadlines<F> {
             })
         });
         match &mut **held {
-            Held::Each(each) => {
-                let place = form.packed().and_then(|(kind, elements)| packed::place_of(kind, elements, member));
-                each.set(place.expect("it is there"), deadline_ms);
+            Held::Each(each) => each.set(place_of(form, member).expect("only what is there expires"), deadline_ms),
+            Held::ByMember(deadlines) => {
+                assert!(F::has(form.view(), member), "only what is there expires");
+                deadlines.set(member, deadline_ms);
             }
-            Held::ByMember(deadlines) => deadlines.set(member, deadline_ms),
         }
     }
 
@@ -240,10 +244,7 @@ impl<F: MemberForm> WithDeadlines<F> {
         let WithDeadlines { form, deadlines } = self;
         let Some(held) = deadlines.as_deref_mut() else { return false };
         let had = match held {
-            Held::Each(each) => {
-                let place = form.packed().and_then(|(kind, elements)| packed::place_of(kind, elements, member));
-                place.is_some_and(|place| each.remove(place))
-            }
+            Held::Each(each) => place_of(form, member).is_some_and(|place| each.remove(place)),
             Held::ByMember(deadlines) => deadlines.remove(member),
         };
         self.drop_none();
