@@ -269,12 +269,7 @@ fn show_string(text: &[u8]) -> String {
 }
 
 fn view<T: Collection>(value: ValueRef<'_>) -> T::View<'_> {
-    let view = match value {
-        ValueRef::Packed(form, bytes) => T::view_packed(form, bytes),
-        ValueRef::Object(object) => T::of_object(object).map(T::view),
-        ValueRef::Bytes(_) | ValueRef::Int(_) => None,
-    };
-    view.expect("the value is of its type")
+    value.collection::<T>().expect("the value is of its type")
 }
 
 fn escape(bytes: &[u8]) -> String {

@@ -70,12 +70,7 @@ impl<R> Change<R> {
 /// When it is of another type.
 #[inline]
 pub fn view_of<T: Collection>(value: ValueRef<'_>) -> Result<T::View<'_>, CmdError> {
-    let view = match value {
-        ValueRef::Packed(form, bytes) => T::view_packed(form, bytes),
-        ValueRef::Object(object) => T::of_object(object).map(T::view),
-        ValueRef::Bytes(_) | ValueRef::Int(_) => None,
-    };
-    view.ok_or(CmdError::WrongType)
+    value.collection::<T>().ok_or(CmdError::WrongType)
 }
 
 impl KeysCx<'_> {

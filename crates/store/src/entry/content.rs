@@ -69,6 +69,16 @@ impl NewValue<'_> {
 }
 
 impl<'a> ValueRef<'a> {
+    /// The collection of this type that the value is, for reading; `None` when it is something else.
+    #[inline]
+    pub fn collection<T: Collection>(self) -> Option<T::View<'a>> {
+        match self {
+            ValueRef::Packed(form, bytes) => T::view_packed(form, bytes),
+            ValueRef::Object(object) => T::of_object(object).map(T::view),
+            ValueRef::Bytes(_) | ValueRef::Int(_) => None,
+        }
+    }
+
     /// The deadlines of a collection's members, if any has one.
     pub fn deadlines(self) -> Option<DeadlinesRef<'a>> {
         match self {

@@ -24,6 +24,10 @@ fn type_number(value_type: ValueType) -> u32 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest([u8; 20]);
 
+fn view<T: Collection>(value: ValueRef<'_>) -> T::View<'_> {
+    value.collection::<T>().expect("the value is of its type")
+}
+
 impl Digest {
     /// Adds: the order does not matter, and adding the same twice takes it out again.
     fn add(&mut self, bytes: &[u8]) {
@@ -70,29 +74,13 @@ impl Digest {
             ValueRef::Object(Object::Rope(rope)) => {
                 self.mix_hash(rope.slices().fold(Sha1::new(), |sha, slice| sha.chain_update(slice)).finalize().into());
             }
-            ValueRef::Object(Object::Hash(hash)) => self.add_hash_fields(hash.view(), value.deadlines()),
-            ValueRef::Object(Object::List(list)) => self.mix_elements(list.view()),
-            ValueRef::Object(Object::Set(set)) => self.add_members(set.view(), value.deadlines()),
-            ValueRef::Object(Object::Zset(zset)) => self.add_scored_members(zset.view(), value.deadlines()),
             ValueRef::Object(Object::Stream(stream)) => self.mix_entries(stream),
-            ValueRef::Packed(form, bytes) => match value_type {
-                ValueType::Hash => {
-                    self.add_hash_fields(
-                        Hash::view_packed(form, bytes).expect("the form is a hash's"),
-                        value.deadlines(),
-                    );
-                }
-                ValueType::List => self.mix_elements(List::view_packed(form, bytes).expect("the form is a list's")),
-                ValueType::Set => {
-                    self.add_members(Set::view_packed(form, bytes).expect("the form is a set's"), value.deadlines());
-                }
-                ValueType::Zset => {
-                    self.add_scored_members(
-                        Zset::view_packed(form, bytes).expect("the form is a sorted set's"),
-                        value.deadlines(),
-                    );
-                }
-                _ => unreachable!("no other type is packed"),
+            ValueRef::Packed(..) | ValueRef::Object(_) => match value_type {
+                ValueType::Hash => self.add_hash_fields(view::<Hash>(value), value.deadlines()),
+                ValueType::List => self.mix_elements(view::<List>(value)),
+                ValueType::Set => self.add_members(view::<Set>(value), value.deadlines()),
+                ValueType::Zset => self.add_scored_members(view::<Zset>(value), value.deadlines()),
+                ValueType::String | ValueType::Stream => unreachable!("these are above"),
             },
         }
         if entry.deadline_ms().is_some() {
