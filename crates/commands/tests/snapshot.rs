@@ -529,8 +529,9 @@ fn whoever_wants_a_large_value_waits_for_it_and_no_longer() {
         assert!(!waiting.iter().any(thread::JoinHandle::is_finished), "nobody goes on yet");
         thread::yield_now();
     }
-    // What has to stay keeps nobody busy.
-    assert!(!engine.tick(&mut client.worker).is_zero());
+    // What has to stay keeps nobody busy. A tick may want another one soon for other reasons: it was slow, or a thread has
+    // freed blocks of this one's.
+    assert!((0..1_000).any(|_| !engine.tick(&mut client.worker).is_zero()));
     check(&engine, begun, copy);
     let outcomes: Vec<_> = waiting.into_iter().map(|thread| thread.join().expect("nobody waits for ever")).collect();
     assert_eq!(outcomes, commands.map(|(_, reply)| (reply.to_owned(), 1)));
