@@ -57,6 +57,15 @@ pub trait File: Send + Sync {
     fn forget(&self, len: u64) {
         let _ = len;
     }
+    /// Has room kept on the disk for `len` bytes from this length on, so that the file can grow to there when the disk is full.
+    /// Its length stays as it is; to cut it gives the room back. Where a file system keeps no room nothing is done.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn keep_room(&self, from: u64, len: u64) -> io::Result<()> {
+        let _ = (from, len);
+        Ok(())
+    }
     /// Cuts the file.
     fn truncate(&self, len: u64) -> io::Result<()>;
     /// Length in bytes.

@@ -20,6 +20,10 @@
 //! writer goes on where it ends. It tries again, and says meanwhile that writes are to be refused. What is appended all
 //! the same (keys that expire) and finds no room is put aside, and follows in its order.
 //!
+//! **A full disk** is met before it is full: the writer has the file system keep room for all that the ring can hold, which
+//! is what may be confirmed before anybody hears that there is no more. When it keeps none, writes are refused, and what
+//! was confirmed is written all the same.
+//!
 //! **A failed sync** cannot be repaired by another one: the system may have given up what it could not write, and
 //! answer well the next time. So the file is never trusted again, `durable()` stays where it was, and writes are
 //! refused until a rewrite has put a snapshot in the place of that file: [`Log::trust_from`].
@@ -27,6 +31,8 @@
 mod append;
 mod event;
 mod group_commit;
+mod retry;
+mod room;
 mod shared;
 mod switch;
 mod syncer;

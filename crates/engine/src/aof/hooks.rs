@@ -38,7 +38,9 @@ impl Hooks for LogHooks {
         }
         let Some(engine) = self.engine.upgrade() else { return };
         match event {
-            Event::WriteFailed(why) | Event::SyncFailed(why) => engine.refuse_writes_for_log(Some(why)),
+            Event::WriteFailed(why) | Event::NoRoom(why) | Event::SyncFailed(why) => {
+                engine.refuse_writes_for_log(Some(why));
+            }
             Event::WritesAgain => engine.look_at_log(),
             Event::NotCut(_) | Event::SyncIsSlow | Event::HeldUp => {}
         }

@@ -1,7 +1,8 @@
 //! The system's own files. Knows nothing of what is written.
 
 use super::{File, Files, Hold};
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -98,6 +99,14 @@ impl File for fs::File {
         // Without a length it would be all of the file.
         if let Some(len) = NonZeroU64::new(len) {
             let _ = fadvise(self, 0, Some(len), Advice::DontNeed);
+        }
+    }
+
+    fn keep_room(&self, from: u64, len: u64) -> io::Result<()> {
+        match retry_on_intr(|| fallocate(self, FallocateFlags::KEEP_SIZE, from, len)) {
+            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
+            // It is not to be had here, or something else is wrong, which a write will tell.
+            _ => Ok(()),
         }
     }
 

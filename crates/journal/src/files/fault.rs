@@ -24,6 +24,7 @@ use std::time::Duration;
 enum Operation {
     Open,
     Write,
+    Room,
     Sync,
     Truncate,
     Rename,
@@ -31,9 +32,10 @@ enum Operation {
     SyncDirectory,
 }
 
-const OPERATIONS: [(&str, Operation); 7] = [
+const OPERATIONS: [(&str, Operation); 8] = [
     ("open", Operation::Open),
     ("write", Operation::Write),
+    ("room", Operation::Room),
     ("sync", Operation::Sync),
     ("truncate", Operation::Truncate),
     ("rename", Operation::Rename),
@@ -187,6 +189,11 @@ impl File for FaultyFile {
 
     fn forget(&self, len: u64) {
         self.inner.forget(len);
+    }
+
+    fn keep_room(&self, from: u64, len: u64) -> io::Result<()> {
+        before(&self.state, Operation::Room)?;
+        self.inner.keep_room(from, len)
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {

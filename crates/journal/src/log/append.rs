@@ -98,7 +98,7 @@ impl Shared {
             if rest.is_empty() {
                 break;
             }
-            if self.failing.load(Ordering::Acquire) {
+            if self.failing.load(Ordering::Acquire) && self.trouble().holds_up_writer() {
                 self.put_aside(claim, rest);
                 break;
             }

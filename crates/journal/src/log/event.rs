@@ -9,6 +9,8 @@ pub enum Event {
     WriteFailed(String),
     /// Part of what was written could not be cut off again, it will be gone on with.
     NotCut(String),
+    /// The disk keeps no more room; what was confirmed is written.
+    NoRoom(String),
     /// All that was kept is written.
     WritesAgain,
     /// Records could not be synced.
@@ -27,6 +29,7 @@ impl std::fmt::Display for Event {
                 f,
                 "Could not remove short write from the append-only file; what is left is written behind it: {error}"
             ),
+            Event::NoRoom(error) => write!(f, "No room for the AOF file to grow: {error}; writes are refused"),
             Event::WritesAgain => f.write_str("AOF write error looks solved, writes are accepted again."),
             Event::SyncFailed(error) => {
                 write!(f, "Fail to fsync the AOF file: {error}; writes are refused until it has been rewritten")

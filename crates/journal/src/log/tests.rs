@@ -310,6 +310,120 @@ fn a_full_disk_loses_nothing() {
     }
 }
 
+/// A file on a disk with so many free bytes, which keeps room.
+struct OnSmallDisk {
+    inner: Arc<dyn File>,
+    disk: Mutex<SmallDisk>,
+}
+
+struct SmallDisk {
+    free: u64,
+    len: u64,
+    kept_to: u64,
+}
+
+impl SmallDisk {
+    fn grow(&mut self, to: u64) -> io::Result<()> {
+        let more = to.saturating_sub(self.kept_to);
+        self.free = self.free.checked_sub(more).ok_or(io::ErrorKind::StorageFull)?;
+        self.kept_to += more;
+        Ok(())
+    }
+}
+
+impl OnSmallDisk {
+    fn disk(&self) -> std::sync::MutexGuard<'_, SmallDisk> {
+        self.disk.lock().expect("nobody panics")
+    }
+}
+
+impl File for OnSmallDisk {
+    fn write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut disk = self.disk();
+        let len = disk.len + bytes.iter().map(|slice| slice.len() as u64).sum::<u64>();
+        disk.grow(len)?;
+        disk.len = len;
+        self.inner.write(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn keep_room(&self, from: u64, len: u64) -> io::Result<()> {
+        self.disk().grow(from + len)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.free += disk.kept_to - len;
+        (disk.len, disk.kept_to) = (len, len);
+        self.inner.truncate(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.inner.size()
+    }
+}
+
+#[test]
+fn what_is_confirmed_has_room_when_the_disk_is_full() {
+    const FREE: u64 = 300 << 10;
+    let memory = Memory::new();
+    memory.create_directory(Path::new("d")).expect("nothing fails");
+    let inner = memory.create(&path(0)).expect("nothing fails");
+    let file = Arc::new(OnSmallDisk { inner, disk: Mutex::new(SmallDisk { free: FREE, len: 0, kept_to: 0 }) });
+    let heard = Arc::new(Heard::default());
+    let settings = settings(Policy::EverySecond);
+    let log = Log::start(file.clone(), &settings, heard.clone()).expect("threads can be started");
+    let record = [b'r'; 1 << 10];
+    while log.refuses_writes().is_none() {
+        log.append(&record);
+    }
+    let reason = log.refuses_writes().expect("nothing has become better");
+    assert!(reason.to_string().starts_with("MISCONF Errors writing to the AOF file: "), "{reason}");
+    // So much may come of those who have not heard of it.
+    for _ in 0..settings.ring_bytes / record.len() / 8 {
+        log.append(&record);
+    }
+    until(|| log.written() == log.position());
+    assert_eq!(memory.content(&path(0)).expect("it is there").len() as u64, log.written());
+    assert!(log.refuses_writes().is_some());
+    assert!(!log.statistics().last_write_ok);
+    file.disk().free += 1 << 20;
+    until(|| log.refuses_writes().is_none());
+    let events = heard.events.lock().expect("nobody panics").clone();
+    assert!(matches!(events[..], [Event::NoRoom(_), Event::WritesAgain]), "{events:?}");
+    log.append(&record);
+    let len = log.position();
+    log.close().expect("nothing fails");
+    let disk = file.disk();
+    assert_eq!(
+        (disk.len, disk.kept_to, disk.free),
+        (len, len, FREE + (1 << 20) - len),
+        "what is not used is given back"
+    );
+}
+
+#[test]
+fn a_file_that_is_left_keeps_no_room() {
+    let fixture = start(Policy::No, "");
+    let file = |number| {
+        let disk = Mutex::new(SmallDisk { free: 1 << 20, len: 0, kept_to: 0 });
+        Arc::new(OnSmallDisk { inner: fixture.next_file(number), disk })
+    };
+    let (first, second) = (file(1), file(2));
+    let log = Log::start(first.clone(), &settings(Policy::No), Arc::new(NoHooks)).expect("threads can be started");
+    log.append(b"first;");
+    log.prepare_switch(second.clone()).expect("there is none yet");
+    log.cut();
+    log.append(b"second;");
+    assert!(log.wait_switched(LONG));
+    assert_eq!(first.disk().kept_to, 6);
+    until(|| second.disk().kept_to > 64 << 10);
+    assert_eq!(fixture.content(1), "first;");
+}
+
 #[test]
 fn refusals_are_worded_as_in_redis() {
     let fixture = start(Policy::EverySecond, "write:enospc");

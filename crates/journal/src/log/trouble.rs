@@ -36,21 +36,38 @@ pub fn words(error: &io::Error) -> String {
     }
 }
 
+/// Notes what is wrong, since it began to be; tells whether that is new.
+fn note(place: &mut Option<Reason>, error: &io::Error) -> bool {
+    let reason = Reason::new(error);
+    let before = place.take();
+    let is_new = before.as_ref().is_none_or(|before| before.error != reason.error);
+    *place = Some(Reason { since: before.map_or(reason.since, |before| before.since), ..reason });
+    is_new
+}
+
 /// What is wrong, and with what.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     /// The last write failed.
     write: Option<Reason>,
+    /// The disk keeps no more room for the file.
+    room: Option<Reason>,
     /// The latest file of which a sync failed, by its generation.
     untrusted: Option<(u64, Reason)>,
 }
 
 impl Trouble {
     pub(super) fn reason(&self) -> Option<Reason> {
-        self.write.clone().or_else(|| self.untrusted.as_ref().map(|(_, reason)| reason.clone()))
+        let untrusted = self.untrusted.as_ref().map(|(_, reason)| reason);
+        self.write.as_ref().or(self.room.as_ref()).or(untrusted).cloned()
     }
 
     pub(super) fn is_any(&self) -> bool {
+        self.write.is_some() || self.room.is_some() || self.untrusted.is_some()
+    }
+
+    /// Whether what is wrong keeps the writer from coming on.
+    pub(super) fn holds_up_writer(&self) -> bool {
         self.write.is_some() || self.untrusted.is_some()
     }
 
@@ -64,16 +81,22 @@ impl Trouble {
 
     /// Notes a failed write; tells whether that is new.
     pub(super) fn write_failed(&mut self, error: &io::Error) -> bool {
-        let reason = Reason::new(error);
-        let before = self.write.take();
-        let is_new = before.as_ref().is_none_or(|before| before.error != reason.error);
-        self.write = Some(Reason { since: before.map_or(reason.since, |before| before.since), ..reason });
-        is_new
+        note(&mut self.write, error)
     }
 
-    /// Notes that writes succeed; tells whether that is new.
+    /// Notes that there is no more room; tells whether that is new.
+    pub(super) fn has_no_room(&mut self, error: &io::Error) -> bool {
+        note(&mut self.room, error)
+    }
+
+    /// Notes that there is room; tells whether that is new, and writes succeed, too.
+    pub(super) fn has_room(&mut self) -> bool {
+        self.room.take().is_some() && self.write.is_none()
+    }
+
+    /// Notes that writes succeed; tells whether that is new, and there is room, too.
     pub(super) fn writes_again(&mut self) -> bool {
-        self.write.take().is_some()
+        self.write.take().is_some() && self.room.is_none()
     }
 
     /// Notes a failed sync of the file of a generation.

@@ -3,6 +3,8 @@
 use super::Policy;
 use super::event::Event;
 use super::group_commit::GroupCommit;
+use super::retry::Retry;
+use super::room::Room;
 use super::shared::{ForgetJob, NO_SWITCH, Shared, SyncJob, WANTS_NONE};
 use super::trouble::words;
 use crate::files::File;
@@ -17,9 +19,6 @@ const REST: Duration = Duration::from_millis(2);
 const SECOND: Duration = Duration::from_secs(1);
 /// A sync on its own thread that takes longer is noted.
 const SLOW_SYNC: Duration = Duration::from_secs(2);
-/// Between two attempts to write; each takes twice as long as the one before.
-const RETRY_MIN: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = SECOND;
 /// What each write is synced with is given back in pieces of so many bytes: after each of many short syncs it would cost more
 /// than it brings.
 const FORGOTTEN_AT_ONCE: u64 = 1 << 20;
@@ -45,8 +44,9 @@ pub(super) struct Writer {
     sync_asked: u64,
     sync_began: Instant,
     slow_sync_noted: bool,
-    /// Not to be tried before.
-    retry: Option<(Instant, Duration)>,
+    /// Of writes.
+    retry: Retry,
+    room: Room,
     commits: GroupCommit,
     /// How far everything was filled when it was last looked what to write.
     seen: u64,
@@ -68,7 +68,8 @@ impl Writer {
             sync_asked,
             sync_began: Instant::now(),
             slow_sync_noted: false,
-            retry: None,
+            retry: Retry::default(),
+            room: Room::default(),
             commits: GroupCommit::default(),
             seen: sync_asked,
             counted: 0,
@@ -81,7 +82,8 @@ impl Writer {
             if stop {
                 break self.finish();
             }
-            let has_written = self.is_time_to_try() && self.write_what_is_there().is_ok_and(|written| written);
+            self.keep_room(0);
+            let has_written = self.retry.is_due() && self.write_what_is_there().is_ok_and(|written| written);
             let has_switched = self.switch_if_due();
             if has_written {
                 self.shared.caught_up();
@@ -105,8 +107,20 @@ impl Writer {
         self.shared.ring.wake_producers();
     }
 
-    fn is_time_to_try(&self) -> bool {
-        self.retry.is_none_or(|(at, _)| at <= Instant::now())
+    /// Has room kept for `writes` bytes and, behind them, what may be confirmed until everybody hears that there is no more: what
+    /// the ring holds, and a quarter of that for commands that had begun.
+    fn keep_room(&mut self, writes: u64) {
+        let ring = self.shared.ring.capacity();
+        let kept = self.room.keep(&*self.file, self.file_len, writes + ring + ring / 4, ring / 2);
+        let event = match kept {
+            None => return,
+            Some(Ok(())) => self.shared.trouble().has_room().then_some(Event::WritesAgain),
+            Some(Err(error)) => self.shared.trouble().has_no_room(&error).then(|| Event::NoRoom(words(&error))),
+        };
+        if let Some(event) = event {
+            self.shared.set_failing();
+            self.shared.hooks.event(&event);
+        }
     }
 
     /// Writes and syncs everything, once.
@@ -126,6 +140,9 @@ impl Writer {
         if self.shared.durable.load(Ordering::Acquire) < self.consumer.consumed() {
             self.sync_now();
         }
+        self.room.give_back(&*self.file, self.file_len);
+        // Nothing more needs any.
+        self.shared.trouble().has_room();
         match self.shared.trouble().reason() {
             Some(reason) => Err(reason.errno.map_or(io::Error::other(reason.error), io::Error::from_raw_os_error)),
             None => Ok(()),
@@ -155,6 +172,7 @@ impl Writer {
         if end == self.consumer.consumed() {
             return Ok(false);
         }
+        self.keep_room(end - self.consumer.consumed());
         let since = Instant::now();
         let written = self.write(end);
         let took = since.elapsed();
@@ -162,7 +180,7 @@ impl Writer {
         self.shared.hooks.took("aof-write", took);
         match &written {
             Ok(()) => {
-                self.retry = None;
+                self.retry.has_succeeded();
                 if self.shared.trouble().writes_again() {
                     self.shared.set_failing();
                     self.shared.hooks.event(&Event::WritesAgain);
@@ -245,6 +263,7 @@ impl Writer {
                 self.took(self.consumer.consumed() + left, left);
             }
         }
+        self.room.is_gone();
         self.may_be_torn = false;
         Ok(())
     }
@@ -252,8 +271,7 @@ impl Writer {
     fn write_failed(&mut self, error: &io::Error) {
         // The file is to end with a whole record while it is waited, should the process end; if not, it is tried again.
         let _ = self.mend();
-        let pause = self.retry.map_or(RETRY_MIN, |(_, pause)| (pause * 2).min(RETRY_MAX));
-        self.retry = Some((Instant::now() + pause, pause));
+        self.retry.has_failed();
         let is_new = self.shared.trouble().write_failed(error);
         self.shared.set_failing();
         if is_new {
@@ -283,6 +301,7 @@ impl Writer {
         if !drops && self.shared.durable.load(Ordering::Acquire) < position {
             self.sync_now();
         }
+        self.room.give_back(&*self.file, self.file_len);
         let mut control = self.shared.control();
         self.file = control.next_file.take().expect("a cut has a file to go on in");
         control.generation += 1;
@@ -290,7 +309,8 @@ impl Writer {
         self.generation = control.generation;
         self.shared.switch_at.store(NO_SWITCH, Ordering::Release);
         drop(control);
-        (self.file_len, self.forgotten, self.may_be_torn, self.retry) = (0, 0, false, None);
+        (self.file_len, self.forgotten, self.may_be_torn) = (0, 0, false);
+        self.retry.has_succeeded();
         self.sync_asked = position;
         self.shared.counts.file_len.store(0, Ordering::Relaxed);
         if self.shared.trouble().writes_again() {
@@ -398,15 +418,15 @@ impl Writer {
 
     /// Until there is something to do.
     fn wait(&mut self) {
-        let retry = self.retry.map(|(at, _)| at.saturating_duration_since(Instant::now()));
         let unsynced = self.consumer.consumed() > self.sync_asked && self.shared.policy() == Policy::EverySecond;
         let sync = unsynced.then(|| match SECOND.saturating_sub(self.sync_began.elapsed()) {
             // It is due, and the syncer is at work: it nudges when it is done.
             Duration::ZERO => SECOND,
             rest => rest,
         });
-        let at_most = retry.into_iter().chain(sync).min().unwrap_or(FOREVER);
-        if retry.is_some() {
+        let at_most =
+            [self.retry.pause(), self.room.retry().pause(), sync].into_iter().flatten().min().unwrap_or(FOREVER);
+        if self.retry.is_pending() {
             // New records do not make the disk better.
             self.consumer.wait(u64::MAX - 1, at_most);
         } else if self.shared.policy() == Policy::Always {

@@ -94,6 +94,28 @@ fn a_full_disk_refuses_writes_until_it_has_room_again() {
 }
 
 #[test]
+fn a_kill_while_the_disk_has_no_room_loses_nothing_confirmed() {
+    let data = Data::new("room");
+    let server = start_to_fail(&data, "everysec");
+    let mut resp = connect(&server);
+    assert_eq!(call(&mut resp, &["DEBUG", "FAULTS", "room:enospc"]), Value::Simple(b"OK".to_vec()));
+    // Room was kept before, and is used up bit by bit.
+    let value = "x".repeat(100_000);
+    let mut confirmed = 0;
+    let refused = loop {
+        match call(&mut resp, &["SET", &format!("key{confirmed}"), &value]) {
+            Value::Simple(_) => confirmed += 1,
+            refused => break error(&refused),
+        }
+    };
+    assert_eq!(refused, "MISCONF Errors writing to the AOF file: No space left on device");
+    assert_eq!(field(&mut resp, "aof_last_write_status"), "err");
+    eventually("all to be written", || field(&mut resp, "aof_buffer_length") == "0");
+    let (_server, mut resp) = again(server, &data, "everysec");
+    assert_eq!(call(&mut resp, &["DBSIZE"]), Value::Int(confirmed));
+}
+
+#[test]
 fn a_failed_fsync_is_repaired_by_a_rewrite() {
     let data = Data::new("fsync");
     let server = start_to_fail(&data, "always");
