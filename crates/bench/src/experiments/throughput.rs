@@ -17,8 +17,8 @@ pub static THROUGHPUT: Experiment = Experiment {
     title: "Throughput and cost of an operation",
     summary: "Fifty connections get and set values of 32 bytes, with 1, 16 and 64 requests in flight on each, and get 16 keys \
               with one request, which counts as 16 operations; then every key is new, and the throughput of each tenth of a \
-              second shows how the table grows: by the clock, in which all that the machine does shows, and by the server's \
-              CPU time, in which only its own work does.",
+              second shows how the table grows, with 1 and 16 requests in flight: by the clock, in which all that the machine does \
+              shows, and by the server's CPU time, in which only its own work does.",
     study: "the memtier studies; in-memory data management (coalescing)",
     databases: false,
     axes: &[PROTOCOL, OPERATION, PIPELINE],
@@ -65,8 +65,11 @@ fn run(session: &mut Session) -> Result<()> {
     })?;
     drop(servers);
 
-    let growing: Vec<Case> =
-        session.all_protocols().into_iter().map(|protocol| case(protocol, GROW).number(PIPELINE, 1.0)).collect();
+    let all = session.all_protocols();
+    let growing: Vec<Case> = all
+        .into_iter()
+        .flat_map(|protocol| [1.0, 16.0].map(|depth| case(protocol, GROW).number(PIPELINE, depth)))
+        .collect();
     // Somebody else's server has keys already.
     let started: Vec<Contender> =
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
@@ -79,7 +82,8 @@ fn run(session: &mut Session) -> Result<()> {
 
 /// Every key is set once, on a server that has none.
 fn grow(session: &Session, server: &Running, case: &Case) -> Result<crate::session::Reading> {
-    let shape = Shape { until: Until::Exhausted, ..session.usual_shape(1) };
+    let pipeline = case.quantity(PIPELINE).unwrap_or(1.0) as usize;
+    let shape = Shape { until: Until::Exhausted, ..session.usual_shape(pipeline) };
     let stock = Stock::short(session.keys() * session.scaled(1, 4));
     let keys = Keys::counted_out(stock.keys);
     let (measured, _) = session.key_value(server, protocol(case)?, &shape, |thread| Spec {
