@@ -289,6 +289,31 @@ fn a_directory_that_is_gone_fails_saves_and_nothing_else() {
 }
 
 #[test]
+fn a_save_goes_where_it_was_to_go_when_it_began() {
+    // As in Redis, whose child has the directory and the name of its start.
+    let (server, mut client) = slow_server(&[("enable-protected-configs", "yes")]);
+    let other = server.folder().join("other");
+    fs::create_dir(&other).expect("a directory");
+    let path = other.display();
+    assert_eq!(text(call(&mut client, "BGSAVE")), "Background saving started");
+    // Both have come before the disk has taken anything.
+    client
+        .send(&[b"CONFIG", b"SET", b"dir", path.to_string().as_bytes(), b"dbfilename", b"later.rdb"])
+        .expect("it is sent");
+    assert_eq!(text(client.receive().expect("an answer")), "OK");
+    ok(&mut client, "DEBUG FAULTS");
+    wait_until("the end of the save", || info(&mut client, "rdb_bgsave_in_progress") == "0");
+    assert!(server.folder().join("dump.rdb").is_file());
+    assert_eq!(fs::read_dir(&other).expect("it is there").count(), 0);
+    ok(&mut client, "SAVE");
+    assert!(other.join("later.rdb").is_file());
+    // Nor is another file read back.
+    ok(&mut client, "SET key other");
+    ok(&mut client, "DEBUG RELOAD");
+    assert_eq!(text(call(&mut client, "GET key")), "other");
+}
+
+#[test]
 fn a_log_that_nobody_writes_is_loaded_once_more() {
     let tenon = Server::tenon(&[("enable-debug-command", "yes")]).expect("tenon starts");
     let mut client = client(&tenon);

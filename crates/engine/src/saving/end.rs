@@ -188,12 +188,12 @@ impl Engine {
         while self.saving.end.comes() {
             self.saving.call_off();
             match self.begin_save(worker, Kind::End) {
-                Ok(begun) => {
+                Ok(save) => {
                     if !self.saving.end.comes() {
                         // Whoever called it off may have found nothing to cancel yet.
-                        begun.snapshot().cancel();
+                        save.snapshot().cancel();
                     }
-                    return self.write_save(begun);
+                    return self.write_save(save);
                 }
                 Err(Refusal::Saving) => {}
                 // As in Redis a rewrite is stopped that the log can do without.

@@ -11,10 +11,10 @@ use crate::engine::Engine;
 use crate::errand::{Finish, Work};
 use crate::errors::CmdError;
 use crate::meanwhile;
-use crate::snapshot::{Begun, SnapshotOptions, yield_to_workers};
+use crate::snapshot::{Begun, Snapshot, SnapshotOptions, yield_to_workers};
 use crate::worker::Worker;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -36,23 +36,37 @@ fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// A save whose moment was, and where its file goes: where the settings said then, though they may say something else
+/// before it is written.
+pub(super) struct BegunSave {
+    begun: Begun,
+    directory: PathBuf,
+    name: String,
+}
+
+impl BegunSave {
+    pub(super) fn snapshot(&self) -> &Arc<Snapshot> {
+        self.begun.snapshot()
+    }
+}
+
 /// A save that has begun: it is written, or else given up.
 struct Started {
     engine: Arc<Engine>,
-    begun: Option<Begun>,
+    save: Option<BegunSave>,
 }
 
 impl Started {
     fn write(mut self) -> io::Result<()> {
-        let begun = self.begun.take().expect("it is written once");
-        self.engine.write_save(begun)
+        let save = self.save.take().expect("it is written once");
+        self.engine.write_save(save)
     }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
-        if let Some(begun) = self.begun.take() {
-            begun.give_up(&self.engine);
+        if let Some(save) = self.save.take() {
+            save.begun.give_up(&self.engine);
             self.engine.saving.ended(Outcome::Failed, now_s());
         }
     }
@@ -79,7 +93,7 @@ impl Engine {
         FileOptions { form: Form::Rdb, compression, has_checksum: self.config.rdbchecksum() }
     }
 
-    pub(super) fn begin_save(&self, worker: &mut Worker, kind: Kind) -> Result<Begun, Refusal> {
+    pub(super) fn begin_save(&self, worker: &mut Worker, kind: Kind) -> Result<BegunSave, Refusal> {
         if self.saving.is_running() {
             return Err(Refusal::Saving);
         }
@@ -99,13 +113,14 @@ impl Engine {
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("snapshot-moment", moment_ms, threshold_ms, worker.clock.now_ms);
         self.saving.began(begun.snapshot(), kind, begun.changes, now_s());
-        Ok(begun)
+        let directory = PathBuf::from(&*self.config.dir());
+        Ok(BegunSave { begun, directory, name: self.config.dbfilename().to_string() })
     }
 
     /// Writes a save that has begun to its file.
-    pub(super) fn write_save(&self, begun: Begun) -> io::Result<()> {
-        let (snapshot, moment) = (Arc::clone(begun.snapshot()), begun.moment);
-        let result = self.write_save_file(begun);
+    pub(super) fn write_save(&self, save: BegunSave) -> io::Result<()> {
+        let (snapshot, moment) = (Arc::clone(save.snapshot()), save.begun.moment);
+        let result = self.write_save_file(save);
         let outcome = match &result {
             Ok(_) => Outcome::Saved,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Outcome::CalledOff,
@@ -129,22 +144,19 @@ impl Engine {
         result.map(|_| ())
     }
 
-    fn write_save_file(&self, begun: Begun) -> io::Result<u64> {
-        let directory = self.config.dir();
-        let directory = Path::new(&*directory);
+    fn write_save_file(&self, save: BegunSave) -> io::Result<u64> {
+        let BegunSave { begun, directory, name } = save;
         let syncing = Syncing::incremental_if(self.config.rdb_save_incremental_fsync());
-        let name = format!("temp-{}.rdb", std::process::id());
-        let file = match Temporary::create(self.files(), directory, &name, syncing) {
+        let temporary = format!("temp-{}.rdb", std::process::id());
+        let file = match Temporary::create(self.files(), &directory, &temporary, syncing) {
             Ok(file) => file,
             Err(error) => {
                 begun.give_up(self);
                 return Err(error);
             }
         };
-        *self.saving.unfinished.lock() = Some(directory.join(name));
-        let written = begun
-            .write_to(self, file)
-            .and_then(|(file, report)| file.publish(&self.config.dbfilename()).map(|()| report.bytes));
+        *self.saving.unfinished.lock() = Some(directory.join(temporary));
+        let written = begun.write_to(self, file).and_then(|(file, report)| file.publish(&name).map(|()| report.bytes));
         *self.saving.unfinished.lock() = None;
         written
     }
@@ -163,17 +175,17 @@ impl Engine {
     /// # Errors
     /// When one is under way.
     pub fn save(&self, cx: &mut SessionCx<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
-        let begun = match self.begin_save(cx.worker, Kind::Foreground) {
-            Ok(begun) => begun,
+        let save = match self.begin_save(cx.worker, Kind::Foreground) {
+            Ok(save) => save,
             Err(Refusal::Saving) => return Err(CmdError::text("ERR Background save already in progress")),
             Err(Refusal::OtherSnapshot) => {
                 return Err(CmdError::text("ERR Background append only file rewriting in progress"));
             }
         };
         let Some(engine) = self.shared() else {
-            return Box::new(Answer(self.write_save(begun))).finish(cx, reply).map(|_| ());
+            return Box::new(Answer(self.write_save(save))).finish(cx, reply).map(|_| ());
         };
-        let started = Started { engine, begun: Some(begun) };
+        let started = Started { engine, save: Some(save) };
         self.send_out(cx, Box::new(move || Box::new(Answer(started.write()))), reply)
     }
 
@@ -182,11 +194,11 @@ impl Engine {
     /// # Errors
     /// When a snapshot is under way.
     pub fn save_in_background(&self, worker: &mut Worker) -> Result<(), Refusal> {
-        let begun = self.begin_save(worker, Kind::Background)?;
-        tracing::info!(moment_us = begun.moment.as_micros() as u64, "Background saving started");
+        let save = self.begin_save(worker, Kind::Background)?;
+        tracing::info!(moment_us = save.begun.moment.as_micros() as u64, "Background saving started");
         match self.shared() {
             Some(engine) => {
-                let started = Started { engine, begun: Some(begun) };
+                let started = Started { engine, save: Some(save) };
                 let thread = std::thread::Builder::new().name("save".to_owned());
                 if let Err(error) = thread.spawn(move || {
                     yield_to_workers();
@@ -197,7 +209,7 @@ impl Engine {
                 }
             }
             // Nobody shares the engine: there is nobody to go on meanwhile.
-            None => _ = self.write_save(begun),
+            None => _ = self.write_save(save),
         }
         Ok(())
     }
@@ -226,11 +238,11 @@ impl Engine {
             return;
         }
         let run = move || {
-            let begun = engine.begin_save(&mut engine.worker(engine.workers()), Kind::Background);
+            let save = engine.begin_save(&mut engine.worker(engine.workers()), Kind::Background);
             engine.saving.starting.store(false, Ordering::Release);
-            if let Ok(begun) = begun {
+            if let Ok(save) = save {
                 yield_to_workers();
-                let _logged = engine.write_save(begun);
+                let _logged = engine.write_save(save);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("save".to_owned()).spawn(run) {
@@ -264,7 +276,7 @@ impl Engine {
         loop {
             self.saving.call_off();
             match self.begin_save(worker, Kind::Foreground) {
-                Ok(begun) => return self.write_save(begun),
+                Ok(save) => return self.write_save(save),
                 // It may be this worker that would begin the rewrite.
                 Err(Refusal::OtherSnapshot) if !self.snapshots.is_active() && !self.is_log_whole() => {
                     return Err(io::Error::other("the append-only file lacks its base"));

@@ -85,8 +85,9 @@ pub(super) fn reload(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'
         tracing::error!("DEBUG RELOAD cannot save: {error}");
         return Err(CmdError::text("ERR"));
     }
-    let path = cx.engine.config.dbfilename();
-    match cx.reload(Path::new(&*path), options.before()) {
+    // Where it is saved: `dir` may have been set to another one than the process works in.
+    let path = Path::new(&*cx.engine.config.dir()).join(&*cx.engine.config.dbfilename());
+    match cx.reload(&path, options.before()) {
         Ok(_) => {
             tracing::warn!("DB reloaded by DEBUG RELOAD");
             reply.simple("OK");
@@ -94,7 +95,7 @@ pub(super) fn reload(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'
         }
         Err(LoadError::UnderWay) => Err(CmdError::Loading),
         Err(error) => {
-            tracing::error!("cannot load '{path}': {error}");
+            tracing::error!("cannot load '{}': {error}", path.display());
             Err(CmdError::text("ERR Error trying to load the RDB dump, check server logs"))
         }
     }
