@@ -617,7 +617,8 @@ impl Engine {
         if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
             return Err(CmdError::OnlyListens(resolved.command.full_name()));
         }
-        if is_loading && !flags.any(Flags::LOADING) {
+        // Who loads into a server that runs waits for the scripts that had begun before.
+        if is_loading && !flags.any(Flags::LOADING) && !self.may_end_scripts(resolved) {
             return Err(CmdError::Loading);
         }
         // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the

@@ -143,6 +143,23 @@ fn who_waits_for_a_snapshot_that_waits_for_a_script_holds_up_nobody() {
 }
 
 #[test]
+fn a_script_that_loading_waits_for_can_be_killed() {
+    let server = one_worker(&[("enable-debug-command", "yes"), ("appendonly", "yes")]);
+    let [mut client, mut slow, mut loading] = std::array::from_fn(|_| connect(&server));
+    assert_eq!(call(&mut client, "SET k v"), ok());
+    slow.send(&[b"EVAL", b"redis.call('GET', KEYS[1]) while true do end", b"1", b"k"]).expect("it is sent");
+    assert_waits(&mut slow);
+    loading.send(&[b"DEBUG", b"LOADAOF"]).expect("it is sent");
+    assert_waits(&mut loading);
+    assert_eq!(call(&mut client, "CONFIG SET busy-reply-threshold 1"), ok());
+    assert_eq!(call(&mut client, "SCRIPT KILL"), ok());
+    let Value::Error(killed) = slow.receive().expect("it has ended") else { panic!("it ends with an error") };
+    assert!(killed.starts_with(b"ERR Script killed by user"), "{}", String::from_utf8_lossy(&killed));
+    assert_eq!(loading.receive().expect("it is loaded"), ok());
+    assert_eq!(call(&mut client, "GET k"), bulk("v"));
+}
+
+#[test]
 fn what_a_script_holds_is_waited_for_and_nothing_else_is() {
     let server = one_worker(&[]);
     let mut client = connect(&server);
