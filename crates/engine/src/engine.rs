@@ -457,6 +457,7 @@ impl Engine {
         for key in self.pause.end_if_due(worker.clock.now_ms) {
             self.clients.tell(key, Message::Unpause);
         }
+        self.go_on_where_free();
         self.end_due_waits(worker);
         self.end_waits_for_disk();
         self.leave_queues_deferred();

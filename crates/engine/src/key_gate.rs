@@ -76,7 +76,7 @@ impl Engine {
         if possible.long_call {
             // That a busy script holds the shard is found where it is locked.
             let is_held = self.shards.try_lock_for(shard, MOMENT).is_none();
-            if is_held && self.puts_off(worker, client) {
+            if is_held && self.puts_off(worker, client, shard) {
                 return Ok(true);
             }
         }

@@ -76,7 +76,7 @@ impl Engine {
                 return Ok(state);
             }
             self.refuse_if_busy()?;
-            if self.puts_off(worker, session.client.info.key) {
+            if self.puts_off(worker, session.client.info.key, index) {
                 return Err(CmdError::Later);
             }
             waited += MOMENT;

@@ -10,6 +10,9 @@
 //!                        ^                                     |
 //!  another's command ----+ a shard is held: `wait`             +--> a letter to each that waits: it tries again
 //! ```
+//!
+//! Who holds the shard may also be somebody else, whom the system has taken its core from: who waits is told with the next tick
+//! that finds the shard free.
 
 use crate::clients::{ConnectionKey, Message};
 use crate::engine::Engine;
@@ -22,7 +25,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct LongCalls {
     /// How many there are. Changed with `waiting` locked.
     count: AtomicUsize,
-    waiting: Mutex<Vec<ConnectionKey>>,
+    /// Who waits, and for which shard.
+    waiting: Mutex<Vec<(ConnectionKey, usize)>>,
 }
 
 impl LongCalls {
@@ -43,25 +47,44 @@ impl LongCalls {
     pub(crate) fn end(&self) -> Vec<ConnectionKey> {
         let mut waiting = self.waiting.lock();
         self.count.fetch_sub(1, Ordering::Relaxed);
-        std::mem::take(&mut waiting)
+        connections(waiting.drain(..))
     }
 
     /// The connections that wait: they are to look for themselves, as something else has changed.
     #[must_use = "who waits is to be told"]
     pub(crate) fn wake(&self) -> Vec<ConnectionKey> {
-        std::mem::take(&mut self.waiting.lock())
+        connections(self.waiting.lock().drain(..))
     }
 
-    /// Has a connection wait for the end of one of them; `false`: there is none, and nobody would wake it.
+    /// The connections that wait for a shard that is free.
+    #[must_use = "who waits is to be told"]
+    fn wake_where(&self, is_free: impl Fn(usize) -> bool) -> Vec<ConnectionKey> {
+        if !self.are_there() {
+            return Vec::new();
+        }
+        // Very many may wait for one shard.
+        let mut last = None;
+        let mut is_free = |shard| match last {
+            Some((of, is_free)) if of == shard => is_free,
+            _ => last.insert((shard, is_free(shard))).1,
+        };
+        connections(self.waiting.lock().extract_if(.., |&mut (_, shard)| is_free(shard)))
+    }
+
+    /// Has a connection wait for a shard until one of them ends; `false`: there is none, and nobody would wake it.
     #[must_use = "whoever waits although there is no long call is never woken"]
-    fn wait(&self, key: ConnectionKey) -> bool {
+    fn wait(&self, key: ConnectionKey, shard: usize) -> bool {
         let mut waiting = self.waiting.lock();
         let is_one = self.are_there();
         if is_one {
-            waiting.push(key);
+            waiting.push((key, shard));
         }
         is_one
     }
+}
+
+fn connections(waiting: impl Iterator<Item = (ConnectionKey, usize)>) -> Vec<ConnectionKey> {
+    waiting.map(|(key, _)| key).collect()
 }
 
 impl Engine {
@@ -70,10 +93,15 @@ impl Engine {
         waiting.into_iter().for_each(|client| self.clients.tell(client, Message::Unpause));
     }
 
+    /// Tells connections to go on whose shards are free.
+    pub(crate) fn go_on_where_free(&self) {
+        self.go_on(self.long_calls.wake_where(|shard| self.shards.try_lock(shard).is_some()));
+    }
+
     /// Has a client wait that cannot have a shard, if a long call may hold that; tells whether it does. Its command must not
     /// have changed anything, and is run again from its start.
-    pub(crate) fn puts_off(&self, worker: &mut Worker, client: ConnectionKey) -> bool {
-        let waits = !worker.is_nested && self.clients.post().is_some() && self.long_calls.wait(client);
+    pub(crate) fn puts_off(&self, worker: &mut Worker, client: ConnectionKey, shard: usize) -> bool {
+        let waits = !worker.is_nested && self.clients.post().is_some() && self.long_calls.wait(client, shard);
         worker.waits_for_another_turn |= waits;
         if waits && self.scripts.running.busy().is_some() {
             // A script has become busy just now: whoever waits is refused.
@@ -86,20 +114,37 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, Machine};
+
+    fn keys() -> [ConnectionKey; 2] {
+        [1, 2].map(|index| ConnectionKey { worker: 0, index, generation: 0 })
+    }
 
     #[test]
     fn who_waits_is_told_at_the_end_of_any_long_call() {
         let calls = LongCalls::default();
-        let [one, other] = [1, 2].map(|index| ConnectionKey { worker: 0, index, generation: 0 });
-        assert!(!calls.are_there() && !calls.wait(one), "who comes too late is not left waiting");
+        let [one, other] = keys();
+        assert!(!calls.are_there() && !calls.wait(one, 0), "who comes too late is not left waiting");
         calls.begin();
         calls.begin();
-        assert!(calls.wait(one) && calls.wait(other));
+        assert!(calls.wait(one, 0) && calls.wait(other, 0));
         assert_eq!(calls.end(), [one, other]);
-        assert!(calls.are_there() && calls.wait(other));
+        assert!(calls.are_there() && calls.wait(other, 0));
         assert_eq!(calls.wake(), [other]);
-        assert!(calls.wait(one));
+        assert!(calls.wait(one, 0));
         assert_eq!(calls.end(), [one]);
-        assert!(!calls.are_there() && !calls.wait(one));
+        assert!(!calls.are_there() && !calls.wait(one, 0));
+    }
+
+    #[test]
+    fn who_waits_for_what_no_long_call_holds_is_told_by_a_tick() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let [one, other] = keys();
+        engine.long_calls.begin();
+        let of_long_call = engine.shards.lock(3);
+        assert!(engine.long_calls.wait(one, 3) && engine.long_calls.wait(other, 4));
+        engine.tick(&mut engine.worker(0));
+        assert_eq!(*engine.long_calls.waiting.lock(), [(one, 3)]);
+        drop(of_long_call);
     }
 }
