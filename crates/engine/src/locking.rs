@@ -17,6 +17,11 @@ pub(crate) const SLICE: Duration = Duration::from_millis(2);
 /// How long a command waits for a shard that a long call may hold before it is put off.
 pub(crate) const MOMENT: Duration = Duration::from_micros(200);
 
+/// How often whoever wants several shards lets go of those that it has while it waits for another one: a snapshot's moment,
+/// which is of all shards, else held up everybody for as long as one script ran. After that it keeps them, or scripts that
+/// follow upon each other would never let it in.
+const LETS_GO: u32 = 8;
+
 /// What whoever waits does about a busy script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnBusy {
@@ -125,8 +130,19 @@ impl Engine {
     pub(crate) fn lock_several(
         &self,
         worker: &mut Worker,
+        indexes: Vec<usize>,
+        on_busy: OnBusy,
+    ) -> Result<Held<'_>, CmdError> {
+        self.lock_in_order(worker, indexes, on_busy, LETS_GO)
+    }
+
+    /// Does that, and so many times lets go of what it holds rather than wait with it for the next one.
+    fn lock_in_order(
+        &self,
+        worker: &mut Worker,
         mut indexes: Vec<usize>,
         on_busy: OnBusy,
+        mut lets_go: u32,
     ) -> Result<Held<'_>, CmdError> {
         'anew: loop {
             indexes.sort_unstable();
@@ -149,11 +165,13 @@ impl Engine {
                     let stray = &self.shards.stray;
                     let has = |shard| indexes[..guards.len()].binary_search(&shard).is_ok();
                     let makes_way_for = stray.current().filter(|_| stray.wanted().is_some_and(has));
-                    if makes_way_for.is_none() && !is_busy() {
+                    let lets_others_in = !guards.is_empty() && lets_go > 0;
+                    if makes_way_for.is_none() && !is_busy() && !lets_others_in {
                         continue;
                     }
                     // What is held is let go before anything else: a script may wait for it.
                     guards.clear();
+                    self.go_on_where_free();
                     loop {
                         if is_busy() {
                             match on_busy {
@@ -161,10 +179,19 @@ impl Engine {
                                 OnBusy::Serve => meanwhile::serve(self, worker),
                             }
                         }
-                        if makes_way_for.is_none() || stray.current() != makes_way_for {
+                        if makes_way_for.is_some() && stray.current() == makes_way_for {
+                            stray.wait(SLICE);
+                            continue;
+                        }
+                        if !lets_others_in {
                             continue 'anew;
                         }
-                        stray.wait(SLICE);
+                        // Not kept: those before it in the order come first.
+                        if self.shards.try_lock_for(index, SLICE).is_some() {
+                            lets_go -= 1;
+                            continue 'anew;
+                        }
+                        meanwhile::lend();
                     }
                 }
             }
@@ -217,7 +244,10 @@ mod tests {
         std::thread::scope(|scope| {
             assert!(stray.try_begin());
             let of_stray = engine.shards.lock(engine.shards.count() - 1);
-            let waiting = scope.spawn(|| drop(engine.lock_everything(&mut engine.worker(0))));
+            let all = (0..engine.shards.count()).collect();
+            // It keeps what it has while it waits.
+            let engine = &engine;
+            let waiting = scope.spawn(|| drop(engine.lock_in_order(&mut engine.worker(0), all, OnBusy::Serve, 0)));
             until(&is_held);
             stray.wants(Some(0));
             until(&|| !is_held());
@@ -228,6 +258,23 @@ mod tests {
             }
             stray.end();
             drop(of_stray);
+            waiting.join().expect("it has had all");
+        });
+    }
+
+    #[test]
+    fn who_waits_for_one_shard_holds_up_nobody_in_the_others() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let last = engine.shards.count() - 1;
+        std::thread::scope(|scope| {
+            let of_script = engine.shards.lock(last);
+            let waiting = scope.spawn(|| drop(engine.lock_everything(&mut engine.worker(0))));
+            // Mostly it has come to the last one then.
+            std::thread::sleep(20 * SLICE);
+            for shard in 0..last {
+                assert!(engine.shards.try_lock_for(shard, Duration::from_secs(60)).is_some(), "{shard} is held");
+            }
+            drop(of_script);
             waiting.join().expect("it has had all");
         });
     }
