@@ -50,6 +50,8 @@ thread_local! {
     static LOOKS_AT_NS: Cell<u64> = const { Cell::new(NOT_YET) };
     /// What [`memory::counted_here`] said when they were lent, and how much the call was said to have taken since.
     static TAKEN: Cell<(isize, usize)> = const { Cell::new((0, 0)) };
+    /// When this thread may give way again, by the monotonic clock in nanoseconds.
+    static GIVES_WAY_AT_NS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Has every long work in a call lend the worker's other clients.
@@ -66,8 +68,7 @@ fn went_on(steps_ahead: usize) {
     let looks_at_ns = LOOKS_AT_NS.get();
     if looks_at_ns == NEVER {
         MEANWHILE.with(|meanwhile| note_taken(meanwhile.engine(), true));
-        // Where it shares its core with the thread that has the others, that would else wait for the clock to tick.
-        return std::thread::yield_now();
+        return give_way();
     }
     let now_ns = monotonic_ns();
     let is_long = steps_ahead >= LENT_BEFORE_STEPS || looks_at_ns != NOT_YET && now_ns >= looks_at_ns;
@@ -77,6 +78,23 @@ fn went_on(steps_ahead: usize) {
     if is_long || looks_at_ns == NOT_YET {
         LOOKS_AT_NS.set(now_ns + LENT_AFTER_NS);
     }
+}
+
+/// Lets the thread in that has the others: where it shares this one's core it would wait for the kernel's clock to tick.
+pub(crate) fn give_way() {
+    GIVES_WAY_AT_NS.set(gave_way(GIVES_WAY_AT_NS.get(), monotonic_ns, std::thread::yield_now));
+}
+
+/// Gives way if it is time to; tells when it is the next time. Where other processes want the core as well, each of them has
+/// a turn before this thread has its next one: so it works for as long as it has waited, or it would do little else.
+fn gave_way(at_ns: u64, now_ns: impl Fn() -> u64, give_way: impl FnOnce()) -> u64 {
+    let before_ns = now_ns();
+    if before_ns < at_ns {
+        return at_ns;
+    }
+    give_way();
+    let behind_ns = now_ns();
+    behind_ns + (behind_ns - before_ns)
 }
 
 /// Runs a call, in which `meanwhile` serves the others when it is asked to. The call does not panic.
@@ -159,4 +177,34 @@ pub(crate) fn serve(engine: &Engine, worker: &mut Worker) {
     worker.secrets = secrets;
     // For the command below no time has passed.
     worker.clock = clock;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_gives_way_works_half_of_the_time_at_least() {
+        const WORK_NS: u64 = 100_000;
+        // Another thread of the server has the core for a request, and five busy processes have it for a turn each.
+        for waits_ns in [20_000, 15_000_000] {
+            let (now_ns, waited_ns) = (Cell::new(1_000), Cell::new(0));
+            let (mut at_ns, mut times) = (0, 0);
+            for _ in 0..1_000 {
+                now_ns.set(now_ns.get() + WORK_NS);
+                at_ns = gave_way(
+                    at_ns,
+                    || now_ns.get(),
+                    || {
+                        now_ns.set(now_ns.get() + waits_ns);
+                        waited_ns.set(waited_ns.get() + waits_ns);
+                        times += 1;
+                    },
+                );
+            }
+            assert!(waited_ns.get() <= 1_000 * WORK_NS + waits_ns, "{} of {}", waited_ns.get(), now_ns.get());
+            // Who waits less than it works gives way each time.
+            assert_eq!(times == 1_000, waits_ns < WORK_NS, "{times} times");
+        }
+    }
 }

@@ -480,8 +480,7 @@ impl Host for ScriptHost<'_, '_> {
             self.become_long();
         }
         if self.lends_at_ns == u64::MAX {
-            // Who serves the others may share its core, and would wait for the kernel's clock to tick.
-            std::thread::yield_now();
+            meanwhile::give_way();
         }
         if !self.long.as_ref().is_some_and(|long| long.is_busy()) {
             let threshold_ms = self.engine.config.busy_reply_threshold();
