@@ -492,6 +492,7 @@ impl Engine {
             self.watch_aof();
             self.rewrite_aof_if_due(worker.clock.now_ms / 1_000);
         }
+        self.follow_remembered(worker);
         if self.evict_ahead(worker) || is_left { Duration::ZERO } else { next }
     }
 

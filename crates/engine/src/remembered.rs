@@ -96,12 +96,17 @@ impl Remembered {
 
     #[inline]
     fn known_to<'k>(&self, known: &'k mut KnownRemembered) -> Option<&'k Ghosts> {
+        self.follow(known);
+        known.ghosts.as_deref()
+    }
+
+    #[inline]
+    fn follow(&self, known: &mut KnownRemembered) {
         let number = self.number.load(Ordering::Acquire);
         if known.number != number {
             known.ghosts = self.ghosts.read().clone();
             known.number = number;
         }
-        known.ghosts.as_deref()
     }
 
     fn replace(&self, ghosts: Option<Ghosts>) {
@@ -144,6 +149,11 @@ impl Engine {
         }
     }
 
+    /// Lets go of what is not remembered any more: a thread without evictions would keep it for good.
+    pub(crate) fn follow_remembered(&self, worker: &mut Worker) {
+        self.remembered.follow(&mut worker.remembered);
+    }
+
     /// Makes room for as many keys as should be remembered, if there is much too much or too little, once a second.
     /// No shard is locked.
     pub(crate) fn fit_remembered(&self, worker: &Worker) {
@@ -180,7 +190,48 @@ impl Engine {
         // What was remembered is lost, so it must be worth it. The first time says that somebody has looked.
         let is_first = self.remembered.number.load(Ordering::Relaxed) == 0;
         if is_first || wanted > 2 * room || wanted * SURPLUS_MAX < room {
-            self.remembered.replace(Some(Ghosts::new(wanted)));
+            self.remembered.replace((wanted > 0).then(|| Ghosts::new(wanted)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Caller, Config, Machine};
+    use tenon_store::entry::{Meta, NewValue};
+
+    /// A thread that nothing comes to any more knew for good what it had known at the end.
+    #[test]
+    fn what_was_remembered_goes_with_the_keys_from_every_thread() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let settings: [(&[u8], &[u8]); 2] = [(b"maxmemory", b"1gb"), (b"maxmemory-policy", b"allkeys-tenon")];
+        engine.set_config(&settings, Caller::Local).expect("they are valid values");
+        for number in 0..1_000_u32 {
+            let key = number.to_be_bytes();
+            let hash = engine.shards.hash(&key);
+            let mut state = engine.shards.lock(engine.shards.index(hash));
+            state.shard.database_mut(0).insert(hash, &key, NewValue::Bytes(b"value"), &Meta::default(), 0);
+        }
+        let (mut worker, mut other, mut stand_in) = (engine.worker(0), engine.worker(1), engine.stand_in(0));
+        engine.begin_to_remember(&worker);
+        for thread in [&mut worker, &mut other, &mut stand_in] {
+            engine.read_clock(thread);
+            engine.access_of_new(thread, engine.shards.hash(b"new"));
+            assert!(thread.remembered.ghosts.as_ref().is_some_and(|ghosts| ghosts.room() >= 2_000));
+        }
+        let ghosts = Arc::downgrade(engine.remembered.ghosts.read().as_ref().expect("keys are remembered"));
+
+        (0..engine.shards.count()).for_each(|index| drop(engine.shards.lock(index).shard.take(0)));
+        engine.remembered.fitted_ms.store(0, Ordering::Relaxed);
+        engine.tick(&mut worker);
+        engine.tick(&mut other);
+        engine.rest(&mut stand_in);
+        assert!(ghosts.upgrade().is_none(), "{} threads have what was remembered", ghosts.strong_count());
+        // There is nothing to be made smaller any more.
+        let number = engine.remembered.number.load(Ordering::Relaxed);
+        engine.remembered.fitted_ms.store(0, Ordering::Relaxed);
+        engine.tick(&mut worker);
+        assert_eq!(engine.remembered.number.load(Ordering::Relaxed), number);
     }
 }

@@ -72,6 +72,7 @@ impl Engine {
         }
         let is_left = self.tidy_interpreters(worker);
         self.collect_if_asked(worker);
+        self.follow_remembered(worker);
         if slab::collect_some(COLLECTED_AT_ONCE) || is_left {
             return AT_LEISURE;
         }
