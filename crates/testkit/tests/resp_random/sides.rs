@@ -7,6 +7,7 @@ use std::io::{BufReader, Read, Write};
 use std::time::Duration;
 use tenon_client::{Stream, resp};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -110,6 +111,7 @@ impl Side {
     /// Forgets all that cases have left.
     pub fn reset(&mut self) {
         self.connections = [const { None }; CONNECTIONS];
+        self.await_ends();
         for words in [&["FLUSHALL"][..], &["FUNCTION", "FLUSH"], &["SCRIPT", "FLUSH"], &["ACL", "DELUSER", "u1", "u2"]]
         {
             let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
@@ -140,6 +142,18 @@ impl Side {
     /// Ends a connection, so that the next use makes another.
     pub fn forget(&mut self, number: usize) {
         self.connections[number] = None;
+        self.await_ends();
+    }
+
+    /// Waits until the server knows of the connections that are gone: what it tells of subscriptions and clients would have them in.
+    fn await_ends(&mut self) {
+        let most = 1 + self.connections.iter().flatten().count();
+        wait_until("the end of closed connections", || {
+            let info = self.admin.ask(&[b"INFO", b"clients"]);
+            let info = String::from_utf8_lossy(info.text().expect("INFO is a text"));
+            let clients = info.lines().find_map(|line| line.strip_prefix("connected_clients:")?.parse::<usize>().ok());
+            clients.expect("INFO has the field") <= most
+        });
     }
 }
 
