@@ -20,7 +20,8 @@ fn store(host: &mut Host, client: &mut Client, keys: std::ops::Range<u32>) -> St
 #[test]
 fn no_worker_goes_on_when_another_has_used_memory_up() {
     let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut host = Host::new();
+    // Also where there is one core.
+    let mut host = Host::with(&[("workers", "2")]);
     host.set("maxmemory-policy", "noeviction");
     let mut client = host.connect(Dialect::Resp);
     store(&mut host, &mut client, 0..1);
