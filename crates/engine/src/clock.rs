@@ -59,6 +59,12 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Nanoseconds for which this process's threads have had a core, all of them together.
+pub(crate) fn process_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
 /// Microseconds since the UNIX epoch.
 pub fn now_us() -> u64 {
     // A system clock before 1970 is taken for 1970.
