@@ -17,11 +17,11 @@ impl Room {
     /// Sees to it that the file can grow from its length by `least` bytes; asks for as many as `ahead` more, not to ask with each
     /// write. Nothing if there is no need to ask, or no sense in it yet.
     pub(super) fn keep(&mut self, file: &dyn File, file_len: u64, least: u64, ahead: u64) -> Option<io::Result<()>> {
-        if self.kept_to >= file_len + least || !self.retry.is_due() {
+        if self.kept_to >= file_len + least && !self.retry.is_pending() || !self.retry.is_due() {
             return None;
         }
         let from = self.kept_to.max(file_len);
-        let to = file_len + least + ahead;
+        let to = from.max(file_len + least + ahead);
         let kept = file.keep_room(from, to - from);
         if kept.is_ok() {
             self.kept_to = to;
@@ -48,5 +48,27 @@ impl Room {
 
     pub(super) fn retry(&self) -> &Retry {
         &self.retry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{Faulty, Files, Memory};
+    use std::path::Path;
+    use std::time::Duration;
+
+    #[test]
+    fn who_needs_less_than_there_was_no_room_for_is_told_that_there_is() {
+        let files = Faulty::new(Memory::new(), "room:enospc@2".parse().expect("a plan"));
+        let file = files.create(Path::new("f")).expect("nothing is planned");
+        let mut room = Room::default();
+        assert!(room.keep(&*file, 0, 100, 50).is_some_and(|kept| kept.is_ok()));
+        assert!(room.keep(&*file, 50, 100, 50).is_none(), "there is room for that");
+        assert!(room.keep(&*file, 0, 200, 50).is_some_and(|kept| kept.is_err()));
+        assert!(room.keep(&*file, 0, 100, 50).is_none(), "it is too early");
+        std::thread::sleep(room.retry().pause().expect("it failed") + Duration::from_millis(1));
+        assert!(room.keep(&*file, 0, 100, 50).is_some_and(|kept| kept.is_ok()));
+        assert!(room.keep(&*file, 0, 100, 50).is_none());
     }
 }
