@@ -295,9 +295,11 @@ fn workers_take_part_when_they_tick() {
 
 #[test]
 fn debug_reload_loads_the_file_once_more() {
-    let path = std::env::temp_dir().join(format!("tenon-reload-{}.rdb", std::process::id()));
-    let name = path.file_name().and_then(|name| name.to_str()).expect("a name in UTF-8");
-    let mut host = Host::with(&[("enable-debug-command", "yes"), ("dbfilename", name)]);
+    let directory = std::env::temp_dir();
+    let name = format!("tenon-reload-{}.rdb", std::process::id());
+    let path = directory.join(&name);
+    let directory = directory.to_str().expect("a path in UTF-8");
+    let mut host = Host::with(&[("enable-debug-command", "yes"), ("dir", directory), ("dbfilename", &name)]);
     let mut client = resp(&mut host);
     const FAILED: &str = "-ERR Error trying to load the RDB dump, check server logs\r\n";
     assert_eq!(host.says(&mut client, "SET k before\r\n"), "+OK\r\n");
@@ -305,8 +307,6 @@ fn debug_reload_loads_the_file_once_more() {
     assert_eq!(host.says(&mut client, "DEBUG RELOAD NOSAVE\r\nGET k\r\n"), format!("{FAILED}$6\r\nbefore\r\n"));
     let bytes = File::begin().text("k", "file").text("l", "v").end();
     std::fs::write(&path, bytes).expect("written");
-    let here = std::env::current_dir().expect("a folder");
-    std::env::set_current_dir(std::env::temp_dir()).expect("the folder is there");
     assert_eq!(host.says(&mut client, "DEBUG RELOAD NOSAVE\r\nGET k\r\nDBSIZE\r\n"), "+OK\r\n$4\r\nfile\r\n:2\r\n");
     assert_eq!(host.says(&mut client, "MSET k mine m v\r\n"), "+OK\r\n");
     assert_eq!(host.says(&mut client, "DEBUG RELOAD NOFLUSH NOSAVE\r\n"), FAILED);
@@ -320,6 +320,5 @@ fn debug_reload_loads_the_file_once_more() {
         host.says(&mut client, "MULTI\r\nDEBUG RELOAD NOSAVE\r\nEXEC\r\n"),
         "+OK\r\n+QUEUED\r\n*1\r\n-ERR DEBUG RELOAD is not allowed within a transaction or a script\r\n"
     );
-    std::env::set_current_dir(here).expect("the folder is still there");
     let _ = std::fs::remove_file(&path);
 }
