@@ -1,12 +1,11 @@
 //! `counters`: system calls, and where the machine counts them instructions and cache misses, for each operation.
 
 use super::experiment::{Experiment, Figure, OPS, Plot};
-use super::plain::{Stock, VALUE_LEN, case, speaks};
+use super::plain::{PIPELINE, Stock, VALUE_LEN, case, pipeline, speaks};
 use crate::results::Case;
 use crate::session::Session;
 use anyhow::Result;
 
-const PIPELINE: &str = "pipeline";
 const VALUE: &str = "value bytes";
 const SYSCALLS: Figure = Figure { name: "syscalls_op", heading: "system calls/op" };
 
@@ -61,8 +60,7 @@ fn run(session: &mut Session) -> Result<()> {
         let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
         session.counting = true;
         session.grid(&servers, &cases, speaks, |session, server, case, round| {
-            let pipeline = case.quantity(PIPELINE).unwrap_or(1.0) as usize;
-            Ok(stock.measure(session, server, case, &session.usual_shape(pipeline), round)?.reading())
+            Ok(stock.measure(session, server, case, &session.usual_shape(pipeline(case)), round)?.reading())
         })?;
     }
     Ok(())

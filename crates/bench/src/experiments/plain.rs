@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub const PROTOCOL: &str = "protocol";
 /// The axis of operations.
 pub const OPERATION: &str = "operation";
+/// The axis of requests in flight on each connection.
+pub const PIPELINE: &str = "pipeline";
 
 /// Bytes of the values where the studies do not vary them.
 pub const VALUE_LEN: usize = 32;
@@ -35,6 +37,11 @@ pub fn speaks(session: &Session, server: &impl Named, case: &Case) -> bool {
 pub fn protocol(case: &Case) -> Result<Protocol> {
     let name = case.at(PROTOCOL).context("the case names a language")?.to_string();
     name.parse().map_err(anyhow::Error::msg)
+}
+
+/// The case's requests in flight on each connection.
+pub fn pipeline(case: &Case) -> usize {
+    case.quantity(PIPELINE).unwrap_or(1.0) as usize
 }
 
 /// What the case's operation stands for.

@@ -1,14 +1,13 @@
 //! `throughput`: as fast as fifty clients go, at several depths, and while the keyspace grows.
 
 use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM};
-use super::plain::{MANY, OPERATION, PROTOCOL, Stock, case, protocol, speaks};
+use super::plain::{MANY, OPERATION, PIPELINE, PROTOCOL, Stock, case, pipeline, protocol, speaks};
 use crate::load::Until;
 use crate::results::Case;
 use crate::session::{Contender, Running, Session, Shape};
 use crate::workloads::{Keys, Misses, Mix, Spec};
 use anyhow::Result;
 
-const PIPELINE: &str = "pipeline";
 const GROW: &str = "set of new keys";
 
 /// Many connections in a closed loop.
@@ -60,13 +59,12 @@ fn run(session: &mut Session) -> Result<()> {
     }
     let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
-        let pipeline = case.quantity(PIPELINE).unwrap_or(1.0) as usize;
-        Ok(stock.measure(session, server, case, &session.usual_shape(pipeline), round)?.reading())
+        Ok(stock.measure(session, server, case, &session.usual_shape(pipeline(case)), round)?.reading())
     })?;
     drop(servers);
 
-    let all = session.all_protocols();
-    let growing: Vec<Case> = all
+    let growing: Vec<Case> = session
+        .all_protocols()
         .into_iter()
         .flat_map(|protocol| [1.0, 16.0].map(|depth| case(protocol, GROW).number(PIPELINE, depth)))
         .collect();
@@ -82,8 +80,7 @@ fn run(session: &mut Session) -> Result<()> {
 
 /// Every key is set once, on a server that has none.
 fn grow(session: &Session, server: &Running, case: &Case) -> Result<crate::session::Reading> {
-    let pipeline = case.quantity(PIPELINE).unwrap_or(1.0) as usize;
-    let shape = Shape { until: Until::Exhausted, ..session.usual_shape(pipeline) };
+    let shape = Shape { until: Until::Exhausted, ..session.usual_shape(pipeline(case)) };
     let stock = Stock::short(session.keys() * session.scaled(1, 4));
     let keys = Keys::counted_out(stock.keys);
     let (measured, _) = session.key_value(server, protocol(case)?, &shape, |thread| Spec {
