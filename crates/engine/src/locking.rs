@@ -161,38 +161,19 @@ impl Engine {
                     }
                     // Who holds it may do so for long.
                     meanwhile::lend();
-                    let is_busy = || self.scripts.running.busy().is_some();
                     let stray = &self.shards.stray;
                     let has = |shard| indexes[..guards.len()].binary_search(&shard).is_ok();
                     let makes_way_for = stray.current().filter(|_| stray.wanted().is_some_and(has));
                     let lets_others_in = !guards.is_empty() && lets_go > 0;
-                    if makes_way_for.is_none() && !is_busy() && !lets_others_in {
+                    if makes_way_for.is_none() && self.scripts.running.busy().is_none() && !lets_others_in {
                         continue;
                     }
                     // What is held is let go before anything else: a script may wait for it.
                     guards.clear();
                     self.go_on_where_free();
-                    loop {
-                        if is_busy() {
-                            match on_busy {
-                                OnBusy::Refuse => self.refuse_if_busy()?,
-                                OnBusy::Serve => meanwhile::serve(self, worker),
-                            }
-                        }
-                        if makes_way_for.is_some() && stray.current() == makes_way_for {
-                            stray.wait(SLICE);
-                            continue;
-                        }
-                        if !lets_others_in {
-                            continue 'anew;
-                        }
-                        // Not kept: those before it in the order come first.
-                        if self.shards.try_lock_for(index, SLICE).is_some() {
-                            lets_go -= 1;
-                            continue 'anew;
-                        }
-                        meanwhile::lend();
-                    }
+                    self.wait_without_any(worker, on_busy, makes_way_for, lets_others_in.then_some(index))?;
+                    lets_go -= u32::from(lets_others_in);
+                    continue 'anew;
                 }
             }
             let held = Held::new(indexes, guards);
@@ -203,6 +184,35 @@ impl Engine {
             // Once they are held they may name others. Nobody comes or goes in a shard that is held.
             indexes = held.into_indexes();
             indexes.extend(further);
+        }
+    }
+
+    /// Waits, holding no shard, for the end of a stray script and until a shard is free, as far as they are named.
+    fn wait_without_any(
+        &self,
+        worker: &mut Worker,
+        on_busy: OnBusy,
+        makes_way_for: Option<usize>,
+        wanted: Option<usize>,
+    ) -> Result<(), CmdError> {
+        let stray = &self.shards.stray;
+        loop {
+            if self.scripts.running.busy().is_some() {
+                match on_busy {
+                    OnBusy::Refuse => self.refuse_if_busy()?,
+                    OnBusy::Serve => meanwhile::serve(self, worker),
+                }
+            }
+            if makes_way_for.is_some() && stray.current() == makes_way_for {
+                stray.wait(SLICE);
+                continue;
+            }
+            let Some(wanted) = wanted else { return Ok(()) };
+            // Not kept: those before it in the order come first.
+            if self.shards.try_lock_for(wanted, SLICE).is_some() {
+                return Ok(());
+            }
+            meanwhile::lend();
         }
     }
 
