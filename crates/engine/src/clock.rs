@@ -55,14 +55,18 @@ impl Clock {
 #[inline]
 pub fn monotonic_ns() -> u64 {
     // `Instant` says nothing but differences, which cost more than the reading: this is read for every batch.
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    ns_of(ClockId::Monotonic)
 }
 
 /// Nanoseconds for which this process's threads have had a core, all of them together.
 pub(crate) fn process_cpu_ns() -> u64 {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
-    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+    ns_of(ClockId::ProcessCPUTime)
+}
+
+#[inline]
+fn ns_of(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Microseconds since the UNIX epoch.

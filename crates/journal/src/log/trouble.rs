@@ -63,7 +63,7 @@ impl Trouble {
     }
 
     pub(super) fn is_any(&self) -> bool {
-        self.write.is_some() || self.room.is_some() || self.untrusted.is_some()
+        self.holds_up_writer() || self.room.is_some()
     }
 
     /// Whether what is wrong keeps the writer from coming on.
