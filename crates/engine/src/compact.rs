@@ -162,8 +162,7 @@ mod tests {
         const KEYS: u32 = 40_000;
         // A heap of its own, whose waste is this test's alone.
         let check = || {
-            let engine =
-                Engine::new(Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() }), &[], 1);
+            let engine = Engine::new(Config::new(Machine::of_cores(1)), &[], 1);
             let mut worker = engine.worker(0);
             let set = |worker: &mut Worker, number: u32, len: usize| {
                 let key = number.to_le_bytes();

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_due_key_among_many_that_are_not_goes_with_its_event() {
-        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let machine = Machine::of_cores(1);
         let engine = Engine::new(Config::new(machine), &[], 1);
         engine.set_config(&[(b"notify-keyspace-events", b"Ex")], Caller::Local).expect("it is a valid value");
         let key = ConnectionKey { worker: 0, index: 0, generation: 0 };
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_due_field_among_many_that_are_not_goes_ahead_of_access() {
-        let engine = Engine::new(Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() }), &[], 1);
+        let engine = Engine::new(Config::new(Machine::of_cores(1)), &[], 1);
         let mut worker = engine.worker(0);
         let now_ms = worker.clock.now_ms;
         let not_due = (0..NOT_DUE).map(|field| (field, now_ms + 3_600_000 + u64::from(field)));
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn many_due_fields_go_in_steps() {
-        let engine = Engine::new(Config::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() }), &[], 1);
+        let engine = Engine::new(Config::new(Machine::of_cores(1)), &[], 1);
         let mut worker = engine.worker(0);
         let now_ms = worker.clock.now_ms;
         let due = 10 * BATCH as u32;

@@ -136,7 +136,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     fn engine() -> (Engine, Arc<Client>, Arc<AtomicUsize>) {
-        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let machine = Machine::of_cores(1);
         let engine = Engine::new(Config::new(machine), &[], 1);
         let letters = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&letters);

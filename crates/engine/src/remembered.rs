@@ -204,7 +204,7 @@ mod tests {
     /// A thread that nothing comes to any more knew for good what it had known at the end.
     #[test]
     fn what_was_remembered_goes_with_the_keys_from_every_thread() {
-        let machine = Machine { cores: 2, memory_bytes: None, directory: "/".into() };
+        let machine = Machine::of_cores(2);
         let engine = Engine::new(Config::new(machine), &[], 1);
         let settings: [(&[u8], &[u8]); 2] = [(b"maxmemory", b"1gb"), (b"maxmemory-policy", b"allkeys-tenon")];
         engine.set_config(&settings, Caller::Local).expect("they are valid values");

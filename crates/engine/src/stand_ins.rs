@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_stand_in_counts_for_itself_and_is_part_of_its_worker() {
-        let machine = Machine { cores: 2, memory_bytes: None, directory: "/".into() };
+        let machine = Machine::of_cores(2);
         let engine = Engine::new(Config::new(machine), &[], 1);
         let workers = engine.workers();
         let mut own = engine.worker(workers - 1);

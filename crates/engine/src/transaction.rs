@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_let_go_as_another_script_is_busy_is_deferred_again() {
-        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let machine = Machine::of_cores(1);
         let engine = Engine::new(Config::new(machine), &[], 1);
         let index = engine.shards.index(engine.shards.hash(b"key"));
         let dirty = DirtyFlag::default();

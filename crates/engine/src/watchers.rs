@@ -196,7 +196,7 @@ mod tests {
     use tenon_wire::OutBuf;
 
     fn engine() -> Engine {
-        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let machine = Machine::of_cores(1);
         let config = Config::new(machine);
         config.set(&[(b"memcached-watch-buffer", b"1024")], crate::config::Caller::Local).unwrap();
         Engine::new(config, &[], 1)

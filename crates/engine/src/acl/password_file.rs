@@ -247,7 +247,7 @@ mod tests {
     }
 
     fn engine(settings: &[(&str, &str)]) -> Engine {
-        let mut loader = Loader::new(Machine { cores: 1, memory_bytes: None, directory: "/".into() });
+        let mut loader = Loader::new(Machine::of_cores(1));
         for (name, value) in settings {
             loader.apply(name, &[(*value).to_owned()], &Origin::CommandLine).unwrap();
         }

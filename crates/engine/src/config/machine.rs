@@ -26,6 +26,12 @@ impl Machine {
         }
     }
 
+    /// One of which a test needs to know only the cores.
+    #[cfg(test)]
+    pub(crate) fn of_cores(cores: usize) -> Self {
+        Self { cores, memory_bytes: None, directory: "/".into() }
+    }
+
     /// So many percent of the memory, in bytes.
     pub fn percent_of_memory(&self, percent: u64) -> Option<u64> {
         self.memory_bytes.map(|bytes| (u128::from(bytes) * u128::from(percent) / 100) as u64)

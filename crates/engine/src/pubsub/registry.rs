@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn everybody_gets_a_channels_messages_in_one_order() {
-        let machine = Machine { cores: 1, memory_bytes: None, directory: "/".into() };
+        let machine = Machine::of_cores(1);
         let engine = Engine::new(Config::new(machine), &[], 1);
         let mut listeners = [session(&engine), session(&engine)];
         for listener in &mut listeners {
