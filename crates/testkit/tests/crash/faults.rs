@@ -4,13 +4,10 @@
 use crate::load::PATIENCE;
 use crate::{Data, start};
 use std::thread;
-use std::time::{Duration, Instant};
 use tenon_client::{Memcache, Resp, Value};
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
-
-/// Far longer than anything takes.
-const FOREVER: Duration = Duration::from_secs(120);
 
 fn connect(server: &Server) -> Resp {
     Resp::connect_to(server.address(Dialect::Redis).unwrap(), PATIENCE).expect("connected")
@@ -30,15 +27,6 @@ fn error(value: &Value) -> String {
 
 fn field(resp: &mut Resp, name: &str) -> String {
     tenon_testkit::info::field(resp, "persistence", name)
-}
-
-/// Waits until `probe` says yes.
-fn eventually(what: &str, mut probe: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !probe() {
-        assert!(begin.elapsed() < FOREVER, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn start_to_fail(data: &Data, policy: &str) -> Server {
@@ -61,13 +49,13 @@ fn a_full_disk_refuses_writes_until_it_has_room_again() {
         let mut resp = connect(&server);
         assert_eq!(call(&mut resp, &["SET", "before", "1"]), Value::Simple(b"OK".to_vec()));
         // Or with `everysec` it would be this one that meets the full disk.
-        eventually("it to be written", || field(&mut resp, "aof_buffer_length") == "0");
+        wait_until("it to be written", || field(&mut resp, "aof_buffer_length") == "0");
         assert_eq!(call(&mut resp, &["DEBUG", "FAULTS", "write:enospc"]), Value::Simple(b"OK".to_vec()));
         // The write that meets the full disk is done, and with `always` not confirmed before it is on disk.
         let mut other = connect(&server);
         other.send(&[b"SET", b"meanwhile", b"2"]).expect("sent");
-        eventually("the write to fail", || field(&mut resp, "aof_last_write_status") == "err");
-        eventually("writes to be refused", || matches!(call(&mut resp, &["PING"]), Value::Error(_)));
+        wait_until("the write to fail", || field(&mut resp, "aof_last_write_status") == "err");
+        wait_until("writes to be refused", || matches!(call(&mut resp, &["PING"]), Value::Error(_)));
         let refused = error(&call(&mut resp, &["SET", "refused", "3"]));
         assert_eq!(refused, "MISCONF Errors writing to the AOF file: No space left on device");
         assert!(error(&call(&mut resp, &["PING"])).starts_with("MISCONF "));
@@ -81,8 +69,8 @@ fn a_full_disk_refuses_writes_until_it_has_room_again() {
 
         assert_eq!(call(&mut resp, &["DEBUG", "FAULTS"]), Value::Simple(b"OK".to_vec()));
         assert_eq!(other.receive().expect("it is confirmed now"), Value::Simple(b"OK".to_vec()));
-        eventually("writes to be taken", || call(&mut resp, &["SET", "after", "4"]) == Value::Simple(b"OK".to_vec()));
-        eventually("all to be written", || field(&mut resp, "aof_buffer_length") == "0");
+        wait_until("writes to be taken", || call(&mut resp, &["SET", "after", "4"]) == Value::Simple(b"OK".to_vec()));
+        wait_until("all to be written", || field(&mut resp, "aof_buffer_length") == "0");
         assert_eq!(field(&mut resp, "aof_last_write_status"), "ok");
         let (_server, mut resp) = again(server, &data, policy);
         let Value::Array(found) = call(&mut resp, &["MGET", "before", "meanwhile", "after", "refused"]) else {
@@ -110,7 +98,7 @@ fn a_kill_while_the_disk_has_no_room_loses_nothing_confirmed() {
     };
     assert_eq!(refused, "MISCONF Errors writing to the AOF file: No space left on device");
     assert_eq!(field(&mut resp, "aof_last_write_status"), "err");
-    eventually("all to be written", || field(&mut resp, "aof_buffer_length") == "0");
+    wait_until("all to be written", || field(&mut resp, "aof_buffer_length") == "0");
     let (_server, mut resp) = again(server, &data, "everysec");
     assert_eq!(call(&mut resp, &["DBSIZE"]), Value::Int(confirmed));
 }
@@ -124,16 +112,16 @@ fn a_failed_fsync_is_repaired_by_a_rewrite() {
     call(&mut resp, &["DEBUG", "FAULTS", "sync:eio"]);
     let mut other = connect(&server);
     other.send(&[b"SET", b"meanwhile", b"2"]).expect("sent");
-    eventually("the sync to fail", || field(&mut resp, "aof_last_write_status") == "err");
-    eventually("writes to be refused", || matches!(call(&mut resp, &["PING"]), Value::Error(_)));
+    wait_until("the sync to fail", || field(&mut resp, "aof_last_write_status") == "err");
+    wait_until("writes to be refused", || matches!(call(&mut resp, &["PING"]), Value::Error(_)));
     assert!(error(&call(&mut resp, &["SET", "refused", "3"])).starts_with("MISCONF Errors writing to the AOF file: "));
     assert_eq!(call(&mut resp, &["GET", "meanwhile"]), Value::Bulk(b"2".to_vec()), "reads go on");
     // As long as the disk fails no rewrite helps.
-    eventually("a rewrite to fail", || field(&mut resp, "aof_last_bgrewrite_status") == "err");
+    wait_until("a rewrite to fail", || field(&mut resp, "aof_last_bgrewrite_status") == "err");
     assert!(matches!(call(&mut resp, &["SET", "refused", "3"]), Value::Error(_)));
     call(&mut resp, &["DEBUG", "FAULTS"]);
     assert_eq!(other.receive().expect("the rewrite confirms it"), Value::Simple(b"OK".to_vec()));
-    eventually("writes to be taken", || call(&mut resp, &["SET", "after", "4"]) == Value::Simple(b"OK".to_vec()));
+    wait_until("writes to be taken", || call(&mut resp, &["SET", "after", "4"]) == Value::Simple(b"OK".to_vec()));
     let (_server, mut resp) = again(server, &data, "always");
     let Value::Array(found) = call(&mut resp, &["MGET", "before", "meanwhile", "after"]) else {
         panic!("MGET answers an array")
