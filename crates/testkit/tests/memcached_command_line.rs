@@ -2,8 +2,8 @@
 #![allow(missing_docs)]
 
 use std::fs;
-use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use tenon_client::{Address, Memcache};
@@ -60,6 +60,12 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// The number that the server on a port gives as its own.
+fn pid_on(port: u16) -> io::Result<Option<String>> {
+    let stats = Memcache::connect_to(&Address::loopback(port), Some(PATIENCE))?.stats(None)?;
+    Ok(stats.into_iter().find(|(name, _)| name == "pid").map(|(_, pid)| pid))
+}
+
 /// The user that a process is.
 fn user_of(pid: &str) -> u32 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process is there");
@@ -114,10 +120,7 @@ fn ports_that_the_system_chooses_are_told_in_a_file() {
 fn in_the_background_with_its_number_in_a_file() {
     let port = free_port();
     let server = Background::start("d", port, &["-u", "root"]);
-    let mut client = Memcache::connect_to(&Address::loopback(port), Some(PATIENCE)).expect("it listens");
-    let stats = client.stats(None).expect("an answer");
-    let told = stats.iter().find(|(name, _)| name == "pid").map(|(_, pid)| pid.clone());
-    assert_eq!(told.as_ref(), Some(&server.pid));
+    assert_eq!(pid_on(port).expect("it listens").as_ref(), Some(&server.pid));
     assert_eq!(user_of(&server.pid), user_of("self"));
 }
 
@@ -194,8 +197,10 @@ fn refusal(program: &mut Command, words: &[&str]) -> Option<(Option<i32>, String
     program.args(["-l", "127.0.0.1", "-p", &port.to_string()]).args(words);
     program.stdin(Stdio::null()).stdout(Stdio::null());
     let mut server = program.stderr(Stdio::piped()).spawn().expect("it runs");
+    let own = server.id().to_string();
     let ended = wait_for("it starts or ends", || {
-        let is_there = TcpStream::connect(("127.0.0.1", port)).is_ok();
+        // Another test's server may have been given the port meanwhile.
+        let is_there = pid_on(port).is_ok_and(|pid| pid.as_ref() == Some(&own));
         if is_there { Some(false) } else { server.try_wait().expect("it is a child").map(|_| true) }
     });
     if !ended {
