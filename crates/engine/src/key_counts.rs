@@ -115,6 +115,18 @@ impl Engine {
         (0..COUNTS.min(self.config.databases() as usize)).all(|place| self.keys_counted(place) == Some(0))
     }
 
+    /// How many keys all databases have: while commands run, about so many.
+    pub(crate) fn keys_about(&self) -> u64 {
+        let mut keys = 0_u64;
+        self.each_stats(|stats| {
+            for (added, removed) in stats.keys.added.iter().zip(&stats.keys.removed) {
+                keys = keys.wrapping_add(added.load(Ordering::Relaxed)).wrapping_sub(removed.load(Ordering::Relaxed));
+            }
+        });
+        // Where one thread's addition was missed and another's removal was not, there are none.
+        if keys > i64::MAX as u64 { 0 } else { keys }
+    }
+
     fn keys_counted(&self, place: usize) -> Option<u64> {
         let mut before = self.sums(place);
         for _ in 0..TRIES {

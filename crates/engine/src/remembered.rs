@@ -16,6 +16,8 @@ use tenon_store::hash::KeyHash;
 const GHOSTS_A_KEY: usize = 2;
 /// What remembering may take at most, as a part of `maxmemory`: where keys are very small they are worth more themselves.
 const GHOSTS_OF_LIMIT: usize = 64;
+/// Ticks from one look at how many keys there are to the next; a power of two.
+const TICKS_BETWEEN_COUNTS: u32 = 64;
 /// How often it is looked whether there is room for as many as there should be.
 const FIT_EVERY_MS: u64 = 1_000;
 /// There is much too much room when it is so many times what it should be, and too little when it is less than half.
@@ -130,9 +132,12 @@ impl Engine {
     #[inline(never)]
     fn access_of_coming(&self, worker: &mut Worker, hash: KeyHash) -> u32 {
         worker.remembered.came += 1;
-        if worker.remembered.came >= turnover::keys_to_tick(self.config.maxmemory()) {
+        let keys_to_tick = turnover::keys_to_tick(self.config.maxmemory());
+        if worker.remembered.came >= keys_to_tick {
             worker.remembered.came = 0;
-            self.remembered.turnover.advance();
+            if self.remembered.turnover.advance().is_multiple_of(TICKS_BETWEEN_COUNTS) {
+                self.remembered.turnover.note_round(self.keys_about() / keys_to_tick);
+            }
         }
         let ghosts = self.remembered.known_to(&mut worker.remembered);
         let hits = ghosts.and_then(|ghosts| ghosts.take(hash)).map_or(0, worth::hits_again);
@@ -200,6 +205,24 @@ mod tests {
     use super::*;
     use crate::config::{Caller, Config, Machine};
     use tenon_store::entry::{Meta, NewValue};
+
+    #[test]
+    fn a_round_is_as_many_ticks_as_the_keys_that_are_there_make() {
+        let engine = Engine::new(Config::new(Machine::of_cores(1)), &[], 1);
+        let settings: [(&[u8], &[u8]); 2] = [(b"maxmemory", b"8mb"), (b"maxmemory-policy", b"allkeys-tenon")];
+        engine.set_config(&settings, Caller::Local).expect("they are valid values");
+        let mut worker = engine.worker(0);
+        engine.read_clock(&mut worker);
+        for number in 0..12_800_u32 {
+            engine.access_of_new(&mut worker, engine.shards.hash(&number.to_be_bytes()));
+            worker.stats.keys.added(0);
+        }
+        // Two keys make a tick, so a round is 6,400 ticks and a part of it, within which a hit counts nothing, 200.
+        let counted = |gap: u32| {
+            turnover::hits(engine.remembered.turnover().used_again(1_000 + gap, turnover::bits(1_000, 1))) - 1
+        };
+        assert_eq!([190_u32, 205, 790, 805].map(counted), [0, 1, 1, 2]);
+    }
 
     /// A thread that nothing comes to any more knew for good what it had known at the end.
     #[test]

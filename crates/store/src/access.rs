@@ -95,7 +95,7 @@ impl AccessClock {
     pub fn touched(&self, access: u32, random: u32) -> u32 {
         match self.noting {
             Noting::Clock => self.seconds,
-            Noting::Turnover(_) => turnover::used_again(self.tick, access),
+            Noting::Turnover(turnover) => turnover.used_again(self.tick, access),
             Noting::Frequency { log_factor, .. } => {
                 let counter = self.frequency(access);
                 let above = u64::from(counter.saturating_sub(LFU_INITIAL));

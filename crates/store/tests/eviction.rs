@@ -82,6 +82,7 @@ impl Cache for Tenon {
             return true;
         }
         self.turnover.advance();
+        self.turnover.note_round(self.keyspace.len() as u64);
         while self.used + size(key) > self.limit {
             let wanted = self.bar.badness();
             let walked = hand::walk(&self.keyspace, self.from, wanted, 6 * SAMPLES, self.turnover.tick());
@@ -102,8 +103,8 @@ impl Cache for Tenon {
     }
 }
 
-/// The rule in plain words and numbers: hits to the power 1.5 over age over the fourth root of size, of many keys; what has gone is
-/// remembered in the order of going.
+/// The rule in plain words and numbers: hits to the power 1.5 over age over the square root of size, of many keys; a hit counts
+/// by how long ago the one before was, in parts of a round; what has gone is remembered in the order of going.
 struct Plain {
     kept: HashMap<u32, (u64, u32)>,
     order: Vec<u32>,
@@ -112,29 +113,33 @@ struct Plain {
     limit: usize,
     used: usize,
     now: u64,
+    /// Keys that are there when a new one comes: as many make a round.
+    round: f64,
     random: Random,
 }
 
 impl Plain {
     fn new(limit: usize, ghosts: usize) -> Plain {
         let (kept, order, gone) = (HashMap::new(), Vec::new(), VecDeque::new());
-        Plain { kept, order, gone, ghosts, limit, used: 0, now: 0, random: Random(4) }
+        Plain { kept, order, gone, ghosts, limit, used: 0, now: 0, round: 512.0, random: Random(4) }
     }
 
     fn worth(&self, key: u32) -> f64 {
         let (last, hits) = self.kept[&key];
-        (f64::from(hits) + 0.2).powf(1.5) / (self.now - last + 1) as f64 / (size(key) as f64).powf(0.25)
+        (f64::from(hits) + 0.2).powf(1.5) / (self.now - last + 1) as f64 / (size(key) as f64).sqrt()
     }
 }
 
 impl Cache for Plain {
     fn request(&mut self, key: u32) -> bool {
         if let Some((last, hits)) = self.kept.get_mut(&key) {
-            let counts = *hits == 0 || self.now - *last >= 16;
-            (*last, *hits) = (self.now, (*hits + u32::from(counts)).min(15));
+            let rounds = (self.now - *last) as f64 / self.round;
+            let counts = [1.0 / 32.0, 1.0 / 8.0, 1.0 / 2.0, 2.0].iter().filter(|least| rounds >= **least).count();
+            (*last, *hits) = (self.now, (*hits + counts.max(usize::from(*hits == 0)) as u32).min(15));
             return true;
         }
         self.now += 1;
+        self.round = (self.kept.len() as f64).max(1.0);
         while self.used + size(key) > self.limit {
             let places: Vec<usize> =
                 (0..SAMPLES_OF_RULE).map(|_| self.random.next() as usize % self.order.len()).collect();

@@ -9,8 +9,15 @@ const TICK_MASK: u32 = (1 << TICK_BITS) - 1;
 const HITS_BITS: u32 = 4;
 /// What the count of hits stops at.
 pub const HITS_MAX: u8 = (1 << HITS_BITS) - 1;
-/// Ticks from one hit to the next that counts: a hundredth of the time that keys stay where they are of usual sizes.
-const TICKS_BETWEEN_HITS: u32 = 16;
+/// A hit counts by how long ago the one before was: nothing within one such part of a round, the time in which as many keys
+/// come as there are.
+const PARTS_OF_ROUND: u64 = 32;
+/// What a hit counts at most: that is after two rounds.
+const HIT_COUNTS_MAX: u32 = 4;
+/// Ticks of a round until somebody has counted the keys.
+const FIRST_ROUND: u64 = 512;
+/// Bits behind the point in the parts of a round that a tick is.
+const PART_BITS: u32 = 32;
 /// Seconds of which it is known at which tick they began.
 const SECONDS_KNOWN: usize = 1_024;
 /// A tick for each such part of `maxmemory`: with keys as small as they get, 65,536 of them fill it.
@@ -30,6 +37,8 @@ const KEYS_UNLIMITED: u64 = 4_096;
 #[repr(align(128))]
 pub struct Turnover {
     tick: AtomicU32,
+    /// The part of a round that a tick is, in fixed point.
+    parts_a_tick: AtomicU64,
     /// The second that began last.
     second: AtomicU32,
     /// For each of the last seconds, by its number's low bits: the number, and below it the tick when it began.
@@ -56,6 +65,7 @@ impl Default for Turnover {
     fn default() -> Turnover {
         Turnover {
             tick: AtomicU32::new(0),
+            parts_a_tick: AtomicU64::new(parts_a_tick(FIRST_ROUND)),
             second: AtomicU32::new(0),
             began: (0..SECONDS_KNOWN).map(|_| AtomicU64::new(0)).collect(),
         }
@@ -69,9 +79,29 @@ impl Turnover {
         self.tick.load(Ordering::Relaxed) & TICK_MASK
     }
 
-    /// So many keys have come as make a tick.
-    pub fn advance(&self) {
-        self.tick.fetch_add(1, Ordering::Relaxed);
+    /// So many keys have come as make a tick; gives the tick that begins.
+    pub fn advance(&self) -> u32 {
+        self.tick.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & TICK_MASK
+    }
+
+    /// Says how many ticks a round takes: as many as the keys that are there made when they came.
+    pub fn note_round(&self, ticks: u64) {
+        self.parts_a_tick.store(parts_a_tick(ticks), Ordering::Relaxed);
+    }
+
+    /// The bits of an entry with these that is used now, at this tick.
+    ///
+    /// Hits that follow one another at once tell little about the next ones, so they count as one, and a busy key's bits
+    /// mostly stay as they are. Who is asked for after a long time is likely to be asked for after as long a time again, so
+    /// such hits count for more. The first one always counts.
+    #[inline]
+    pub fn used_again(&self, now: u32, access: u32) -> u32 {
+        let gap = u64::from(age(now, access));
+        let parts = gap * self.parts_a_tick.load(Ordering::Relaxed) >> PART_BITS;
+        // One from a part on, and one more with each four times as many.
+        let counts = parts.checked_ilog2().map_or(0, |log2| (1 + log2 / 2).min(HIT_COUNTS_MAX)) as u8;
+        let hits = hits(access);
+        bits(now, hits + counts.max(u8::from(hits == 0)))
     }
 
     /// Says which second it is.
@@ -143,15 +173,12 @@ pub fn bits(tick: u32, hits: u8) -> u32 {
     (tick & TICK_MASK) << HITS_BITS | u32::from(hits.min(HITS_MAX))
 }
 
-/// The bits of an entry with these that is used now, at this tick. Hits that follow one another at once count as one, for
-/// they tell little about the next ones; so a busy key's bits mostly stay as they are.
-#[inline]
-pub fn used_again(now: u32, access: u32) -> u32 {
-    let hits = hits(access);
-    bits(now, hits + u8::from(hits == 0 || age(now, access) >= TICKS_BETWEEN_HITS))
+/// The part of a round of so many ticks that one is, in fixed point.
+fn parts_a_tick(round: u64) -> u64 {
+    (PARTS_OF_ROUND << PART_BITS) / round.max(1)
 }
 
-/// How often an entry with these bits was used since it came, as far as that is counted.
+/// How often an entry with these bits was used since it came, hits counted by how long ago the one before was.
 #[inline]
 pub fn hits(access: u32) -> u8 {
     access as u8 & HITS_MAX
@@ -181,16 +208,30 @@ mod tests {
             assert_eq!((age(tick.wrapping_add(5), access), hits(access)), (5, count));
         }
         assert_eq!(hits(bits(0, 200)), HITS_MAX);
-        // The first hit counts, others when some time has passed.
-        let mut access = bits(7, 0);
-        for (tick, count) in [(7, 1), (8, 1), (8 + TICKS_BETWEEN_HITS, 2), (9 + TICKS_BETWEEN_HITS, 2), (1_000, 3)] {
-            access = used_again(tick, access);
-            assert_eq!((age(tick, access), hits(access)), (0, count), "at {tick}");
-        }
-        assert_eq!(hits(used_again(500, bits(0, HITS_MAX))), HITS_MAX);
         // Used later than this worker's clock knows.
         assert_eq!(age(10, bits(12, 0)), 0);
         assert_eq!(age(3, bits(TICK_MASK - 1, 0)), 5);
+    }
+
+    #[test]
+    fn hits_count_by_how_long_ago_the_one_before_was() {
+        let turnover = Turnover::default();
+        for round in [320, 3_200, 100_000] {
+            turnover.note_round(round);
+            let part = round as u32 / 32;
+            let counted = |gap: u32, before: u8| {
+                let access = turnover.used_again(3 + gap, bits(3, before));
+                assert_eq!(age(3 + gap, access), 0);
+                hits(access) - before
+            };
+            // The first hit counts, others when some time has passed.
+            assert_eq!((counted(0, 0), counted(0, 1), counted(part - 1, 0), counted(part - 1, 1)), (1, 0, 1, 0));
+            let gaps = [1, 3, 4, 15, 16, 63, 64, 160].map(|parts| counted(parts * part + 1, 1));
+            assert_eq!(gaps, [1, 1, 2, 2, 3, 3, 4, 4], "a round of {round}");
+            assert_eq!(turnover.used_again(500, bits(0, HITS_MAX)), bits(500, HITS_MAX));
+        }
+        turnover.note_round(0);
+        assert_eq!(hits(turnover.used_again(5, bits(3, 1))), 5);
     }
 
     #[test]
@@ -201,7 +242,9 @@ mod tests {
             turnover.note_second(second);
             turnover.note_second(second);
             used.push(bits(turnover.tick(), 2));
-            (0..second % 7 * 10).for_each(|_| turnover.advance());
+            (0..second % 7 * 10).for_each(|_| {
+                turnover.advance();
+            });
         }
         let now = turnover.tick();
         for (ago, access) in used.iter().rev().enumerate() {
@@ -227,7 +270,9 @@ mod tests {
         turnover.note_second(77);
         let now = turnover.tick();
         assert_eq!(age(now, turnover.used_before(now, u32::MAX)), TICK_MASK / 2);
-        (0..TICK_MASK / 4).for_each(|_| turnover.advance());
+        (0..TICK_MASK / 4).for_each(|_| {
+            turnover.advance();
+        });
         assert!(age(turnover.tick(), turnover.used_before(turnover.tick(), u32::MAX)) <= TICK_MASK / 2);
     }
 

@@ -1,7 +1,7 @@
 //! What a key is worth under `allkeys-tenon`. Knows neither the limit nor who needs the room.
 //!
 //! A key's worth is its hits, to the power of one and a half, over the keys that have come since the last one, over the
-//! fourth root of its size. A key that nobody has asked for again counts as a fifth of a hit, so it stays a fifteenth as
+//! square root of its size. A key that nobody has asked for again counts as a fifth of a hit, so it stays a fifteenth as
 //! long as one that somebody has: most are never asked for again, and a scan passes without taking anything with it. A
 //! key that comes back soon after it was evicted was misjudged: it begins with the hits that it had and three more
 //! ([`super::Ghosts`]).
@@ -14,8 +14,8 @@ const COMING_BACK: u8 = 3;
 /// Steps of logarithms to base 2.
 const STEP: u32 = 1 << STEP_BITS;
 const STEP_BITS: u32 = 8;
-/// The size's logarithm counts a fourth: requests and bytes are both to be served well.
-const SIZE_PART: u32 = 4;
+/// The size's logarithm counts a half: requests and bytes are both to be served well.
+const SIZE_PART: u32 = 2;
 
 /// `1.5 * log2(hits + 0.2)` in steps, from that of no hit on.
 const HITS_WORTH: [u32; HITS_MAX as usize + 1] =
@@ -79,7 +79,7 @@ mod tests {
         assert!(badness_of(100, 0, 100) < badness_of(10_000, 1, 100));
         assert!(badness_of(100, 1, 100) > badness_of(100, 2, 100));
         assert!(badness_of(100, 1, 1_000) > badness_of(100, 1, 500));
-        assert!(badness_of(100, 1, 1_000) < badness_of(200, 1, 500));
+        assert!(badness_of(100, 1, 1_000) < badness_of(150, 1, 500));
         assert!(hits_again(0) == 3 && hits_again(HITS_MAX) == HITS_MAX);
         // Nothing overflows at the ends.
         assert!(badness_of(u32::MAX, 0, usize::MAX) > badness_of(0, HITS_MAX, 0));
