@@ -97,7 +97,7 @@ impl Turnover {
     #[inline]
     pub fn used_again(&self, now: u32, access: u32) -> u32 {
         let gap = u64::from(age(now, access));
-        let parts = gap * self.parts_a_tick.load(Ordering::Relaxed) >> PART_BITS;
+        let parts = (gap * self.parts_a_tick.load(Ordering::Relaxed)) >> PART_BITS;
         // One from a part on, and one more with each four times as many.
         let counts = parts.checked_ilog2().map_or(0, |log2| (1 + log2 / 2).min(HIT_COUNTS_MAX)) as u8;
         let hits = hits(access);
