@@ -6,6 +6,7 @@ pub mod info;
 pub mod journal;
 pub mod oracle;
 pub mod patience;
+pub mod ports;
 pub mod random;
 pub mod server;
 pub mod target;

@@ -1,19 +1,18 @@
 //! Servers started for a test or a measurement, on free ports, and ended with their handle. Knows no command beyond PING.
 
+use crate::patience::PATIENCE;
+use crate::ports::Port;
 use crate::target::Dialect;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tenon_client::{Address, Memcache, Resp, Stream, Value};
 
-/// How long a server may take until it answers.
-const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// Other ports are tried this often when somebody took one between choosing and listening.
+/// Other ports are tried this often when somebody who knows nothing of claims took one between choosing and listening.
 const START_ATTEMPTS: usize = 5;
 
 /// A running server of our own, with a folder of its own; both end with this handle.
@@ -24,6 +23,8 @@ pub struct Server {
     resp: Option<Address>,
     memcache: Option<Address>,
     unix: Option<Address>,
+    /// What it listens on is nobody else's until it ends.
+    _ports: [Port; 2],
 }
 
 /// Why a server is not there.
@@ -146,11 +147,12 @@ impl Server {
         let mut last = String::new();
         for _ in 0..START_ATTEMPTS {
             let folder = Folder::new()?;
-            let (mut command, [resp, memcache], unix) = prepare(free_ports()?, &folder.path);
+            let ports = [Port::free()?, Port::free()?];
+            let (mut command, [resp, memcache], unix) = prepare(ports.each_ref().map(Port::number), &folder.path);
             let log = File::create(folder.path.join("log"))?;
             command.current_dir(&folder.path).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
             let child = command.spawn()?;
-            let mut server = Server { child, folder, resp, memcache, unix };
+            let mut server = Server { child, folder, resp, memcache, unix, _ports: ports };
             match server.wait_until_it_answers() {
                 Ok(()) => return Ok(server),
                 Err(what) => last = format!("{}: {what}\n{}", command.get_program().display(), server.log()),
@@ -164,7 +166,7 @@ impl Server {
     }
 
     fn wait_until_it_answers(&mut self) -> Result<(), String> {
-        let deadline = Instant::now() + START_TIMEOUT;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             // An ended process is looked for first: another server could be answering on its port.
             if let Some(status) = self.ended() {
@@ -174,7 +176,7 @@ impl Server {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                return Err(format!("did not answer within {START_TIMEOUT:?}"));
+                return Err(format!("did not answer within {PATIENCE:?}"));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -313,13 +315,6 @@ fn push_settings(command: &mut Command, settings: &[(&str, &str)]) {
     for (name, value) in settings {
         command.arg(format!("--{name}")).arg(value);
     }
-}
-
-/// Two ports on 127.0.0.1 that nobody listened on a moment ago.
-fn free_ports() -> io::Result<[u16; 2]> {
-    // Both are held at once, so that they differ.
-    let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
-    Ok([held[0].local_addr()?.port(), held[1].local_addr()?.port()])
 }
 
 /// A folder for one server, deleted when dropped.

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::{TcpListener, UdpSocket};
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 use tenon_client::{Address, Memcache, Resp, Stream};
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::ports::free_port;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -14,15 +15,6 @@ use tenon_testkit::target::Dialect;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A port that nobody had a moment ago, over TCP and over UDP.
-fn free_port() -> u16 {
-    loop {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
-
 /// Statistics of one socket after another, without what is another number each time.
 fn told(client: &mut Memcache, names: &[(String, &str)]) -> Vec<String> {
     let mut sockets: BTreeMap<u32, Vec<String>> = BTreeMap::new();

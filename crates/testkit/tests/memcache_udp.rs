@@ -6,6 +6,7 @@ use std::time::Duration;
 use tenon_client::{Address, Memcache, Resp};
 use tenon_testkit::info;
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::ports::free_port;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -20,10 +21,6 @@ struct Side {
 }
 
 /// A port that nobody had a moment ago.
-fn free_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 impl Side {
     fn new(server: Server, port: u16) -> Side {
         let address = server.address(Dialect::Memcache).expect("it speaks memcached");

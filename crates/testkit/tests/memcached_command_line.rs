@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use tenon_client::{Address, Memcache};
 use tenon_testkit::patience::{self, PATIENCE, wait_for};
+use tenon_testkit::ports::free_port;
 use tenon_testkit::server::{find_on_path, tenon_binary};
 
 fn tenon(words: &[&str]) -> Output {
@@ -54,10 +55,6 @@ impl Drop for Background {
         wait_for("the end", || (!self.file.exists()).then_some(()));
         let _ = fs::remove_dir_all(self.file.parent().expect("a folder"));
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The number that the server on a port gives as its own.
@@ -199,7 +196,6 @@ fn refusal(program: &mut Command, words: &[&str]) -> Option<(Option<i32>, String
     let mut server = program.stderr(Stdio::piped()).spawn().expect("it runs");
     let own = server.id().to_string();
     let ended = wait_for("it starts or ends", || {
-        // Another test's server may have been given the port meanwhile.
         let is_there = pid_on(port).is_ok_and(|pid| pid.as_ref() == Some(&own));
         if is_there { Some(false) } else { server.try_wait().expect("it is a child").map(|_| true) }
     });

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tenon_client::{Address, Memcache, Resp, Value};
 use tenon_testkit::oracle::oracle;
 use tenon_testkit::patience::{self, PATIENCE, wait_until};
+use tenon_testkit::ports::free_port;
 use tenon_testkit::server::{Server, tenon_binary};
 use tenon_testkit::target::Dialect;
 
@@ -31,11 +32,6 @@ fn get(client: &mut Resp, name: &str) -> String {
 
 fn connect(address: &Address) -> std::io::Result<Resp> {
     Resp::connect_to(address, Some(PATIENCE))
-}
-
-fn free_port() -> u16 {
-    let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
-    probe.local_addr().expect("an address").port()
 }
 
 /// Moves a server to other ports and addresses, and tries to where it cannot go.
@@ -99,7 +95,7 @@ fn the_port_of_memcached_moves_too() {
 
 #[test]
 fn datagrams_are_received_where_connections_are() {
-    let port = UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let port = free_port();
     let server = Server::tenon(&[("memcached-udp-port", &port.to_string())]).expect("tenon starts");
     let mut client = connect(server.address(Dialect::Redis).expect("a port")).expect("connected");
     let ask_within = |host: &str, time: Duration| {

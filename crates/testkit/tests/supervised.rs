@@ -1,11 +1,11 @@
 //! A service of systemd's type `notify`: what it is told, and when.
 #![allow(missing_docs)]
 
-use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 use tenon_client::{Address, Resp, Value};
 use tenon_testkit::patience::{PATIENCE, end_of};
+use tenon_testkit::ports::free_port;
 use tenon_testkit::server::tenon_binary;
 
 struct Started(Child);
@@ -28,7 +28,7 @@ fn systemd_is_told_of_the_start_and_of_the_end() {
         let len = systemd.recv(&mut text).expect("it is told something");
         String::from_utf8_lossy(&text[..len]).into_owned()
     };
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|at| at.local_addr()).expect("a port").port();
+    let port = free_port();
     for word in ["systemd", "auto"] {
         let mut command = Command::new(tenon_binary().expect("it is built"));
         command.args(["--port", &port.to_string(), "--memcached-port", "0", "--supervised", word]);

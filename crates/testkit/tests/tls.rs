@@ -2,12 +2,12 @@
 #![allow(missing_docs)]
 
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tenon_client::{Resp, Value};
 use tenon_testkit::patience::{PATIENCE, output_of};
+use tenon_testkit::ports;
 use tenon_testkit::server::{Server, find_on_path};
 use tenon_testkit::target::Dialect;
 
@@ -21,7 +21,7 @@ fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+    ports::free_port().to_string()
 }
 
 /// What a program says when it is told this; without the program the test says that it left that out.

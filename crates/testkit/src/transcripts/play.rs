@@ -3,16 +3,13 @@
 use super::escape::Captures;
 use super::expect::{Came, Expected};
 use super::script::{Action, Expectation, Script, Step};
+use crate::patience::PATIENCE;
 use crate::target::{Dialect, Link, Received, Target};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tenon_client::resp::encode_command;
 use tenon_client::{ValueDecoder, ValueLimits};
 
-/// How long an expected reply may take.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an expected end of the connection may take.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(4);
 /// After what silence a server is taken to have said all it has to say.
 const QUIET: Duration = Duration::from_millis(40);
 /// Pause between two attempts of a step that is repeated.
@@ -320,8 +317,7 @@ impl Open {
                 at += 1;
                 continue;
             }
-            let closes = matches!(expected[at].what, Expected::Closed);
-            let came = self.next(if closes { CLOSE_TIMEOUT } else { REPLY_TIMEOUT });
+            let came = self.next(PATIENCE);
             // What ends a gap is looked for first.
             let gap = matches!(expected[at].what, Expected::AnyLines);
             let ends_gap =
