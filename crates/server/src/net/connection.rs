@@ -1,7 +1,7 @@
 //! What the loop keeps for one connection beside the service's state. Knows no protocol.
 
 use super::held::Held;
-use super::io::Socket;
+use super::io::Io;
 use super::service::{CloseReason, ConnectionId};
 use std::time::Instant;
 
@@ -32,18 +32,16 @@ impl<C, S> Connection<C, S> {
     pub(super) fn state(&self) -> &C {
         self.state.as_ref().expect("a connection is left alone while a call with it runs")
     }
-}
 
-impl<C, S: Socket> Connection<C, S> {
     /// Bytes of output that have not left yet.
     #[inline]
-    pub(super) fn unsent(&self) -> usize {
-        self.socket.unsent() + self.held.bytes()
+    pub(super) fn unsent(&self, io: &impl Io<Socket = S>) -> usize {
+        io.unsent(&self.socket) + self.held.bytes()
     }
 
     /// Bytes of memory that they take.
-    pub(super) fn unsent_memory(&self) -> usize {
-        self.socket.unsent_memory() + self.held.bytes()
+    pub(super) fn unsent_memory(&self, io: &impl Io<Socket = S>) -> usize {
+        io.unsent_memory(&self.socket) + self.held.bytes()
     }
 }
 

@@ -8,7 +8,7 @@
 //! a connection that is not read for a while needs no change of its registration, because an edge is reported once.
 
 use super::inbox::Waker;
-use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
+use super::io::{Event, Io, RECEIVE_BYTES, Received};
 use super::low_water::LowWater;
 use super::sending::{self, REPLY_BUFFER_KEPT, SEND_BYTES_PER_TURN, StoppedBy, keep_rest, send_some};
 use super::tls::TlsSession;
@@ -60,38 +60,6 @@ pub(super) struct EpollSocket {
     goes_on_sending: bool,
 }
 
-impl Socket for EpollSocket {
-    #[inline]
-    fn unsent(&self) -> usize {
-        self.unsent.len() + self.tls.as_ref().map_or(0, |tls| tls.unsealed())
-    }
-
-    fn unsent_memory(&self) -> usize {
-        self.unsent.memory() + self.tls.as_ref().map_or(0, |tls| tls.unsealed_memory())
-    }
-
-    fn is_clear(&self) -> bool {
-        self.tls.is_none()
-    }
-
-    fn peer_ended(&self) -> bool {
-        self.end_is_near
-    }
-
-    #[inline]
-    fn note(&mut self, event: Event) {
-        self.queued = false;
-        self.goes_on_sending &= !event.sent;
-        self.may_receive |= event.received;
-        self.end_is_near |= event.peer_ended || event.broken;
-    }
-
-    #[inline]
-    fn may_receive(&self) -> bool {
-        self.may_receive
-    }
-}
-
 impl Io for Epoll {
     type Socket = EpollSocket;
 
@@ -102,8 +70,21 @@ impl Io for Epoll {
         Ok(Epoll { events: Vec::with_capacity(EVENTS_PER_WAIT), ..Epoll::of(Arc::new(epoll)) })
     }
 
-    fn hollow(&self) -> Option<Epoll> {
-        Some(Epoll::of(Arc::clone(&self.epoll)))
+    fn hollow(&self) -> Epoll {
+        Epoll::of(Arc::clone(&self.epoll))
+    }
+
+    fn prepare_thread() -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn leave(&mut self) -> bool {
+        // It is any thread's.
+        true
+    }
+
+    fn arrive(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 
     fn open(&mut self, fd: OwnedFd, tls: Option<TlsSession>, token: u64) -> std::io::Result<EpollSocket> {
@@ -229,9 +210,9 @@ impl Io for Epoll {
 
     fn continue_send(&mut self, socket: &mut EpollSocket) -> Result<bool, Errno> {
         if socket.tls.is_some() {
-            let before = socket.unsent();
+            let before = self.unsent(socket);
             self.seal_and_send(socket)?;
-            return Ok(socket.unsent() < before);
+            return Ok(self.unsent(socket) < before);
         }
         if socket.unsent.is_empty() {
             return Ok(false);
@@ -244,6 +225,36 @@ impl Io for Epoll {
         }
         self.note_stop(socket, stopped_by)?;
         Ok(moved)
+    }
+
+    #[inline]
+    fn note(&mut self, socket: &mut EpollSocket, event: Event) {
+        socket.queued = false;
+        socket.goes_on_sending &= !event.sent;
+        socket.may_receive |= event.received;
+        socket.end_is_near |= event.peer_ended || event.broken;
+    }
+
+    #[inline]
+    fn may_receive(&self, socket: &EpollSocket) -> bool {
+        socket.may_receive
+    }
+
+    fn peer_ended(&self, socket: &EpollSocket) -> bool {
+        socket.end_is_near
+    }
+
+    fn is_clear(&self, socket: &EpollSocket) -> bool {
+        socket.tls.is_none()
+    }
+
+    #[inline]
+    fn unsent(&self, socket: &EpollSocket) -> usize {
+        socket.unsent.len() + socket.tls.as_ref().map_or(0, |tls| tls.unsealed())
+    }
+
+    fn unsent_memory(&self, socket: &EpollSocket) -> usize {
+        socket.unsent.memory() + socket.tls.as_ref().map_or(0, |tls| tls.unsealed_memory())
     }
 }
 

@@ -14,15 +14,25 @@ pub(super) const RECEIVE_BYTES: usize = 64 * 1024;
 /// One worker's way to move bytes. The loop is written against this, so that a ring can stand behind it as well as epoll.
 ///
 /// Each socket carries a token, which comes back in its [`Event`]s. A token may come back after its socket was closed.
-pub(super) trait Io: Sized {
-    /// What the way keeps for one socket: the descriptor, and output that has not left.
-    type Socket: Socket;
+pub(super) trait Io: Sized + Send {
+    /// One socket, and what the way keeps for it: the descriptor, and output that has not left.
+    type Socket: Send;
 
     /// `waker` makes a waiting thread return from [`Io::wait`]; it yields no event.
     fn new(waker: &Waker) -> std::io::Result<Self>;
 
-    /// One without any socket, for the place of this one while another thread uses it; `None`: no other thread can.
-    fn hollow(&self) -> Option<Self>;
+    /// One without any socket, for the place of this one while another thread uses it.
+    fn hollow(&self) -> Self;
+
+    /// Sees to it that [`Io::arrive`] will not fail on this thread.
+    fn prepare_thread() -> std::io::Result<()>;
+
+    /// Leaves this thread, as another one goes on; `false` if it has to stay. Events that were not dealt with stay to be asked
+    /// for.
+    fn leave(&mut self) -> bool;
+
+    /// Goes on, on another thread or again on this one after it has left.
+    fn arrive(&mut self) -> std::io::Result<()>;
 
     /// Takes over a connected, non-blocking socket and starts to report about it. With TLS the bytes that come out of it
     /// and go into it are those in clear.
@@ -66,7 +76,7 @@ pub(super) trait Io: Sized {
     /// the kernel has not taken all of it and may take more, an event with [`Event::sent`] follows.
     fn send(&mut self, socket: &mut Self::Socket, out: &mut OutBuf) -> Result<(), Errno>;
 
-    /// Offers the kernel now what [`Io::send`] has left for the next [`Io::wait`], so that [`Socket::unsent`] tells of it.
+    /// Offers the kernel now what [`Io::send`] has left for the next [`Io::wait`], so that [`Io::unsent`] tells of it.
     fn flush(&mut self, socket: &mut Self::Socket) -> Result<(), Errno>;
 
     /// Closes a socket: what waits for the next [`Io::wait`] leaves before, and TLS is ended in good order, as far as that
@@ -75,28 +85,25 @@ pub(super) trait Io: Sized {
 
     /// Goes on sending after an event with [`Event::sent`]; tells whether anything left.
     fn continue_send(&mut self, socket: &mut Self::Socket) -> Result<bool, Errno>;
-}
-
-/// What every way's sockets can tell.
-pub(super) trait Socket {
-    /// Bytes that have been offered to the kernel and not been taken. What is offered with the next [`Io::wait`] is not
-    /// among them.
-    fn unsent(&self) -> usize;
-
-    /// Bytes of memory that they take.
-    fn unsent_memory(&self) -> usize;
-
-    /// Whether the client has ended its side; input from before may still be waiting.
-    fn peer_ended(&self) -> bool;
-
-    /// Whether what it receives are the service's bytes as they are.
-    fn is_clear(&self) -> bool;
 
     /// Takes note of an event of this socket, before anything is done about it.
-    fn note(&mut self, event: Event);
+    fn note(&mut self, socket: &mut Self::Socket, event: Event);
 
     /// Whether more input may be waiting.
-    fn may_receive(&self) -> bool;
+    fn may_receive(&self, socket: &Self::Socket) -> bool;
+
+    /// Whether the client has ended its side; input from before may still be waiting.
+    fn peer_ended(&self, socket: &Self::Socket) -> bool;
+
+    /// Whether what the socket receives are the service's bytes as they are.
+    fn is_clear(&self, socket: &Self::Socket) -> bool;
+
+    /// Bytes that have been offered to the kernel and not been taken. What is offered with the next [`Io::wait`] is not
+    /// among them.
+    fn unsent(&self, socket: &Self::Socket) -> usize;
+
+    /// Bytes of memory that they take.
+    fn unsent_memory(&self, socket: &Self::Socket) -> usize;
 }
 
 /// Something happened on the socket of this token.

@@ -10,7 +10,7 @@ use super::relisten::Listening;
 use super::service::{Address, FrontEnd, Service};
 use super::uring::Uring;
 use super::way::{self, Wanted, Way};
-use super::worker::{Hire, Worker, run};
+use super::worker::{Hire, Worker, run, run_lent};
 use crate::shutdown::Shutdown;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -184,13 +184,10 @@ fn start_threads<S: Service>(
         let (started, datagrams) = (started.clone(), datagrams.clone());
         let body = move || {
             let place = Place { service: &*service, index, mail: &mail, shutdown: &shutdown };
-            match own_ring(way, index, &mail) {
-                Some(ring) => run_worker(place, Ok(ring), datagrams, started, None),
-                None => thread::scope(|scope| {
-                    let epoll = Epoll::new(mail.mailbox(index).waker());
-                    run_worker(place, epoll, datagrams, started, Some(hire(place, scope)));
-                }),
-            }
+            thread::scope(|scope| match own_ring(way, index, &mail) {
+                Some(ring) => run_worker(place, Ok(ring), datagrams, started, scope),
+                None => run_worker(place, Epoll::new(mail.mailbox(index).waker()), datagrams, started, scope),
+            });
         };
         threads
             .push(thread::Builder::new().name(format!("tenon-w{index}")).stack_size(WORKER_STACK_BYTES).spawn(body)?);
@@ -235,12 +232,12 @@ impl<S: Service> Clone for Place<'_, S> {
 
 impl<S: Service> Copy for Place<'_, S> {}
 
-fn run_worker<'s, S: Service, I: Io>(
+fn run_worker<'s, S: Service, I: Io + 's>(
     place: Place<'s, S>,
     io: std::io::Result<I>,
     datagrams: Vec<Arc<Datagrams>>,
     started: mpsc::Sender<std::io::Result<()>>,
-    hire: Option<Hire<'s, S, I>>,
+    scope: &'s Scope<'s, '_>,
 ) {
     let Place { service, index, mail, .. } = place;
     let mut own = match io.and_then(|io| Worker::new(service, index, mail.clone(), datagrams, io)) {
@@ -251,9 +248,7 @@ fn run_worker<'s, S: Service, I: Io>(
             return;
         }
     };
-    if let Some(hire) = hire {
-        own.may_be_lent(hire);
-    }
+    own.may_be_lent(hire(place, scope));
     let mut state = service.worker(index, mail);
     let _ = started.send(Ok(()));
     drop(started);
@@ -261,17 +256,21 @@ fn run_worker<'s, S: Service, I: Io>(
 }
 
 /// How one more thread is started that runs this worker's loop while its calls take long.
-fn hire<'s, S: Service>(place: Place<'s, S>, scope: &'s Scope<'s, '_>) -> Hire<'s, S, Epoll> {
+fn hire<'s, S: Service, I: Io + 's>(place: Place<'s, S>, scope: &'s Scope<'s, '_>) -> Hire<'s, S, I> {
     Box::new(move |loops| {
         let Place { service, index, mail, .. } = place;
+        let (prepared, is_prepared) = mpsc::channel();
         let body = move || {
-            in_good_order(place, || {
-                let Ok(first) = loops.recv() else { return Ok(()) };
-                run(first, &mut service.stand_in(index, mail), false)
-            });
+            let is_ready = I::prepare_thread();
+            let has_failed = is_ready.is_err();
+            if prepared.send(is_ready).is_err() || has_failed {
+                return;
+            }
+            in_good_order(place, || run_lent(&loops, &mut service.stand_in(index, mail)));
         };
         let builder = thread::Builder::new().name(format!("tenon-w{index}+")).stack_size(WORKER_STACK_BYTES);
-        builder.spawn_scoped(scope, body).map(|_| ())
+        builder.spawn_scoped(scope, body)?;
+        is_prepared.recv().unwrap_or_else(|error| Err(std::io::Error::other(error)))
     })
 }
 

@@ -10,7 +10,7 @@
 
 use super::epoll::Epoll;
 use super::inbox::Waker;
-use super::io::{Io, Received, Socket};
+use super::io::{Io, Received};
 use super::uring::Uring;
 use rustix::time::{ClockId, clock_gettime};
 use std::io::{Error, ErrorKind, Read, Result, Write};
@@ -129,8 +129,8 @@ impl<I: Io> Trial<I> {
                 let event = self.io.event(index);
                 // The token of none is the waker's.
                 let Some(socket) = self.sockets.get_mut(event.token as usize) else { continue };
-                socket.note(event);
-                if !socket.may_receive() {
+                self.io.note(socket, event);
+                if !self.io.may_receive(socket) {
                     continue;
                 }
                 match self.io.receive(socket, &mut self.input) {

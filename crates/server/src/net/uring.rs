@@ -9,23 +9,24 @@
 //!   does not take then, and long output, is sent by plain calls as the socket has room.
 //! - Who sends much at a time is received from by plain calls, when the ring says that there is something: into the one
 //!   buffer that is warm in the cache, or, of a long value, into the place where it will stay.
+//! - A ring takes calls of the thread alone that has made it. Where another thread is to go on, all operations are ended and
+//!   what they have brought is put aside; the ring stays with its thread, and the other one begins them anew on its own.
 
 mod port;
+mod receiving;
 mod ring;
 
 use super::inbox::Waker;
-use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
+use super::io::{Event, Io, Received};
 use super::sending::{REPLY_BUFFER_KEPT, SEND_BYTES_PER_TURN, seal_and_send, send_sealed, send_some};
 use super::tls::TlsSession;
 use port::{End, Port};
-use ring::{Completion, Kind, Ring};
-use rustix::buffer::spare_capacity;
+use ring::{Completion, Kind, Own, Ring};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 use tenon_wire::OutBuf;
 
@@ -39,13 +40,25 @@ const WAKER_TAG: u32 = u32::MAX;
 /// Of several that wait for the same, one is told: `EPOLLEXCLUSIVE`.
 const EXCLUSIVE: u32 = 1 << 28;
 
+/// A socket's port is there until that is closed and its operations have ended.
+const OPEN: &str = "a port stays while its socket is open or has operations in flight";
+
+/// So often all operations are ended anew before a ring is let go: the end of a send may have begun another one.
+const ENDINGS_MAX: usize = 4;
+
+thread_local! {
+    /// This thread's ring, while no loop runs here. It has no operations.
+    static SPARE: Cell<Option<Box<Ring>>> = const { Cell::new(None) };
+}
+
 pub(super) struct Uring {
     /// Before the ports: operations end before their sockets are closed.
-    ring: Ring,
-    /// The ports by their tags, those that are closed and have operations in flight included.
-    ports: Vec<Option<Rc<RefCell<Port>>>>,
+    ring: Own,
+    /// The ports by their tags, those that are closed and have operations in flight included. One that something is done with
+    /// is out of its place meanwhile.
+    ports: Vec<Option<Box<Port>>>,
     free: Vec<u32>,
-    waker: OwnedFd,
+    waker: Arc<OwnedFd>,
     /// What others watch, too, and its token, by the tag of the wait for it. What is not watched any more leaves its place
     /// empty, as the end of that wait is still to come.
     shared: Vec<Option<(OwnedFd, u64)>>,
@@ -55,6 +68,8 @@ pub(super) struct Uring {
     arrived: Vec<u32>,
     behind: Vec<u32>,
     staged: Vec<u32>,
+    /// Ports whose receive was ended to let the ring go, of which the next wait will tell.
+    let_go: Vec<u32>,
     /// Events for the next wait to report, and those that the last has reported.
     coming: Vec<Event>,
     ready: Vec<Event>,
@@ -63,66 +78,47 @@ pub(super) struct Uring {
     sealed: Vec<u8>,
 }
 
-pub(super) struct UringSocket(Rc<RefCell<Port>>);
-
-impl Socket for UringSocket {
-    #[inline]
-    fn unsent(&self) -> usize {
-        let port = self.0.borrow();
-        port.unsent.len() + port.tls.as_ref().map_or(0, |tls| tls.unsealed())
-    }
-
-    fn unsent_memory(&self) -> usize {
-        let port = self.0.borrow();
-        port.unsent.memory() + port.tls.as_ref().map_or(0, |tls| tls.unsealed_memory())
-    }
-
-    fn peer_ended(&self) -> bool {
-        self.0.borrow().end_is_near
-    }
-
-    fn is_clear(&self) -> bool {
-        self.0.borrow().tls.is_none()
-    }
-
-    #[inline]
-    fn note(&mut self, event: Event) {
-        self.0.borrow_mut().note(event);
-    }
-
-    #[inline]
-    fn may_receive(&self) -> bool {
-        self.0.borrow().may_receive()
-    }
-}
+/// The tag of a port.
+pub(super) struct UringSocket(u32);
 
 impl Io for Uring {
     type Socket = UringSocket;
 
     fn new(waker: &Waker) -> std::io::Result<Uring> {
-        let waker = waker.as_fd().try_clone_to_owned()?;
-        let mut ring = Ring::new()?;
-        ring.poll(&waker, Kind::Wake, poll_bits(PollFlags::IN), WAKER_TAG);
-        Ok(Uring {
-            ring,
-            ports: Vec::new(),
-            free: Vec::new(),
-            waker,
-            shared: Vec::new(),
-            shared_seen: Vec::new(),
-            arrived: Vec::new(),
-            behind: Vec::new(),
-            staged: Vec::new(),
-            coming: Vec::new(),
-            ready: Vec::new(),
-            waits: 1,
-            sealed: Vec::new(),
-        })
+        let mut own = Uring::without_ring(Arc::new(waker.as_fd().try_clone_to_owned()?));
+        Uring::prepare_thread()?;
+        own.arrive()?;
+        Ok(own)
     }
 
-    fn hollow(&self) -> Option<Uring> {
-        // The ring takes calls of the thread alone that has made it.
-        None
+    fn hollow(&self) -> Uring {
+        Uring::without_ring(Arc::clone(&self.waker))
+    }
+
+    fn prepare_thread() -> std::io::Result<()> {
+        let ring = match SPARE.take() {
+            Some(ring) => ring,
+            None => Box::new(Ring::new()?),
+        };
+        SPARE.set(Some(ring));
+        Ok(())
+    }
+
+    fn leave(&mut self) -> bool {
+        let is_quiet = self.end_operations();
+        if is_quiet {
+            SPARE.set(self.ring.take());
+        } else {
+            self.wait_for_waker();
+        }
+        is_quiet
+    }
+
+    fn arrive(&mut self) -> std::io::Result<()> {
+        Uring::prepare_thread()?;
+        self.ring = Own::from(SPARE.take());
+        self.wait_for_waker();
+        Ok(())
     }
 
     fn open(&mut self, fd: OwnedFd, tls: Option<TlsSession>, token: u64) -> std::io::Result<UringSocket> {
@@ -130,10 +126,10 @@ impl Io for Uring {
             self.ports.push(None);
             self.ports.len() as u32 - 1
         });
-        let port = Rc::new(RefCell::new(Port::new(fd, tls, token, tag)));
-        begin_receive(&mut self.ring, &mut port.borrow_mut());
-        self.ports[tag as usize] = Some(Rc::clone(&port));
-        Ok(UringSocket(port))
+        let mut port = Box::new(Port::new(fd, tls, token, tag));
+        begin_receive(&mut self.ring, &mut port);
+        self.ports[tag as usize] = Some(port);
+        Ok(UringSocket(tag))
     }
 
     fn watch(&mut self, fd: &impl AsFd, token: u64) -> std::io::Result<()> {
@@ -168,6 +164,8 @@ impl Io for Uring {
             self.on_completion(completion);
         }
         self.waits += 1;
+        // What these are to wait for is known when their events have been dealt with.
+        self.behind.append(&mut self.let_go);
         std::mem::swap(&mut self.coming, &mut self.ready);
         self.coming.clear();
         Ok(self.ready.len())
@@ -180,118 +178,150 @@ impl Io for Uring {
 
     #[inline]
     fn receive(&mut self, socket: &mut UringSocket, input: &mut Vec<u8>) -> Received {
-        let port = &mut *socket.0.borrow_mut();
         input.clear();
-        if port.tls.is_some() {
-            return self.receive_sealed(port, input);
-        }
-        self.receive_raw(port, input)
+        self.with_port(socket, |own, port| match port.tls {
+            Some(_) => own.receive_sealed(port, input),
+            None => own.receive_raw(port, input),
+        })
     }
 
     fn receive_into(&mut self, socket: &mut UringSocket, room: &mut Vec<u8>, missing: usize) -> Received {
-        let port = &mut *socket.0.borrow_mut();
-        debug_assert!(port.tls.is_none() && room.len() < room.capacity());
-        let before = room.len();
-        let received = self.receive_raw(port, room);
-        if !port.may_receive() && port.brings_much() {
-            // The wait for more begins with the next system call.
-            let received = room.len() - before;
-            port.low_water.after(&port.fd, received, missing.saturating_sub(received));
-        }
-        received
+        self.with_port(socket, |own, port| {
+            debug_assert!(port.tls.is_none() && room.len() < room.capacity());
+            let before = room.len();
+            let received = own.receive_raw(port, room);
+            if !port.may_receive() && port.brings_much() {
+                // The wait for more begins with the next system call.
+                let received = room.len() - before;
+                port.low_water.after(&port.fd, received, missing.saturating_sub(received));
+            }
+            received
+        })
     }
 
     fn tell_of_every_byte(&mut self, socket: &mut UringSocket) -> bool {
-        let port = &mut *socket.0.borrow_mut();
+        let port = self.port_mut(socket);
         port.low_water.reset(&port.fd)
     }
 
     #[inline]
     fn receive_later(&mut self, socket: &mut UringSocket) {
-        let port = &mut *socket.0.borrow_mut();
-        if port.may_receive() {
-            if !port.queued {
+        self.with_port(socket, |own, port| {
+            if !port.may_receive() {
+                own.receive_on(port);
+            } else if !port.queued {
                 port.queued = true;
-                self.coming.push(Event { token: port.token, received: true, ..Event::default() });
+                own.again(port.token);
             }
-        } else {
-            self.receive_on(port);
-        }
+        });
     }
 
     fn not_later(&mut self, socket: &mut UringSocket) {
-        let port = &mut *socket.0.borrow_mut();
-        if port.queued && !port.may_receive() && self.coming.last().is_some_and(|event| event.token == port.token) {
-            self.coming.pop();
+        let last = self.coming.last().map(|event| event.token);
+        let port = self.port_mut(socket);
+        if port.queued && !port.may_receive() && last == Some(port.token) {
             port.queued = false;
+            self.coming.pop();
         }
     }
 
     #[inline]
     fn send(&mut self, socket: &mut UringSocket, out: &mut OutBuf) -> Result<(), Errno> {
-        let port = &mut *socket.0.borrow_mut();
-        // Nearly always it is one short piece.
-        if port.unsent.is_empty()
-            && port.tls.is_none()
-            && let Some(bytes) = out.contiguous()
-            && bytes.len() + port.staged.len() <= STAGED_MAX
-        {
-            if !port.staged.is_empty() {
-                port.staged.extend_from_slice(bytes);
-                out.clear();
+        self.with_port(socket, |own, port| {
+            // Nearly always it is one short piece.
+            if port.unsent.is_empty()
+                && port.tls.is_none()
+                && let Some(bytes) = out.contiguous()
+                && bytes.len() + port.staged.len() <= STAGED_MAX
+            {
+                if !port.staged.is_empty() {
+                    port.staged.extend_from_slice(bytes);
+                    out.clear();
+                    return Ok(());
+                }
+                own.staged.push(port.tag);
+                let spare = own.ring.spare();
+                port.staged = out.take_contiguous(spare);
                 return Ok(());
             }
-            self.staged.push(port.tag);
-            let spare = self.ring.spare();
-            port.staged = out.take_contiguous(spare);
-            return Ok(());
-        }
-        self.send_now(port, out)
+            own.send_now(port, out)
+        })
     }
 
     fn flush(&mut self, socket: &mut UringSocket) -> Result<(), Errno> {
-        let port = &mut *socket.0.borrow_mut();
-        port.send_staged()?;
-        self.wait_until_writable(port);
-        Ok(())
+        self.with_port(socket, |own, port| {
+            port.send_staged()?;
+            own.wait_until_writable(port);
+            Ok(())
+        })
     }
 
     fn close(&mut self, socket: UringSocket) {
-        let port = &mut *socket.0.borrow_mut();
-        // Whoever does not take it now has gone, or will see the connection end without it.
-        let _ = port.send_staged();
-        if let Some(tls) = &mut port.tls {
-            tls.end(&mut port.unsent);
-            let _ = send_some(&port.fd, &mut port.unsent, SEND_BYTES_PER_TURN);
-        }
-        port.drop_arrived(&mut self.ring);
-        port.unsent = OutBuf::new();
-        port.is_closed = true;
-        for kind in port.in_flight.kinds() {
-            self.ring.cancel(kind, port.tag);
-        }
-        self.forget_if_done(port);
+        self.with_port(&socket, |own, port| {
+            // Whoever does not take it now has gone, or will see the connection end without it.
+            let _ = port.send_staged();
+            if let Some(tls) = &mut port.tls {
+                tls.end(&mut port.unsent);
+                let _ = send_some(&port.fd, &mut port.unsent, SEND_BYTES_PER_TURN);
+            }
+            port.drop_arrived(&mut own.ring);
+            port.unsent = OutBuf::new();
+            port.is_closed = true;
+            for kind in port.in_flight.kinds() {
+                own.ring.cancel(kind, port.tag);
+            }
+        });
     }
 
     fn continue_send(&mut self, socket: &mut UringSocket) -> Result<bool, Errno> {
-        let port = &mut *socket.0.borrow_mut();
-        if let Some(error) = port.send_failed {
-            return Err(error);
-        }
-        let (before, sealed) = (port.unsent.len(), port.tls.as_ref().map(|tls| tls.unsealed()));
-        match &mut port.tls {
-            Some(tls) => seal_and_send(&port.fd, tls, &mut port.unsent)?,
-            None => send_some(&port.fd, &mut port.unsent, SEND_BYTES_PER_TURN)?,
-        };
-        let moved = match (&port.tls, sealed) {
-            (Some(tls), Some(sealed)) => port.unsent.len() + tls.unsealed() < before + sealed,
-            _ => port.unsent.len() < before,
-        };
-        if port.unsent.is_empty() {
-            port.unsent = OutBuf::new();
-        }
-        self.wait_until_writable(port);
-        Ok(moved)
+        self.with_port(socket, |own, port| {
+            if let Some(error) = port.send_failed {
+                return Err(error);
+            }
+            let (before, sealed) = (port.unsent.len(), port.tls.as_ref().map(|tls| tls.unsealed()));
+            match &mut port.tls {
+                Some(tls) => seal_and_send(&port.fd, tls, &mut port.unsent)?,
+                None => send_some(&port.fd, &mut port.unsent, SEND_BYTES_PER_TURN)?,
+            };
+            let moved = match (&port.tls, sealed) {
+                (Some(tls), Some(sealed)) => port.unsent.len() + tls.unsealed() < before + sealed,
+                _ => port.unsent.len() < before,
+            };
+            if port.unsent.is_empty() {
+                port.unsent = OutBuf::new();
+            }
+            own.wait_until_writable(port);
+            Ok(moved)
+        })
+    }
+
+    #[inline]
+    fn note(&mut self, socket: &mut UringSocket, event: Event) {
+        self.port_mut(socket).note(event);
+    }
+
+    #[inline]
+    fn may_receive(&self, socket: &UringSocket) -> bool {
+        self.port(socket).may_receive()
+    }
+
+    fn peer_ended(&self, socket: &UringSocket) -> bool {
+        self.port(socket).end_is_near
+    }
+
+    fn is_clear(&self, socket: &UringSocket) -> bool {
+        self.port(socket).tls.is_none()
+    }
+
+    #[inline]
+    fn unsent(&self, socket: &UringSocket) -> usize {
+        let port = self.port(socket);
+        port.unsent.len() + port.tls.as_ref().map_or(0, |tls| tls.unsealed())
+    }
+
+    fn unsent_memory(&self, socket: &UringSocket) -> usize {
+        let port = self.port(socket);
+        port.unsent.memory() + port.tls.as_ref().map_or(0, |tls| tls.unsealed_memory())
     }
 }
 
@@ -301,12 +331,87 @@ impl Uring {
         Uring::new(&Waker::new()?)
     }
 
+    fn without_ring(waker: Arc<OwnedFd>) -> Uring {
+        Uring {
+            ring: Own::default(),
+            ports: Vec::new(),
+            free: Vec::new(),
+            waker,
+            shared: Vec::new(),
+            shared_seen: Vec::new(),
+            arrived: Vec::new(),
+            behind: Vec::new(),
+            staged: Vec::new(),
+            let_go: Vec::new(),
+            coming: Vec::new(),
+            ready: Vec::new(),
+            waits: 1,
+            sealed: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn port(&self, socket: &UringSocket) -> &Port {
+        self.ports[socket.0 as usize].as_deref().expect(OPEN)
+    }
+
+    #[inline]
+    fn port_mut(&mut self, socket: &UringSocket) -> &mut Port {
+        self.ports[socket.0 as usize].as_deref_mut().expect(OPEN)
+    }
+
+    #[inline(always)]
+    fn with_port<R>(&mut self, socket: &UringSocket, act: impl FnOnce(&mut Uring, &mut Port) -> R) -> R {
+        self.with_tag(socket.0, act)
+    }
+
+    /// Does something with a port. Closes its socket if that is closed and its operations have ended.
+    #[inline(always)]
+    fn with_tag<R>(&mut self, tag: u32, act: impl FnOnce(&mut Uring, &mut Port) -> R) -> R {
+        let mut port = self.ports[tag as usize].take().expect(OPEN);
+        let result = act(self, &mut port);
+        if port.is_closed && port.in_flight.has_none() {
+            self.free.push(tag);
+        } else {
+            self.ports[tag as usize] = Some(port);
+        }
+        result
+    }
+
+    fn wait_for_waker(&mut self) {
+        self.ring.poll(&*self.waker, Kind::Wake, poll_bits(PollFlags::IN), WAKER_TAG);
+    }
+
+    /// Sends what is to leave, ends all operations and takes what they have brought; whether there are none any more. The next
+    /// wait tells of every socket that was received from.
+    fn end_operations(&mut self) -> bool {
+        self.begin_sends();
+        for _ in 0..ENDINGS_MAX {
+            let is_quiet = self.ring.end_all();
+            while let Some(completion) = self.ring.completion() {
+                // The wait for the waker is the next thread's.
+                if !matches!(completion, Completion::Polled { kind: Kind::Wake, .. }) {
+                    self.on_completion(completion);
+                }
+            }
+            for tag in self.arrived.drain(..) {
+                if let Some(port) = &mut self.ports[tag as usize] {
+                    port.put_aside(&mut self.ring);
+                }
+            }
+            self.let_go.append(&mut self.behind);
+            if is_quiet && !self.ring.has_operations() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Puts aside what came with the last wait and was not taken, so that all buffers are there for the next.
     fn put_aside(&mut self) {
         let mut behind = std::mem::take(&mut self.behind);
         for tag in self.arrived.drain(..).chain(behind.drain(..)) {
-            let Some(port) = &self.ports[tag as usize] else { continue };
-            let port = &mut *port.borrow_mut();
+            let Some(port) = &mut self.ports[tag as usize] else { continue };
             port.put_aside(&mut self.ring);
             let in_flight = port.in_flight;
             if in_flight.receive {
@@ -324,8 +429,7 @@ impl Uring {
 
     fn begin_sends(&mut self) {
         for tag in self.staged.drain(..) {
-            let Some(port) = &self.ports[tag as usize] else { continue };
-            let port = &mut *port.borrow_mut();
+            let Some(port) = &mut self.ports[tag as usize] else { continue };
             if !port.staged.is_empty() {
                 self.ring.send(&port.fd, std::mem::take(&mut port.staged), tag);
             }
@@ -334,15 +438,18 @@ impl Uring {
 
     fn on_completion(&mut self, completion: Completion) {
         match completion {
-            Completion::Received { tag, result, goes_on } => self.on_received(tag, result, goes_on),
+            Completion::Received { tag, result, goes_on } => {
+                self.with_tag(tag, |own, port| own.on_received(port, result, goes_on));
+            }
             Completion::SentShort { tag, bytes, result } => {
-                let Some(port) = self.ports[tag as usize].clone() else { return };
-                let port = &mut *port.borrow_mut();
-                if !port.is_closed {
-                    port.keep_short(&bytes, result);
-                    self.wait_until_writable(port);
-                    self.report(port, Event { sent: true, ..Event::default() });
+                if self.ports[tag as usize].as_ref().is_none_or(|port| port.is_closed) {
+                    return;
                 }
+                self.with_tag(tag, |own, port| {
+                    port.keep_short(&bytes, result);
+                    own.wait_until_writable(port);
+                    own.report(port, Event { sent: true, ..Event::default() });
+                });
             }
             Completion::Polled { tag, kind: Kind::Shared, .. } => {
                 if let Some((_, token)) = self.shared[tag as usize] {
@@ -352,17 +459,17 @@ impl Uring {
             }
             Completion::Polled { kind: Kind::Wake, goes_on, .. } => {
                 if !goes_on {
-                    self.ring.poll(&self.waker, Kind::Wake, poll_bits(PollFlags::IN), WAKER_TAG);
+                    self.wait_for_waker();
                 }
             }
-            Completion::Polled { tag, kind, result, goes_on } => self.on_polled(tag, kind, result, goes_on),
+            Completion::Polled { tag, kind, result, goes_on } => {
+                self.with_tag(tag, |own, port| own.on_polled(port, kind, result, goes_on));
+            }
         }
     }
 
     #[inline]
-    fn on_received(&mut self, tag: u32, result: Result<Option<ring::Filled>, Errno>, goes_on: bool) {
-        let port = self.ports[tag as usize].clone().expect("a port stays while operations are in flight");
-        let port = &mut *port.borrow_mut();
+    fn on_received(&mut self, port: &mut Port, result: Result<Option<ring::Filled>, Errno>, goes_on: bool) {
         if !goes_on {
             port.in_flight.receive = false;
             port.in_flight.receive_ends = false;
@@ -373,16 +480,16 @@ impl Uring {
             if let Ok(Some(filled)) = result {
                 self.ring.give_back(filled);
             }
-            return self.forget_if_done(port);
+            return;
         }
         if !goes_on {
-            self.behind.push(tag);
+            self.behind.push(port.tag);
         }
         let mut event = Event { received: true, ..Event::default() };
         match result {
             Ok(Some(filled)) => {
                 if port.arrived.is_empty() {
-                    self.arrived.push(tag);
+                    self.arrived.push(port.tag);
                 }
                 port.arrived.push_back(filled);
             }
@@ -400,9 +507,7 @@ impl Uring {
         self.report(port, event);
     }
 
-    fn on_polled(&mut self, tag: u32, kind: Kind, result: Result<u32, Errno>, goes_on: bool) {
-        let port = self.ports[tag as usize].clone().expect("a port stays while operations are in flight");
-        let port = &mut *port.borrow_mut();
+    fn on_polled(&mut self, port: &mut Port, kind: Kind, result: Result<u32, Errno>, goes_on: bool) {
         let mut event = Event::default();
         match kind {
             Kind::Readable if goes_on => {}
@@ -414,10 +519,11 @@ impl Uring {
             _ => port.in_flight.ended = false,
         }
         if port.is_closed {
-            return self.forget_if_done(port);
+            return;
         }
-        if kind == Kind::Readable && !goes_on {
-            self.behind.push(tag);
+        // What it is to wait for from now on; a wait for the stream's end fails when it was ended itself.
+        if (kind == Kind::Readable && !goes_on) || (kind == Kind::Ended && result.is_err()) {
+            self.behind.push(port.tag);
         }
         let seen = match result {
             Ok(bits) => PollFlags::from_bits_retain(bits as u16),
@@ -446,128 +552,6 @@ impl Uring {
         }
     }
 
-    /// Receives the socket's bytes, as many as there is room for behind those that are there.
-    #[inline]
-    fn receive_raw(&mut self, port: &mut Port, room: &mut Vec<u8>) -> Received {
-        let bytes_max = (room.capacity() - room.len()).min(RECEIVE_BYTES);
-        if (!port.arrived.is_empty() || port.has_aside()) && port.take_arrived(&mut self.ring, room, bytes_max) {
-            return Received::Bytes;
-        }
-        match port.end {
-            Some(End::Closed) => return Received::End,
-            Some(End::Failed(error)) => return Received::Failed(error),
-            None => {}
-        }
-        self.receive_plainly(port, room)
-    }
-
-    #[cold]
-    fn receive_plainly(&mut self, port: &mut Port, room: &mut Vec<u8>) -> Received {
-        let before = room.len();
-        let result = match recv(&port.fd, spare_capacity(room), RecvFlags::empty()) {
-            Ok((0, _)) => {
-                port.end = Some(End::Closed);
-                return Received::End;
-            }
-            Ok(_) => {
-                // Of an end that it has told of, the wait that goes on by itself does not tell again.
-                port.may_hold = room.len() == room.capacity() || port.end_is_near;
-                port.note_amount(room.len() - before);
-                Received::Bytes
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {
-                port.may_hold = false;
-                Received::Nothing
-            }
-            Err(error) => {
-                port.end = Some(End::Failed(error));
-                return Received::Failed(error);
-            }
-        };
-        if !port.may_hold {
-            self.receive_on(port);
-        } else {
-            self.end_receive(port);
-        }
-        result
-    }
-
-    /// Has something tell when there is more: the receive that goes on by itself, or, where plain ones will follow, a wait.
-    #[inline]
-    fn receive_on(&mut self, port: &mut Port) {
-        if port.brings_much() {
-            self.receive_plainly_on(port);
-        } else if !port.in_flight.receive {
-            if !port.in_flight.readable {
-                begin_receive(&mut self.ring, port);
-            } else if !port.in_flight.readable_ends {
-                // When it has ended, the socket is looked at.
-                port.in_flight.readable_ends = true;
-                self.ring.cancel(Kind::Readable, port.tag);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn receive_plainly_on(&mut self, port: &mut Port) {
-        if port.in_flight.receive {
-            // When it has ended, the socket is looked at.
-            self.end_receive(port);
-        } else if !port.in_flight.readable {
-            port.in_flight.readable = true;
-            self.ring.poll(&port.fd, Kind::Readable, poll_bits(PollFlags::IN | PollFlags::RDHUP), port.tag);
-        }
-    }
-
-    fn end_receive(&mut self, port: &mut Port) {
-        if port.in_flight.receive && !port.in_flight.receive_ends {
-            port.in_flight.receive_ends = true;
-            self.ring.cancel(Kind::Receive, port.tag);
-        }
-    }
-
-    /// Receives what comes under TLS.
-    #[cold]
-    fn receive_sealed(&mut self, port: &mut Port, input: &mut Vec<u8>) -> Received {
-        let mut sealed = std::mem::take(&mut self.sealed);
-        sealed.clear();
-        sealed.reserve_exact(RECEIVE_BYTES);
-        let received = self.receive_raw(port, &mut sealed);
-        let received = match received {
-            Received::Bytes => self.open_sealed(port, &sealed, input),
-            other => other,
-        };
-        self.sealed = sealed;
-        received
-    }
-
-    fn open_sealed(&mut self, port: &mut Port, sealed: &[u8], input: &mut Vec<u8>) -> Received {
-        let tls = port.tls.as_mut().expect("the socket is one with TLS");
-        let opened = tls.open(sealed, input);
-        let has_ended = tls.has_ended();
-        // The handshake's answers, or why there is none.
-        if let Err(error) = seal_and_send(&port.fd, tls, &mut port.unsent) {
-            return Received::Failed(error);
-        }
-        self.wait_until_writable(port);
-        if has_ended {
-            port.drop_arrived(&mut self.ring);
-            port.end.get_or_insert(End::Closed);
-        }
-        match opened {
-            Err(_) => Received::Failed(Errno::PROTO),
-            Ok(()) if !input.is_empty() => Received::Bytes,
-            Ok(()) if has_ended => Received::End,
-            Ok(()) => {
-                if port.may_receive() && !port.queued {
-                    port.queued = true;
-                    self.again(port.token);
-                }
-                Received::Nothing
-            }
-        }
-    }
-
     /// Sends what [`Io::send`] does not see to be short and in clear, with nothing before it that waits for room.
     #[inline(never)]
     fn send_now(&mut self, port: &mut Port, out: &mut OutBuf) -> Result<(), Errno> {
@@ -593,14 +577,6 @@ impl Uring {
         if waits && port.send_failed.is_none() && !port.in_flight.writable {
             port.in_flight.writable = true;
             self.ring.poll(&port.fd, Kind::Writable, poll_bits(PollFlags::OUT), port.tag);
-        }
-    }
-
-    /// Closes the socket of a port whose operations have ended.
-    fn forget_if_done(&mut self, port: &Port) {
-        if port.in_flight.has_none() {
-            self.ports[port.tag as usize] = None;
-            self.free.push(port.tag);
         }
     }
 }

@@ -6,12 +6,12 @@ mod mail;
 mod meanwhile;
 mod upkeep;
 
-pub(super) use lending::{Hire, run};
+pub(super) use lending::{Hire, run, run_lent};
 
 use super::connection::{Connection, Intake, Phase};
 use super::datagrams::{Datagrams, Room};
 use super::inbox::{Letter, Mailbox, Mailboxes};
-use super::io::{Event, Io, RECEIVE_BYTES, Received, Socket};
+use super::io::{Event, Io, RECEIVE_BYTES, Received};
 use super::service::{CloseReason, Service};
 use super::slab::{Key, Slab};
 use lending::{Away, Crew};
@@ -256,7 +256,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         if !may_go_on {
             return self.put_off(event);
         }
-        connection.socket.note(event);
+        self.io.note(&mut connection.socket, event);
         if event.broken || event.peer_ended || event.sent {
             if !self.on_more_than_input(worker, key, event) {
                 return;
@@ -265,8 +265,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             connection = still_there;
         }
         if connection.phase != Phase::Open
-            || !connection.socket.may_receive()
-            || has_too_much_unsent(self.service, connection)
+            || !self.io.may_receive(&connection.socket)
+            || has_too_much_unsent(self.service, &self.io, connection)
         {
             return;
         }
@@ -344,14 +344,14 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     /// Does what is to be done when output has left; `false` if the connection is gone.
     fn has_sent(&mut self, worker: &mut S::Worker, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else { return false };
-        let unsent = connection.unsent();
+        let unsent = connection.unsent(&self.io);
         if unsent == 0 {
             connection.over_soft_since = None;
         }
-        note_unsent(self.service, connection, unsent);
+        note_unsent(self.service, &self.io, connection, unsent);
         let phase = connection.phase;
         match phase {
-            Phase::Draining if has_room(self.service, connection) => self.resume(worker, key),
+            Phase::Draining if has_room(self.service, &self.io, connection) => self.resume(worker, key),
             Phase::Flushing(reason) if unsent == 0 && flushed(&mut self.io, connection) == 0 => {
                 self.close(worker, key, reason)
             }
@@ -411,7 +411,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     fn read_on(&mut self, key: Key) {
         if let Some(connection) = self.connections.get_mut(key)
             && connection.phase == Phase::Open
-            && !has_too_much_unsent(self.service, connection)
+            && !has_too_much_unsent(self.service, &self.io, connection)
         {
             self.io.receive_later(&mut connection.socket);
         }
@@ -446,7 +446,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             if let Some(connection) = self.connections.get_mut(key)
                 && connection.phase == Phase::Draining
                 && connection.state.is_some()
-                && has_room(self.service, connection)
+                && has_room(self.service, &self.io, connection)
             {
                 self.resume(worker, key);
             }
@@ -489,8 +489,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         // What the kernel did not take is the socket's now.
         debug_assert!(reply.is_empty(), "sending takes everything");
         self.reply = Some(reply);
-        let unsent = connection.unsent();
-        note_unsent(self.service, connection, unsent);
+        let unsent = connection.unsent(&self.io);
+        note_unsent(self.service, &self.io, connection, unsent);
         if unsent == 0 && flow == Flow::Continue && connection.phase == Phase::Open {
             // Nearly always.
             return self.io.receive_later(&mut connection.socket);
@@ -509,7 +509,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             },
             (Phase::Open, Flow::Continue) => self.io.receive_later(&mut connection.socket),
             (Phase::Open, Flow::Fill) => {
-                if connection.socket.is_clear() {
+                if self.io.is_clear(&connection.socket) {
                     connection.intake = Intake::Room;
                 }
                 self.io.receive_later(&mut connection.socket);
@@ -519,14 +519,14 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             (_, Flow::Fill) => unreachable!("said of input alone, which only open connections are given"),
             (Phase::Open, Flow::Park) => {
                 connection.phase = Phase::Parked;
-                if connection.socket.peer_ended() {
+                if self.io.peer_ended(&connection.socket) {
                     return self.peer_ended_while_parked(worker, key);
                 }
             }
             (_, Flow::Park) => {}
             (_, Flow::Drain) => {
                 connection.phase = Phase::Draining;
-                if has_room(self.service, connection) {
+                if has_room(self.service, &self.io, connection) {
                     self.resume_next.push(key);
                 }
             }
@@ -554,7 +554,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     fn check_output_limits(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        let unsent = connection.unsent();
+        let unsent = connection.unsent(&self.io);
         let limits = self.service.output_limits(connection.state());
         let over = |bytes: usize| bytes != 0 && unsent > bytes;
         let since = over(limits.soft_bytes).then(|| connection.over_soft_since.unwrap_or(self.now));
@@ -590,7 +590,7 @@ fn datagram_token(number: usize) -> u64 {
 #[cold]
 fn flushed<C, I: Io>(io: &mut I, connection: &mut Connection<C, I::Socket>) -> usize {
     match io.flush(&mut connection.socket) {
-        Ok(()) => connection.unsent(),
+        Ok(()) => connection.unsent(io),
         // Nothing will leave any more.
         Err(_) => 0,
     }
@@ -599,24 +599,33 @@ fn flushed<C, I: Io>(io: &mut I, connection: &mut Connection<C, I::Socket>) -> u
 /// Tells the service that so much is unsent, if that has changed: with nothing unsent before and after, which is usual,
 /// one comparison.
 #[inline]
-fn note_unsent<S: Service, K: Socket>(service: &S, connection: &mut Connection<S::Connection, K>, unsent: usize) {
+fn note_unsent<S: Service, I: Io>(
+    service: &S,
+    io: &I,
+    connection: &mut Connection<S::Connection, I::Socket>,
+    unsent: usize,
+) {
     if unsent != connection.unsent_noted {
         connection.unsent_noted = unsent;
-        let memory = if unsent > 0 { connection.unsent_memory() } else { 0 };
+        let memory = if unsent > 0 { connection.unsent_memory(io) } else { 0 };
         service.note_unsent(connection.state(), unsent, memory);
     }
 }
 
 /// Whether a connection is not to be read until it has less unsent output.
 #[inline]
-fn has_too_much_unsent<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
+fn has_too_much_unsent<S: Service, I: Io>(
+    service: &S,
+    io: &I,
+    connection: &Connection<S::Connection, I::Socket>,
+) -> bool {
     // What the service does not know of is a TLS handshake's.
-    connection.unsent_noted > 0 && connection.unsent() > service.unsent_read_max(connection.state())
+    connection.unsent_noted > 0 && connection.unsent(io) > service.unsent_read_max(connection.state())
 }
 
 /// Whether a connection that waits for room in its output has enough to go on: half of what it may have, lest each
 /// packet that leaves call for a few replies.
-fn has_room<S: Service, K: Socket>(service: &S, connection: &Connection<S::Connection, K>) -> bool {
-    let unsent = connection.unsent();
+fn has_room<S: Service, I: Io>(service: &S, io: &I, connection: &Connection<S::Connection, I::Socket>) -> bool {
+    let unsent = connection.unsent(io);
     unsent == 0 || unsent <= service.unsent_read_max(connection.state()) / 2
 }

@@ -13,6 +13,8 @@ mod echo;
 mod harness;
 #[path = "../net/holding.rs"]
 mod holding;
+#[path = "../net/lending.rs"]
+mod lending;
 #[path = "../net/limits.rs"]
 mod limits;
 #[path = "../net/moving.rs"]

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const THREADS: usize = 5;
 
 fn one_worker(settings: &[(&str, &str)]) -> Server {
-    let own = [("workers", "1"), ("io", "epoll"), ("busy-reply-threshold", "1000000")];
+    let own = [("workers", "1"), ("io", crate::IO), ("busy-reply-threshold", "1000000")];
     Server::tenon(&[&own[..], settings].concat()).expect("tenon starts")
 }
 

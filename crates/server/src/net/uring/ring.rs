@@ -10,7 +10,8 @@
 //!   begins it.
 //! - The end of a ring waits for its receives to end. If they do not, the buffers are leaked.
 //!
-//! All of it stays on one thread, as the kernel wants it (`IORING_SETUP_SINGLE_ISSUER`): nothing here is `Send`.
+//! The kernel takes calls of the thread alone that has made a ring (`IORING_SETUP_SINGLE_ISSUER`). A loop that goes on in another
+//! thread leaves its ring behind ([`Own`]).
 #![allow(unsafe_code)]
 
 use io_uring::types::{BufRingEntry, CancelBuilder, Fd, SubmitArgs, Timespec};
@@ -21,6 +22,7 @@ use rustix::net::SendFlags;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
@@ -139,6 +141,47 @@ pub(super) struct Ring {
     enter_flags: EnterFlags,
 }
 
+// SAFETY: it owns its descriptor and its memory, which any thread may read, write and free; what the kernel writes to is read
+// behind its completion. Another thread's calls the kernel refuses with an error: then an operation stays one in flight, whose
+// memory is not freed.
+unsafe impl Send for Ring {}
+
+/// The ring of the thread that runs the loop; none where the loop is on its way to another thread, or was lent.
+#[derive(Default)]
+pub(super) struct Own(Option<Box<Ring>>);
+
+impl Own {
+    /// Takes it out.
+    pub(super) fn take(&mut self) -> Option<Box<Ring>> {
+        self.0.take()
+    }
+}
+
+impl From<Option<Box<Ring>>> for Own {
+    fn from(ring: Option<Box<Ring>>) -> Own {
+        Own(ring)
+    }
+}
+
+/// Where a thread runs a loop it has a ring.
+const HERE: &str = "whoever runs a loop has a ring";
+
+impl Deref for Own {
+    type Target = Ring;
+
+    #[inline]
+    fn deref(&self) -> &Ring {
+        self.0.as_ref().expect(HERE)
+    }
+}
+
+impl DerefMut for Own {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Ring {
+        self.0.as_mut().expect(HERE)
+    }
+}
+
 impl Ring {
     /// A ring for the calling thread; fails where the kernel has none, forbids it, or is too old for all that it is to do.
     pub(super) fn new() -> io::Result<Ring> {
@@ -241,6 +284,30 @@ impl Ring {
             }
         }
         Err(Errno::AGAIN.into())
+    }
+
+    /// Begins what was queued, and ends all that goes on; whether nothing does any more. What that has brought is among what
+    /// has completed.
+    pub(super) fn end_all(&mut self) -> bool {
+        let _ = self.wait(Duration::ZERO);
+        if self.unended > 0 {
+            // It fails where all have ended meanwhile.
+            let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
+        }
+        let mut before = usize::MAX;
+        while self.unended > 0 && self.unended < before {
+            before = self.unended;
+            let want = self.unended.min(COMPLETIONS as usize / 2) as u32;
+            if self.enter(want, Duration::from_millis(500)).is_err() {
+                break;
+            }
+        }
+        !self.has_operations()
+    }
+
+    /// Whether anything goes on, or is to begin with the next system call.
+    pub(super) fn has_operations(&self) -> bool {
+        self.unended > 0 || !self.sending.is_empty()
     }
 
     /// The next of what has completed.
@@ -391,17 +458,8 @@ const MSG_WAITALL: u32 = 0x100;
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        let _ = self.wait(Duration::ZERO);
-        let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
         // Until they have ended they also keep their descriptors open.
-        let mut before = usize::MAX;
-        while self.unended > 0 && self.unended < before {
-            before = self.unended;
-            let want = self.unended.min(COMPLETIONS as usize / 2) as u32;
-            if self.enter(want, Duration::from_millis(500)).is_err() {
-                break;
-            }
-        }
+        self.end_all();
         self.buffers.leak |= self.unended > 0;
         // Only where the kernel has refused to take them.
         self.sending.drain(..).for_each(|sending| std::mem::forget(sending.bytes));

@@ -100,7 +100,7 @@ impl<'s, S: Service, I: Io> Crew<'s, S, I> {
     }
 
     /// A thread that can take the loop over now.
-    fn free_thread(&mut self, hollow: impl FnOnce() -> Option<Worker<'s, S, I>>) -> Option<Idle<'s, S, I>> {
+    fn free_thread(&mut self, hollow: impl FnOnce() -> Worker<'s, S, I>) -> Option<Idle<'s, S, I>> {
         self.take_returned();
         if let Some(idle) = self.home.take().or_else(|| self.idle.pop()) {
             return Some(idle);
@@ -108,7 +108,6 @@ impl<'s, S: Service, I: Io> Crew<'s, S, I> {
         if self.hired == STAND_INS_MAX {
             return None;
         }
-        let hollow = Box::new(hollow()?);
         let (wake, woken) = channel();
         if let Err(error) = (self.hire)(woken) {
             tracing::warn!(%error, "no more threads can be had for serving clients beside long commands");
@@ -116,7 +115,7 @@ impl<'s, S: Service, I: Io> Crew<'s, S, I> {
             return None;
         }
         self.hired += 1;
-        Some(Idle { wake, hollow, is_home: false })
+        Some(Idle { wake, hollow: Box::new(hollow()), is_home: false })
     }
 }
 
@@ -136,7 +135,10 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             return false;
         }
         let Some(mut crew) = self.crew.take() else { return false };
-        let free = crew.free_thread(|| self.hollow());
+        let mut free = crew.free_thread(|| self.hollow());
+        if free.is_some() && !self.io.leave() {
+            crew.idle.extend(free.take());
+        }
         let returns = crew.returns.clone();
         self.crew = Some(crew);
         let Some(Idle { wake, hollow: mut here, .. }) = free else { return false };
@@ -148,6 +150,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             Err(SendError(mut here)) => {
                 // A bug has ended that thread.
                 std::mem::swap(self, &mut here);
+                self.io.arrive().expect("it was here a moment ago");
                 self.service.end_lent_call(call);
                 false
             }
@@ -155,8 +158,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     }
 
     /// What stands in the loop's place while that is lent.
-    fn hollow(&self) -> Option<Worker<'s, S, I>> {
-        Some(Worker::empty(self.service, self.index, self.mail.clone(), self.io.hollow()?))
+    fn hollow(&self) -> Worker<'s, S, I> {
+        Worker::empty(self.service, self.index, self.mail.clone(), self.io.hollow())
     }
 
     /// Sends a call that has ended after the loop.
@@ -200,7 +203,10 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             if connection.intake != Intake::Room {
                 self.io.tell_of_every_byte(&mut connection.socket);
             }
-            if connection.phase == Phase::Draining && connection.state.is_some() && has_room(self.service, connection) {
+            if connection.phase == Phase::Draining
+                && connection.state.is_some()
+                && has_room(self.service, &self.io, connection)
+            {
                 // Its output may have left in the middle of the call.
                 self.resume_next.push(key);
             }
@@ -212,6 +218,16 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     pub(super) fn is_awaited_at_home(&self) -> bool {
         self.crew.as_ref().is_some_and(|crew| crew.home.is_some())
     }
+}
+
+/// Runs the loops that a thread receives which goes on with them for another one, until the server is shut down.
+pub(in crate::net) fn run_lent<'s, S: Service, I: Io>(
+    loops: &Receiver<Box<Worker<'s, S, I>>>,
+    worker: &mut S::Worker,
+) -> std::io::Result<()> {
+    let Ok(mut first) = loops.recv() else { return Ok(()) };
+    first.io.arrive()?;
+    run(first, worker, false)
 }
 
 /// Runs a loop, and others when that was lent, until the server is shut down. `is_home`: on the worker's own thread.
@@ -238,6 +254,7 @@ pub(in crate::net) fn run<'s, S: Service, I: Io>(
         };
         let Some(next) = be_idle(service, worker, &woken) else { return Ok(()) };
         here = next;
+        here.io.arrive()?;
     }
 }
 
@@ -256,13 +273,18 @@ fn follow<'s, S: Service, I: Io>(
     Some(woken)
 }
 
-/// Gives the loop to the worker's own thread; gives it back if a bug has ended that.
+/// Gives the loop to the worker's own thread; gives it back if it has to stay, or a bug has ended that.
 #[expect(clippy::type_complexity, reason = "it is one or the other")]
 fn go_home<'s, S: Service, I: Io>(
     mut here: Box<Worker<'s, S, I>>,
 ) -> Result<Receiver<Box<Worker<'s, S, I>>>, Box<Worker<'s, S, I>>> {
     let Some(crew) = &mut here.crew else { return Err(here) };
     let Some(home) = crew.home.take() else { return Err(here) };
+    if !here.io.leave() {
+        // It goes there when that thread is the next to be idle.
+        crew.idle.push(home);
+        return Err(here);
+    }
     let (wake, woken) = channel();
     crew.idle.push(Idle { wake, hollow: home.hollow, is_home: false });
     home.wake.send(here).map(|()| woken).map_err(|SendError(mut here)| {
@@ -270,6 +292,7 @@ fn go_home<'s, S: Service, I: Io>(
             // It was this thread.
             crew.idle.pop();
         }
+        here.io.arrive().expect("it was here a moment ago");
         here
     })
 }

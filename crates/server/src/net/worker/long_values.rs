@@ -3,7 +3,7 @@
 
 use super::Worker;
 use crate::net::connection::{Intake, Phase};
-use crate::net::io::{Io, Received, Socket};
+use crate::net::io::{Io, Received};
 use crate::net::service::{CloseReason, Service};
 use crate::net::slab::Key;
 
@@ -26,11 +26,11 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 Intake::Buffer => return,
             }
             let Some(connection) = self.connections.get_mut(key) else { return };
-            if !connection.socket.may_receive() {
+            if !self.io.may_receive(&connection.socket) {
                 // The receives before may have wanted another turn.
                 return self.io.not_later(&mut connection.socket);
             }
-            if connection.phase != Phase::Open || connection.unsent() > 0 {
+            if connection.phase != Phase::Open || connection.unsent(&self.io) > 0 {
                 return;
             }
         }

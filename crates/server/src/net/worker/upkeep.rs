@@ -3,7 +3,7 @@
 
 use super::{SWEEP_PERIOD, SWEEP_PORTIONS, Worker, flushed};
 use crate::net::connection::{Intake, Phase};
-use crate::net::io::{Event, Io, Socket};
+use crate::net::io::{Event, Io};
 use crate::net::service::{CloseReason, Service};
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 continue;
             }
             let silent_for = self.now.saturating_duration_since(connection.active_at);
-            if connection.unsent() > 0 {
+            if connection.unsent(&self.io) > 0 {
                 self.check_output_limits(worker, key);
             }
             let Some(connection) = self.connections.get_mut(key) else { continue };
@@ -88,7 +88,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 continue;
             }
             let done = match connection.phase {
-                Phase::Open => !connection.socket.may_receive() && flushed(&mut self.io, connection) == 0,
+                Phase::Open => !self.io.may_receive(&connection.socket) && flushed(&mut self.io, connection) == 0,
                 Phase::Parked => flushed(&mut self.io, connection) == 0,
                 Phase::Draining | Phase::Flushing(_) => false,
             };
