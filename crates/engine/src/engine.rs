@@ -461,6 +461,7 @@ impl Engine {
         self.end_due_waits(worker);
         self.end_waits_for_disk();
         self.leave_queues_deferred();
+        self.unwatch_deferred();
         if !worker.ready.is_empty() {
             self.serve_left(worker);
         }

@@ -218,11 +218,25 @@ impl Engine {
 
     /// Locks every shard if each is to be had within a moment: for a tick, in which nobody serves the worker's clients.
     pub(crate) fn lock_everything_soon(&self, worker: &mut Worker) -> Option<Held<'_>> {
-        let indexes: Vec<usize> = (0..self.shards.count()).collect();
-        let guards =
-            indexes.iter().map(|&index| self.shards.try_lock_for(index, MOMENT)).collect::<Option<Vec<_>>>()?;
-        self.advance_old_clock(worker, monotonic_ns());
-        Some(Held::new(indexes, guards))
+        self.lock_several_soon(worker, (0..self.shards.count()).collect())
+    }
+
+    /// Locks several shards likewise, and those that serving needs who waits in them.
+    pub(crate) fn lock_several_soon(&self, worker: &mut Worker, mut indexes: Vec<usize>) -> Option<Held<'_>> {
+        loop {
+            indexes.sort_unstable();
+            indexes.dedup();
+            let guards =
+                indexes.iter().map(|&index| self.shards.try_lock_for(index, MOMENT)).collect::<Option<Vec<_>>>()?;
+            self.advance_old_clock(worker, monotonic_ns());
+            let held = Held::new(indexes, guards);
+            let further = held.further();
+            if further.is_empty() {
+                return Some(held);
+            }
+            indexes = held.into_indexes();
+            indexes.extend(further);
+        }
     }
 
     /// Locks every shard; while a busy script holds one the worker serves its other clients.

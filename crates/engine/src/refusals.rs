@@ -39,6 +39,11 @@ impl Engine {
         self.change_refusals(|state| state.log = why.map(str::to_owned));
     }
 
+    /// Does that for the reason that there is now, which may change before it is known here: whoever changes it comes behind.
+    pub(crate) fn refuse_writes_as_is(&self, why: impl FnOnce() -> Option<String>) {
+        self.change_refusals(|state| state.log = why());
+    }
+
     fn change_refusals(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.refusals.state.lock();
         change(&mut state);

@@ -9,8 +9,7 @@ use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::large_calls::LargeSizes;
-use crate::locking::{OnBusy, SLICE};
-use crate::meanwhile;
+use crate::locking::{MOMENT, OnBusy};
 use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
 use crate::table::Resolved;
@@ -243,26 +242,20 @@ impl Engine {
         let (watched, dirty) = (std::mem::take(&mut session.watched), std::mem::take(&mut session.dirty));
         session.client.watches_nothing(&watched);
         if let Some(left) = self.unwatch_keys(watched, &dirty) {
-            // A busy script may hold their shards: whoever is the last of those goes on. Until then changes mark what
-            // nobody looks at any more.
+            // Somebody may hold their shards for long: a tick goes on. Until then changes mark what nobody looks at any more.
             self.scripts.unwatched.lock().push((left, dirty));
         }
     }
 
-    /// Lets watched keys go; gives those whose shards are held by a busy script.
+    /// Lets watched keys go; gives those from the first on whose shard is not to be had within a moment: whose connection is
+    /// closed, or whose time is up, has nobody who would serve the worker's clients meanwhile.
     fn unwatch_keys(&self, watched: Vec<WatchedKey>, dirty: &DirtyFlag) -> Option<Vec<WatchedKey>> {
         let mut left = watched.into_iter();
         while let Some(watch) = left.next() {
             progress::count(1);
             let hash = self.shards.hash(&watch.key);
-            let mut state = loop {
-                if let Some(state) = self.shards.try_lock_for(self.shards.index(hash), SLICE) {
-                    break state;
-                }
-                if self.pause.is_busy() {
-                    return Some(std::iter::once(watch).chain(left).collect());
-                }
-                meanwhile::lend();
+            let Some(mut state) = self.shards.try_lock_for(self.shards.index(hash), MOMENT) else {
+                return Some(std::iter::once(watch).chain(left).collect());
             };
             if let Some(watchers) = &mut state.watched
                 && watchers.remove(watch.database, &watch.key, dirty)
@@ -273,7 +266,7 @@ impl Engine {
         None
     }
 
-    /// Lets go what sessions could not let go while a script was busy. No shard is locked.
+    /// Lets go what sessions could not let go while somebody held it for long. No shard is locked.
     pub(crate) fn unwatch_deferred(&self) {
         // Taken in a statement of its own: in the loop's head the lock would be held to the loop's end.
         let deferred = std::mem::take(&mut *self.scripts.unwatched.lock());
@@ -343,7 +336,7 @@ mod tests {
     use crate::config::{Config, Machine};
 
     #[test]
-    fn what_cannot_be_let_go_as_another_script_is_busy_is_deferred_again() {
+    fn what_cannot_be_let_go_as_somebody_holds_it_is_deferred_again() {
         let machine = Machine::of_cores(1);
         let engine = Engine::new(Config::new(machine), &[], 1);
         let index = engine.shards.index(engine.shards.hash(b"key"));
@@ -353,14 +346,13 @@ mod tests {
         let watched = vec![WatchedKey { database: 0, key: (*b"key").into() }];
         engine.scripts.unwatched.lock().push((watched, dirty));
 
-        engine.pause.begin_busy();
         engine.unwatch_deferred();
         assert_eq!(engine.scripts.unwatched.lock().len(), 1);
         assert!(held.watched.is_some());
 
         drop(held);
-        engine.pause.end_busy();
-        engine.unwatch_deferred();
+        let mut worker = engine.worker(0);
+        engine.tick(&mut worker);
         assert!(engine.scripts.unwatched.lock().is_empty());
         assert!(engine.shards.try_lock(index).expect("it was let go").watched.is_none());
     }

@@ -62,7 +62,9 @@ impl Hooks for LogHooks {
 impl Engine {
     /// Refuses writes or takes them again, as it stands with the log.
     pub(super) fn look_at_log(&self) {
-        let reason = self.append_only().and_then(|append_only| append_only.log().refuses_writes());
-        self.refuse_writes_for_log(reason.as_ref().map(|reason| &*reason.error));
+        self.refuse_writes_as_is(|| {
+            let reason = self.append_only().and_then(|append_only| append_only.log().refuses_writes());
+            reason.map(|reason| reason.error.to_string())
+        });
     }
 }

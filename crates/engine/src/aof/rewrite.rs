@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tenon_journal::log::NoHooks;
 use tenon_persist::aof::growth::{Growth, Restraint, rest_s};
 use tenon_persist::aof::names::BaseFormat;
 use tenon_persist::aof::{AppendOnly, Rewrite};
@@ -178,10 +179,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes the data as the base of a log that nothing is added to.
+    /// Writes the data as the base of a log that nothing is added to: it has nothing to say of whether there is room for more.
     fn rewrite_without_log(&self, task: &RewriteTask) -> Result<(), String> {
         let directory = tenon_persist::aof::Directory::open(self.files(), self.aof_names());
-        let begun = directory.and_then(|directory| directory.begin_with_rewrite(&self.log_settings(), self.hooks()));
+        let begun =
+            directory.and_then(|directory| directory.begin_with_rewrite(&self.log_settings(), Arc::new(NoHooks)));
         let (append_only, rewrite) = begun.map_err(|error| error.to_string())?;
         let append_only = Arc::new(append_only);
         task.writes_files_of(&append_only);

@@ -12,7 +12,7 @@ use crate::context::{KeyCx, KeysCx, Turn};
 use crate::engine::Engine;
 use crate::errand::Errand;
 use crate::errors::CmdError;
-use crate::locking::{OnBusy, SLICE};
+use crate::locking::{MOMENT, OnBusy};
 use crate::pausing::Unanswered;
 use crate::session::Session;
 use crate::shards::{Held, Locked, ShardState};
@@ -31,8 +31,8 @@ use tenon_wire::resp::Reply;
 /// Bytes that a place in a key's queue takes beside the key, as measured with 100,000 of them.
 const IN_QUEUE: usize = 200;
 
-/// When those are looked at again whose turn comes in a pause.
-const LOOK_IN_PAUSE_MS: u64 = 10;
+/// When those are looked at again whose turn comes in a pause, or while somebody holds what they wait for.
+const LOOK_LATER_MS: u64 = 10;
 
 /// A client that was served, and is to be told so.
 #[derive(Debug)]
@@ -397,19 +397,29 @@ impl Engine {
     /// long, a busy script or the very EXEC that has ended the wait. Nobody is served in its name any more, and whoever
     /// comes does not wait behind it.
     fn leave_queue_soon(&self, leaving: Leaving) {
-        match self.shards.try_lock_for(leaving.shard, SLICE) {
+        match self.shards.try_lock_for(leaving.shard, MOMENT) {
             Some(mut state) => self.leave_queue(&leaving.waiter, &leaving.key, &mut state),
             None => self.blocking.leaving.lock().push(leaving),
         }
     }
 
-    /// Takes out of queues what could not be while a script was busy. No shard is locked.
+    /// Takes out of queues what could not be while somebody held the shard for long: for a tick, so of a shard that is still
+    /// held all stay. No shard is locked.
     pub(crate) fn leave_queues_deferred(&self) {
         if self.pause.is_busy() {
             return;
         }
-        let leaving = std::mem::take(&mut *self.blocking.leaving.lock());
-        leaving.into_iter().for_each(|leaving| self.leave_queue_soon(leaving));
+        let mut still_held = None;
+        for leaving in std::mem::take(&mut *self.blocking.leaving.lock()) {
+            let is_held = still_held == Some(leaving.shard);
+            match if is_held { None } else { self.shards.try_lock(leaving.shard) } {
+                Some(mut state) => self.leave_queue(&leaving.waiter, &leaving.key, &mut state),
+                None => {
+                    still_held = Some(leaving.shard);
+                    self.blocking.leaving.lock().push(leaving);
+                }
+            }
+        }
     }
 
     /// What the end of any wait entails.
@@ -426,24 +436,36 @@ impl Engine {
         self.clients.tell(waiter.client.info.key, Message::Unblocked);
     }
 
-    /// Ends the waits of a worker's clients whose time is over, and notes the keys as ready of those that are to be looked
-    /// at again; in a CLIENT PAUSE these are left for later, as they may write.
+    /// Ends the waits of a worker's clients whose time is over, and looks at those that are to be looked at again; in a CLIENT
+    /// PAUSE these are left for later, as they may write.
     pub(crate) fn end_due_waits(&self, worker: &mut Worker) {
         for waiter in self.blocking.looks[worker.index].take_due(monotonic_ns()) {
             if self.pause.is_active() {
                 if waiter.is_waiting() {
-                    self.look_again(&waiter, Some(LOOK_IN_PAUSE_MS));
+                    self.look_again(&waiter, Some(LOOK_LATER_MS));
                 }
                 continue;
             }
-            if let State::Waiting(args) = &*waiter.state.lock() {
-                let database = waiter.database;
-                let keys = keys_of(&waiter, &args.view()).into_iter();
-                keys.for_each(|key| worker.ready.note(ReadyKey { database, key: key.into() }));
-            }
+            self.look_soon(worker, &waiter);
         }
         for waiter in self.blocking.timers[worker.index].take_due(monotonic_ns()) {
             self.end_wait(&waiter, self.timeout_of(&waiter));
+        }
+    }
+
+    /// Looks again at a waiter, in a tick, in which nobody serves the worker's clients: at keys of shards that are not to be had
+    /// within a moment a little later.
+    fn look_soon(&self, worker: &mut Worker, waiter: &Arc<Waiter>) {
+        let mut keys = Vec::new();
+        self.each_queue(waiter, |index, key| keys.push((index, Box::<[u8]>::from(key))));
+        for (index, key) in keys {
+            match self.lock_several_soon(worker, vec![index]) {
+                Some(held) => {
+                    worker.ready.note(ReadyKey { database: waiter.database, key: key.into() });
+                    self.serve_and_release(worker, held);
+                }
+                None => self.look_again(waiter, Some(LOOK_LATER_MS)),
+            }
         }
     }
 

@@ -175,8 +175,7 @@ settings! {
     /// How clients' bytes are moved: `io-uring` takes one system call for all clients of a moment, `epoll` one for each receive
     /// and each send. io_uring needs Linux 6.1, and is forbidden in many containers: a line in the log then says that it is
     /// epoll. `auto` has both answer short requests for some 25 ms at the start and takes `io-uring` if that costs at least 3 %
-    /// less CPU; a line in the log tells the figures, and INFO's `multiplexing_api` which it is. With `epoll` another thread
-    /// goes on with a worker's clients while a script runs for long, with `io-uring` they wait for it.
+    /// less CPU; a line in the log tells the figures, and INFO's `multiplexing_api` which it is.
     io: IoChoice {
         name: "io", kind: Kind::Choice(IoChoice::NAMES), initial: Is("epoll"), at: At::Start, group: Group::Server
     }

@@ -69,9 +69,10 @@ impl Snapshots {
         if self.is_active() { self.current.read().as_ref().map_or(0, |snapshot| snapshot.freed_soon()) } else { 0 }
     }
 
+    /// In this order: who finds that none is under way may begin the next one, and that would be what is forgotten.
     pub(super) fn end(&self) {
-        self.is_active.store(false, Ordering::Relaxed);
         *self.current.write() = None;
+        self.is_active.store(false, Ordering::Release);
     }
 }
 
@@ -161,5 +162,27 @@ impl Begun {
         self.snapshot.cancel();
         // Every entry must be looked at all the same: their bits are to be equal again.
         let _ = self.write_to(engine, io::sink());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_one_cannot_begin_before_the_last_is_forgotten() {
+        let snapshots = Snapshots::default();
+        snapshots.is_active.store(true, Ordering::Relaxed);
+        let forgotten_later = snapshots.current.read();
+        std::thread::scope(|scope| {
+            let end = scope.spawn(|| snapshots.end());
+            for _ in 0..200 {
+                assert!(snapshots.is_active());
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            drop(forgotten_later);
+            end.join().expect("it ends");
+        });
+        assert!(!snapshots.is_active());
     }
 }

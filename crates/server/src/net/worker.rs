@@ -318,13 +318,27 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             return self.put_off(event);
         }
         let mut room = std::mem::take(&mut self.datagram_room);
-        let has_more = socket.receive(&mut room, |addresses, datagram, send| {
-            self.guarded(worker, |service, worker| service.on_datagram(worker, addresses, datagram, send));
-        });
-        self.datagram_room = room;
-        if has_more {
-            self.io.again(event.token);
+        let service = self.service;
+        loop {
+            let has_more = socket.receive(&mut room, |addresses, datagram, send| {
+                service.begin_call(worker);
+                let answer =
+                    || catch_unwind(AssertUnwindSafe(|| service.on_datagram(worker, addresses, datagram, send)));
+                if service.with_meanwhile(self, answer).is_err() {
+                    tracing::error!(worker = self.index, "a bug made the answer to a datagram panic");
+                }
+            });
+            if self.away.is_some() && has_more {
+                // Whoever has the loop is not told of what has come before.
+                continue;
+            }
+            self.datagram_room = room;
+            if has_more {
+                self.io.again(event.token);
+            }
+            break;
         }
+        self.end_lent_datagram(worker);
     }
 
     /// Sends what was left; `false` if the connection is gone.

@@ -1,9 +1,11 @@
 //! A script that does not end holds up no client but its own, also on a server with one worker, where another thread goes on
 //! with the worker's other clients. Nothing here depends on how long anything takes.
 
+use std::net::UdpSocket;
 use std::time::Duration;
 use tenon_client::{Memcache, Resp, Value};
 use tenon_testkit::patience::wait_until;
+use tenon_testkit::ports::free_port;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
 
@@ -544,4 +546,78 @@ fn every_change_counts_where_the_loop_moves_all_the_time() {
     let Value::Bulk(info) = call(&mut client, "INFO commandstats") else { panic!("INFO is a text") };
     let calls = format!("cmdstat_incr:calls={},", 2 * CLIENTS * ROUNDS * 2);
     assert!(String::from_utf8_lossy(&info).contains(&calls), "every thread's calls are counted");
+}
+
+/// A command as its words.
+fn send(client: &mut Resp, command: &str) {
+    let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+    client.send(&words).expect("it is sent");
+}
+
+#[test]
+fn a_waiter_that_is_looked_at_again_is_looked_at_when_its_key_is_free() {
+    let server = one_worker(&[]);
+    let mut client = connect(&server);
+    call(&mut client, "XGROUP CREATE s g $ MKSTREAM");
+    call(&mut client, "XADD s 1-1 f v");
+    call(&mut client, "XREADGROUP GROUP g first STREAMS s >");
+    let mut waiting = connect(&server);
+    send(&mut waiting, "XREADGROUP GROUP g second BLOCK 0 CLAIM 200 STREAMS s >");
+    let mut slow = begin(&server, "x", "s", ("", "return 'ended'"));
+    // It is time to look while the script holds the stream.
+    std::thread::sleep(Duration::from_millis(400));
+    assert_eq!(call(&mut client, "SET k v"), ok());
+    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
+    let claimed = format!("{:?}", waiting.receive().expect("an entry"));
+    let id = format!("{:?}", bulk("1-1"));
+    assert!(claimed.contains(&id), "{claimed}");
+}
+
+#[test]
+fn a_client_that_watches_what_a_script_holds_may_leave() {
+    let server = one_worker(&[]);
+    let mut client = connect(&server);
+    let mut watching = connect(&server);
+    assert_eq!(call(&mut watching, "WATCH k"), ok());
+    let mut slow = begin(&server, "x", "k", ("", "return 'ended'"));
+    drop(watching);
+    let clients = |client: &mut Resp| format!("{:?}", call(client, "CLIENT LIST TYPE normal"));
+    wait_until("it has left", || !clients(&mut client).contains("cmd=watch"));
+    assert_eq!(call(&mut client, "SET other v"), ok());
+    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
+}
+
+#[test]
+fn a_datagram_for_what_a_script_holds_waits_alone() {
+    let port = free_port();
+    let server = one_worker(&[("memcached-udp-port", &port.to_string())]);
+    let mut client = connect(&server);
+    call(&mut client, "SET k v");
+    let mut slow = begin(&server, "x", "k", ("", "return 'ended'"));
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    for number in [1, 2] {
+        socket
+            .send_to(&[&[0, number, 0, 0, 0, 1, 0, 0], &b"get k\r\n"[..]].concat(), ("127.0.0.1", port))
+            .expect("sent");
+    }
+    // It has come to the worker when this is answered, or does so at any time later.
+    for _ in 0..100 {
+        assert_eq!(call(&mut client, "SET other v"), ok());
+    }
+    assert_eq!(end(&server, "x", &mut slow), bulk("ended"));
+    let mut numbers = Vec::new();
+    for _ in 0..2 {
+        let mut answer = [0; 100];
+        let len = socket.recv(&mut answer).expect("an answer");
+        assert_eq!(&answer[8..len], b"VALUE k 0 1\r\nv\r\nEND\r\n");
+        numbers.push(answer[1]);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 2]);
+    // The socket is listened to as before.
+    socket.send_to(b"\0\x03\0\0\0\x01\0\0mn\r\n", ("127.0.0.1", port)).expect("sent");
+    let mut answer = [0; 100];
+    let len = socket.recv(&mut answer).expect("an answer");
+    assert_eq!(&answer[8..len], b"MN\r\n");
 }

@@ -185,6 +185,14 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
     }
 
+    /// Ends the turn in which a datagram has lent the loop, if one has.
+    pub(super) fn end_lent_datagram(&mut self, worker: &mut S::Worker) {
+        if let Some(Away { call, .. }) = self.away {
+            self.guarded(worker, |service, worker| service.end_turn(worker));
+            self.service.end_lent_call(call);
+        }
+    }
+
     /// Answers the calls that have ended on other threads.
     #[cold]
     pub(super) fn end_calls(&mut self, worker: &mut S::Worker) {
