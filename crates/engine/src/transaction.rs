@@ -16,6 +16,7 @@ use crate::table::Resolved;
 use crate::watch::DirtyFlag;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tenon_ds::progress;
 use tenon_store::keyspace::is_past;
 use tenon_wire::OutBuf;
@@ -241,20 +242,20 @@ impl Engine {
         }
         let (watched, dirty) = (std::mem::take(&mut session.watched), std::mem::take(&mut session.dirty));
         session.client.watches_nothing(&watched);
-        if let Some(left) = self.unwatch_keys(watched, &dirty) {
+        if let Some(left) = self.unwatch_keys(watched, &dirty, MOMENT) {
             // Somebody may hold their shards for long: a tick goes on. Until then changes mark what nobody looks at any more.
             self.scripts.unwatched.lock().push((left, dirty));
         }
     }
 
-    /// Lets watched keys go; gives those from the first on whose shard is not to be had within a moment: whose connection is
-    /// closed, or whose time is up, has nobody who would serve the worker's clients meanwhile.
-    fn unwatch_keys(&self, watched: Vec<WatchedKey>, dirty: &DirtyFlag) -> Option<Vec<WatchedKey>> {
+    /// Lets watched keys go; gives those from the first on whose shard is not to be had in this time, which is short: where a
+    /// connection is closed, or time is up, nobody serves the worker's clients meanwhile.
+    fn unwatch_keys(&self, watched: Vec<WatchedKey>, dirty: &DirtyFlag, at_most: Duration) -> Option<Vec<WatchedKey>> {
         let mut left = watched.into_iter();
         while let Some(watch) = left.next() {
             progress::count(1);
             let hash = self.shards.hash(&watch.key);
-            let Some(mut state) = self.shards.try_lock_for(self.shards.index(hash), MOMENT) else {
+            let Some(mut state) = self.shards.try_lock_for(self.shards.index(hash), at_most) else {
                 return Some(std::iter::once(watch).chain(left).collect());
             };
             if let Some(watchers) = &mut state.watched
@@ -271,7 +272,8 @@ impl Engine {
         // Taken in a statement of its own: in the loop's head the lock would be held to the loop's end.
         let deferred = std::mem::take(&mut *self.scripts.unwatched.lock());
         for (watched, dirty) in deferred {
-            if let Some(left) = self.unwatch_keys(watched, &dirty) {
+            // There may be very many whose shard is still held.
+            if let Some(left) = self.unwatch_keys(watched, &dirty, Duration::ZERO) {
                 self.scripts.unwatched.lock().push((left, dirty));
             }
         }
