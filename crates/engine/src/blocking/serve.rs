@@ -410,7 +410,9 @@ impl Engine {
             return;
         }
         let mut still_held = None;
-        for leaving in std::mem::take(&mut *self.blocking.leaving.lock()) {
+        // Taken in a statement of its own: in the loop's head the lock would be held to the loop's end.
+        let deferred = std::mem::take(&mut *self.blocking.leaving.lock());
+        for leaving in deferred {
             let is_held = still_held == Some(leaving.shard);
             match if is_held { None } else { self.shards.try_lock(leaving.shard) } {
                 Some(mut state) => self.leave_queue(&leaving.waiter, &leaving.key, &mut state),
