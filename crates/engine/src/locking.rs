@@ -176,14 +176,10 @@ impl Engine {
                     continue 'anew;
                 }
             }
-            let held = Held::new(indexes, guards);
-            let further = held.further();
-            if further.is_empty() {
-                return Ok(held);
+            match Held::new(indexes, guards).with_further() {
+                Ok(held) => return Ok(held),
+                Err(wanted) => indexes = wanted,
             }
-            // Once they are held they may name others. Nobody comes or goes in a shard that is held.
-            indexes = held.into_indexes();
-            indexes.extend(further);
         }
     }
 
@@ -229,13 +225,10 @@ impl Engine {
             let guards =
                 indexes.iter().map(|&index| self.shards.try_lock_for(index, MOMENT)).collect::<Option<Vec<_>>>()?;
             self.advance_old_clock(worker, monotonic_ns());
-            let held = Held::new(indexes, guards);
-            let further = held.further();
-            if further.is_empty() {
-                return Some(held);
+            match Held::new(indexes, guards).with_further() {
+                Ok(held) => return Some(held),
+                Err(wanted) => indexes = wanted,
             }
-            indexes = held.into_indexes();
-            indexes.extend(further);
         }
     }
 

@@ -287,6 +287,18 @@ impl<'a> Held<'a> {
         waiting.flat_map(|watched| watched.further()).filter(|index| !self.holds(*index)).collect()
     }
 
+    /// All of them where those are among them which serving needs who waits in these; else lets them go, and gives which shards are
+    /// wanted instead. Once they are held they may name others: nobody comes or goes in a shard that is held.
+    pub(crate) fn with_further(self) -> Result<Self, Vec<usize>> {
+        let further = self.further();
+        if further.is_empty() {
+            return Ok(self);
+        }
+        let mut indexes = self.into_indexes();
+        indexes.extend(further);
+        Err(indexes)
+    }
+
     /// Lets all of them go; gives which they were.
     pub(crate) fn into_indexes(self) -> Vec<usize> {
         self.indexes

@@ -183,6 +183,13 @@ impl Engine {
         }
     }
 
+    /// The same as a list, for who takes the waiter's lock meanwhile.
+    fn queues_of(&self, waiter: &Waiter) -> Vec<(usize, Box<[u8]>)> {
+        let mut queues = Vec::new();
+        self.each_queue(waiter, |index, key| queues.push((index, key.into())));
+        queues
+    }
+
     /// Lets shards go in which something may have changed. Before that those are served who wait for it, and for what that
     /// changes in turn.
     #[inline]
@@ -381,8 +388,7 @@ impl Engine {
 
     /// Ends a wait that nothing was found for; tells whether it was still going on. No shard is locked.
     pub(crate) fn end_wait(&self, waiter: &Arc<Waiter>, ending: Ending) -> bool {
-        let mut queues = Vec::new();
-        self.each_queue(waiter, |index, key| queues.push((index, Box::<[u8]>::from(key))));
+        let queues = self.queues_of(waiter);
         if !waiter.end(ending) {
             return false;
         }
@@ -458,9 +464,7 @@ impl Engine {
     /// Looks again at a waiter, in a tick, in which nobody serves the worker's clients: at keys of shards that are not to be had
     /// within a moment a little later.
     fn look_soon(&self, worker: &mut Worker, waiter: &Arc<Waiter>) {
-        let mut keys = Vec::new();
-        self.each_queue(waiter, |index, key| keys.push((index, Box::<[u8]>::from(key))));
-        for (index, key) in keys {
+        for (index, key) in self.queues_of(waiter) {
             match self.lock_several_soon(worker, vec![index]) {
                 Some(held) => {
                     worker.ready.note(ReadyKey { database: waiter.database, key: key.into() });

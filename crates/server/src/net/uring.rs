@@ -86,7 +86,6 @@ impl Io for Uring {
 
     fn new(waker: &Waker) -> std::io::Result<Uring> {
         let mut own = Uring::without_ring(Arc::new(waker.as_fd().try_clone_to_owned()?));
-        Uring::prepare_thread()?;
         own.arrive()?;
         Ok(own)
     }
@@ -96,18 +95,14 @@ impl Io for Uring {
     }
 
     fn prepare_thread() -> std::io::Result<()> {
-        let ring = match SPARE.take() {
-            Some(ring) => ring,
-            None => Box::new(Ring::new()?),
-        };
-        SPARE.set(Some(ring));
+        SPARE.set(Some(ring_of_thread()?));
         Ok(())
     }
 
     fn leave(&mut self) -> bool {
         let is_quiet = self.end_operations();
         if is_quiet {
-            SPARE.set(self.ring.take());
+            SPARE.set(self.ring.0.take());
         } else {
             self.wait_for_waker();
         }
@@ -115,8 +110,7 @@ impl Io for Uring {
     }
 
     fn arrive(&mut self) -> std::io::Result<()> {
-        Uring::prepare_thread()?;
-        self.ring = Own::from(SPARE.take());
+        self.ring = Own(Some(ring_of_thread()?));
         self.wait_for_waker();
         Ok(())
     }
@@ -579,6 +573,11 @@ impl Uring {
             self.ring.poll(&port.fd, Kind::Writable, poll_bits(PollFlags::OUT), port.tag);
         }
     }
+}
+
+/// The ring that this thread has, or a new one.
+fn ring_of_thread() -> std::io::Result<Box<Ring>> {
+    SPARE.take().map_or_else(|| Ring::new().map(Box::new), Ok)
 }
 
 fn begin_receive(ring: &mut Ring, port: &mut Port) {

@@ -319,8 +319,9 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
         let mut room = std::mem::take(&mut self.datagram_room);
         let service = self.service;
-        loop {
-            let has_more = socket.receive(&mut room, |addresses, datagram, send| {
+        let mut has_more = true;
+        while has_more {
+            has_more = socket.receive(&mut room, |addresses, datagram, send| {
                 service.begin_call(worker);
                 let answer =
                     || catch_unwind(AssertUnwindSafe(|| service.on_datagram(worker, addresses, datagram, send)));
@@ -328,17 +329,16 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
                     tracing::error!(worker = self.index, "a bug made the answer to a datagram panic");
                 }
             });
-            if self.away.is_some() && has_more {
-                // Whoever has the loop is not told of what has come before.
-                continue;
+            // Else whoever has the loop is not told of what has come before, so that is answered here.
+            if self.away.is_none() {
+                break;
             }
-            self.datagram_room = room;
-            if has_more {
-                self.io.again(event.token);
-            }
-            break;
         }
-        self.end_lent_datagram(worker);
+        self.datagram_room = room;
+        if has_more {
+            self.io.again(event.token);
+        }
+        self.end_lent(worker);
     }
 
     /// Sends what was left; `false` if the connection is gone.

@@ -27,8 +27,14 @@ fn connect(server: &Server) -> Resp {
 
 /// Calls a command whose words are divided by spaces.
 fn call(client: &mut Resp, command: &str) -> Value {
+    send(client, command);
+    client.receive().expect("a reply")
+}
+
+/// Sends one.
+fn send(client: &mut Resp, command: &str) {
     let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
-    client.call(&words).expect("a reply")
+    client.send(&words).expect("it is sent");
 }
 
 fn ok() -> Value {
@@ -546,12 +552,6 @@ fn every_change_counts_where_the_loop_moves_all_the_time() {
     let Value::Bulk(info) = call(&mut client, "INFO commandstats") else { panic!("INFO is a text") };
     let calls = format!("cmdstat_incr:calls={},", 2 * CLIENTS * ROUNDS * 2);
     assert!(String::from_utf8_lossy(&info).contains(&calls), "every thread's calls are counted");
-}
-
-/// A command as its words.
-fn send(client: &mut Resp, command: &str) {
-    let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
-    client.send(&words).expect("it is sent");
 }
 
 #[test]

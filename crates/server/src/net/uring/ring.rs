@@ -148,20 +148,7 @@ unsafe impl Send for Ring {}
 
 /// The ring of the thread that runs the loop; none where the loop is on its way to another thread, or was lent.
 #[derive(Default)]
-pub(super) struct Own(Option<Box<Ring>>);
-
-impl Own {
-    /// Takes it out.
-    pub(super) fn take(&mut self) -> Option<Box<Ring>> {
-        self.0.take()
-    }
-}
-
-impl From<Option<Box<Ring>>> for Own {
-    fn from(ring: Option<Box<Ring>>) -> Own {
-        Own(ring)
-    }
-}
+pub(super) struct Own(pub(super) Option<Box<Ring>>);
 
 /// Where a thread runs a loop it has a ring.
 const HERE: &str = "whoever runs a loop has a ring";

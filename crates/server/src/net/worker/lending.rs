@@ -173,10 +173,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         reply: Box<OutBuf>,
     ) {
         let hold_until = if reply.is_empty() { None } else { self.service.holds(worker) };
-        // For what it has done this was a turn of its own.
-        self.guarded(worker, |service, worker| service.end_turn(worker));
-        let Away { returns, call: number } = self.away.as_ref().expect("a connection stays while a call with it runs");
-        self.service.end_lent_call(*number);
+        self.end_lent(worker);
+        let Away { returns, .. } = self.away.as_ref().expect("a connection stays while a call with it runs");
         self.service.note_on_its_way(0, reply.memory());
         let call = EndedCall { key, state, flow, reply, hold_until };
         // Where nobody is there any more a bug has ended the loop, and the server ends.
@@ -185,8 +183,8 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
     }
 
-    /// Ends the turn in which a datagram has lent the loop, if one has.
-    pub(super) fn end_lent_datagram(&mut self, worker: &mut S::Worker) {
+    /// Ends a call that has lent the loop, if it has: for what it has done this was a turn of its own.
+    pub(super) fn end_lent(&self, worker: &mut S::Worker) {
         if let Some(Away { call, .. }) = self.away {
             self.guarded(worker, |service, worker| service.end_turn(worker));
             self.service.end_lent_call(call);
