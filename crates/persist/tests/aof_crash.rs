@@ -347,6 +347,38 @@ fn a_failed_sync_is_healed_by_a_rewrite() {
 }
 
 #[test]
+fn a_rewrite_that_waits_for_a_switch_heals_the_file_behind_it() {
+    let files = new_files();
+    let faulty = Faulty::new(files.clone(), "".parse().expect("a plan"));
+    let directory = Directory::open(Arc::new(faulty.clone()), names()).expect("there is nothing");
+    let aof = directory.append((BaseFormat::Aof, b""), &settings(), Arc::new(NoHooks)).expect("it can be begun");
+    let mut run = Run { appended: 0, answered: 0 };
+    // Given up behind its cut, with something to write before that.
+    let mut given_up = aof.begin_rewrite().expect("it can be begun");
+    faulty.set("write:enospc".parse().expect("a plan"));
+    assert!(run.append(aof.log(), 1).is_err());
+    aof.cut(&mut given_up);
+    aof.abort_rewrite(given_up);
+    let mut rewrite = std::thread::scope(|scope| {
+        let rewrite = scope.spawn(|| aof.begin_rewrite().expect("it can be begun"));
+        // It is to find the switch pending. Should it come later, this shows nothing.
+        std::thread::sleep(Duration::from_millis(100));
+        faulty.set("".parse().expect("a plan"));
+        rewrite.join().expect("it does not panic")
+    });
+    faulty.set("sync:eio@1".parse().expect("a plan"));
+    assert!(run.append(aof.log(), 1).is_err());
+    assert!(aof.log().needs_rewrite());
+    faulty.set("".parse().expect("a plan"));
+    aof.cut(&mut rewrite);
+    assert!(write(&files, rewrite.base_path(), &records(1..=2)).is_ok());
+    aof.finish_rewrite(rewrite, BaseFormat::Aof).expect("nothing fails any more");
+    assert_eq!(aof.log().refuses_writes(), None);
+    assert!(run.append(aof.log(), 1).is_ok());
+    assert_eq!(load(&open(&files.after_crash(|_| 0)).expect("it is fine")), [1, 2, 3]);
+}
+
+#[test]
 fn rewrites_that_fail_leave_everything_as_it_was() {
     // Each plan fails one of a rewrite's steps.
     for plan in [

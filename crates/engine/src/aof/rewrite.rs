@@ -39,6 +39,15 @@ pub(super) struct Rewrites {
     /// In which second it was last looked whether the file that is written to is still there.
     looked_s: u64,
     is_ending: bool,
+    /// The log begins or ends: no rewrite begins but the one that comes with it.
+    pub(super) is_switching: bool,
+}
+
+impl Rewrites {
+    /// Whether none begins by itself at the moment.
+    fn is_taken(&self) -> bool {
+        self.since.is_some() || self.is_ending || self.is_switching
+    }
 }
 
 /// What happens to a rewrite that is under way when another one is to begin.
@@ -78,7 +87,7 @@ pub(super) fn empty_base(form: Form) -> (BaseFormat, Vec<u8>) {
 impl Engine {
     /// Begins a rewrite, or has one begin when it can (BGREWRITEAOF).
     pub fn rewrite_aof(&self) -> RewriteStart {
-        if self.aof.rewrites.lock().since.is_some() {
+        if self.aof.rewrites.lock().is_taken() {
             return RewriteStart::UnderWay;
         }
         if self.snapshots.is_active() {
@@ -107,7 +116,7 @@ impl Engine {
         work: impl FnOnce(&Arc<Engine>, &RewriteTask) -> Result<(), String> + Send + 'static,
     ) -> RewriteStart {
         let mut rewrites = self.aof.rewrites.lock();
-        if rewrites.is_ending || rewrites.since.is_some() && former == Former::Stays {
+        if rewrites.is_ending || rewrites.is_taken() && former == Former::Stays {
             return RewriteStart::UnderWay;
         }
         let before = rewrites.thread.take();
@@ -275,7 +284,7 @@ impl Engine {
         let append_only = self.append_only();
         {
             let mut rewrites = self.aof.rewrites.lock();
-            if rewrites.since.is_some() || rewrites.is_ending {
+            if rewrites.is_taken() {
                 return;
             }
             let is_whole = self.aof.is_whole.load(Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! CONFIG SET appendonly: the log begins and ends while the server runs. Knows no client.
 
 use super::rewrite::{Former, RewriteStart};
-use super::running::OpenLog;
+use super::running::{Aof, OpenLog};
 use super::task::RewriteTask;
 use crate::engine::Engine;
 use std::sync::Arc;
@@ -11,6 +11,26 @@ use tenon_persist::aof::Directory;
 
 /// How often it is looked whether the first base is there.
 const BEGIN_PERIOD: Duration = Duration::from_millis(2);
+
+/// As long as it is there, only who has it begins a rewrite: another one would be of a log that is about to end or to be
+/// replaced.
+struct NoRewriteBegins<'a> {
+    aof: &'a Aof,
+    before: bool,
+}
+
+impl NoRewriteBegins<'_> {
+    fn of(engine: &Engine) -> NoRewriteBegins<'_> {
+        let aof = &engine.aof;
+        NoRewriteBegins { aof, before: std::mem::replace(&mut aof.rewrites.lock().is_switching, true) }
+    }
+}
+
+impl Drop for NoRewriteBegins<'_> {
+    fn drop(&mut self) {
+        self.aof.rewrites.lock().is_switching = self.before;
+    }
+}
 
 impl Engine {
     /// Has the log begin: from now on every write is in it, behind what older files there are, and is found again after a
@@ -26,6 +46,7 @@ impl Engine {
         let directory = || Directory::open(self.files(), self.aof_names()).map_err(|error| error.to_string());
         // Nobody makes way for a log that cannot begin.
         directory()?.make().map_err(|error| error.to_string())?;
+        let _no_other = NoRewriteBegins::of(self);
         if self.have_rewrite_make_way() {
             tracing::info!(
                 "AOF was enabled but there is already an AOF rewriting in background. Stopping background AOF and starting \
@@ -47,10 +68,10 @@ impl Engine {
     /// Has a rewrite that is under way end, and never touch the list of files again; tells whether there was one.
     fn have_rewrite_make_way(&self) -> bool {
         let rewrites = self.aof.rewrites.lock();
-        if rewrites.since.is_some() {
-            rewrites.task.make_way();
-        }
-        rewrites.since.is_some()
+        let under_way = rewrites.since.is_some().then(|| Arc::clone(&rewrites.task));
+        drop(rewrites);
+        // Without the lock: it may be at its last step, which takes what the disk takes.
+        under_way.inspect(|task| task.make_way()).is_some()
     }
 
     /// Has the log begin with what was loaded from elsewhere, and waits until that is in its base: before that a crash
@@ -73,11 +94,12 @@ impl Engine {
 
     /// Ends the log, when what was written is on disk, and with it the rewrite that is under way.
     pub fn stop_aof(&self) {
+        let _no_other = NoRewriteBegins::of(self);
         {
             let rewrites = self.aof.rewrites.lock();
             // One that began while there was no log writes a file for itself.
             if rewrites.since.is_some() && self.append_only().is_some() {
-                rewrites.task.make_way();
+                rewrites.task.stop();
             }
             self.detach_journal();
         }

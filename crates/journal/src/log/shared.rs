@@ -20,6 +20,9 @@ pub(super) const WANTS_NONE: u64 = u64::MAX;
 /// How long the writer may not come on while there is something to write before replies wait for it.
 const BEHIND_AFTER: Duration = Duration::from_secs(1);
 
+/// How often it is looked whether the syncer is done, of which it tells.
+const SYNCER_LOOK: Duration = Duration::from_secs(1);
+
 /// Bits of `care`: why appending takes the longer way.
 pub(super) const CARE_TIMESTAMPS: u8 = 1;
 pub(super) const CARE_COUNT: u8 = 2;
@@ -35,6 +38,8 @@ pub(super) struct Shared {
     watch: Mutex<Watch>,
     pub(super) written: AtomicU64,
     pub(super) durable: AtomicU64,
+    /// Up to here replies may leave although it is not synced: the settings spare syncs during a rewrite.
+    spared: AtomicU64,
     /// Records from this position on go to the next file.
     pub(super) switch_at: AtomicU64,
     policy: AtomicU8,
@@ -170,6 +175,7 @@ impl Shared {
             watch: Mutex::new(Watch { written: start, since: Instant::now() }),
             written: AtomicU64::new(start),
             durable: AtomicU64::new(start),
+            spared: AtomicU64::new(start),
             switch_at: AtomicU64::new(NO_SWITCH),
             policy: AtomicU8::new(0),
             no_sync_during_rewrite: AtomicBool::new(settings.no_sync_during_rewrite),
@@ -266,6 +272,14 @@ impl Shared {
         }
     }
 
+    /// Waits until the syncer has done what it was given.
+    pub(super) fn await_syncer(&self) {
+        let mut control = self.control();
+        while control.sync.is_some() {
+            control = self.wait_for_progress(control, SYNCER_LOOK);
+        }
+    }
+
     /// Tells the syncer that there is something to do, or that there will be nothing more. It was said under the lock.
     pub(super) fn has_job(&self) {
         self.jobs.notify_one();
@@ -317,11 +331,20 @@ impl Shared {
     /// Up to where replies may be sent.
     pub(super) fn answerable(&self) -> u64 {
         if self.policy() == Policy::Always {
-            self.durable.load(Ordering::Acquire)
+            self.durable.load(Ordering::Acquire).max(self.spared.load(Ordering::Acquire))
         } else if self.behind.load(Ordering::SeqCst) {
             self.written.load(Ordering::Acquire)
         } else {
             u64::MAX
+        }
+    }
+
+    /// Lets replies leave whose records are written and, as the settings want it, not synced for the moment. Nothing may leave
+    /// when a sync has failed.
+    pub(super) fn answer_unsynced(&self, written: u64) {
+        let is_new = !self.trouble().has_untrusted_file() && self.spared.fetch_max(written, Ordering::AcqRel) < written;
+        if is_new {
+            self.hooks.may_answer(written);
         }
     }
 

@@ -1,10 +1,11 @@
 //! The log against files in memory that fail, crash and block as each test wants. Knows what the file must hold.
 
+mod syncing;
+
 use super::*;
 use crate::files::{Faulty, File, Files, Memory};
 use std::io::IoSlice;
 use std::path::Path;
-use std::sync::Condvar;
 use std::sync::atomic::AtomicU64;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -97,126 +98,6 @@ fn records_reach_the_file_in_order() {
         assert_eq!(fixture.heard.may_answer.load(Ordering::SeqCst), 8);
         assert_eq!(fixture.log.statistics().file_len, 8);
     }
-}
-
-#[test]
-fn always_means_that_an_answer_survives() {
-    let fixture = start(Policy::Always, "");
-    for round in 1..50u64 {
-        let position = fixture.log.append(b"record;");
-        until(|| fixture.log.may_answer(position));
-        let left = fixture.memory.after_crash(|_| 0).content(&path(0)).expect("its name was synced");
-        assert!(left.len() as u64 >= 7 * round);
-    }
-}
-
-#[test]
-fn who_asks_waits_for_the_disk_under_any_policy() {
-    for policy in [Policy::No, Policy::EverySecond] {
-        let fixture = start(policy, "");
-        let position = fixture.log.append(b"record");
-        assert!(fixture.log.may_answer(position), "nobody waits for the disk");
-        assert!(fixture.log.wait_durable(position, LONG));
-        assert_eq!(fixture.memory.after_crash(|_| 0).content(&path(0)).as_deref(), Some(&b"record"[..]));
-    }
-}
-
-/// A file whose syncs wait until they are let go.
-struct Gated {
-    inner: Arc<dyn File>,
-    gate: Arc<(Mutex<Gate>, Condvar)>,
-}
-
-#[derive(Default)]
-struct Gate {
-    arrived: u64,
-    let_go: u64,
-}
-
-impl File for Gated {
-    fn write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.inner.write(bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        let mut gate = self.gate.0.lock().expect("nobody panics");
-        gate.arrived += 1;
-        let mine = gate.arrived;
-        self.gate.1.notify_all();
-        drop(self.gate.1.wait_while(gate, |gate| gate.let_go < mine).expect("nobody panics"));
-        self.inner.sync()
-    }
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.inner.truncate(len)
-    }
-    fn size(&self) -> io::Result<u64> {
-        self.inner.size()
-    }
-}
-
-#[test]
-fn replies_wait_for_a_writer_that_is_held_up() {
-    for policy in [Policy::No, Policy::EverySecond] {
-        let memory = Memory::new();
-        let gate = Arc::new((Mutex::new(Gate::default()), Condvar::new()));
-        let inner = memory.create(Path::new("f")).expect("it can be made");
-        let file = Arc::new(Gated { inner, gate: gate.clone() });
-        let heard = Arc::new(Heard::default());
-        let log = Log::start(file, &settings(policy), heard.clone()).expect("threads can be started");
-        // Whoever asks has this thread sync, and it is held up.
-        let first = log.append(b"first ");
-        assert!(!log.wait_durable(first, Duration::ZERO));
-        drop(gate.1.wait_while(gate.0.lock().unwrap(), |gate| gate.arrived < 1).unwrap());
-        let second = log.append(b"second ");
-        assert!(log.may_answer(second), "not yet for long");
-        until(|| {
-            log.watch();
-            !log.may_answer(second)
-        });
-        assert_eq!(log.answerable(), first, "what is written has left");
-        assert_eq!(*heard.events.lock().unwrap(), [Event::HeldUp]);
-        assert_eq!(log.statistics().held_up, 1);
-        assert!(log.may_answer(first));
-        let before = heard.may_answer.load(Ordering::SeqCst);
-        gate.0.lock().unwrap().let_go = u64::MAX;
-        gate.1.notify_all();
-        until(|| heard.may_answer.load(Ordering::SeqCst) > before);
-        // It comes on again: nothing has to wait any more.
-        until(|| log.may_answer(u64::MAX - 1));
-    }
-}
-
-#[test]
-fn what_comes_during_a_sync_goes_with_the_next_one() {
-    let memory = Memory::new();
-    let gate = Arc::new((Mutex::new(Gate::default()), Condvar::new()));
-    let inner = memory.create(Path::new("f")).expect("it can be made");
-    let file = Arc::new(Gated { inner, gate: gate.clone() });
-    let log = Log::start(file, &settings(Policy::Always), Arc::new(NoHooks)).expect("threads can be started");
-    let arrived = |count| {
-        let guard = gate.0.lock().expect("nobody panics");
-        drop(gate.1.wait_while(guard, |gate| gate.arrived < count).expect("nobody panics"));
-    };
-    let let_go = |count| {
-        gate.0.lock().expect("nobody panics").let_go = count;
-        gate.1.notify_all();
-    };
-    let first = log.append(b"first ");
-    arrived(1);
-    let last = (0..50).map(|_| log.append(b"later ")).last().expect("there are some");
-    assert!(!log.may_answer(first));
-    let_go(1);
-    until(|| log.may_answer(first));
-    assert!(!log.may_answer(last));
-    let_go(2);
-    until(|| log.may_answer(last));
-    assert_eq!(log.statistics().syncs, 2, "all 50 in one");
-    // Who changes the policy holds nobody up any more.
-    let held = log.append(b"held ");
-    arrived(3);
-    assert!(!log.may_answer(held));
-    log.set_policy(Policy::EverySecond);
-    assert!(log.may_answer(held));
-    let_go(u64::MAX);
 }
 
 /// A file that knows what was synced and what was forgotten.
@@ -459,50 +340,6 @@ fn a_record_longer_than_the_ring_is_written() {
     let position = fixture.log.append(&long);
     until(|| fixture.log.may_answer(position));
     assert!(fixture.memory.content(&path(0)).expect("the file is there") == long);
-}
-
-#[test]
-fn after_a_failed_sync_only_a_rewrite_helps() {
-    let fixture = start(Policy::Always, "sync:eio@2");
-    let first = fixture.log.append(b"first;");
-    until(|| fixture.log.may_answer(first));
-    let lost = fixture.log.append(b"lost;");
-    until(|| fixture.log.needs_rewrite());
-    assert_eq!(fixture.heard.rewrites.load(Ordering::SeqCst), 1);
-    let text = "MISCONF Errors writing to the AOF file: Input/output error";
-    assert_eq!(fixture.log.refuses_writes().map(|reason| reason.to_string()).as_deref(), Some(text));
-    // Syncs would succeed now; they are not believed.
-    let more = fixture.log.append(b"more;");
-    until(|| fixture.log.written() == more);
-    assert!(!fixture.log.wait_durable(lost, Duration::from_millis(50)));
-
-    fixture.log.prepare_switch(fixture.next_file(1)).expect("no other is under way");
-    let cut = fixture.log.cut();
-    assert!(fixture.log.wait_switched(LONG));
-    let behind = fixture.log.append(b"behind;");
-    until(|| fixture.log.written() == behind);
-    assert!(fixture.log.needs_rewrite(), "the snapshot is not there yet");
-    assert_eq!(fixture.log.durable(), first);
-    fixture.log.trust_from(fixture.log.generation(), cut);
-    until(|| fixture.log.may_answer(behind));
-    assert_eq!(fixture.log.refuses_writes(), None);
-    assert_eq!(fixture.content(0), "first;lost;more;");
-    assert_eq!(fixture.content(1), "behind;");
-}
-
-#[test]
-fn a_sync_that_fails_behind_the_cut_needs_another_rewrite() {
-    let fixture = start(Policy::Always, "sync:eio@2");
-    fixture.log.append(b"old;");
-    fixture.log.prepare_switch(fixture.next_file(1)).expect("no other is under way");
-    until(|| fixture.log.durable() == 4);
-    let cut = fixture.log.cut();
-    assert!(fixture.log.wait_switched(LONG));
-    fixture.log.append(b"new;");
-    until(|| fixture.log.needs_rewrite());
-    fixture.log.trust_from(fixture.log.generation(), cut);
-    assert!(fixture.log.needs_rewrite());
-    assert_eq!(fixture.log.durable(), cut);
 }
 
 #[test]

@@ -133,13 +133,7 @@ impl Writer {
                 break;
             }
         }
-        while self.shared.control().sync.is_some() {
-            let control = self.shared.control();
-            drop(self.shared.wait_for_progress(control, SECOND));
-        }
-        if self.shared.durable.load(Ordering::Acquire) < self.consumer.consumed() {
-            self.sync_now();
-        }
+        self.sync_now();
         self.room.give_back(&*self.file, self.file_len);
         // Nothing more needs any.
         self.shared.trouble().has_room();
@@ -298,7 +292,7 @@ impl Writer {
         }
         let drops = self.shared.control().drop_before_switch;
         // No byte of the next file may survive a crash that one of this file does not.
-        if !drops && self.shared.durable.load(Ordering::Acquire) < position {
+        if !drops {
             self.sync_now();
         }
         self.room.give_back(&*self.file, self.file_len);
@@ -321,9 +315,14 @@ impl Writer {
         true
     }
 
-    /// Syncs on this thread.
+    /// Syncs what is not synced yet, on this thread.
     fn sync_now(&mut self) {
+        // The system tells only one of two that sync a file at the same time what went wrong with it.
+        self.shared.await_syncer();
         let position = self.consumer.consumed();
+        if self.shared.durable.load(Ordering::Acquire) >= position {
+            return;
+        }
         self.sync_asked = position;
         self.sync_began = Instant::now();
         if !self.shared.trouble().is_trusted(self.generation) {
@@ -357,8 +356,7 @@ impl Writer {
             self.sync_now();
         } else if self.shared.spares_syncs() && policy != Policy::No {
             if policy == Policy::Always {
-                // As the setting says: replies go out without.
-                self.shared.synced(self.generation, written);
+                self.shared.answer_unsynced(written);
             }
         } else if policy == Policy::Always && written > self.sync_asked {
             let since = Instant::now();

@@ -312,16 +312,17 @@ impl AppendOnly {
 
     fn prepare(&self, valid: &mut Manifest) -> Result<Rewrite, RewriteError> {
         self.refuse_if_retired()?;
-        // It may have been given up at any place.
+        // One that was given up may have cut.
+        if !self.log.wait_switched(SWITCH_MAX) {
+            return Err(failed("Can't switch to another append-only file")(io::ErrorKind::TimedOut.into()));
+        }
         let rewrite = Rewrite {
             base_path: self.names.path(self.names.temporary_base()),
+            // Only a rewrite switches, and there is no other.
             generation: self.log.generation() + 1,
             cut: None,
             is_first: false,
         };
-        if !self.log.wait_switched(SWITCH_MAX) {
-            return Err(failed("Can't switch to another append-only file")(io::ErrorKind::TimedOut.into()));
-        }
         // Somebody may have removed it.
         let hold = directory::make(&*self.files, &self.names).map_err(RewriteError::Directory)?;
         *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = hold;
