@@ -3,9 +3,10 @@
 
 use std::net::UdpSocket;
 use std::time::Duration;
-use tenon_client::{Address, Memcache, Resp};
+use tenon_client::{Address, Memcache, Resp, Value};
 use tenon_testkit::info;
 use tenon_testkit::oracle::oracle;
+use tenon_testkit::patience::wait_until;
 use tenon_testkit::ports::free_port;
 use tenon_testkit::server::Server;
 use tenon_testkit::target::Dialect;
@@ -144,6 +145,34 @@ fn parts_and_pieces_are_no_requests() {
         assert_eq!(&got[8..len], b"SERVER_ERROR multi-packet request not supported\r\n", "{part:?}");
     }
     assert_eq!(side.ask(b"get k\r\n").0, b"END\r\n");
+}
+
+#[test]
+fn what_is_stored_is_said_to_be_when_it_is_on_disk() {
+    let port = free_port();
+    let settings = [
+        ("memcached-udp-port", &*port.to_string()),
+        ("appendonly", "yes"),
+        ("appendfsync", "always"),
+        ("enable-debug-command", "yes"),
+    ];
+    let side = Side::new(Server::tenon(&settings).expect("tenon starts"), port);
+    let address = side.server.address(Dialect::Redis).expect("it speaks RESP");
+    let mut redis = Resp::connect_to(address, Some(PATIENCE)).expect("connected");
+    let mut call = |words: &[&[u8]]| redis.call(words).expect("an answer");
+    // From now on nothing gets durable, and only a rewrite makes the log whole again.
+    call(&[b"DEBUG", b"FAULTS", b"sync:eio"]);
+    side.socket.send_to(b"\x01\x02\0\0\0\x01\0\0set k 0 0 3\r\nabc\r\n", ("127.0.0.1", port)).expect("sent");
+    wait_until("the value", || call(&[b"GET", b"k"]) == Value::Bulk(b"abc".into()));
+    // Those that read do not wait, and nothing comes before their answer.
+    assert_eq!(side.ask(b"get k\r\n").0, b"VALUE k 0 3\r\nabc\r\nEND\r\n");
+    call(&[b"DEBUG", b"FAULTS"]);
+    side.socket.set_read_timeout(Some(Duration::from_millis(200))).expect("set");
+    let mut got = [0; 100];
+    wait_until("the answer", || {
+        call(&[b"BGREWRITEAOF"]);
+        side.socket.recv(&mut got).is_ok_and(|len| got[..len] == *b"\x01\x02\0\0\0\x01\0\0STORED\r\n")
+    });
 }
 
 #[test]

@@ -27,6 +27,44 @@ pub(super) struct Room {
     datagram: Vec<u8>,
     /// What the kernel says beside it.
     control: Vec<u8>,
+    frames: Frames,
+}
+
+/// The datagrams of an answer, one behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Frames {
+    pub(super) fn push(&mut self, frame: &[u8]) {
+        self.bytes.extend_from_slice(frame);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Bytes of all of them.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+}
+
+/// Whom an answer is for, and from where it leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    to: SockaddrStorage,
+    /// Where the request has come to, if the kernel said so.
+    reached: Option<Reached>,
 }
 
 /// The address of this machine that a datagram was sent to, as the kernel is told it for the answer.
@@ -173,12 +211,12 @@ impl Datagrams {
         Bound { front_end, takes: Takes::Datagrams, address, fd: self.fd.as_raw_fd() }
     }
 
-    /// Hands what has come to `answer`, with who sent it, to which address, and a way to send back; tells whether there may be
-    /// more.
+    /// Hands what has come to `answer`, with who sent it, to which address, and the way back. What it puts into the frames, which
+    /// are empty, is sent, unless it takes them out. Tells whether there may be more.
     pub(super) fn receive(
         &self,
         room: &mut Room,
-        mut answer: impl FnMut((SocketAddr, SocketAddr), &[u8], &mut dyn FnMut(&[u8])),
+        mut answer: impl FnMut((SocketAddr, SocketAddr), &[u8], &Way, &mut Frames),
     ) -> bool {
         room.datagram.resize(DATAGRAM_MAX, 0);
         if room.control.is_empty() {
@@ -199,14 +237,21 @@ impl Datagrams {
             };
             let Some((to, from)) = from.and_then(|from| Some((from, address_of(&from)?))) else { continue };
             let local = reached.map_or(self.local, |reached| SocketAddr::new(reached.ip(), self.local.port()));
-            // What the kernel does not take is lost, as any datagram may be.
-            let mut send = |frame: &[u8]| {
-                let said = reached.as_ref().map(Reached::message);
-                let _ = sendmsg(fd, &[IoSlice::new(frame)], said.as_slice(), MsgFlags::empty(), Some(&to));
-            };
-            answer((from, local), &room.datagram[..len], &mut send);
+            let way = Way { to, reached };
+            room.frames.clear();
+            answer((from, local), &room.datagram[..len], &way, &mut room.frames);
+            self.send(&way, &room.frames);
         }
         true
+    }
+
+    /// Sends an answer. What the kernel does not take is lost, as any datagram may be.
+    pub(super) fn send(&self, way: &Way, frames: &Frames) {
+        let said = way.reached.as_ref().map(Reached::message);
+        for frame in frames.iter() {
+            let parts = [IoSlice::new(frame)];
+            let _ = sendmsg(self.fd.as_raw_fd(), &parts, said.as_slice(), MsgFlags::empty(), Some(&way.to));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! One worker's event loop: its connections, its mail and its ticks. Knows no protocol, and no system call.
 
+mod datagrams;
 mod lending;
 mod long_values;
 mod mail;
@@ -14,6 +15,7 @@ use super::inbox::{Letter, Mailbox, Mailboxes};
 use super::io::{Event, Io, RECEIVE_BYTES, Received};
 use super::service::{CloseReason, Service};
 use super::slab::{Key, Slab};
+use datagrams::{HeldAnswers, datagram_token};
 use lending::{Away, Crew};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     datagrams: Vec<Arc<Datagrams>>,
     /// Where they are received; taken out for a call.
     datagram_room: Room,
+    /// Answers to datagrams that wait for the log.
+    held_answers: HeldAnswers,
     /// Where replies are written before they are sent; empty between calls, and taken out for one.
     reply: Option<Box<OutBuf>>,
     /// Where input is received; taken out for a call.
@@ -111,6 +115,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             connections: Slab::new(),
             datagrams: Vec::new(),
             datagram_room: Room::default(),
+            held_answers: HeldAnswers::default(),
             reply: None,
             input: Vec::new(),
             head: Vec::new(),
@@ -307,40 +312,6 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         !event.sent || self.go_on_sending(worker, key)
     }
 
-    /// Answers datagrams, if the event is one of a UDP socket.
-    #[cold]
-    fn receive_datagrams(&mut self, worker: &mut S::Worker, key: Key, event: Event) {
-        let socket = match self.datagrams.get(key.generation as usize) {
-            Some(socket) if key.index == u32::MAX => Arc::clone(socket),
-            _ => return,
-        };
-        if self.in_call {
-            return self.put_off(event);
-        }
-        let mut room = std::mem::take(&mut self.datagram_room);
-        let service = self.service;
-        let mut has_more = true;
-        while has_more {
-            has_more = socket.receive(&mut room, |addresses, datagram, send| {
-                service.begin_call(worker);
-                let answer =
-                    || catch_unwind(AssertUnwindSafe(|| service.on_datagram(worker, addresses, datagram, send)));
-                if service.with_meanwhile(self, answer).is_err() {
-                    tracing::error!(worker = self.index, "a bug made the answer to a datagram panic");
-                }
-            });
-            // Else whoever has the loop is not told of what has come before, so that is answered here.
-            if self.away.is_none() {
-                break;
-            }
-        }
-        self.datagram_room = room;
-        if has_more {
-            self.io.again(event.token);
-        }
-        self.end_lent(worker);
-    }
-
     /// Sends what was left; `false` if the connection is gone.
     fn go_on_sending(&mut self, worker: &mut S::Worker, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else { return false };
@@ -377,12 +348,12 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
 
     /// Sends what has waited for the log, as far as that is on disk now.
     fn release_held(&mut self, worker: &mut S::Worker) {
-        if self.holding.is_empty() && self.to_release.is_empty() {
+        if self.holding.is_empty() && self.to_release.is_empty() && self.held_answers.is_empty() {
             return;
         }
         let mut durable = self.service.durable();
         self.release_up_to(worker, durable);
-        while !self.holding.is_empty() {
+        while !(self.holding.is_empty() && self.held_answers.is_empty()) {
             self.service.holds_on(worker);
             let risen = self.service.durable();
             if risen == durable {
@@ -394,6 +365,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     }
 
     fn release_up_to(&mut self, worker: &mut S::Worker, durable: u64) {
+        self.held_answers.send_up_to(durable);
         self.to_release.append(&mut self.holding);
         while let Some(key) = self.to_release.pop() {
             let Some(connection) = self.connections.get_mut(key) else { continue };
@@ -593,11 +565,6 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         self.io.close(socket);
         self.mailbox().connection_gone();
     }
-}
-
-/// The token of a UDP socket; its index part is one that no connection reaches.
-fn datagram_token(number: usize) -> u64 {
-    Key { index: u32::MAX, generation: number as u32 }.to_u64()
 }
 
 /// Bytes of output that have not left, when all has been offered to the kernel: where there are none it may be closed.

@@ -1,7 +1,9 @@
 //! Datagrams: each is handed over whole and answered to whoever sent it, by any worker.
 
+use crate::echo::Message;
 use crate::harness::{PATIENCE, Server, eventually, tcp};
 use std::net::UdpSocket;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenon_server::net::{Bind, FrontEnd, Options, ServeError};
 
@@ -44,6 +46,52 @@ fn each_sender_gets_its_own_back() {
     }
     drop(server);
     assert!(UdpSocket::bind(("127.0.0.1", port)).is_ok(), "the port is free again");
+}
+
+#[test]
+fn an_answer_waits_for_the_log_and_others_do_not() {
+    for lends in [false, true] {
+        let (server, port) = start();
+        server.echo.lends.store(lends, Ordering::SeqCst);
+        let [writer, reader] = [(); 2].map(|()| {
+            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+            client.set_read_timeout(Some(PATIENCE)).unwrap();
+            client.connect(("127.0.0.1", port)).unwrap();
+            client
+        });
+        let answers = |client: &UdpSocket, question: &[u8]| {
+            assert_eq!(received(client), question);
+            assert_eq!(received(client), b"and another");
+        };
+        let is_silent = |client: &UdpSocket| {
+            client.set_nonblocking(true).unwrap();
+            let got = client.recv(&mut [0; 100]);
+            client.set_nonblocking(false).unwrap();
+            got.is_err()
+        };
+        let get_durable = |position| {
+            server.echo.durable.store(position, Ordering::SeqCst);
+            (0..2).for_each(|worker| server.running().mail().post_worker(worker, Message::Durable));
+        };
+        for question in [b"log 20", b"log 10"] {
+            server.echo.is_holding.store(false, Ordering::SeqCst);
+            writer.send(question).unwrap();
+            eventually("it to be held", || server.echo.is_holding.load(Ordering::SeqCst).then_some(()));
+        }
+        for _ in 0..10 {
+            reader.send(b"read").unwrap();
+            answers(&reader, b"read");
+        }
+        get_durable(9);
+        reader.send(b"log 9").unwrap();
+        answers(&reader, b"log 9");
+        assert!(is_silent(&writer), "nothing is on disk");
+        get_durable(10);
+        answers(&writer, b"log 10");
+        assert!(is_silent(&writer), "the other one is not on disk");
+        get_durable(20);
+        answers(&writer, b"log 20");
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub const SOFT_FOR: Duration = Duration::from_secs(2);
 /// `big N` with N bytes by reference, `fill N` (behind its line N bytes, which it takes into its room) with `filled` if they
 /// are the pattern's, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
 /// `hold N` with `held N` once N is released, `hold-panic N` with a panic then, `thread` with the name of the thread,
-/// `log N` with itself once the log is on disk up to N, `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
+/// `log N` with itself once the log is on disk up to N (as a datagram, too), `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
 #[derive(Default)]
 pub struct Echo {
     pub max_clients: AtomicUsize,
@@ -255,11 +255,14 @@ impl Service for Echo {
 
     fn on_datagram(
         &self,
-        _worker: &mut Self::Worker,
+        worker: &mut Self::Worker,
         _addresses: (SocketAddr, SocketAddr),
         datagram: &[u8],
         send: &mut dyn FnMut(&[u8]),
     ) {
+        if let Some(position) = datagram.strip_prefix(b"log ") {
+            worker.holds = std::str::from_utf8(position).unwrap().parse().ok();
+        }
         send(datagram);
         send(b"and another");
     }

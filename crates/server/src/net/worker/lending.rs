@@ -17,6 +17,7 @@
 //! are made when they are first needed, belong to their loop and go with it wherever it is. With the next tick the loop goes
 //! home to the worker's own thread when that is idle: ticks look after the memory that the thread has allocated.
 
+use super::datagrams::HeldAnswer;
 use super::{Ended, Intake, Phase, Worker, has_room};
 use crate::net::inbox::Letter;
 use crate::net::io::Io;
@@ -25,12 +26,15 @@ use crate::net::slab::Key;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
 
 /// Threads beside the worker's own: so many long calls run at a time before the next one is waited for.
 const STAND_INS_MAX: usize = 4;
+
+/// How long no thread is asked for when none could be had.
+const HIRE_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long a thread is idle before it does what is to be done now and then.
 const FIRST_REST: Duration = Duration::from_millis(100);
@@ -43,11 +47,15 @@ pub(in crate::net) type Hire<'s, S, I> =
 pub(super) struct Crew<'s, S: Service, I: Io> {
     hire: Hire<'s, S, I>,
     hired: usize,
+    /// When the next one may be asked for.
+    hire_from: Instant,
     idle: Vec<Idle<'s, S, I>>,
     /// The worker's own thread, if that is idle.
     home: Option<Idle<'s, S, I>>,
     /// Calls that have ended, to be answered.
     ended: VecDeque<EndedCall<S>>,
+    /// Answers to datagrams that wait for the log, of calls that have ended.
+    answers: Vec<HeldAnswer>,
     returned: Receiver<Returned<'s, S, I>>,
     returns: Sender<Returned<'s, S, I>>,
 }
@@ -80,19 +88,22 @@ pub(super) struct EndedCall<S: Service> {
 /// What comes back to the loop.
 pub(super) enum Returned<'s, S: Service, I: Io> {
     Call(EndedCall<S>),
+    Answer(HeldAnswer),
     Thread(Idle<'s, S, I>),
 }
 
 impl<'s, S: Service, I: Io> Crew<'s, S, I> {
     pub(super) fn new(hire: Hire<'s, S, I>) -> Crew<'s, S, I> {
         let (returns, returned) = channel();
-        Crew { hire, hired: 0, idle: Vec::new(), home: None, ended: VecDeque::new(), returned, returns }
+        let (idle, ended, answers) = Default::default();
+        Crew { hire, hired: 0, hire_from: Instant::now(), idle, home: None, ended, answers, returned, returns }
     }
 
     fn take_returned(&mut self) {
         while let Ok(returned) = self.returned.try_recv() {
             match returned {
                 Returned::Call(call) => self.ended.push_back(call),
+                Returned::Answer(answer) => self.answers.push(answer),
                 Returned::Thread(thread) if thread.is_home => self.home = Some(thread),
                 Returned::Thread(thread) => self.idle.push(thread),
             }
@@ -105,13 +116,13 @@ impl<'s, S: Service, I: Io> Crew<'s, S, I> {
         if let Some(idle) = self.home.take().or_else(|| self.idle.pop()) {
             return Some(idle);
         }
-        if self.hired == STAND_INS_MAX {
+        if self.hired == STAND_INS_MAX || Instant::now() < self.hire_from {
             return None;
         }
         let (wake, woken) = channel();
         if let Err(error) = (self.hire)(woken) {
             tracing::warn!(%error, "no more threads can be had for serving clients beside long commands");
-            self.hired = STAND_INS_MAX;
+            self.hire_from = Instant::now() + HIRE_AGAIN;
             return None;
         }
         self.hired += 1;
@@ -174,11 +185,15 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     ) {
         let hold_until = if reply.is_empty() { None } else { self.service.holds(worker) };
         self.end_lent(worker);
-        let Away { returns, .. } = self.away.as_ref().expect("a connection stays while a call with it runs");
         self.service.note_on_its_way(0, reply.memory());
-        let call = EndedCall { key, state, flow, reply, hold_until };
+        self.send_after(Returned::Call(EndedCall { key, state, flow, reply, hold_until }));
+    }
+
+    /// Sends something after the loop that a call has lent.
+    pub(super) fn send_after(&self, returned: Returned<'s, S, I>) {
+        let Away { returns, .. } = self.away.as_ref().expect("a connection stays while a call with it runs");
         // Where nobody is there any more a bug has ended the loop, and the server ends.
-        if returns.send(Returned::Call(call)).is_ok() {
+        if returns.send(returned).is_ok() {
             self.mailbox().post(Letter::CallEnded);
         }
     }
@@ -196,6 +211,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
     pub(super) fn end_calls(&mut self, worker: &mut S::Worker) {
         if let Some(crew) = &mut self.crew {
             crew.take_returned();
+            crew.answers.drain(..).for_each(|answer| self.held_answers.hold(answer));
         }
         while let Some(call) = self.crew.as_mut().and_then(|crew| crew.ended.pop_front()) {
             let EndedCall { key, state, flow, reply, hold_until } = call;

@@ -1,7 +1,8 @@
 //! What others have left in the worker's mailbox: messages, new connections, the end of everything. Knows no protocol, and no
 //! system call.
 
-use super::{Worker, datagram_token};
+use super::Worker;
+use super::datagrams::datagram_token;
 use crate::net::acceptor::refuse;
 use crate::net::connection::{Connection, Intake, Phase};
 use crate::net::datagrams::Datagrams;

@@ -77,7 +77,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         self.postponed_events.extend(events);
     }
 
-    /// Closes the connections that have nothing left to do; `true` once there are none.
+    /// Closes the connections that have nothing left to do; `true` once there are none, and no datagram's answer is held.
     pub(super) fn is_shut_down(&mut self, worker: &mut S::Worker) -> bool {
         let too_late = self.deadline.is_some_and(|deadline| self.now >= deadline);
         for index in 0..self.connections.places() {
@@ -96,6 +96,6 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
                 self.close(worker, key, CloseReason::Shutdown);
             }
         }
-        self.connections.len() == 0
+        self.connections.len() == 0 && (too_late || self.held_answers.is_empty())
     }
 }
