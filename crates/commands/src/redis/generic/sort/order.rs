@@ -39,53 +39,109 @@ impl Weights {
 
     /// The indexes of the elements that are `wanted` in the order of their weights.
     pub(super) fn sorted(&self, elements: &Elements, descending: bool, wanted: Range<usize>) -> Vec<usize> {
-        // Equal ones keep their order either way.
-        let directed = |order: Ordering, one: usize, other: usize| {
-            let order = if descending { order.reverse() } else { order };
-            order.then(one.cmp(&other))
-        };
         if let Weights::Numbers(numbers) = self {
-            // A number that moves with its index need not be looked up for each comparison.
-            let weighed: Vec<(f64, usize)> = numbers.iter().copied().zip(0..).collect();
-            let weighed = arranged(weighed, wanted, |(number, one), (other_number, other)| {
-                if number != other_number {
-                    let is_less = (number < other_number) != descending;
-                    return if is_less { Ordering::Less } else { Ordering::Greater };
-                }
-                directed(elements.get(*one).cmp(elements.get(*other)), *one, *other)
-            });
-            return weighed.into_iter().map(|(_, index)| index).collect();
+            return sorted_by_numbers(numbers, elements, descending, wanted);
         }
+        // Equal ones keep their order either way.
         arranged((0..elements.len()).collect(), wanted, |one: &usize, other: &usize| {
-            directed(self.compare(elements, *one, *other), *one, *other)
+            let order = self.compare(elements, *one, *other);
+            let order = if descending { order.reverse() } else { order };
+            order.then(one.cmp(other))
         })
     }
 }
 
+/// As [`Weights::sorted`] for numbers, each of which moves as an integer together with its index: to compare two of them takes
+/// neither a look elsewhere nor a branch.
+fn sorted_by_numbers(numbers: &[f64], elements: &Elements, descending: bool, wanted: Range<usize>) -> Vec<usize> {
+    const INDEX_BITS: u32 = u64::BITS;
+    let number_of = |key: u128| key >> INDEX_BITS;
+    let index_of = |key: u128| (key as u64) as usize;
+    let keys = numbers.iter().zip(0u64..).map(|(number, index)| {
+        let in_order = in_order(*number);
+        let in_order = if descending { !in_order } else { in_order };
+        u128::from(in_order) << INDEX_BITS | u128::from(index)
+    });
+    let mut keys: Vec<u128> = keys.collect();
+    // Equal numbers are told apart by their elements.
+    let by_elements = |one: &u128, other: &u128| {
+        let (one, other) = (index_of(*one), index_of(*other));
+        let order = elements.get(one).cmp(elements.get(other));
+        let order = if descending { order.reverse() } else { order };
+        order.then(one.cmp(&other))
+    };
+    let is_part = wanted.len() < keys.len();
+    if is_part {
+        keys = arranged(keys, wanted, |one, other| {
+            number_of(*one).cmp(&number_of(*other)).then_with(|| by_elements(one, other))
+        });
+    } else {
+        keys = arranged(keys, wanted, u128::cmp);
+        for equal in keys.chunk_by_mut(|one, other| number_of(*one) == number_of(*other)) {
+            if equal.len() > 1 {
+                sort_counting(equal, by_elements);
+            }
+        }
+    }
+    keys.into_iter().map(index_of).collect()
+}
+
+/// An integer that is less where the number is.
+fn in_order(number: f64) -> u64 {
+    // Both zeros are one.
+    let bits = (number + 0.0).to_bits();
+    let sign = 1 << 63;
+    if bits & sign == 0 { bits | sign } else { !bits }
+}
+
 /// Those of the items that are `wanted`, in order: what is not wanted need not be.
 fn arranged<T>(mut items: Vec<T>, wanted: Range<usize>, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
-    let compare = |one: &T, other: &T| {
-        progress::count(1);
-        compare(one, other)
-    };
     if wanted.is_empty() {
         return Vec::new();
     }
     if wanted.end < items.len() {
-        items.select_nth_unstable_by(wanted.end - 1, compare);
+        items.select_nth_unstable_by(wanted.end - 1, counting(&compare));
         items.truncate(wanted.end);
     }
     if wanted.start > 0 {
-        items.select_nth_unstable_by(wanted.start, compare);
+        items.select_nth_unstable_by(wanted.start, counting(&compare));
         items.drain(..wanted.start);
     }
-    items.sort_unstable_by(compare);
+    sort_counting(&mut items, compare);
     items
+}
+
+/// Sorts, and counts the comparisons as work that goes on: those of a few items at once.
+fn sort_counting<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    const FEW: usize = 1_000;
+    if items.len() <= FEW {
+        progress::count(items.len() * (items.len().max(1).ilog2() as usize));
+        items.sort_unstable_by(compare);
+    } else {
+        items.sort_unstable_by(counting(&compare));
+    }
+}
+
+fn counting<T>(compare: &impl Fn(&T, &T) -> Ordering) -> impl Fn(&T, &T) -> Ordering {
+    |one, other| {
+        progress::count(1);
+        compare(one, other)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_have_the_order_of_their_numbers() {
+        let numbers = [f64::NEG_INFINITY, -f64::MAX, -2.5, -2.0, -f64::MIN_POSITIVE, -5e-324, 0.0, 5e-324, 1.0, 1e300];
+        for pair in numbers.windows(2) {
+            assert!(in_order(pair[0]) < in_order(pair[1]), "{pair:?}");
+        }
+        assert_eq!(in_order(-0.0), in_order(0.0));
+        assert!(in_order(f64::MAX) < in_order(f64::INFINITY));
+    }
 
     #[test]
     fn parts_are_parts_of_the_whole() {
@@ -96,7 +152,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let number = (random >> 33) % 20;
             elements.push(number.to_string().as_bytes());
-            numbers.push((number % 7) as f64);
+            numbers.push((number % 7) as f64 - 3.0);
         }
         let texts = |elements: &Elements| {
             let mut texts = Elements::default();
