@@ -20,6 +20,8 @@ use tenon_wire::rdb::Compression;
 
 /// How often a rewrite that waits for another snapshot to end looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How long after no thread could be had for one the next is tried.
+const THREAD_RETRY: Duration = Duration::from_secs(5);
 /// What is told of a rewrite that was stopped: by the server's end, or by CONFIG SET appendonly.
 pub(super) const STOPPED: &str = "it was stopped";
 
@@ -36,6 +38,8 @@ pub(super) struct Rewrites {
     pub(super) task: Arc<RewriteTask>,
     thread: Option<JoinHandle<()>>,
     restraint: Restraint,
+    /// No thread could be had: none is asked for before this, except by BGREWRITEAOF.
+    not_before: Option<Instant>,
     /// In which second it was last looked whether the file that is written to is still there.
     looked_s: u64,
     is_ending: bool,
@@ -123,7 +127,7 @@ impl Engine {
         if rewrites.since.is_some() {
             rewrites.task.stop();
         }
-        self.aof.wanted.store(false, Ordering::Relaxed);
+        let was_wanted = self.aof.wanted.swap(false, Ordering::Relaxed);
         let task = Arc::new(RewriteTask::default());
         let own = Arc::clone(&task);
         let run = move || {
@@ -144,6 +148,9 @@ impl Engine {
             }
             Err(error) => {
                 tracing::warn!("Can't rewrite append only file in background: {error}");
+                rewrites.last = Some((Duration::ZERO, false));
+                self.aof.wanted.fetch_or(was_wanted, Ordering::Relaxed);
+                rewrites.not_before = Some(Instant::now() + THREAD_RETRY);
                 RewriteStart::Failed
             }
         }
@@ -284,7 +291,7 @@ impl Engine {
         let append_only = self.append_only();
         {
             let mut rewrites = self.aof.rewrites.lock();
-            if rewrites.is_taken() {
+            if rewrites.is_taken() || rewrites.not_before.is_some_and(|time| Instant::now() < time) {
                 return;
             }
             let is_whole = self.aof.is_whole.load(Ordering::Relaxed);

@@ -247,7 +247,9 @@ impl Engine {
         };
         if let Err(error) = std::thread::Builder::new().name("save".to_owned()).spawn(run) {
             tracing::error!("no thread could be started for saving: {error}");
+            self.saving.could_not_begin(now_s);
             self.saving.starting.store(false, Ordering::Release);
+            self.follow_saving();
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How long a save that has failed is not tried again for a save point, in seconds: Redis's.
+/// How long none is tried by itself after one has failed, in seconds: Redis's.
 const RETRY_S: u64 = 5;
 
 /// Who waits for a save.
@@ -159,14 +159,22 @@ impl Saving {
         if state.running.is_some() {
             return false;
         }
+        let may_try = state.is_well || now_s.saturating_sub(state.tried_s) > RETRY_S;
         if state.is_scheduled {
-            return true;
+            return may_try;
         }
         let changes = changes.saturating_sub(state.saved_changes);
-        let may_try = state.is_well || now_s.saturating_sub(state.tried_s) > RETRY_S;
         let since_s = now_s.saturating_sub(state.saved_s);
         let is_reached = |point: &SavePoint| changes >= u64::from(point.changes) && since_s > u64::from(point.seconds);
         changes > 0 && may_try && points().iter().any(is_reached)
+    }
+
+    /// Notes that one in the background has failed before it could begin, which it does again after a while.
+    pub(super) fn could_not_begin(&self, now_s: u64) {
+        let mut state = self.state.lock();
+        state.tries += 1;
+        state.tried_s = now_s;
+        state.is_well = false;
     }
 
     /// Notes that one has begun.
@@ -253,5 +261,14 @@ mod tests {
         assert_eq!(saving.call_off_background(), Some(CalledOff::Scheduled));
         assert_eq!(saving.call_off_background(), None);
         assert!(!saving.is_due(Vec::new, 0, 1_000));
+    }
+
+    #[test]
+    fn one_that_could_not_begin_is_tried_again_after_a_while() {
+        let saving = Saving::new(1_000);
+        saving.schedule();
+        saving.could_not_begin(2_000);
+        assert!(saving.has_failed() && !saving.is_due(Vec::new, 0, 2_005));
+        assert!(saving.is_due(Vec::new, 0, 2_006), "it is still wanted");
     }
 }
