@@ -1,12 +1,13 @@
 //! System calls, and where the machine counts them instructions and cache misses, of a running process: perf is asked,
 //! else strace. Knows not what the process does.
 
-use super::process::children;
+use super::process::{self, children};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 /// What perf is asked for, and what it is called in figures.
 const EVENTS: [(&str, &str); 7] = [
@@ -73,16 +74,31 @@ fn list(pid: u32) -> String {
     all.map(|pid| pid.to_string()).collect::<Vec<_>>().join(",")
 }
 
-fn interrupt(child: &mut Child) -> Result<()> {
-    rustix::process::kill_process(rustix::process::Pid::from_child(child), rustix::process::Signal::INT)?;
-    child.wait()?;
-    Ok(())
+/// How long a program may take to write what it has counted.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A program that counts. Dropped, as when a load fails, it lets go of what it counts, too.
+#[derive(Debug)]
+struct Attached(Child);
+
+impl Attached {
+    /// Interrupts it, at which it writes what it has counted, and waits for it.
+    fn end(&mut self) -> Result<()> {
+        process::end(&mut self.0, rustix::process::Signal::INT, PATIENCE)
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // Who needs what it has counted has ended it already.
+        let _ = self.end();
+    }
 }
 
 /// A running `perf stat`, which counts when it is told to and says that it does.
 #[derive(Debug)]
 pub struct Perf {
-    child: Child,
+    child: Attached,
     acknowledged: BufReader<ChildStdout>,
     output: PathBuf,
 }
@@ -94,22 +110,15 @@ impl Perf {
         let mut command = Command::new("perf");
         command.args(["stat", "-x", ";", "-D", "-1", "--control", "fd:0,1", "-e", &events.join(","), "-p", &list(pid)]);
         command.arg("-o").arg(&output).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let acknowledged = BufReader::new(child.stdout.take().context("it has a pipe")?);
+        let mut child = Attached(command.spawn()?);
+        let acknowledged = BufReader::new(child.0.stdout.take().context("it has a pipe")?);
         let mut perf = Perf { child, acknowledged, output };
-        match perf.tell("enable") {
-            Ok(()) => Ok(perf),
-            Err(error) => {
-                // It has mostly ended by itself.
-                let _ = perf.child.kill();
-                perf.child.wait()?;
-                Err(error)
-            }
-        }
+        perf.tell("enable")?;
+        Ok(perf)
     }
 
     fn tell(&mut self, word: &str) -> Result<()> {
-        let pipe = self.child.stdin.as_mut().context("it has a pipe")?;
+        let pipe = self.child.0.stdin.as_mut().context("it has a pipe")?;
         writeln!(pipe, "{word}").context("it counts nothing here")?;
         let mut answer = Vec::new();
         self.acknowledged.read_until(b'\n', &mut answer)?;
@@ -122,7 +131,7 @@ impl Perf {
 
     fn finish(mut self) -> Result<Counts> {
         self.tell("disable")?;
-        interrupt(&mut self.child)?;
+        self.child.end()?;
         Ok(perf_counts(&std::fs::read_to_string(&self.output)?))
     }
 }
@@ -150,7 +159,7 @@ fn perf_counts(text: &str) -> Counts {
 /// A running `strace -c`.
 #[derive(Debug)]
 pub struct Strace {
-    child: Child,
+    child: Attached,
     output: PathBuf,
 }
 
@@ -160,13 +169,11 @@ impl Strace {
         let mut command = Command::new("strace");
         command.args(["-c", "-f", "-p", &list(pid)]).arg("-o").arg(&output);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().context("strace")?;
+        let mut child = Attached(command.spawn().context("strace")?);
         let mut said = String::new();
-        let mut lines = BufReader::new(child.stderr.take().context("it has a pipe")?);
+        let mut lines = BufReader::new(child.0.stderr.take().context("it has a pipe")?);
         lines.read_line(&mut said)?;
         if !said.contains("attached") {
-            let _ = child.kill();
-            child.wait()?;
             bail!("strace: {}", said.trim());
         }
         // It says more, and must have somebody to say it to.
@@ -175,7 +182,7 @@ impl Strace {
     }
 
     fn finish(mut self) -> Result<Counts> {
-        interrupt(&mut self.child)?;
+        self.child.end()?;
         Ok(strace_counts(&std::fs::read_to_string(&self.output)?))
     }
 }
@@ -221,6 +228,14 @@ mod tests {
                     100.00    0.001000           6       150        20 total\n";
         let counts = strace_counts(text);
         assert_eq!((counts.by_name["syscalls"], counts.by_name["futexes"]), (150, 100));
+    }
+
+    #[test]
+    fn a_counter_that_is_dropped_has_ended() {
+        let child = Command::new("sleep").arg("600").spawn().expect("sleep");
+        let stat = format!("/proc/{}/stat", child.id());
+        drop(Attached(child));
+        assert!(!Path::new(&stat).exists());
     }
 
     #[test]

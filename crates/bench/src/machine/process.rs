@@ -1,8 +1,10 @@
-//! Memory of a process and the limits of this one. Knows nothing of what they do.
+//! Memory of a process, its end, and the limits of this one. Knows nothing of what they do.
 
-use anyhow::{Context, Result};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use std::fs;
+use std::process::Child;
+use std::time::{Duration, Instant};
 
 /// Memory of a process in bytes: what is resident; of one that has started others, each one's part of what they share.
 pub fn resident_bytes(pid: u32) -> Result<u64> {
@@ -33,6 +35,27 @@ pub fn parent(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Asks a child to end and waits for it; nothing is done where it has ended already.
+///
+/// # Errors
+/// When it did not end within `patience`: then it was killed.
+pub fn end(child: &mut Child, signal: Signal, patience: Duration) -> Result<()> {
+    if child.try_wait()?.is_some() {
+        return Ok(());
+    }
+    kill_process(Pid::from_child(child), signal)?;
+    let begin = Instant::now();
+    while child.try_wait()?.is_none() {
+        if begin.elapsed() > patience {
+            child.kill()?;
+            child.wait()?;
+            bail!("it did not end when asked to");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
 fn resident_alone(pid: u32) -> Result<u64> {
     // The rollup adds up the pages; the status file's counter lags by up to a batch of pages for each thread.
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
@@ -59,12 +82,28 @@ pub fn raise_open_files() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_child_that_does_not_end_when_asked_to_is_killed() {
+        let mut deaf = Command::new("sh");
+        deaf.args(["-c", "trap '' INT; echo; exec sleep 600"]).stdout(Stdio::piped());
+        let mut deaf = deaf.spawn().expect("sh");
+        BufReader::new(deaf.stdout.take().expect("it is piped")).read_line(&mut String::new()).expect("it is ready");
+        end(&mut deaf, Signal::INT, Duration::ZERO).expect_err("it ignores the signal");
+        assert!(deaf.try_wait().expect("it was waited for").is_some());
+        end(&mut deaf, Signal::INT, Duration::ZERO).expect("it has ended");
+
+        let mut willing = Command::new("sleep").arg("600").spawn().expect("sleep");
+        end(&mut willing, Signal::INT, Duration::from_secs(600)).expect("it ends");
+    }
 
     #[test]
     fn memory_is_read() {
         assert_eq!(kilobytes("Name:\tx\nVmRSS:\t    1028 kB\n", "VmRSS:"), Some(1028 * 1024));
         assert!(resident_bytes(std::process::id()).unwrap() > 100_000);
-        let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("sleep");
+        let mut child = Command::new("sleep").arg("600").spawn().expect("sleep");
         assert_eq!(parent(child.id()), Some(std::process::id()));
         assert!(children(std::process::id()).contains(&child.id()));
         assert!(resident_bytes(std::process::id()).unwrap() > 100_000);

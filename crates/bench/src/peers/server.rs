@@ -6,7 +6,7 @@ use super::family::Family;
 use super::guard::Guard;
 use super::postgres;
 use super::program::{Program, Settings};
-use crate::machine::placement;
+use crate::machine::{placement, process};
 use crate::target::{Login, Protocol, Target};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
@@ -142,26 +142,12 @@ impl Server {
     }
 
     fn end(&mut self) -> Result<()> {
-        if self.child.try_wait()?.is_some() {
-            return Ok(());
-        }
-        let pid = rustix::process::Pid::from_child(&self.child);
         let signal = match self.program.family {
             // To TERM it answers by waiting for all clients to go.
             Family::Postgres => rustix::process::Signal::INT,
             Family::Tenon | Family::Redis | Family::Memcached => rustix::process::Signal::TERM,
         };
-        rustix::process::kill_process(pid, signal)?;
-        let begin = Instant::now();
-        while self.child.try_wait()?.is_none() {
-            if begin.elapsed() > Duration::from_secs(10) {
-                self.child.kill()?;
-                self.child.wait()?;
-                bail!("{} did not end when asked to", self.program.name);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(())
+        process::end(&mut self.child, signal, Duration::from_secs(10))
     }
 
     /// Ends it as a crash does, and gives its directory to whoever starts the next one there.
