@@ -16,6 +16,9 @@ use tenon_client::{Address, Resp, Value};
 
 const NODES: &str = "nodes";
 
+/// So many that each of three nodes has some: where one had none, its client would draw for ever.
+const KEYS_MIN: u64 = 64;
+
 /// One node and three.
 pub static CLUSTER: Experiment = Experiment {
     name: "cluster",
@@ -140,7 +143,7 @@ fn expect_ok(reply: &Value) -> Result<()> {
 
 /// Loads all nodes at once, each with the keys that are its own.
 fn measured(session: &Session, servers: &[Running], case: &Case, round: u64) -> Result<Reading> {
-    let stock = Stock::short(session.keys() / 10);
+    let stock = Stock::short((session.keys() / 10).max(KEYS_MIN));
     let threads = session.client_threads().div_ceil(servers.len());
     let shape = Shape { threads, ..session.usual_shape(1) };
     on_each(servers, |node, server| {
@@ -205,6 +208,11 @@ fn on_each(servers: &[Running], load: impl Fn(Node, &Running) -> Result<Measured
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_node_has_some_of_the_fewest_keys() {
+        assert!((0..3).all(|index| (0..KEYS_MIN).any(|key| Node { index, count: 3 }.has(key))));
+    }
 
     #[test]
     fn clients_divide_the_keys_where_nodes_know_nothing_of_each_other() {

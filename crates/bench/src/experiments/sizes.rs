@@ -54,7 +54,7 @@ fn run(session: &mut Session) -> Result<()> {
     let servers = session.start_all(roomy, |_, _| Ok(()))?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
         let len = case.quantity(VALUE).unwrap_or(1.0) as usize;
-        let stock = Stock::of((bytes_all / len as u64).clamp(16, session.keys()), len);
+        let stock = Stock::of((bytes_all / len as u64).max(16).min(session.keys()), len);
         stock.fill(session, server)?;
         let shape = Shape { connections: CONNECTIONS, ..session.usual_shape(1) };
         let measured = stock.measure(session, server, case, &shape, round)?;
