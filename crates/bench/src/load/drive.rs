@@ -279,7 +279,7 @@ impl<W: Workload> Thread<'_, W> {
     /// Records the latencies that operations have had so far that were never answered.
     fn give_up_backlog(&mut self, now: u64) {
         let unanswered: Vec<u64> = self.connections.iter().flat_map(Connection::since_ns).collect();
-        let mut waiting = |since: u64| self.outcome.kinds[0].1.record(now.saturating_sub(since), 1);
+        let mut waiting = |since: u64| self.outcome.unanswered.record(now.saturating_sub(since), 1);
         unanswered.into_iter().for_each(&mut waiting);
         while let Some(due) = &mut self.due
             && let Some(intended) = due.next_ns()

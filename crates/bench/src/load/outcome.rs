@@ -28,6 +28,8 @@ pub struct Outcome {
     /// In an open loop, how late the client itself was with requests that were due: from then, or where all connections
     /// were taken, from when it was told of the reply that made room.
     pub late: Latency,
+    /// In an open loop, the latencies up to its end of operations that were not answered, of whatever kind.
+    pub unanswered: Latency,
     /// In an open loop, operations that were due and never sent, because server or client were too slow. Their latency up
     /// to the end of the load is recorded.
     pub unsent: u64,
@@ -45,6 +47,7 @@ impl Outcome {
             client_busy: 0.0,
             client_queued: 0.0,
             late: Latency::new(),
+            unanswered: Latency::new(),
             unsent: 0,
         }
     }
@@ -74,6 +77,7 @@ impl Outcome {
         self.client_busy = self.client_busy.max(other.client_busy);
         self.client_queued = self.client_queued.max(other.client_queued);
         self.late.add(&other.late);
+        self.unanswered.add(&other.unanswered);
         self.unsent += other.unsent;
     }
 
@@ -82,9 +86,9 @@ impl Outcome {
         self.operations as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Latencies of all kinds together.
+    /// Latencies of all kinds together, and of what was not answered.
     pub fn latency(&self) -> Latency {
-        let mut all = Latency::new();
+        let mut all = self.unanswered.clone();
         self.kinds.iter().for_each(|(_, kind)| all.add(kind));
         all
     }
@@ -117,9 +121,10 @@ mod tests {
         (one.elapsed, other.elapsed) = (Duration::from_secs(1), Duration::from_secs(3));
         (one.client_busy, other.client_busy) = (0.5, 0.25);
         (one.client_queued, other.client_queued) = (0.125, 0.25);
+        other.unanswered.record(9_000, 1);
         one.add(&other);
         assert_eq!((one.client_busy, one.client_queued), (0.5, 0.25), "the busiest thread's");
-        assert_eq!((one.operations, one.throughput(), one.latency().count()), (3, 1.0, 3));
+        assert_eq!((one.operations, one.throughput(), one.latency().count()), (3, 1.0, 4));
         assert_eq!(one.intervals, [2, 0, 1]);
         assert_eq!((one.kinds[0].1.count(), one.kinds[1].1.count()), (2, 1));
     }

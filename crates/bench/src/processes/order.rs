@@ -176,6 +176,7 @@ pub(super) struct Told {
     client_busy: f64,
     client_queued: f64,
     late: Vec<(u64, u64)>,
+    unanswered: Vec<(u64, u64)>,
     unsent: u64,
 }
 
@@ -191,6 +192,7 @@ impl Told {
             client_busy: outcome.client_busy,
             client_queued: outcome.client_queued,
             late: outcome.late.counts(),
+            unanswered: outcome.unanswered.counts(),
             unsent: outcome.unsent,
         }
     }
@@ -206,6 +208,7 @@ impl Told {
         outcome.client_cpu = Duration::from_nanos(self.client_cpu_ns);
         (outcome.client_busy, outcome.client_queued) = (self.client_busy, self.client_queued);
         outcome.late = Latency::of(&self.late);
+        outcome.unanswered = Latency::of(&self.unanswered);
         outcome.unsent = self.unsent;
         outcome
     }
@@ -266,11 +269,13 @@ mod tests {
         outcome.client_cpu = Duration::from_millis(12);
         (outcome.client_busy, outcome.client_queued) = (0.75, 0.25);
         outcome.late.record(5_000, 3);
+        outcome.unanswered.record(7_000_000, 6);
         outcome.unsent = 4;
         let written = serde_json::to_string(&Told::of(&outcome)).expect("it can be written");
         let told = serde_json::from_str::<Told>(&written).expect("it can be read").outcome();
         assert_eq!(told.latency().summary(), outcome.latency().summary());
         assert_eq!(told.late.summary(), outcome.late.summary());
+        assert_eq!(told.unanswered.summary(), outcome.unanswered.summary());
         assert_eq!((told.client_busy, told.client_queued), (0.75, 0.25));
         assert_eq!(
             (told.operations, told.elapsed, &told.intervals, told.client_cpu, told.unsent),

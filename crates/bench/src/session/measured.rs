@@ -242,6 +242,7 @@ impl Measured {
         if outcome.late.count() > 0 {
             set("client_late_p99_us", outcome.late.summary().p99_us);
             set("unsent", outcome.unsent as f64);
+            set("unanswered", outcome.unanswered.count() as f64);
         }
         for note in self.client_notes() {
             reading = reading.note(note);
@@ -254,6 +255,9 @@ impl Measured {
         }
         if outcome.unsent > 0 {
             reading = reading.note("not all that was due was sent");
+        }
+        if outcome.unanswered.count() > outcome.unsent {
+            reading = reading.note("not all that was sent was answered");
         }
         reading
     }
@@ -426,5 +430,18 @@ mod tests {
     #[test]
     fn what_was_not_sent_is_nobodys_fault_by_itself() {
         assert_eq!(notes(|outcome| outcome.unsent = 5), ["not all that was due was sent"]);
+    }
+
+    #[test]
+    fn what_was_given_up_is_no_kinds_and_told() {
+        let given_up = |outcome: &mut Outcome| {
+            outcome.unsent = 5;
+            outcome.late.record(1_000, 100);
+            outcome.unanswered.record(900_000_000, 7);
+        };
+        let reading = measured(given_up).reading();
+        assert_eq!(reading.notes, ["not all that was due was sent", "not all that was sent was answered"]);
+        assert_eq!((reading.figures["unanswered"], reading.figures["get_count"]), (7.0, 100.0));
+        assert!(reading.figures["max_us"] > 800_000.0 && reading.figures["get_p99_us"] < 200.0);
     }
 }

@@ -304,6 +304,9 @@ fn what_was_due_and_never_answered_is_counted() {
         run(&toy.address, &SOON_BEHIND, |_| spec(Mix::GET, chosen())).expect("it is given up, not failed");
     assert!(outcome.unsent > 300, "{}", outcome.unsent);
     assert!(outcome.latency().quantile_ns(0.5) > 1_500_000_000, "what waits is recorded with its wait");
+    // Nobody knows of which kind they would have been.
+    assert_eq!(outcome.unanswered.count(), outcome.unsent + 1, "the one in flight, too");
+    assert_eq!(outcome.kinds.iter().map(|(_, latency)| latency.count()).sum::<u64>(), outcome.operations);
 }
 
 #[test]
