@@ -1,21 +1,16 @@
 //! What the kernel says about a process: CPU time, memory, instructions. Knows nothing of what the process does.
 
 use anyhow::{Context, Result};
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// CPU time that the living threads of a process have used.
+/// CPU time of all threads of a process, the ended ones among them.
 pub fn cpu_time(pid: u32) -> Result<Duration> {
-    let tasks = format!("/proc/{pid}/task");
-    let mut total = Duration::ZERO;
-    for task in fs::read_dir(&tasks).with_context(|| tasks.clone())? {
-        let task = task.with_context(|| tasks.clone())?.path();
-        // A thread may end between the listing and the reading; its time is lost to the kernel's listing as well.
-        let Ok(text) = fs::read_to_string(task.join("schedstat")) else { continue };
-        total += scheduled(&text).with_context(|| format!("{}/schedstat: {text:?}", task.display()))?;
-    }
-    if total.is_zero() { ticks(pid) } else { Ok(total) }
+    let clock = clock_getcpuclockid(Pid::from_raw(pid.cast_signed()));
+    Ok(clock.and_then(clock_gettime).with_context(|| format!("process {pid} has no CPU clock"))?.into())
 }
 
 /// CPU time of the calling thread.
@@ -24,34 +19,17 @@ pub fn own_thread_cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The first field of schedstat: nanoseconds on a core.
-fn scheduled(text: &str) -> Option<Duration> {
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
-}
-
-/// User and system time in clock ticks, for kernels without schedstat.
-fn ticks(pid: u32) -> Result<Duration> {
-    let (user, system) = user_and_system(pid)?;
-    Ok(user + system)
-}
-
 /// What of a process's CPU time was its own code's, as far as the kernel's clock ticks tell.
 pub fn user_time(pid: u32) -> Result<Duration> {
-    Ok(user_and_system(pid)?.0)
-}
-
-fn user_and_system(pid: u32) -> Result<(Duration, Duration)> {
     let path = format!("/proc/{pid}/stat");
     let text = fs::read_to_string(&path).with_context(|| path.clone())?;
-    let (user, system) = used_ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
-    let seconds = |ticks: u64| Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
-    Ok((seconds(user), seconds(system)))
+    let ticks = user_ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
+    Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
-/// Fields 14 and 15 of /proc/PID/stat (proc(5)); the name before them may hold blanks, but ends with the last `)`.
-fn used_ticks(stat: &str) -> Option<(u64, u64)> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+/// Field 14 of /proc/PID/stat (proc(5)); the name before it may hold blanks, but ends with the last `)`.
+fn user_ticks(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()
 }
 
 /// Resident memory of a process in bytes.
@@ -150,8 +128,7 @@ mod tests {
 
     #[test]
     fn the_kernels_files_are_read() {
-        assert_eq!(scheduled("318912 54320 3\n"), Some(Duration::from_nanos(318_912)));
-        assert_eq!(used_ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0"), Some((150, 50)));
+        assert_eq!(user_ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0"), Some(150));
         assert_eq!(kilobytes("Name:\tx\nVmRSS:\t    1028 kB\n", "VmRSS:"), Some(1028 * 1024));
         let own = std::process::id();
         assert!(resident_bytes(own).unwrap() > 0);

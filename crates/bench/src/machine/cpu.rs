@@ -1,6 +1,8 @@
 //! CPU time of threads and processes, and how often they were switched. Knows nothing of what they do.
 
 use anyhow::{Context, Result};
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
 use std::fs;
 use std::time::Duration;
 
@@ -15,7 +17,17 @@ pub fn own_thread_queued() -> Duration {
     fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(|text| queued(&text)).unwrap_or_default()
 }
 
-/// What all living threads of a process have used since their start, and so have the processes that it has started.
+/// CPU time of all threads of a process, the ended ones among them, to the nanosecond.
+///
+/// # Errors
+/// When there is no such process.
+pub fn of_process(pid: u32) -> Result<Duration> {
+    let clock = clock_getcpuclockid(Pid::from_raw(pid.cast_signed()));
+    let time = clock.and_then(clock_gettime).with_context(|| format!("process {pid} has no CPU clock"))?;
+    Ok(time.into())
+}
+
+/// What a process has used since its start, and so have the processes that it has started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
     /// All CPU time, to the nanosecond.
@@ -24,9 +36,9 @@ pub struct Used {
     pub user: Duration,
     /// The part in the kernel, by the kernel's clock ticks.
     pub system: Duration,
-    /// How often a thread gave up its core itself.
+    /// How often a living thread gave up its core itself.
     pub voluntary: u64,
-    /// How often its core was taken from it.
+    /// How often a living thread's core was taken from it.
     pub involuntary: u64,
 }
 
@@ -52,13 +64,10 @@ impl Used {
 
     fn of_one(pid: u32) -> Result<Used> {
         let tasks = format!("/proc/{pid}/task");
-        let mut used = Used::default();
+        let mut used = Used { total: of_process(pid)?, ..Used::default() };
         for task in fs::read_dir(&tasks).with_context(|| tasks.clone())? {
             let task = task.with_context(|| tasks.clone())?.path();
-            // A thread may end between the listing and the reading; its time is lost to the listing as well.
-            if let Ok(text) = fs::read_to_string(task.join("schedstat")) {
-                used.total += scheduled(&text).with_context(|| format!("{}: {text:?}", task.display()))?;
-            }
+            // A thread may end between the listing and the reading.
             if let Ok(text) = fs::read_to_string(task.join("status")) {
                 used.voluntary += count(&text, "voluntary_ctxt_switches:").unwrap_or(0);
                 used.involuntary += count(&text, "nonvoluntary_ctxt_switches:").unwrap_or(0);
@@ -69,12 +78,7 @@ impl Used {
         let ([user, system], [user_ended, system_ended]) = ticks(&text).with_context(|| format!("{path}: {text:?}"))?;
         let seconds =
             |ticks: u64| Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
-        (used.user, used.system) = (seconds(user), seconds(system));
-        if used.total.is_zero() {
-            used.total = used.user + used.system;
-        }
-        used.user += seconds(user_ended);
-        used.system += seconds(system_ended);
+        (used.user, used.system) = (seconds(user + user_ended), seconds(system + system_ended));
         used.total += seconds(user_ended) + seconds(system_ended);
         Ok(used)
     }
@@ -89,11 +93,6 @@ impl Used {
             involuntary: self.involuntary.saturating_sub(before.involuntary),
         }
     }
-}
-
-/// The first field of schedstat: nanoseconds on a core.
-pub(super) fn scheduled(text: &str) -> Option<Duration> {
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 /// The second field of schedstat: nanoseconds in the queue of a core.
@@ -120,7 +119,6 @@ mod tests {
 
     #[test]
     fn the_kernels_files_are_read() {
-        assert_eq!(scheduled("318912 54320 3\n"), Some(Duration::from_nanos(318_912)));
         assert_eq!(queued("318912 54320 3\n"), Some(Duration::from_nanos(54_320)));
         assert_eq!(ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 3 4 20 0 1 0"), Some(([150, 50], [3, 4])));
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
@@ -130,5 +128,24 @@ mod tests {
         assert!(own.total > Duration::ZERO);
         assert!(own_thread() > Duration::ZERO);
         assert!(Used::of(std::process::id()).unwrap().since(own).total < own.total + Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_ended_threads_have_used_is_counted() {
+        const EACH: Duration = Duration::from_millis(50);
+        let work = || while own_thread() < EACH {};
+        let before = Used::of(std::process::id()).expect("it runs");
+        // More at once than other tests could make up for.
+        let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).clamp(2, 16);
+        std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
+        let used = Used::of(std::process::id()).expect("it runs").since(before);
+        assert!(used.total >= EACH * threads as u32, "{used:?}");
+    }
+
+    #[test]
+    fn a_process_that_has_gone_has_no_clock() {
+        let mut child = std::process::Command::new("true").spawn().expect("true");
+        child.wait().expect("it ends");
+        assert!(of_process(child.id()).is_err());
     }
 }
