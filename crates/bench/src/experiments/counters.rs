@@ -3,7 +3,7 @@
 use super::experiment::{Experiment, Figure, OPS, Plot};
 use super::plain::{PIPELINE, Stock, VALUE_LEN, case, pipeline, speaks};
 use crate::results::Case;
-use crate::session::Session;
+use crate::session::{Running, Session};
 use anyhow::Result;
 
 const VALUE: &str = "value bytes";
@@ -50,14 +50,12 @@ fn run(session: &mut Session) -> Result<()> {
                 cases.extend(depths.iter().map(|depth| case.clone().number(PIPELINE, *depth)));
             }
         }
-        if !cases.iter().any(|case| session.wants(case)) {
-            continue;
-        }
         let keys = (session.keys() / 10).min(BYTES_ALL / *len as u64).max(1);
         let stock = Stock::of(keys, *len);
         // What it takes to fill them is nobody's question.
         session.counting = false;
-        let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+        let fill = |session: &Session, server: &Running| stock.fill(session, server).map(drop);
+        let servers = session.start_all(&cases, speaks, Session::settings, fill)?;
         session.counting = true;
         session.grid(&servers, &cases, speaks, |session, server, case, round| {
             Ok(stock.measure(session, server, case, &session.usual_shape(pipeline(case)), round)?.reading())

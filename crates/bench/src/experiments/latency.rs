@@ -2,7 +2,7 @@
 
 use super::experiment::{CLIENT_CPU, Experiment, MAX, MEAN, P50, P99, P999, Plot, Published, SERVER_CPU};
 use super::plain::{OPERATION, PROTOCOL, Stock, case, speaks};
-use crate::session::{Session, Shape};
+use crate::session::{Running, Session, Shape};
 use anyhow::Result;
 
 /// One connection, one request at a time.
@@ -25,10 +25,11 @@ pub static LATENCY: Experiment = Experiment {
 
 fn run(session: &mut Session) -> Result<()> {
     let stock = Stock::short(session.keys());
-    let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
     let protocols = session.all_protocols();
     let cases: Vec<_> =
         protocols.into_iter().flat_map(|protocol| ["get", "set"].map(|verb| case(protocol, verb))).collect();
+    let fill = |session: &Session, server: &Running| stock.fill(session, server).map(drop);
+    let servers = session.start_all(&cases, speaks, Session::settings, fill)?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
         let shape = Shape { connections: 1, threads: 1, ..session.usual_shape(1) };
         Ok(stock.measure(session, server, case, &shape, round)?.reading())

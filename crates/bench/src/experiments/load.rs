@@ -6,7 +6,7 @@ use super::experiment::{
 };
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::load::Pace;
-use crate::session::{Session, Shape};
+use crate::session::{Running, Session, Shape};
 use anyhow::Result;
 
 const OFFERED: &str = "offered op/s";
@@ -60,7 +60,8 @@ fn run(session: &mut Session) -> Result<()> {
     for protocol in session.all_protocols() {
         cases.extend(rates.iter().map(|rate| case(protocol, MIXED).number(OFFERED, *rate as f64)));
     }
-    let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+    let fill = |session: &Session, server: &Running| stock.fill(session, server).map(drop);
+    let servers = session.start_all(&cases, speaks, Session::settings, fill)?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
         let rate = case.quantity(OFFERED).unwrap_or(1.0);
         let pace = Pace::Open { rate, arrivals: session.options.arrivals };

@@ -54,11 +54,15 @@ fn run(session: &mut Session) -> Result<()> {
     let client_threads = session.scaled(&[1, 4][..], &[1, 2, 4, 8][..]);
     for threads in all_threads {
         session.place(threads)?;
+        let of_connections = cases(session, threads, CONNECTIONS, connections);
+        let clients: Vec<f64> = client_threads.iter().map(|clients| *clients as f64).collect();
+        let of_clients = cases(session, threads, CLIENT_THREADS, &clients);
         let servers = session.start_all(
+            &[&of_connections[..], &of_clients].concat(),
+            speaks,
             |session| Settings { threads, ..session.settings() },
             |session, server| stock.fill(session, server).map(drop),
         )?;
-        let of_connections = cases(session, threads, CONNECTIONS, connections);
         session.grid(&servers, &of_connections, speaks, |session, server, case, round| {
             let connections = case.quantity(CONNECTIONS).unwrap_or(1.0) as usize;
             let shape = Shape { connections, ..session.usual_shape(1) };

@@ -51,7 +51,7 @@ fn run(session: &mut Session) -> Result<()> {
             cases.extend(lengths.iter().map(|len| case(protocol, verb).number(VALUE, *len as f64)));
         }
     }
-    let servers = session.start_all(roomy, |_, _| Ok(()))?;
+    let servers = session.start_all(&cases, speaks, roomy, |_, _| Ok(()))?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
         let len = case.quantity(VALUE).unwrap_or(1.0) as usize;
         let stock = Stock::of((bytes_all / len as u64).max(16).min(session.keys()), len);

@@ -3,7 +3,7 @@
 use super::experiment::{CLIENT_BUSY, Experiment, OPS, P99, Plot, SERVER_CPU, Scale};
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::generators::Distribution;
-use crate::session::Session;
+use crate::session::{Running, Session};
 use anyhow::Result;
 
 const EXPONENT: &str = "zipf exponent";
@@ -46,7 +46,8 @@ fn run(session: &mut Session) -> Result<()> {
         cases.extend(exponents.iter().map(|exponent| case(protocol, MIXED).number(EXPONENT, *exponent)));
         cases.extend(OTHERS.map(|name| case(protocol, MIXED).word(DISTRIBUTION, name)));
     }
-    let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+    let fill = |session: &Session, server: &Running| stock.fill(session, server).map(drop);
+    let servers = session.start_all(&cases, speaks, Session::settings, fill)?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
         let distribution = match case.at(DISTRIBUTION) {
             Some(name) => name.to_string().parse().map_err(anyhow::Error::msg)?,

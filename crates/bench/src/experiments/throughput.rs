@@ -57,7 +57,8 @@ fn run(session: &mut Session) -> Result<()> {
         }
         cases.push(case(protocol, MANY).number(PIPELINE, 1.0));
     }
-    let servers = session.start_all(Session::settings, |session, server| stock.fill(session, server).map(drop))?;
+    let fill = |session: &Session, server: &Running| stock.fill(session, server).map(drop);
+    let servers = session.start_all(&cases, speaks, Session::settings, fill)?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
         Ok(stock.measure(session, server, case, &session.usual_shape(pipeline(case)), round)?.reading())
     })?;

@@ -96,7 +96,8 @@ fn run(session: &mut Session) -> Result<()> {
     }
     let stored = Stored { layout, records };
     loads(session, &stored)?;
-    let servers = session.start_all(Session::settings, |session, server| stored.load_all_layouts(session, server))?;
+    let fill = |session: &Session, server: &Running| stored.load_all_layouts(session, server);
+    let servers = session.start_all(&cases, applies, Session::settings, fill)?;
     session.grid(&servers, &cases, applies, |session, server, case, round| {
         let connections = case.quantity(CONNECTIONS).context("the case has its connections")? as usize;
         let shape = Shape { connections, ..session.usual_shape(1) };

@@ -5,7 +5,7 @@ use super::plain::PROTOCOL;
 use super::ycsb::{INSERT, READ, READ_MODIFY_WRITE, SCAN, Stored, UPDATE, WORKLOAD, applies, layout};
 use crate::load::Pace;
 use crate::results::Case;
-use crate::session::{Named, Session, Shape};
+use crate::session::{Contender, Named, Running, Session, Shape};
 use crate::workloads::ycsb::Mix;
 use anyhow::Result;
 
@@ -84,12 +84,12 @@ fn run(session: &mut Session) -> Result<()> {
             cases.extend(rates.iter().map(|rate| case.clone().number(TARGET, *rate as f64)));
         }
     }
-    let servers = session.start_all(Session::settings, |session, server| stored.load_all_layouts(session, server))?;
+    let fill = |session: &Session, server: &Running| stored.load_all_layouts(session, server);
+    let left = |session: &Session, contender: &Contender, case: &Case| carries(session, contender, case, &cases);
+    let servers = session.start_all(&cases, left, Session::settings, fill)?;
     // One by one: what has come of a rate decides who is asked for the next.
     for case in &cases {
-        let carries = |session: &Session, server: &_, case: &Case| {
-            applies(session, server, case) && !is_saturated(session, server, case, &cases)
-        };
+        let carries = |session: &Session, server: &Running, case: &Case| carries(session, server, case, &cases);
         session.grid(&servers, std::slice::from_ref(case), carries, |session, server, case, round| {
             let rate = case.quantity(TARGET).unwrap_or(1.0);
             let pace = Pace::Open { rate, arrivals: session.options.arrivals };
@@ -98,6 +98,11 @@ fn run(session: &mut Session) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Whether a server is to be asked: it knows the workload, and carried all lower rates.
+fn carries(session: &Session, server: &impl Named, case: &Case, cases: &[Case]) -> bool {
+    applies(session, server, case) && !is_saturated(session, server, case, cases)
 }
 
 /// Whether a server did not carry a lower rate of the same workload.

@@ -260,6 +260,24 @@ fn what_matches_no_case_is_an_error() {
 }
 
 #[test]
+fn servers_are_started_only_for_cases_that_are_left() {
+    let out = scratch("left");
+    if !installed("redis-server") || !installed("memcached") {
+        return;
+    }
+    let words = ["skew", "--peers", "redis-server,memcached", "--continue", "--filter"];
+    let started = |filter: &str| {
+        let output = bench(&out, &[&words[..], &[filter], &SHORT[..]].concat()).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output));
+        ["redis-server", "memcached"].map(|peer| text(&output).contains(&format!("starting {peer}")))
+    };
+    assert_eq!(started("text, get:set 10:1, hotspot"), [false, true]);
+    assert_eq!(started("hotspot"), [true, false], "what is there need not be measured again");
+    assert_eq!(started("hotspot"), [false, false]);
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn nothing_to_measure_is_an_error() {
     let out = scratch("nothing");
     let output = bench(&out, &["latency", "--target", "redis://127.0.0.1:1"]).output().expect("it runs");
