@@ -61,6 +61,8 @@ pub struct Settings<'a> {
     pub eviction: Option<&'a str>,
     /// What it keeps on disk.
     pub persistence: Persistence,
+    /// Whether it rewrites its log by itself when that has grown, as it does if nobody tells it not to.
+    pub rewrites_log: bool,
     /// Whether it is to be a node of a cluster.
     pub cluster: bool,
     /// Whether TLS is spoken, too, on a port of its own.
@@ -81,6 +83,7 @@ impl<'a> Settings<'a> {
             memory_for_items: false,
             eviction: None,
             persistence: Persistence::Off,
+            rewrites_log: true,
             tls: false,
             cluster: false,
             value_len_max: 512 * 1024,
@@ -187,6 +190,9 @@ impl Program {
             Persistence::AofEverysec => &["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"],
         };
         words.extend(wanted.iter().map(|word| (*word).to_owned()));
+        if !settings.rewrites_log {
+            words.extend(["--auto-aof-rewrite-percentage", "0"].map(str::to_owned));
+        }
     }
 
     /// Whether its servers speak this.
@@ -256,6 +262,12 @@ mod tests {
         assert!(redis.can(&settings) && memcached.can(&settings));
         settings.persistence = Persistence::Rdb;
         assert!(redis.can(&settings) && !memcached.can(&settings));
-        assert!(line("valkey-server", |settings| settings.persistence = Persistence::AofAlways).contains("always"));
+        let logs = |settings: &mut Settings<'_>| settings.persistence = Persistence::AofAlways;
+        let never =
+            |settings: &mut Settings<'_>| (settings.persistence, settings.rewrites_log) = (Persistence::Rdb, false);
+        for name in ["tenon", "valkey-server"] {
+            assert!(line(name, logs).contains("always") && !line(name, logs).contains("rewrite"));
+            assert!(line(name, never).ends_with(" --auto-aof-rewrite-percentage 0"));
+        }
     }
 }

@@ -32,6 +32,9 @@ pub struct Server {
     keeps_directory: bool,
 }
 
+/// How often it is asked meanwhile.
+const LOOK: Duration = Duration::from_millis(2);
+
 /// How long a server may take until it answers; one that loads its data may take longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -130,7 +133,7 @@ impl Server {
             if begin.elapsed() > PATIENCE {
                 bail!("{} did not answer within {} s", self.program.name, PATIENCE.as_secs());
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(LOOK);
         }
     }
 

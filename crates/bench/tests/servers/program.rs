@@ -122,6 +122,34 @@ fn servers_keep_their_files_where_they_are_told_to() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
+/// A redis-server that writes down how it is called.
+fn telling(directory: &Path) -> (PathBuf, PathBuf) {
+    let (path, calls) = (directory.join("redis-telling"), directory.join("calls"));
+    let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec redis-server \"$@\"\n", calls.display());
+    std::fs::write(&path, script).expect("a file");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its owner may");
+    (path, calls)
+}
+
+#[test]
+fn no_log_is_rewritten_while_a_server_is_filled_and_killed() {
+    let out = scratch("recovery");
+    if !installed("redis-server") {
+        return;
+    }
+    let (program, calls) = telling(&out);
+    let words = ["recovery", "--peers", &program.display().to_string(), "--filter", "everysec, keys 200", "--json"];
+    let records = records(&bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs"));
+    let figures = &records[0]["figures"];
+    assert_eq!(figures["lost_keys"], 0.0, "{figures}");
+    assert!(figures["disk_mb"].as_f64().expect("it is known") > 200.0 * 32.0 / 1e6, "{figures}");
+    let calls = std::fs::read_to_string(calls).expect("it was called");
+    let started: Vec<&str> = calls.lines().filter(|line| line.contains("--port")).collect();
+    assert_eq!(started.len(), 2, "{calls}");
+    assert!(started.iter().all(|line| line.contains("--auto-aof-rewrite-percentage 0")), "{calls}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
 /// A server that tells its version and cannot be started.
 fn broken(directory: &Path) -> PathBuf {
     let path = directory.join("redis-broken");
