@@ -1,6 +1,6 @@
 //! `records`: how loading and using more and more records goes.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, Published, Scale};
+use super::experiment::{Experiment, Figure, OPS, Plot, Published, SERVER_CPU, Scale};
 use super::on_spark::on_spark;
 use super::plain::{PROTOCOL, protocol, speaks};
 use super::ycsb::{load, transact};
@@ -14,6 +14,7 @@ const RECORDS: &str = "records";
 const RDD: &str = "RDD";
 const RDD_BY_KEY: &str = "RDD, by key";
 const LOAD: Figure = Figure { name: "load_s", heading: "loaded in s" };
+const INSERT_CPU: Figure = Figure { name: "insert_server_cpu_us", heading: "server CPU µs/insert" };
 const READ: Figure = Figure { name: "read_mean_us", heading: "read mean µs" };
 
 /// Load time and latency against the number of records.
@@ -28,9 +29,11 @@ pub static RECORDS_EXPERIMENT: Experiment = Experiment {
     figures: &[
         LOAD,
         Figure { name: "insert_mean_us", heading: "insert mean µs" },
+        INSERT_CPU,
         OPS,
         READ,
         Figure { name: "update_mean_us", heading: "update mean µs" },
+        SERVER_CPU,
         Figure { name: "server_memory_mb", heading: "server MB" },
     ],
     plots: &[
@@ -93,6 +96,7 @@ fn measured(session: &Session, contender: &Contender, case: &Case, round: u64) -
     let inserts = loaded.outcome.latency().summary();
     Ok(used
         .reading()
+        .known(INSERT_CPU.name, loaded.reading().figures.get(SERVER_CPU.name).copied())
         .figure("load_s", loaded.outcome.elapsed.as_secs_f64())
         .figure("load_ops_s", loaded.outcome.throughput())
         .figure("insert_mean_us", inserts.mean_us))

@@ -1,6 +1,6 @@
 //! `tails`: what one client's doings are to another client's slowest requests.
 
-use super::experiment::{CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P99, P999, Plot};
+use super::experiment::{CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P99, P999, Plot, SERVER_CPU};
 use super::plain::{MIXED, PROTOCOL, Stock, mix, speaks};
 use crate::generators::{Inserted, KeyChooser};
 use crate::load::{Pace, Until};
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 const BESIDE: &str = "beside";
 const QUIET: Figure = Figure { name: "quiet_p999_us", heading: "quiet p99.9 µs" };
+/// Without the disturbance, whose cost is in the other figure.
+const QUIET_CPU: Figure = Figure { name: "quiet_server_cpu_us", heading: "quiet server CPU µs/op" };
 const RATIO: Figure = Figure { name: "p999_ratio", heading: "p99.9 / quiet" };
 
 /// Operations a second that are offered beside the disturbance, if no rates are asked for. The client must have pauses in
@@ -37,11 +39,23 @@ pub static TAILS: Experiment = Experiment {
     summary: "Ten gets to a set are due at a rate (--rates, else 20,000 a second), and their latency counts from then; first \
               alone, then while another client has many keys expire, be evicted or be new, deletes a set of ten million, asks \
               for all keys, runs scripts of a tenth of a second, asks for, unites or sorts sets of a million, holds 10,000 \
-              connections, or reads slowly. With --quick all of that is smaller. RESP only.",
+              connections, or reads slowly. The server's CPU time an operation is all that it used, for the other client too. With --quick all of that is smaller. RESP only.",
     study: "what the studies wished for",
     databases: false,
     axes: &[PROTOCOL, BESIDE],
-    figures: &[P50, P99, P999, MAX, QUIET, RATIO, CLIENT_LATE, CLIENT_BUSY, Figure { name: "times", heading: "done" }],
+    figures: &[
+        P50,
+        P99,
+        P999,
+        MAX,
+        QUIET,
+        RATIO,
+        SERVER_CPU,
+        QUIET_CPU,
+        CLIENT_LATE,
+        CLIENT_BUSY,
+        Figure { name: "times", heading: "done" },
+    ],
     plots: &[Plot::Bars { title: "99.9th percentile over the quiet one", each: None, y: RATIO }],
     published: &[],
     limits: &[],
@@ -118,10 +132,12 @@ fn measure(
         times.context("the disturbing client").and_then(|times| Ok((measured?, times)))
     })?;
     let measured = measured.context("the disturbing client had nothing to do")?;
-    let quiet_us = quiet.outcome.latency().summary().p999_us;
+    let quiet = quiet.reading();
+    let quiet_us = quiet.figures[P999.name];
     let disturbed_us = measured.outcome.latency().summary().p999_us;
     Ok(measured
         .reading()
+        .known(QUIET_CPU.name, quiet.figures.get(SERVER_CPU.name).copied())
         .figure(QUIET.name, quiet_us)
         .figure(RATIO.name, disturbed_us / quiet_us.max(f64::MIN_POSITIVE))
         .figure("times", times as f64))

@@ -97,15 +97,9 @@ fn grow(session: &Session, server: &Running, case: &Case) -> Result<crate::sessi
     })?;
     // Each was stored once, and has been read by nobody.
     session.read_back(server, protocol(case)?, (stock.keys, stock.keys), &stock.values, stock.lengths)?;
-    let mut reading = measured.reading().series("ops_s_over_time", measured.throughput_series());
-    let slowest = [
-        ("slowest_interval", measured.outcome.slowest_interval()),
-        ("slowest_interval_by_cpu", measured.slowest_by_cpu()),
-    ];
-    for (name, share) in slowest {
-        if let Some(share) = share {
-            reading = reading.figure(name, share);
-        }
-    }
-    Ok(reading)
+    Ok(measured
+        .reading()
+        .series("ops_s_over_time", measured.throughput_series())
+        .known("slowest_interval", measured.outcome.slowest_interval())
+        .known("slowest_interval_by_cpu", measured.slowest_by_cpu()))
 }

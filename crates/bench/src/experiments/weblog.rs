@@ -1,9 +1,10 @@
 //! `weblog`: the log of a web server as records in a key-value store.
 
-use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, Scale};
+use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
+use crate::machine::cpu::Used;
 use crate::packed::contents;
 use crate::peers::postgres::query;
 use crate::results::Case;
@@ -25,11 +26,12 @@ pub static WEBLOG: Experiment = Experiment {
     title: "A web server's log",
     summary: "Each line of the log that --weblog names is one value: all are stored, read, changed (bytes + 1,000), searched \
               for status = 200 and bytes > 5,000, and deleted. The search reads everything and looks at it in the client, as \
-              the study had it; and it is made inside the server, where that can be: by a script over RESP, in SQL.",
+              the study had it; and it is made inside the server, where that can be: by a script over RESP, in SQL. Then an \
+              operation is a record looked at.",
     study: "ULB",
     databases: true,
     axes: &[PROTOCOL, RECORDS, STEP],
-    figures: &[TOOK, OPS, MEAN, P99, Figure { name: "matches", heading: "records found" }],
+    figures: &[TOOK, OPS, MEAN, P99, SERVER_CPU, Figure { name: "matches", heading: "records found" }],
     plots: &[Plot::Lines {
         title: "Time for all records",
         x: RECORDS,
@@ -110,7 +112,8 @@ fn log_through(
 /// Searches inside the server.
 fn searched(server: &Running, protocol: Protocol, log: &Log) -> Result<Reading> {
     let target = server.target(protocol).context("the server speaks the case's language")?;
-    let begin = Instant::now();
+    let used = || server.pid().map(Used::of).transpose();
+    let (used_before, begin) = (used()?, Instant::now());
     let found = if protocol == Protocol::Postgres {
         let rows = query(&target, SQL)?;
         rows.first().and_then(|count| count.parse().ok()).context("the query gives no count")?
@@ -121,9 +124,12 @@ fn searched(server: &Running, protocol: Protocol, log: &Log) -> Result<Reading> 
             other => bail!("the script was answered by {other:?}"),
         }
     };
-    let reading = Reading::default().figure("took_s", begin.elapsed().as_secs_f64());
+    let took = begin.elapsed();
+    let cpu = used()?.zip(used_before).map(|(now, before)| now.since(before).total);
     expect(found, log)?;
-    Ok(reading.figure("matches", found as f64))
+    let each_us = |all: Duration| all.as_secs_f64() * 1e6 / log.records() as f64;
+    let reading = Reading::default().figure("took_s", took.as_secs_f64()).figure("matches", found as f64);
+    Ok(reading.known(SERVER_CPU.name, cpu.map(each_us)))
 }
 
 fn expect(found: u64, log: &Log) -> Result<()> {

@@ -61,6 +61,14 @@ impl Reading {
         self
     }
 
+    /// With one figure more, if it is known.
+    pub fn known(self, name: &str, figure: Option<f64>) -> Reading {
+        match figure {
+            Some(figure) => self.figure(name, figure),
+            None => self,
+        }
+    }
+
     /// With one series more.
     pub fn series(mut self, name: &str, series: Vec<f64>) -> Reading {
         self.series.insert(name.to_owned(), series);

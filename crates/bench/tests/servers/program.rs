@@ -181,6 +181,7 @@ fn a_server_goes_through_all_steps_whatever_is_kept_of_them() {
     let count = |lines: &[String], part: &str| lines.iter().filter(|line| line.contains(part)).count();
     assert_eq!((lines.len(), count(&lines, "\"query in the"), count(&lines, "ended before it answered")), (4, 4, 2));
     assert_eq!(count(&lines, "\"matches\":500.0"), 2, "{lines:?}");
+    assert_eq!(count(&lines, "\"server_cpu_us\":"), 2, "inside the server, too: {lines:?}");
 
     // What is there stays, and what is not finds what those have stored.
     let kept = |lines: &[String]| -> Vec<String> {
