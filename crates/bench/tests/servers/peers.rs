@@ -3,6 +3,7 @@
 use crate::toy::{Manners, Toy};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tenon_bench::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
 use tenon_bench::load::{Draw, Observer, Pace, Plan, Until, run};
 use tenon_bench::machine::placement;
-use tenon_bench::peers::{External, Program, Settings, find};
+use tenon_bench::peers::{External, Program, Server, Settings, find};
 use tenon_bench::processes::{self, Job};
 use tenon_bench::target::{Protocol, Target};
 use tenon_bench::values::{Lengths, Values};
@@ -36,6 +37,49 @@ fn scratch(name: &str) -> PathBuf {
     let directory = std::env::temp_dir().join(format!("tenon-bench-peers-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");
     directory
+}
+
+/// A redis-server of a test, ended with this; then its directory goes.
+struct Redis {
+    server: Server,
+    target: Target,
+    scratch: Scratch,
+}
+
+impl Redis {
+    /// With so many threads, where one is installed.
+    fn start(test: &str, threads: usize) -> Option<Redis> {
+        let program = installed("redis-server")?;
+        let scratch = scratch(test);
+        let server = program.start(&Settings::new(threads, &[], &scratch)).expect("it starts");
+        let target = server.target(Protocol::Resp).expect("it speaks RESP");
+        Some(Redis { server, target, scratch: Scratch(scratch) })
+    }
+
+    /// What the bench prints that measures it with these words. Its results are in the directory.
+    fn measured(&self, words: &[&str]) -> Vec<u8> {
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
+        let output =
+            bench.args(words).args(["--target", &self.target.to_string(), "--out"]).arg(&self.scratch.0).output();
+        let output = output.expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    /// What it answers.
+    fn ask(&self, words: &[&[u8]]) -> Value {
+        ask(&self.target, words)
+    }
+}
+
+/// A directory that is gone with this.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A test that has failed has said why.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 fn exercise<D: Dialect>(dialect: D, target: &Target) {
@@ -126,7 +170,7 @@ fn a_server_is_not_believed_to_be_another_process() {
     };
     let own = std::process::id();
     assert_eq!(ask(own), (Some(own), false));
-    let mut other = std::process::Command::new("sleep").arg("600").spawn().expect("sleep");
+    let mut other = Command::new("sleep").arg("600").spawn().expect("sleep");
     let told = ask(other.id());
     other.kill().expect("it runs");
     other.wait().expect("it ends");
@@ -178,15 +222,11 @@ fn connected(target: &Target) -> u64 {
 
 #[test]
 fn several_processes_load_a_server_together() {
-    let Some(program) = installed("redis-server") else { return };
-    let scratch = scratch("processes");
-    let cores = placement::own_cores().expect("cores");
-    let server = program.start(&Settings::new(1, &cores[..1], &scratch)).expect("it starts");
-    let target = server.target(Protocol::Resp).expect("it speaks RESP");
+    let Some(redis) = Redis::start("processes", 1) else { return };
     let bench = Path::new(env!("CARGO_BIN_EXE_tenon-bench"));
     let stop = AtomicBool::new(false);
     let job = |work, until| Job {
-        target: target.clone(),
+        target: redis.target.clone(),
         layout: Layout::new(4, 20),
         work,
         updates: Updates::Whole,
@@ -197,11 +237,11 @@ fn several_processes_load_a_server_together() {
         until,
         cores: Vec::new(),
     };
-    let size = || match ask(&target, &[b"ZCARD", b"_indices"]) {
+    let size = || match redis.ask(&[b"ZCARD", b"_indices"]) {
         Value::Int(size) => u64::try_from(size).expect("a count"),
         other => panic!("{other:?}"),
     };
-    let mut seen = Counted(target.clone(), Vec::new());
+    let mut seen = Counted(redis.target.clone(), Vec::new());
     let load = job(Work::Load { records: 1_000 }, Until::Exhausted).orders(3).expect("it can be shared out");
     let outcome = processes::run(bench, &load, &mut seen, &stop).expect("it runs");
     assert_eq!((outcome.operations, outcome.latency().count(), size()), (1_000, 1_000, 1_000));
@@ -229,37 +269,19 @@ fn several_processes_load_a_server_together() {
         job(Work::Run { mix, records: 1 << 40, first_new: 1 << 40, seed: 1 }, Until::Elapsed(Duration::from_secs(600)));
     let error = processes::run(bench, &beyond.orders(2).expect("shared"), &mut (), &stop).expect_err("no such records");
     assert!(error.to_string().contains("a process of the client"), "{error:#}");
-    drop(server);
-    std::fs::remove_dir_all(scratch).expect("it can go");
 }
 
 #[test]
 fn ycsb_inserts_no_record_twice_from_any_number_of_connections() {
-    let Some(program) = installed("redis-server") else { return };
-    let scratch = scratch("insertions");
-    let server = program.start(&Settings::new(1, &[], &scratch)).expect("it starts");
-    let target = server.target(Protocol::Resp).expect("it speaks RESP");
+    let Some(redis) = Redis::start("insertions", 1) else { return };
     let run = |workloads: &str| {
-        let mut bench = std::process::Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
-        bench.args([
-            "ycsb",
-            "--quick",
-            "--seconds",
-            "0.05",
-            "--rounds",
-            "2",
-            "--keys",
-            "300",
-            "--workloads",
-            workloads,
-        ]);
-        bench.args(["--target", &target.to_string(), "--out"]).arg(scratch.join("results"));
-        let output = bench.output().expect("it runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        std::fs::read_to_string(scratch.join("results/ycsb.jsonl")).expect("results")
+        let words =
+            ["ycsb", "--quick", "--seconds", "0.05", "--rounds", "2", "--keys", "300", "--workloads", workloads];
+        redis.measured(&words);
+        std::fs::read_to_string(redis.scratch.0.join("ycsb.jsonl")).expect("results")
     };
     assert_eq!(run("D,E,WG").matches("\"connections\":50.0").count(), 6);
-    let Value::Bulk(statistics) = ask(&target, &[b"INFO", b"commandstats"]) else { panic!("INFO is text") };
+    let Value::Bulk(statistics) = redis.ask(&[b"INFO", b"commandstats"]) else { panic!("INFO is text") };
     let statistics = String::from_utf8_lossy(&statistics).into_owned();
     let calls = |command: &str| {
         let line = statistics.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
@@ -267,56 +289,41 @@ fn ycsb_inserts_no_record_twice_from_any_number_of_connections() {
     };
     // Warm-ups, rounds and workloads together.
     assert!(calls("zadd") > 300, "{statistics}");
-    assert_eq!(ask(&target, &[b"ZCARD", b"_indices"]), Value::Int(calls("zadd") - calls("zrem")));
+    assert_eq!(redis.ask(&[b"ZCARD", b"_indices"]), Value::Int(calls("zadd") - calls("zrem")));
 
     // The Waterloo study's own come from its numbers of connections.
-    ask(&target, &[b"FLUSHALL"]);
+    redis.ask(&[b"FLUSHALL"]);
     let results = run("WF");
     let of = |connections: u64| results.matches(&format!("\"connections\":{connections}.0")).count();
     assert_eq!((results.lines().count(), of(1), of(48)), (4, 2, 2), "{results}");
-    drop(server);
-    std::fs::remove_dir_all(scratch).expect("it can go");
 }
 
 #[test]
 fn ycsb_is_offered_more_and_more_until_a_server_is_saturated() {
-    let Some(program) = installed("redis-server") else { return };
-    let scratch = scratch("offered");
-    let server = program.start(&Settings::new(1, &[], &scratch)).expect("it starts");
-    let target = server.target(Protocol::Resp).expect("it speaks RESP");
-    let mut bench = std::process::Command::new(env!("CARGO_BIN_EXE_tenon-bench"));
-    bench.args(["ycsb-load", "--quick", "--seconds", "0.1", "--keys", "300", "--workloads", "F", "--json"]);
+    let Some(redis) = Redis::start("offered", 1) else { return };
+    let words = ["ycsb-load", "--quick", "--seconds", "0.1", "--keys", "300", "--workloads", "F", "--json"];
     // In no order.
-    bench.args(["--rates", "20000000,1000,10000000", "--client-processes", "2"]);
-    let output = bench.args(["--target", &target.to_string(), "--out"]).arg(scratch.join("results")).output();
-    let output = output.expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let records: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let rates = ["--rates", "20000000,1000,10000000", "--client-processes", "2"];
+    let output = redis.measured(&[&words[..], &rates].concat());
+    let records: Vec<serde_json::Value> = serde_json::from_slice(&output).expect("JSON and nothing else");
     let rates: Vec<f64> = records.iter().filter_map(|record| record["case"]["target op/s"].as_f64()).collect();
     // A machine that gives nobody any time is saturated at once.
     assert!(rates == [1e3, 1e7] || rates == [1e3], "nobody carries ten million: {rates:?}");
     assert!(records[0]["figures"]["client_late_p99_us"].is_f64(), "an open loop knows it: {}", records[0]);
-    drop(server);
-    std::fs::remove_dir_all(scratch).expect("it can go");
 }
 
 #[test]
 fn an_old_redis_reads_with_all_its_threads() {
-    let Some(program) = installed("redis-server") else { return };
-    let scratch = scratch("threads");
-    let server = program.start(&Settings::new(2, &[], &scratch)).expect("it starts");
-    let target = server.target(Protocol::Resp).expect("it speaks RESP");
-    let asked = |name: &[u8]| match ask(&target, &[b"CONFIG", b"GET", name]) {
+    let Some(redis) = Redis::start("threads", 2) else { return };
+    let asked = |name: &[u8]| match redis.ask(&[b"CONFIG", b"GET", name]) {
         Value::Array(pair) => pair.into_iter().nth(1),
         other => panic!("{other:?}"),
     };
     assert_eq!(asked(b"io-threads"), Some(Value::Bulk(b"2".to_vec())));
     // Newer ones know no such setting, or do as it says anyway.
-    if program.version.starts_with("7.") {
+    if redis.server.program.version.starts_with("7.") {
         assert_eq!(asked(b"io-threads-do-reads"), Some(Value::Bulk(b"yes".to_vec())));
     }
-    drop(server);
-    std::fs::remove_dir_all(scratch).expect("it can go");
 }
 
 #[test]

@@ -258,6 +258,24 @@ fn the_client_divides_the_keys_over_nodes_that_know_nothing_of_each_other() {
 }
 
 #[test]
+fn servers_are_started_only_for_cases_that_are_left() {
+    let out = scratch("left");
+    if !installed("redis-server") || !installed("memcached") {
+        return;
+    }
+    let words = ["skew", "--peers", "redis-server,memcached", "--continue", "--filter"];
+    let started = |filter: &str| {
+        let output = bench(&out, &[&words[..], &[filter], &SHORT[..]].concat()).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output));
+        ["redis-server", "memcached"].map(|peer| text(&output).contains(&format!("starting {peer}")))
+    };
+    assert_eq!(started("text, get:set 10:1, hotspot"), [false, true]);
+    assert_eq!(started("hotspot"), [true, false], "what is there need not be measured again");
+    assert_eq!(started("hotspot"), [false, false]);
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn long_values_need_no_more_keys_than_there_are() {
     let out = scratch("few");
     let toy = Toy::start(Manners::Good);
@@ -285,24 +303,6 @@ fn what_matches_no_case_is_an_error() {
         assert!(output.stdout.is_empty() && text(&output).contains("no case matches"), "{}", text(&output));
         assert_eq!(results(), earlier, "there is nothing to replace it with");
     }
-    std::fs::remove_dir_all(out).expect("it can go");
-}
-
-#[test]
-fn servers_are_started_only_for_cases_that_are_left() {
-    let out = scratch("left");
-    if !installed("redis-server") || !installed("memcached") {
-        return;
-    }
-    let words = ["skew", "--peers", "redis-server,memcached", "--continue", "--filter"];
-    let started = |filter: &str| {
-        let output = bench(&out, &[&words[..], &[filter], &SHORT[..]].concat()).output().expect("it runs");
-        assert!(output.status.success(), "{}", text(&output));
-        ["redis-server", "memcached"].map(|peer| text(&output).contains(&format!("starting {peer}")))
-    };
-    assert_eq!(started("text, get:set 10:1, hotspot"), [false, true]);
-    assert_eq!(started("hotspot"), [true, false], "what is there need not be measured again");
-    assert_eq!(started("hotspot"), [false, false]);
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
