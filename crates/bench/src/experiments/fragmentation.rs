@@ -6,7 +6,7 @@ use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::machine::process::resident_bytes;
 use crate::peers::{Family, Settings};
 use crate::results::Case;
-use crate::session::{Contender, Reading, Running, Session, Shape};
+use crate::session::{Contender, Reading, Running, Session, Shape, in_turn};
 use crate::values::{Lengths, Values};
 use crate::workloads::{Keys, Misses, Mix, Spec};
 use anyhow::{Context, Result};
@@ -50,7 +50,7 @@ fn run(session: &mut Session) -> Result<()> {
     for protocol in session.all_protocols() {
         let cases: Vec<Case> = PHASES.iter().map(|(name, _)| case(protocol, name)).collect();
         for round in 0..session.rounds() {
-            for contender in &started {
+            for contender in in_turn(&started, round) {
                 if !speaks(session, contender, &case(protocol, "")) {
                     continue;
                 }

@@ -8,7 +8,7 @@ use crate::machine::cpu::Used;
 use crate::packed::contents;
 use crate::peers::postgres::query;
 use crate::results::Case;
-use crate::session::{Contender, Reading, Running, Session, Shape};
+use crate::session::{Contender, Reading, Running, Session, Shape, in_turn};
 use crate::target::Protocol;
 use crate::workloads::{Log, Step, WebLog};
 use anyhow::{Context, Result, bail};
@@ -73,7 +73,7 @@ fn run(session: &mut Session) -> Result<()> {
         let log = Arc::new(Log::read(&text, *records).with_context(|| path.display().to_string())?);
         for protocol in session.all_protocols() {
             for round in 0..session.rounds() {
-                for contender in &started {
+                for contender in in_turn(&started, round) {
                     log_through(session, contender, protocol, &log, round)?;
                 }
             }

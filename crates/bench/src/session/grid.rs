@@ -221,7 +221,10 @@ impl Session {
         Ok(servers)
     }
 
-    /// Measures every case on every server that it applies to, round by round, the servers in turn, and keeps the results.
+    /// Measures every case on every server that it applies to, the servers in turn, and keeps the results.
+    ///
+    /// A round goes through all cases before the next one begins: of rounds that follow at once, all would have had the same
+    /// minute, and none would show what the machine did in another. Another server is the first in each.
     pub fn grid<S: Named>(
         &mut self,
         servers: &[S],
@@ -230,9 +233,10 @@ impl Session {
         measure: impl Fn(&Session, &S, &Case, u64) -> Result<Reading>,
     ) -> Result<()> {
         let mut steps: Vec<(&Case, u64, &S)> = Vec::new();
-        for case in cases.iter().filter(|case| self.wants(case)) {
-            for round in 0..self.rounds() {
-                steps.extend(servers.iter().filter(|s| applies(self, s, case)).map(|server| (case, round, server)));
+        for round in 0..self.rounds() {
+            for case in cases.iter().filter(|case| self.wants(case)) {
+                let those: Vec<&S> = servers.iter().filter(|server| applies(self, server, case)).collect();
+                steps.extend(in_turn(&those, round).map(|server| (case, round, *server)));
             }
         }
         self.progress.add_steps(steps.len());
@@ -330,6 +334,12 @@ impl Drop for Session {
         // What is left in the temporary directory harms nobody.
         let _ = std::fs::remove_dir_all(&self.scratch);
     }
+}
+
+/// All of them, another one first in each round.
+pub fn in_turn<T>(all: &[T], round: u64) -> impl Iterator<Item = &T> {
+    let (last, first) = all.split_at(round as usize % all.len().max(1));
+    first.iter().chain(last)
 }
 
 fn placed(options: &Options, server_threads: usize, client_threads: usize) -> Result<Placement> {

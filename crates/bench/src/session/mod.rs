@@ -11,7 +11,7 @@ mod progress;
 mod running;
 mod setup;
 
-pub use grid::{Ended, Session};
+pub use grid::{Ended, Session, in_turn};
 pub use interrupt::Interrupt;
 pub use key_value::Shape;
 pub use measured::{Measured, Reading};

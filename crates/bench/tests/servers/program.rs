@@ -258,6 +258,28 @@ fn the_client_divides_the_keys_over_nodes_that_know_nothing_of_each_other() {
 }
 
 #[test]
+fn rounds_go_through_all_cases_and_another_server_is_first_in_each() {
+    let out = scratch("order");
+    let toys = [Toy::start(Manners::Good), Toy::start(Manners::Good)];
+    let [one, other] = toys.each_ref().map(|toy| format!("redis://{}", toy.address));
+    let words = ["latency", "--target", &one, "--target", &other, "--rounds", "2"];
+    let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+    assert!(output.status.success(), "{}", text(&output));
+    let results = std::fs::read_to_string(out.join("latency.jsonl")).expect("results");
+    let order: Vec<(u64, bool, bool)> = results
+        .lines()
+        .map(|line| {
+            let record: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+            let round = record["round"].as_u64().expect("a number");
+            (round, record["case"]["operation"] == "set", record["server"] == other[..])
+        })
+        .collect();
+    let round = |round: u64, first: bool| [false, true].map(|set| [(round, set, first), (round, set, !first)]).concat();
+    assert_eq!(order, [round(0, false), round(1, true)].concat());
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn servers_are_started_only_for_cases_that_are_left() {
     let out = scratch("left");
     if !installed("redis-server") || !installed("memcached") {
