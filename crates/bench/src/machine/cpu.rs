@@ -62,7 +62,8 @@ impl Used {
         }
     }
 
-    fn of_one(pid: u32) -> Result<Used> {
+    /// Of a running process alone, and of those that it has started and that have ended.
+    pub fn of_one(pid: u32) -> Result<Used> {
         let tasks = format!("/proc/{pid}/task");
         let mut used = Used { total: of_process(pid)?, ..Used::default() };
         for task in fs::read_dir(&tasks).with_context(|| tasks.clone())? {

@@ -5,6 +5,7 @@ pub mod cpu;
 pub mod facts;
 pub mod file_system;
 pub mod listening;
+pub mod neighbours;
 pub mod placement;
 pub mod process;
 pub mod sampler;

@@ -28,6 +28,20 @@ pub fn children(pid: u32) -> Vec<u32> {
     all.filter(|other| parent(*other) == Some(pid)).collect()
 }
 
+/// A process, those that it has started, and those that they have, as far as all between them run.
+pub fn with_descendants(pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let parents: Vec<(u32, u32)> = all.filter_map(|child| Some((child, parent(child)?))).collect();
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(of) = found.get(next).copied() {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == of).map(|(child, _)| *child));
+        next += 1;
+    }
+    found
+}
+
 /// The process that has started a process.
 pub fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -106,6 +120,8 @@ mod tests {
         let mut child = Command::new("sleep").arg("600").spawn().expect("sleep");
         assert_eq!(parent(child.id()), Some(std::process::id()));
         assert!(children(std::process::id()).contains(&child.id()));
+        assert!(with_descendants(parent(std::process::id()).expect("it has one")).contains(&child.id()));
+        assert_eq!(with_descendants(child.id()), [child.id()]);
         assert!(resident_bytes(std::process::id()).unwrap() > 100_000);
         child.kill().expect("it runs");
         child.wait().expect("it ends");

@@ -3,6 +3,7 @@
 use crate::load::{INTERVAL, Observer, Outcome, least_over_median};
 use crate::machine::counters::{Counter, Counts};
 use crate::machine::cpu::Used;
+use crate::machine::neighbours::{Look, Neighbours};
 use crate::machine::placement::cores_of;
 use crate::machine::process;
 use crate::machine::sampler::{Interval, Sampler};
@@ -21,6 +22,11 @@ const CLIENT_QUEUED_LIMIT: f64 = 0.05;
 
 /// A client whose own lateness is more than this share of the latency, at the 99th percentiles, is said to be late.
 const CLIENT_LATE_LIMIT: f64 = 0.5;
+
+/// Other processes that had more than this share of the cores, and other machines that did, are told of. What processes had
+/// is known to some ticks only.
+const PROCESSES_LIMIT: f64 = 0.1;
+const MACHINES_LIMIT: f64 = 0.05;
 
 /// What a load and the server it ran on have shown.
 #[derive(Clone, Debug)]
@@ -41,6 +47,8 @@ pub struct Measured {
     pub client_cores: usize,
     /// Whether the server might run on them, too.
     pub shared_cores: bool,
+    /// What others had of both sides' cores, if it is known.
+    pub neighbours: Option<Neighbours>,
 }
 
 /// What is kept of a measurement.
@@ -93,6 +101,8 @@ pub struct Watch {
     pid: Option<u32>,
     client_cores: Vec<usize>,
     shared_cores: bool,
+    look: Option<(Vec<usize>, Look)>,
+    neighbours: Option<Neighbours>,
     before: Option<Used>,
     used: Option<Used>,
     resident_bytes: Option<u64>,
@@ -114,6 +124,8 @@ impl Watch {
             pid,
             client_cores: client_cores.to_vec(),
             shared_cores: false,
+            look: None,
+            neighbours: None,
             before: None,
             used: None,
             resident_bytes: None,
@@ -154,6 +166,7 @@ impl Watch {
             notes: self.notes,
             client_cores: self.client_cores.len(),
             shared_cores: self.shared_cores,
+            neighbours: self.neighbours,
         }
     }
 }
@@ -166,9 +179,14 @@ impl Observer for Watch {
                 Err(why) => self.counts = Some(Counts::none(&why)),
             }
         }
-        if let Some(pid) = self.pid.and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed())) {
-            let server_cores = cores_of(Some(pid)).unwrap_or_default();
+        if let Some(pid) = self.pid {
+            let server_cores = cores_of(rustix::process::Pid::from_raw(pid.cast_signed())).unwrap_or_default();
             self.shared_cores = self.client_cores.iter().any(|core| server_cores.contains(core));
+            let mut cores = [&self.client_cores[..], &server_cores].concat();
+            cores.sort_unstable();
+            cores.dedup();
+            // Where the kernel does not tell of cores, nothing is known.
+            self.look = Look::at(&cores, pid).ok().map(|look| (cores, look));
         }
         self.before = self.pid.map(Used::of).transpose()?;
         if let (Some(pid), Some(operations)) = (self.pid, &self.sampling) {
@@ -179,6 +197,9 @@ impl Observer for Watch {
 
     fn ended(&mut self) -> Result<()> {
         self.samples = self.sampler.take().map(Sampler::finish).unwrap_or_default();
+        if let (Some(pid), Some((cores, before))) = (self.pid, &self.look) {
+            self.neighbours = Look::at(cores, pid).ok().and_then(|now| now.since(before));
+        }
         if let (Some(pid), Some(before)) = (self.pid, self.before) {
             self.used = Some(Used::of(pid)?.since(before));
             match process::resident_bytes(pid) {
@@ -201,6 +222,11 @@ impl Measured {
         self.used = self.used.zip(other.used).map(|(sum, more)| sum.with(more));
         self.resident_bytes = self.resident_bytes.zip(other.resident_bytes).map(|(sum, more)| sum + more);
         self.shared_cores |= other.shared_cores;
+        let more_of = |one: Neighbours, other: Neighbours| Neighbours {
+            processes: one.processes.max(other.processes),
+            machines: one.machines.max(other.machines),
+        };
+        self.neighbours = self.neighbours.zip(other.neighbours).map(|(one, other)| more_of(one, other));
         let more = other.notes.iter().filter(|note| !self.notes.contains(note)).cloned().collect::<Vec<_>>();
         self.notes.extend(more);
     }
@@ -247,12 +273,16 @@ impl Measured {
         if let Some(bytes) = self.resident_bytes {
             set("server_memory_mb", bytes as f64 / 1e6);
         }
+        if let Some(Neighbours { processes, machines }) = self.neighbours {
+            set("other_processes_share", processes);
+            set("stolen_share", machines);
+        }
         if outcome.late.count() > 0 {
             set("client_late_p99_us", outcome.late.summary().p99_us);
             set("unsent", outcome.unsent as f64);
             set("unanswered", outcome.unanswered.count() as f64);
         }
-        for note in self.client_notes() {
+        for note in self.notes_on_the_cores() {
             reading = reading.note(note);
         }
         for (name, count) in self.counts.iter().flat_map(|counts| &counts.by_name) {
@@ -270,9 +300,10 @@ impl Measured {
         reading
     }
 
-    /// What of the figures may be the client's doing.
-    fn client_notes(&self) -> Vec<&'static str> {
+    /// What of the figures may be the client's doing, or that of others.
+    fn notes_on_the_cores(&self) -> Vec<&'static str> {
         let outcome = &self.outcome;
+        let had = |much: fn(Neighbours) -> bool| self.neighbours.is_some_and(much);
         // Of several threads on one core, none may be busy all the time that the core is.
         let is_limit = outcome.client_busy > CLIENT_BUSY_LIMIT
             || self.client_cores_used() > CLIENT_BUSY_LIMIT * self.client_cores.max(1) as f64;
@@ -283,6 +314,8 @@ impl Measured {
             (is_limit, "the client was the limit"),
             (outcome.client_queued > CLIENT_QUEUED_LIMIT, "the client waited for a core"),
             (is_late, "most of the p99 is the client's own lateness"),
+            (had(|had| had.processes > PROCESSES_LIMIT), "other processes ran on the cores"),
+            (had(|had| had.machines > MACHINES_LIMIT), "the host gave the cores to other machines"),
         ];
         notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note).collect()
     }
@@ -433,6 +466,20 @@ mod tests {
         assert_eq!(notes(|outcome| outcome.late.record(40_000, 100)), [""; 0]);
         let late = notes(|outcome| outcome.late.record(60_000, 100));
         assert_eq!(late, ["most of the p99 is the client's own lateness"]);
+    }
+
+    #[test]
+    fn others_on_the_cores_are_told_of() {
+        let with = |processes, machines| {
+            let neighbours = Some(Neighbours { processes, machines });
+            Measured { neighbours, ..measured(|_| {}) }
+        };
+        assert_eq!(with(0.09, 0.04).reading().notes, [""; 0]);
+        assert_eq!(with(0.2, 0.0).reading().notes, ["other processes ran on the cores"]);
+        let mut sum = with(0.0, 0.0);
+        sum.add(&with(0.0, 0.1));
+        assert_eq!(sum.reading().notes, ["the host gave the cores to other machines"]);
+        assert_eq!(sum.reading().figures["stolen_share"], 0.1);
     }
 
     #[test]
