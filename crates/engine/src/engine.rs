@@ -185,7 +185,7 @@ pub struct Engine {
     forgotten_changes: AtomicU64,
     config_hook: OnceLock<ConfigHook>,
     /// Held while settings change and are made to hold, or are taken back.
-    config_applying: Mutex<()>,
+    pub(crate) config_applying: Mutex<()>,
     /// Errors by code, since the start or CONFIG RESETSTAT.
     pub errors: Apart<Mutex<BTreeMap<String, u64>>>,
     /// Every worker's statistics, and those of whoever is none.

@@ -147,7 +147,7 @@ impl Log {
         self.shared.written.load(Ordering::Acquire)
     }
 
-    /// Everything before it survives a crash of the machine, or was not to be synced by the settings.
+    /// Everything before it survives a crash of the machine: it was synced, or is in a snapshot that was.
     pub fn durable(&self) -> u64 {
         self.shared.durable.load(Ordering::Acquire)
     }
@@ -157,7 +157,8 @@ impl Log {
         self.answerable() >= position
     }
 
-    /// Up to which position replies may be sent: what is synced with `always`, else everything, unless the writer has been
+    /// Up to which position replies may be sent: with `always` what is synced, or written while the settings have nothing synced,
+    /// else everything, unless the writer has been
     /// held up for a second; then what is written. So what a killed process takes along was confirmed in its last seconds.
     pub fn answerable(&self) -> u64 {
         self.shared.answerable()

@@ -38,19 +38,24 @@ pub(super) struct Rewrites {
     pub(super) task: Arc<RewriteTask>,
     thread: Option<JoinHandle<()>>,
     restraint: Restraint,
-    /// No thread could be had: none is asked for before this, except by BGREWRITEAOF.
+    /// No thread could be had: no tick asks for one before this.
     not_before: Option<Instant>,
     /// In which second it was last looked whether the file that is written to is still there.
     looked_s: u64,
     is_ending: bool,
-    /// The log begins or ends: no rewrite begins but the one that comes with it.
-    pub(super) is_switching: bool,
+    /// How many have the log begin or end: no rewrite begins but the one that comes with it.
+    pub(super) switching: u32,
 }
 
 impl Rewrites {
-    /// Whether none begins by itself at the moment.
+    /// Whether none may begin at the moment, but in the place of the one that is under way.
     fn is_taken(&self) -> bool {
-        self.since.is_some() || self.is_ending || self.is_switching
+        self.since.is_some() || self.is_ending || self.switching > 0
+    }
+
+    /// Has the next one not wait for anything that an earlier failure wants.
+    fn need_not_rest(&mut self) {
+        (self.ended, self.not_before) = (None, None);
     }
 }
 
@@ -97,7 +102,7 @@ impl Engine {
         if self.snapshots.is_active() {
             self.aof.wanted.store(true, Ordering::Relaxed);
             // However often it has failed: who asks for one does not wait for its rest.
-            self.aof.rewrites.lock().ended = None;
+            self.aof.rewrites.lock().need_not_rest();
             return RewriteStart::Scheduled;
         }
         self.start_rewrite()
@@ -105,9 +110,16 @@ impl Engine {
 
     fn start_rewrite(&self) -> RewriteStart {
         let Some(engine) = self.shared() else { return RewriteStart::Failed };
-        let work = move |engine: &Arc<Engine>, task: &RewriteTask| match engine.append_only() {
-            Some(append_only) => engine.rewrite(append_only, task),
-            None => engine.rewrite_without_log(task),
+        let work = move |engine: &Arc<Engine>, task: &RewriteTask| {
+            let append_only = engine.append_only();
+            // In this order: who begins a log stops this before that log is there, and it must not be taken for its own.
+            if task.is_stopped() {
+                return Err(STOPPED.to_owned());
+            }
+            match append_only {
+                Some(append_only) => engine.rewrite(append_only, task),
+                None => engine.rewrite_without_log(task),
+            }
         };
         self.on_rewriter(engine, Former::Stays, work)
     }
@@ -148,7 +160,7 @@ impl Engine {
             }
             Err(error) => {
                 tracing::warn!("Can't rewrite append only file in background: {error}");
-                rewrites.last = Some((Duration::ZERO, false));
+                (rewrites.last, rewrites.ended) = (Some((Duration::ZERO, false)), Some(Instant::now()));
                 self.aof.wanted.fetch_or(was_wanted, Ordering::Relaxed);
                 rewrites.not_before = Some(Instant::now() + THREAD_RETRY);
                 RewriteStart::Failed
@@ -352,7 +364,7 @@ impl Engine {
         if !self.is_log_whole() {
             tracing::info!("Writing initial AOF, can't exit before it is there.");
             // However often it has failed: the next attempt does not rest.
-            self.aof.rewrites.lock().ended = None;
+            self.aof.rewrites.lock().need_not_rest();
         }
         while !self.is_log_whole() {
             if !goes_on() {

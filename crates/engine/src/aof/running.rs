@@ -112,7 +112,7 @@ impl Engine {
     pub(crate) fn is_log_on_disk(&self, position: u64) -> Option<bool> {
         let append_only = self.append_only()?;
         let log = append_only.log();
-        // What is not to be synced counts as durable for the log, and not for who asks whether it is on disk.
+        // Nobody is to wait for what nothing syncs, but now and then a change of files.
         let durable = if log.policy() == Policy::No { 0 } else { log.durable() };
         // A position of a log that is closed by now says no more than that something was written.
         Some(self.aof.is_whole.load(Ordering::Relaxed) && durable >= position.min(log.position()))
@@ -174,7 +174,8 @@ impl Engine {
         *self.aof.current.write() = append_only;
     }
 
-    /// Opens the log behind what was loaded from it: from now on every write is in it. No client is served yet.
+    /// Opens the log behind what was loaded from it: from now on every write is in it. Clients are told meanwhile that data is
+    /// loaded.
     ///
     /// # Errors
     /// When its files cannot be made or opened.

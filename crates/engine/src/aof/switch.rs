@@ -12,23 +12,20 @@ use tenon_persist::aof::Directory;
 /// How often it is looked whether the first base is there.
 const BEGIN_PERIOD: Duration = Duration::from_millis(2);
 
-/// As long as it is there, only who has it begins a rewrite: another one would be of a log that is about to end or to be
-/// replaced.
-struct NoRewriteBegins<'a> {
-    aof: &'a Aof,
-    before: bool,
-}
+/// As long as it is there, no rewrite begins but the one that comes with a log's beginning: another one would be of a log that
+/// is about to end or to be replaced.
+struct NoRewriteBegins<'a>(&'a Aof);
 
 impl NoRewriteBegins<'_> {
     fn of(engine: &Engine) -> NoRewriteBegins<'_> {
-        let aof = &engine.aof;
-        NoRewriteBegins { aof, before: std::mem::replace(&mut aof.rewrites.lock().is_switching, true) }
+        engine.aof.rewrites.lock().switching += 1;
+        NoRewriteBegins(&engine.aof)
     }
 }
 
 impl Drop for NoRewriteBegins<'_> {
     fn drop(&mut self) {
-        self.aof.rewrites.lock().is_switching = self.before;
+        self.0.rewrites.lock().switching -= 1;
     }
 }
 
@@ -74,13 +71,19 @@ impl Engine {
         under_way.inspect(|task| task.make_way()).is_some()
     }
 
-    /// Has the log begin with what was loaded from elsewhere, and waits until that is in its base: before that a crash
-    /// would lose what is confirmed. No client is served yet.
+    /// Has the log begin with what was loaded from elsewhere, unless somebody has said by now that there is to be none, and waits
+    /// until that is in its base: before that a crash would lose what is confirmed. Clients are told meanwhile that data is loaded.
     ///
     /// # Errors
     /// When it cannot: why.
     pub fn begin_aof(&self) -> Result<(), String> {
-        self.start_aof()?;
+        {
+            let _one_at_a_time = self.config_applying.lock();
+            if !self.config.appendonly() {
+                return Ok(());
+            }
+            self.start_aof()?;
+        }
         while self.aof_figures().rewriting_for_s.is_some() {
             std::thread::sleep(BEGIN_PERIOD);
         }
@@ -101,6 +104,8 @@ impl Engine {
             if rewrites.since.is_some() && self.append_only().is_some() {
                 rewrites.task.stop();
             }
+            // Of the log that ends.
+            self.aof.wanted.store(false, Ordering::Relaxed);
             self.detach_journal();
         }
         if let Some(append_only) = self.append_only() {

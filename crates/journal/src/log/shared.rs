@@ -357,7 +357,10 @@ impl Shared {
     }
 
     pub(super) fn sync_failed(&self, generation: u64, error: &io::Error) {
-        self.trouble().sync_failed(generation, error);
+        // It may have been under way when a snapshot took the file's place.
+        if !self.trouble().sync_failed(generation, error) {
+            return;
+        }
         self.set_failing();
         self.hooks.event(&Event::SyncFailed(words(error)));
         self.hooks.needs_rewrite();

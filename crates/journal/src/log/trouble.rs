@@ -54,6 +54,8 @@ pub(super) struct Trouble {
     room: Option<Reason>,
     /// The latest file of which a sync failed, by its generation.
     untrusted: Option<(u64, Reason)>,
+    /// Files before this generation are of no importance any more.
+    needed_from: u64,
 }
 
 impl Trouble {
@@ -99,13 +101,18 @@ impl Trouble {
         self.write.take().is_some() && self.room.is_none()
     }
 
-    /// Notes a failed sync of the file of a generation.
-    pub(super) fn sync_failed(&mut self, generation: u64, error: &io::Error) {
-        self.untrusted = Some((generation, Reason::new(error)));
+    /// Notes a failed sync of the file of a generation; tells whether anybody needs that file.
+    pub(super) fn sync_failed(&mut self, generation: u64, error: &io::Error) -> bool {
+        let is_needed = generation >= self.needed_from;
+        if is_needed {
+            self.untrusted = Some((generation, Reason::new(error)));
+        }
+        is_needed
     }
 
     /// Files before this generation are of no importance any more.
     pub(super) fn forget_before(&mut self, generation: u64) {
+        self.needed_from = generation;
         self.untrusted.take_if(|(untrusted, _)| *untrusted < generation);
     }
 }

@@ -14,6 +14,7 @@ use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseaddr};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Datagrams that one worker takes before its connections have their turn.
@@ -30,8 +31,11 @@ pub(super) struct Room {
     frames: Frames,
 }
 
+/// A worker keeps room for answers of so many bytes.
+const FRAMES_KEPT_MAX: usize = 64 << 10;
+
 /// The datagrams of an answer, one behind the other.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Frames {
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -44,13 +48,20 @@ impl Frames {
     }
 
     pub(super) fn clear(&mut self) {
+        if self.bytes.capacity() > FRAMES_KEPT_MAX {
+            *self = Frames::default();
+        }
         self.bytes.clear();
         self.ends.clear();
     }
 
-    /// Bytes of all of them.
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes that a copy takes, but for itself.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.len() + size_of_val(&self.ends[..])
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -212,11 +223,11 @@ impl Datagrams {
     }
 
     /// Hands what has come to `answer`, with who sent it, to which address, and the way back. What it puts into the frames, which
-    /// are empty, is sent, unless it takes them out. Tells whether there may be more.
+    /// are empty, is sent. Tells whether there may be more; there may be, too, when `answer` breaks off.
     pub(super) fn receive(
         &self,
         room: &mut Room,
-        mut answer: impl FnMut((SocketAddr, SocketAddr), &[u8], &Way, &mut Frames),
+        mut answer: impl FnMut((SocketAddr, SocketAddr), &[u8], &Way, &mut Frames) -> ControlFlow<()>,
     ) -> bool {
         room.datagram.resize(DATAGRAM_MAX, 0);
         if room.control.is_empty() {
@@ -239,8 +250,11 @@ impl Datagrams {
             let local = reached.map_or(self.local, |reached| SocketAddr::new(reached.ip(), self.local.port()));
             let way = Way { to, reached };
             room.frames.clear();
-            answer((from, local), &room.datagram[..len], &way, &mut room.frames);
+            let flow = answer((from, local), &room.datagram[..len], &way, &mut room.frames);
             self.send(&way, &room.frames);
+            if flow.is_break() {
+                break;
+            }
         }
         true
     }

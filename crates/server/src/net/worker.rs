@@ -40,6 +40,8 @@ pub(super) struct Worker<'s, S: Service, I: Io> {
     datagrams: Vec<Arc<Datagrams>>,
     /// Where they are received; taken out for a call.
     datagram_room: Room,
+    /// What has told of the socket whose datagrams are being answered, in the middle of a call.
+    receiving: Option<Event>,
     /// Answers to datagrams that wait for the log.
     held_answers: HeldAnswers,
     /// Where replies are written before they are sent; empty between calls, and taken out for one.
@@ -115,6 +117,7 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
             connections: Slab::new(),
             datagrams: Vec::new(),
             datagram_room: Room::default(),
+            receiving: None,
             held_answers: HeldAnswers::default(),
             reply: None,
             input: Vec::new(),

@@ -9,11 +9,22 @@ use tenon_server::net::{Bind, FrontEnd, Options, ServeError};
 
 /// A server with UDP on the returned port.
 fn start() -> (Server, u16) {
+    start_with(2)
+}
+
+fn start_with(workers: usize) -> (Server, u16) {
     // The port is free a moment before.
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let listens = vec![tcp(FrontEnd::Memcached, "127.0.0.1")];
     let datagrams = Some((port, vec![Bind::parse("127.0.0.1")]));
-    (Server::start_as(&Options { workers: 2, listens, datagrams, backlog: 5, io: crate::IO }), port)
+    (Server::start_as(&Options { workers, listens, datagrams, backlog: 5, io: crate::IO }), port)
+}
+
+fn connected(port: u16) -> UdpSocket {
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.connect(("127.0.0.1", port)).unwrap();
+    client
 }
 
 fn received(client: &UdpSocket) -> Vec<u8> {
@@ -53,12 +64,7 @@ fn an_answer_waits_for_the_log_and_others_do_not() {
     for lends in [false, true] {
         let (server, port) = start();
         server.echo.lends.store(lends, Ordering::SeqCst);
-        let [writer, reader] = [(); 2].map(|()| {
-            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
-            client.set_read_timeout(Some(PATIENCE)).unwrap();
-            client.connect(("127.0.0.1", port)).unwrap();
-            client
-        });
+        let [writer, reader] = [(); 2].map(|()| connected(port));
         let answers = |client: &UdpSocket, question: &[u8]| {
             assert_eq!(received(client), question);
             assert_eq!(received(client), b"and another");
@@ -91,6 +97,27 @@ fn an_answer_waits_for_the_log_and_others_do_not() {
         assert!(is_silent(&writer), "the other one is not on disk");
         get_durable(20);
         answers(&writer, b"log 20");
+    }
+}
+
+#[test]
+fn others_are_answered_in_the_middle_of_a_call() {
+    let (server, port) = start_with(1);
+    server.echo.lends.store(true, Ordering::SeqCst);
+    let [slow, other] = [(); 2].map(|()| connected(port));
+    for round in 0..20 {
+        let what = format!("hold {round}");
+        slow.send(what.as_bytes()).unwrap();
+        // Some of them are there before anybody has told of the first one.
+        let questions: Vec<String> = (0..5).map(|number| format!("{round} {number}")).collect();
+        questions.iter().for_each(|question| assert!(other.send(question.as_bytes()).is_ok()));
+        let mut answers: Vec<Vec<u8>> = questions.iter().flat_map(|_| [received(&other), received(&other)]).collect();
+        answers.retain(|answer| answer != b"and another");
+        answers.sort_unstable();
+        assert!(answers.iter().eq(questions.iter().map(String::as_bytes)), "{answers:?}");
+        server.echo.release(&round.to_string());
+        assert_eq!(received(&slow), what.as_bytes());
+        assert_eq!(received(&slow), b"and another");
     }
 }
 

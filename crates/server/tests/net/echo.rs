@@ -25,7 +25,7 @@ pub const SOFT_FOR: Duration = Duration::from_secs(2);
 /// Answers lines:
 /// `big N` with N bytes by reference, `fill N` (behind its line N bytes, which it takes into its room) with `filled` if they
 /// are the pattern's, `park` with nothing until un-parked, `panic`, `panic-later` (in `closed`),
-/// `hold N` with `held N` once N is released, `hold-panic N` with a panic then, `thread` with the name of the thread,
+/// `hold N` with `held N` once N is released (a datagram with itself), `hold-panic N` with a panic then, `thread` with the name of the thread,
 /// `log N` with itself once the log is on disk up to N (as a datagram, too), `quit` with `bye`, `cut` with a close, `who` with its worker, anything else with itself.
 #[derive(Default)]
 pub struct Echo {
@@ -260,8 +260,10 @@ impl Service for Echo {
         datagram: &[u8],
         send: &mut dyn FnMut(&[u8]),
     ) {
-        if let Some(position) = datagram.strip_prefix(b"log ") {
-            worker.holds = std::str::from_utf8(position).unwrap().parse().ok();
+        match datagram.split(|&byte| byte == b' ').collect::<Vec<_>>()[..] {
+            [b"log", position] => worker.holds = std::str::from_utf8(position).unwrap().parse().ok(),
+            [b"hold", what] => self.hold(what),
+            _ => {}
         }
         send(datagram);
         send(b"and another");

@@ -59,6 +59,7 @@ impl File for Gated {
 
 /// A log over a file whose syncs wait.
 struct GatedLog {
+    files: Faulty<Memory>,
     gate: Arc<(Mutex<Gate>, Condvar)>,
     heard: Arc<Heard>,
     log: Log,
@@ -67,11 +68,12 @@ struct GatedLog {
 impl GatedLog {
     fn start(policy: Policy) -> GatedLog {
         let gate = Arc::new((Mutex::new(Gate::default()), Condvar::new()));
-        let inner = Memory::new().create(Path::new("f")).expect("it can be made");
+        let files = Faulty::new(Memory::new(), "".parse().expect("a plan"));
+        let inner = files.create(Path::new("f")).expect("it can be made");
         let file = Arc::new(Gated { inner, gate: gate.clone() });
         let heard = Arc::new(Heard::default());
         let log = Log::start(file, &settings(policy), heard.clone()).expect("threads can be started");
-        GatedLog { gate, heard, log }
+        GatedLog { files, gate, heard, log }
     }
 
     /// Waits until so many syncs have begun.
@@ -159,6 +161,30 @@ fn a_switch_waits_for_the_sync_that_is_under_way() {
     gated.let_go(u64::MAX);
     assert!(log.wait_switched(LONG));
     assert_eq!((log.durable(), log.statistics().syncs), (position, 1));
+}
+
+#[test]
+fn a_sync_that_fails_of_a_file_that_nobody_needs_means_nothing() {
+    let gated = GatedLog::start(Policy::EverySecond);
+    let log = &gated.log;
+    log.append(b"record ");
+    gated.await_syncs(1);
+    let next = gated.files.create(Path::new("next")).expect("it can be made");
+    log.prepare_switch(next).expect("no other is under way");
+    let cut = log.cut();
+    log.drop_before_switch();
+    assert!(log.wait_switched(LONG), "what a snapshot holds need not be synced");
+    log.trust_from(log.generation(), cut);
+    assert_eq!(log.durable(), cut);
+    gated.files.set("sync:eio@1".parse().expect("a plan"));
+    gated.let_go(1);
+    until(|| !log.statistics().sync_pending);
+    assert_eq!((log.refuses_writes(), log.needs_rewrite()), (None, false));
+    // In the file behind it one does.
+    let behind = log.append(b"behind");
+    gated.files.set("sync:eio@1".parse().expect("a plan"));
+    assert!(!log.wait_durable(behind, Duration::from_millis(50)));
+    until(|| log.needs_rewrite());
 }
 
 #[test]

@@ -8,11 +8,12 @@ use crate::net::io::{Event, Io};
 use crate::net::service::Service;
 use crate::net::slab::Key;
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// So many bytes of answers a worker holds at most; what comes beyond is lost, as any datagram may be. Nothing else bounds it:
-/// who sends datagrams waits for no answer.
+/// So many bytes of memory a worker's held answers may take; what comes beyond is lost, as any datagram may be. Nothing else
+/// bounds it: who sends datagrams waits for no answer.
 const HELD_MAX: usize = 1 << 20;
 
 /// An answer that waits until the log is on disk up to a position.
@@ -23,11 +24,17 @@ pub(super) struct HeldAnswer {
     frames: Frames,
 }
 
+impl HeldAnswer {
+    fn memory(&self) -> usize {
+        size_of::<HeldAnswer>() + self.frames.memory()
+    }
+}
+
 /// All of them, in the order of their positions.
 #[derive(Default)]
 pub(super) struct HeldAnswers {
     answers: VecDeque<HeldAnswer>,
-    bytes: usize,
+    memory: usize,
 }
 
 impl HeldAnswers {
@@ -37,8 +44,8 @@ impl HeldAnswers {
     }
 
     pub(super) fn hold(&mut self, answer: HeldAnswer) {
-        if self.bytes + answer.frames.len() <= HELD_MAX {
-            self.bytes += answer.frames.len();
+        if self.memory + answer.memory() <= HELD_MAX {
+            self.memory += answer.memory();
             // Mostly behind all others: only a call that had lent the loop may end late.
             let at = self.answers.partition_point(|earlier| earlier.position <= answer.position);
             self.answers.insert(at, answer);
@@ -49,7 +56,7 @@ impl HeldAnswers {
     #[inline]
     pub(super) fn send_up_to(&mut self, durable: u64) {
         while let Some(answer) = self.answers.pop_front_if(|answer| answer.position <= durable) {
-            self.bytes -= answer.frames.len();
+            self.memory -= answer.memory();
             answer.socket.send(&answer.way, &answer.frames);
         }
     }
@@ -68,33 +75,32 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
         }
         let mut room = std::mem::take(&mut self.datagram_room);
         let service = self.service;
-        let mut has_more = true;
-        while has_more {
-            has_more = socket.receive(&mut room, |addresses, datagram, way, frames| {
-                service.begin_call(worker);
-                let answer = || {
-                    catch_unwind(AssertUnwindSafe(|| {
-                        service.on_datagram(worker, addresses, datagram, &mut |frame| frames.push(frame));
-                    }))
-                };
-                if service.with_meanwhile(self, answer).is_err() {
-                    tracing::error!(worker = self.index, "a bug made the answer to a datagram panic");
-                    frames.clear();
-                }
-                if frames.len() > 0
-                    && let Some(position) = service.holds(worker)
-                {
-                    let (socket, frames) = (Arc::clone(&socket), std::mem::take(frames));
-                    self.hold_answer(HeldAnswer { position, socket, way: *way, frames });
-                }
-            });
-            // Else whoever has the loop is not told of what has come before, so that is answered here.
-            if self.away.is_none() {
-                break;
+        let has_more = socket.receive(&mut room, |addresses, datagram, way, frames| {
+            self.receiving = Some(event);
+            service.begin_call(worker);
+            let answer = || {
+                catch_unwind(AssertUnwindSafe(|| {
+                    service.on_datagram(worker, addresses, datagram, &mut |frame| frames.push(frame));
+                }))
+            };
+            if service.with_meanwhile(self, answer).is_err() {
+                tracing::error!(worker = self.index, "a bug made the answer to a datagram panic");
+                frames.clear();
             }
-        }
+            self.receiving = None;
+            if !frames.is_empty()
+                && let Some(position) = service.holds(worker)
+            {
+                // A copy has no room left over.
+                let (socket, copy) = (Arc::clone(&socket), frames.clone());
+                frames.clear();
+                self.hold_answer(HeldAnswer { position, socket, way: *way, frames: copy });
+            }
+            // Whoever has the loop goes on with the socket, too.
+            if self.away.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         self.datagram_room = room;
-        if has_more {
+        if has_more && self.away.is_none() {
             self.io.again(event.token);
         }
         self.end_lent(worker);

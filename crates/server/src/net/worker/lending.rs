@@ -154,6 +154,9 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         self.crew = Some(crew);
         let Some(Idle { wake, hollow: mut here, .. }) = free else { return false };
         let call = self.service.begin_lent_call();
+        // Nothing tells of what has come to that socket before.
+        let receiving = self.receiving.take();
+        self.postponed_events.extend(receiving);
         std::mem::swap(self, &mut here);
         self.away = Some(Away { returns, call });
         match wake.send(here) {
@@ -287,7 +290,7 @@ fn follow<'s, S: Service, I: Io>(
 ) -> Option<Receiver<Box<Worker<'s, S, I>>>> {
     let Away { returns, .. } = hollow.away.take()?;
     // What the call had taken out of the loop it has put here.
-    (hollow.input, hollow.head, hollow.reply) = Default::default();
+    (hollow.input, hollow.head, hollow.reply, hollow.datagram_room) = Default::default();
     let (mail, index) = (hollow.mail.clone(), hollow.index);
     let (wake, woken) = channel();
     returns.send(Returned::Thread(Idle { wake, hollow, is_home })).ok()?;

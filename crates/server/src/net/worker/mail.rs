@@ -47,7 +47,7 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
     }
 
     /// Receives datagrams at these sockets and no others. What has come to one that stays is told of anew.
-    fn change_datagrams(&mut self, sockets: Vec<Arc<Datagrams>>) {
+    pub(super) fn change_datagrams(&mut self, sockets: Vec<Arc<Datagrams>>) {
         for (number, socket) in self.datagrams.iter().enumerate() {
             self.io.unwatch(&**socket, datagram_token(number));
         }

@@ -70,6 +70,8 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
     pub(super) fn begin_shutdown(&mut self, deadline: Instant) {
         self.deadline = Some(deadline);
         self.service.end_long_calls();
+        // There is no end of them.
+        self.change_datagrams(Vec::new());
         // What has arrived may not have been reported yet. It is dealt with in the next turn, before any connection is
         // closed.
         let keys = (0..self.connections.places()).filter_map(|index| self.connections.key_at(index));

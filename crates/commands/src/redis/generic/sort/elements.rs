@@ -91,7 +91,7 @@ impl<'a> Sortable<'a> {
 }
 
 /// Elements by their index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Elements {
     bytes: Vec<u8>,
     /// Where each ends.

@@ -24,31 +24,28 @@ pub(super) fn number(text: &[u8]) -> Result<f64, CmdError> {
 }
 
 impl Weights {
-    fn compare(&self, elements: &Elements, one: usize, other: usize) -> Ordering {
-        match self {
-            Weights::Numbers(numbers) => {
-                let by_number = numbers[one].partial_cmp(&numbers[other]).unwrap_or(Ordering::Equal);
-                by_number.then_with(|| elements.get(one).cmp(elements.get(other)))
-            }
-            Weights::Texts { texts, is_there } => {
-                is_there[one].cmp(&is_there[other]).then_with(|| texts.get(one).cmp(texts.get(other)))
-            }
-            Weights::Themselves => elements.get(one).cmp(elements.get(other)),
-        }
-    }
-
     /// The indexes of the elements that are `wanted` in the order of their weights.
     pub(super) fn sorted(&self, elements: &Elements, descending: bool, wanted: Range<usize>) -> Vec<usize> {
-        if let Weights::Numbers(numbers) = self {
-            return sorted_by_numbers(numbers, elements, descending, wanted);
+        let indexes = || (0..elements.len()).collect();
+        match self {
+            Weights::Numbers(numbers) => sorted_by_numbers(numbers, elements, descending, wanted),
+            Weights::Texts { texts, is_there } => {
+                let texts = |index: usize| (is_there[index], texts.get(index));
+                arranged(indexes(), wanted, |one, other| directed(&texts, descending, *one, *other))
+            }
+            Weights::Themselves => {
+                let elements = |index| elements.get(index);
+                arranged(indexes(), wanted, |one, other| directed(&elements, descending, *one, *other))
+            }
         }
-        // Equal ones keep their order either way.
-        arranged((0..elements.len()).collect(), wanted, |one: &usize, other: &usize| {
-            let order = self.compare(elements, *one, *other);
-            let order = if descending { order.reverse() } else { order };
-            order.then(one.cmp(other))
-        })
     }
+}
+
+/// The order of two elements by what each is worth. Equal ones keep their order either way.
+fn directed<T: Ord>(worth: &impl Fn(usize) -> T, descending: bool, one: usize, other: usize) -> Ordering {
+    let order = worth(one).cmp(&worth(other));
+    let order = if descending { order.reverse() } else { order };
+    order.then(one.cmp(&other))
 }
 
 /// As [`Weights::sorted`] for numbers, each of which moves as an integer together with its index: to compare two of them takes
@@ -64,12 +61,8 @@ fn sorted_by_numbers(numbers: &[f64], elements: &Elements, descending: bool, wan
     });
     let mut keys: Vec<u128> = keys.collect();
     // Equal numbers are told apart by their elements.
-    let by_elements = |one: &u128, other: &u128| {
-        let (one, other) = (index_of(*one), index_of(*other));
-        let order = elements.get(one).cmp(elements.get(other));
-        let order = if descending { order.reverse() } else { order };
-        order.then(one.cmp(&other))
-    };
+    let elements = |index| elements.get(index);
+    let by_elements = |one: &u128, other: &u128| directed(&elements, descending, index_of(*one), index_of(*other));
     let is_part = wanted.len() < keys.len();
     if is_part {
         keys = arranged(keys, wanted, |one, other| {
@@ -133,6 +126,8 @@ fn counting<T>(compare: &impl Fn(&T, &T) -> Ordering) -> impl Fn(&T, &T) -> Orde
 mod tests {
     use super::*;
 
+    type Compare<'a> = &'a dyn Fn(usize, usize) -> Ordering;
+
     #[test]
     fn integers_have_the_order_of_their_numbers() {
         let numbers = [f64::NEG_INFINITY, -f64::MAX, -2.5, -2.0, -f64::MIN_POSITIVE, -5e-324, 0.0, 5e-324, 1.0, 1e300];
@@ -145,30 +140,44 @@ mod tests {
 
     #[test]
     fn parts_are_parts_of_the_whole() {
-        let mut elements = Elements::default();
-        let mut numbers = Vec::new();
         let mut random = 3u64;
-        for _ in 0..200 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let number = (random >> 33) % 20;
-            elements.push(number.to_string().as_bytes());
-            numbers.push((number % 7) as f64 - 3.0);
-        }
-        let texts = |elements: &Elements| {
+        // Many are counted one by one.
+        for len in [200, 3_000] {
+            let mut elements = Elements::default();
+            let mut numbers = Vec::new();
+            for _ in 0..len {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let number = (random >> 33) % 20;
+                elements.push(number.to_string().as_bytes());
+                let special = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1.5, f64::INFINITY, 1.0];
+                numbers.push(special[(random >> 40) as usize % special.len()]);
+            }
             let mut texts = Elements::default();
-            (0..elements.len()).for_each(|index| texts.push(&elements.get(index)[..1]));
-            Weights::Texts { texts, is_there: (0..elements.len()).map(|index| index % 5 > 0).collect() }
-        };
-        for weights in [Weights::Numbers(numbers), texts(&elements), Weights::Themselves] {
-            for descending in [false, true] {
-                let all = weights.sorted(&elements, descending, 0..200);
-                for pair in all.windows(2) {
-                    let order = weights.compare(&elements, pair[0], pair[1]);
-                    let wrong = if descending { Ordering::Less } else { Ordering::Greater };
-                    assert!(order != wrong && (order != Ordering::Equal || pair[0] < pair[1]));
-                }
-                for wanted in [0..0, 0..1, 0..10, 5..200, 199..200, 17..90, 200..200] {
-                    assert_eq!(weights.sorted(&elements, descending, wanted.clone()), all[wanted]);
+            (0..len).for_each(|index| texts.push(&elements.get(index)[..1]));
+            let is_there: Vec<bool> = (0..len).map(|index| index % 5 > 0).collect();
+            let (by_number, by_text) = (numbers.clone(), texts.clone());
+            let there = is_there.clone();
+            let orders: [(Weights, Compare<'_>); 3] = [
+                (Weights::Numbers(numbers), &|one, other| {
+                    let order = by_number[one].partial_cmp(&by_number[other]).expect("they are numbers");
+                    order.then_with(|| elements.get(one).cmp(elements.get(other)))
+                }),
+                (Weights::Texts { texts, is_there }, &|one, other| {
+                    there[one].cmp(&there[other]).then_with(|| by_text.get(one).cmp(by_text.get(other)))
+                }),
+                (Weights::Themselves, &|one, other| elements.get(one).cmp(elements.get(other))),
+            ];
+            for (weights, compare) in orders {
+                for descending in [false, true] {
+                    let all = weights.sorted(&elements, descending, 0..len);
+                    let mut expected: Vec<usize> = (0..len).collect();
+                    // Stable.
+                    expected
+                        .sort_by(|one, other| if descending { compare(*other, *one) } else { compare(*one, *other) });
+                    assert_eq!(all, expected);
+                    for wanted in [0..0, 0..1, 0..10, 5..len, len - 1..len, 17..90, len..len, 0..len - 1] {
+                        assert_eq!(weights.sorted(&elements, descending, wanted.clone()), all[wanted]);
+                    }
                 }
             }
         }
