@@ -9,3 +9,4 @@ pub mod neighbours;
 pub mod placement;
 pub mod process;
 pub mod sampler;
+pub mod topology;

@@ -122,7 +122,7 @@ mod tests {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).expect("it tells");
         let grandchild: u32 = line.trim().parse().expect("a number");
         let before = Look::at(&cores, grandchild).expect("the kernel tells");
-        let worked = cpu::of_process(grandchild).expect("it runs") + Duration::from_millis(100);
+        let worked = cpu::of_process(grandchild).expect("it runs") + Duration::from_millis(300);
         while cpu::of_process(grandchild).expect("it runs") < worked {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -130,7 +130,8 @@ mod tests {
         let pid = rustix::process::Pid::from_raw(grandchild.cast_signed()).expect("a process");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
         busy.wait().expect("it ends with it");
-        assert!(after.ours - before.ours >= Duration::from_millis(90), "{before:?} {after:?}");
+        // Of what other tests have started and ended, some ticks are lost.
+        assert!(after.ours > before.ours + Duration::from_millis(100), "{before:?} {after:?}");
         assert!(after.busy > before.busy, "{before:?} {after:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! Which cores the server and the client run on. Knows nothing of what they do there.
 
+use super::topology::Topology;
 use anyhow::{Context as _, Result, bail};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -14,7 +15,8 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Disjoint cores where there are enough, else all cores for both. What the caller names is taken as it is.
+    /// Disjoint cores where there are enough, and of different physical cores as far as there are, else all cores for both.
+    /// What the caller names is taken as it is.
     ///
     /// # Errors
     /// When a core is named that this process may not use.
@@ -31,7 +33,7 @@ impl Placement {
                 bail!("the cores {} cannot be used; there are {}", list(&foreign), list(&own));
             }
         }
-        Ok(among(&own, (server_threads, client_threads), server, client))
+        Ok(among(&Topology::of(&own), (server_threads, client_threads), server, client))
     }
 
     /// The cores of one of several servers that run at once, each with so many threads: its own where there are enough,
@@ -40,32 +42,39 @@ impl Placement {
         if self.server.len() < servers * threads { &self.server } else { &self.server[index * threads..][..threads] }
     }
 
-    /// With a core of these for each of so many threads of the client, or as many as the servers leave; where they leave
+    /// With one of these cores for each of so many threads of the client, or as many as the servers leave; where they leave
     /// none, both sides have all.
-    pub fn with_client_threads(&self, cores: &[usize], threads: usize) -> Placement {
-        let free = cores.iter().copied().filter(|core| !self.server.contains(core));
-        let client: Vec<usize> = free.take(threads).collect();
-        Placement { server: self.server.clone(), client: if client.is_empty() { cores.to_vec() } else { client } }
+    pub fn with_client_threads(&self, cores: &Topology, threads: usize) -> Placement {
+        let mut client = cores.beside(&self.server, threads);
+        client.truncate(threads);
+        Placement { server: self.server.clone(), client: if client.is_empty() { cores.cores() } else { client } }
     }
 }
 
 fn among(
-    cores: &[usize],
+    topology: &Topology,
     (server_threads, client_threads): (usize, usize),
     server: Option<&[usize]>,
     client: Option<&[usize]>,
 ) -> Placement {
-    // The first cores that are not taken; all of them where too few are left.
+    let all = || topology.cores();
+    // Cores that are not taken; all of them where too few are left.
     let beside = |taken: &[usize], threads: usize| {
-        let free: Vec<usize> = cores.iter().copied().filter(|core| !taken.contains(core)).take(threads).collect();
-        if free.len() < threads { cores.to_vec() } else { free }
+        let mut free = topology.beside(taken, threads);
+        free.truncate(threads);
+        if free.len() < threads { all() } else { free }
     };
     let (server, client) = match (server, client) {
         (Some(server), Some(client)) => (server.to_vec(), client.to_vec()),
         (Some(server), None) => (server.to_vec(), beside(server, client_threads)),
         (None, Some(client)) => (beside(client, server_threads), client.to_vec()),
-        (None, None) if cores.len() < server_threads + client_threads => (cores.to_vec(), cores.to_vec()),
-        (None, None) => (cores[..server_threads].to_vec(), beside(&cores[..server_threads], client_threads)),
+        (None, None) if all().len() < server_threads + client_threads => (all(), all()),
+        (None, None) => {
+            let mut server = topology.in_order(server_threads + client_threads);
+            server.truncate(server_threads);
+            let client = beside(&server, client_threads);
+            (server, client)
+        }
     };
     Placement { server, client }
 }
@@ -116,6 +125,7 @@ pub fn pin_this_thread(cores: &[usize]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::topology::tests::{one_each, two_each};
     use super::*;
 
     fn placement(server: &[usize], client: &[usize]) -> Placement {
@@ -124,7 +134,7 @@ mod tests {
 
     #[test]
     fn cores_are_split_where_there_are_enough() {
-        let chosen = |cores: &[usize], server, client| among(cores, (server, client), None, None);
+        let chosen = |cores: &[usize], server, client| among(&one_each(cores), (server, client), None, None);
         assert_eq!(chosen(&[0, 1], 1, 1), placement(&[0], &[1]));
         assert_eq!(chosen(&[0, 1], 2, 1), placement(&[0, 1], &[0, 1]));
         assert_eq!(chosen(&[2, 3, 6, 7, 8], 2, 2), placement(&[2, 3], &[6, 7]));
@@ -132,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_is_named_is_taken_and_the_other_side_keeps_out_of_it() {
-        let chosen = |server, client| among(&[0, 1, 2, 3], (1, 2), server, client);
+        let chosen = |server, client| among(&one_each(&[0, 1, 2, 3]), (1, 2), server, client);
         assert_eq!(chosen(Some(&[1]), None), placement(&[1], &[0, 2]));
         assert_eq!(chosen(None, Some(&[0, 1])), placement(&[2], &[0, 1]));
         assert_eq!(chosen(Some(&[2, 3]), Some(&[3])), placement(&[2, 3], &[3]));
@@ -140,9 +150,23 @@ mod tests {
     }
 
     #[test]
+    fn no_physical_core_is_both_sides_as_long_as_there_are_enough() {
+        let chosen = |server, client| among(&two_each(4), (server, client), None, None);
+        assert_eq!(chosen(1, 1), placement(&[0], &[1]));
+        assert_eq!(chosen(2, 2), placement(&[0, 1], &[2, 3]));
+        assert_eq!(chosen(4, 4), placement(&[0, 4, 1, 5], &[2, 6, 3, 7]));
+        assert_eq!(chosen(3, 3), placement(&[0, 4, 1], &[2, 6, 3]));
+        assert_eq!(chosen(1, 7), placement(&[0], &[1, 5, 2, 6, 3, 7, 4]));
+        let beside = among(&two_each(4), (1, 2), Some(&[0]), None);
+        assert_eq!(beside, placement(&[0], &[1, 2]));
+        assert_eq!(beside.with_client_threads(&two_each(4), 6).client, [1, 5, 2, 6, 3, 7]);
+    }
+
+    #[test]
     fn more_threads_of_the_client_have_the_cores_that_are_left() {
         let cores = [0, 1, 2, 3, 4, 5];
-        let beside = |server: &[usize], threads| placement(server, &[5]).with_client_threads(&cores, threads).client;
+        let beside =
+            |server: &[usize], threads| placement(server, &[5]).with_client_threads(&one_each(&cores), threads).client;
         assert_eq!(beside(&[1, 2], 1), [0]);
         assert_eq!(beside(&[1, 2], 4), [0, 3, 4, 5]);
         assert_eq!(beside(&[1, 2], 8), [0, 3, 4, 5], "they share them, and leave the server its own");

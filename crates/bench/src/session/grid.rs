@@ -8,6 +8,7 @@ use super::running::{Contender, Named, Running};
 use crate::experiments::Experiment;
 use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
+use crate::machine::topology::Topology;
 use crate::peers::{External, Settings, find};
 use crate::results::{Case, Earlier, Record, Store, median};
 use crate::target::{Protocol, Target};
@@ -119,7 +120,8 @@ impl Session {
     /// Gives a load of so many threads its cores beside servers that have theirs.
     pub fn place_client(&mut self, client_threads: usize) -> Result<()> {
         if self.options.client_cpus.is_none() {
-            self.placement = self.placement.with_client_threads(&placement::own_cores()?, client_threads);
+            self.placement =
+                self.placement.with_client_threads(&Topology::of(&placement::own_cores()?), client_threads);
         }
         Ok(())
     }

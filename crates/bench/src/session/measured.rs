@@ -7,6 +7,7 @@ use crate::machine::neighbours::{Look, Neighbours};
 use crate::machine::placement::cores_of;
 use crate::machine::process;
 use crate::machine::sampler::{Interval, Sampler};
+use crate::machine::topology::Topology;
 use crate::results::{Record, median};
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub struct Measured {
     pub client_cores: usize,
     /// Whether the server might run on them, too.
     pub shared_cores: bool,
+    /// Whether it might on other threads of their physical cores.
+    pub shared_physical_cores: bool,
     /// What others had of both sides' cores, if it is known.
     pub neighbours: Option<Neighbours>,
 }
@@ -101,6 +104,7 @@ pub struct Watch {
     pid: Option<u32>,
     client_cores: Vec<usize>,
     shared_cores: bool,
+    shared_physical_cores: bool,
     look: Option<(Vec<usize>, Look)>,
     neighbours: Option<Neighbours>,
     before: Option<Used>,
@@ -124,6 +128,7 @@ impl Watch {
             pid,
             client_cores: client_cores.to_vec(),
             shared_cores: false,
+            shared_physical_cores: false,
             look: None,
             neighbours: None,
             before: None,
@@ -166,6 +171,7 @@ impl Watch {
             notes: self.notes,
             client_cores: self.client_cores.len(),
             shared_cores: self.shared_cores,
+            shared_physical_cores: self.shared_physical_cores,
             neighbours: self.neighbours,
         }
     }
@@ -185,6 +191,8 @@ impl Observer for Watch {
             let mut cores = [&self.client_cores[..], &server_cores].concat();
             cores.sort_unstable();
             cores.dedup();
+            let topology = Topology::of(&cores);
+            self.shared_physical_cores = !self.shared_cores && topology.share(&self.client_cores, &server_cores);
             // Where the kernel does not tell of cores, nothing is known.
             self.look = Look::at(&cores, pid).ok().map(|look| (cores, look));
         }
@@ -222,6 +230,7 @@ impl Measured {
         self.used = self.used.zip(other.used).map(|(sum, more)| sum.with(more));
         self.resident_bytes = self.resident_bytes.zip(other.resident_bytes).map(|(sum, more)| sum + more);
         self.shared_cores |= other.shared_cores;
+        self.shared_physical_cores |= other.shared_physical_cores;
         let more_of = |one: Neighbours, other: Neighbours| Neighbours {
             processes: one.processes.max(other.processes),
             machines: one.machines.max(other.machines),
@@ -311,6 +320,7 @@ impl Measured {
             && outcome.late.summary().p99_us > CLIENT_LATE_LIMIT * outcome.latency().summary().p99_us;
         let notes = [
             (self.shared_cores, "server and client shared cores"),
+            (self.shared_physical_cores, "server and client shared physical cores"),
             (is_limit, "the client was the limit"),
             (outcome.client_queued > CLIENT_QUEUED_LIMIT, "the client waited for a core"),
             (is_late, "most of the p99 is the client's own lateness"),
