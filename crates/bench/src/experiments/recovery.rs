@@ -59,7 +59,7 @@ fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
     let keys = case.quantity(KEYS).context("the case has its keys")? as u64;
     // A rewrite would be under way at a time of its own choosing, and its process outlives the killed one.
     let settings = Settings { persistence: mode(case), rewrites_log: false, ..session.settings() };
-    let server = Running::Started(Box::new(program.start(&settings)?));
+    let server = session.start(&Contender::Program(program.clone()), &settings)?;
     let fill = |keys| Stock::short(keys).fill(session, &server);
     if settings.persistence == Persistence::Rdb {
         fill(keys * 9 / 10)?;

@@ -23,6 +23,7 @@ use tenon_client::Address;
 pub struct Server {
     /// What was started.
     pub program: Program,
+    arguments: Vec<String>,
     child: Child,
     guard: Guard,
     ports: [u16; 3],
@@ -53,7 +54,8 @@ impl Server {
     pub fn start_in(program: &Program, settings: &Settings<'_>, directory: PathBuf) -> Result<Server> {
         let ports = free_ports()?;
         let mut command = Command::new(&program.path);
-        command.args(program.arguments(settings, ports)).current_dir(&directory).stdin(Stdio::null());
+        let arguments = program.arguments(settings, ports);
+        command.args(&arguments).current_dir(&directory).stdin(Stdio::null());
         let log = directory.join("log");
         let log_file = File::create(&log).with_context(|| log.display().to_string())?;
         command.stdout(log_file.try_clone()?).stderr(log_file);
@@ -77,7 +79,7 @@ impl Server {
         };
         let (program, keeps_directory) = (program.clone(), false);
         let speaks_tls = settings.tls;
-        let mut server = Server { program, child, guard, ports, speaks_tls, directory, keeps_directory };
+        let mut server = Server { program, arguments, child, guard, ports, speaks_tls, directory, keeps_directory };
         server.wait_until_it_answers(&log)?;
         if let Some(target) = server.target(Protocol::Postgres) {
             postgres::make_table(&target, settings.persistence)?;
@@ -88,6 +90,12 @@ impl Server {
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it was started by.
+    pub fn command(&self) -> String {
+        let program = self.program.path.display().to_string();
+        std::iter::once(program).chain(self.arguments.iter().cloned()).collect::<Vec<_>>().join(" ")
     }
 
     /// Where a cluster's nodes speak to it.

@@ -158,6 +158,7 @@ pub mod tests {
             rounds: 0,
             quick: false,
             setup: BTreeMap::new(),
+            command: String::new(),
             machine: Vec::new(),
             figures: BTreeMap::from([("mean_us".to_owned(), mean_us), ("p99_us".to_owned(), 2.0 * mean_us)]),
             series: BTreeMap::new(),

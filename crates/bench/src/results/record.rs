@@ -25,6 +25,10 @@ pub struct Record {
     /// How it was measured: sizes, times, threads, cores and whatever else was asked for, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub setup: BTreeMap<String, String>,
+    /// How the server was started, if the bench did: its program and what it was told. Ports are other ones each time, so
+    /// that it is no part of how it was measured.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
     /// Where: processor, memory and kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machine: Vec<String>,

@@ -131,6 +131,7 @@ mod tests {
             rounds: 2,
             quick: true,
             setup: BTreeMap::from([("keys".to_owned(), "100".to_owned())]),
+            command: String::new(),
             machine: vec!["Machine: a toy".to_owned()],
             figures: BTreeMap::from([("ops_s".to_owned(), 5.0)]),
             series: BTreeMap::new(),

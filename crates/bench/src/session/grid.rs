@@ -15,6 +15,7 @@ use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What an experiment is given.
@@ -36,6 +37,8 @@ pub struct Session {
     pub counting: bool,
     /// Whether the servers' CPU time is sampled while a load runs.
     pub sampling: bool,
+    /// How each server was last started, by its name.
+    commands: Mutex<BTreeMap<String, String>>,
     experiment: &'static str,
     machine: Vec<String>,
     axes: &'static [&'static str],
@@ -92,6 +95,7 @@ impl Session {
             progress,
             counting: false,
             sampling: false,
+            commands: Mutex::default(),
             experiment,
             machine: facts::lines(),
             axes,
@@ -184,9 +188,18 @@ impl Session {
     pub fn start(&self, contender: &Contender, settings: &Settings<'_>) -> Result<Running> {
         self.interrupt.check()?;
         Ok(match contender {
-            Contender::Program(program) => Running::Started(Box::new(program.start(settings)?)),
+            Contender::Program(program) => {
+                let server = program.start(settings)?;
+                self.commands().insert(contender.name(), server.command());
+                Running::Started(Box::new(server))
+            }
             Contender::External(external) => Running::External(external.clone()),
         })
+    }
+
+    fn commands(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        // Whoever panicked meanwhile has left whole lines.
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts every server that one of these cases is left for, and prepares it; one that fails is left out, and the
@@ -280,6 +293,7 @@ impl Session {
             match measure(self) {
                 Ok(reading) => {
                     reading.fill(&mut record);
+                    record.command = self.command(server);
                     self.store.push(record)?;
                 }
                 Err(error) => {
@@ -293,6 +307,10 @@ impl Session {
         Ok(())
     }
 
+    fn command(&self, server: &impl Named) -> String {
+        self.commands().get(&server.name()).cloned().unwrap_or_default()
+    }
+
     fn record(&self, server: &impl Named, case: &Case, round: u64) -> Record {
         Record {
             experiment: self.experiment.to_owned(),
@@ -303,6 +321,7 @@ impl Session {
             rounds: self.rounds(),
             quick: self.options.quick,
             setup: self.setup(server.is_started()),
+            command: String::new(),
             machine: self.machine.clone(),
             figures: BTreeMap::new(),
             series: BTreeMap::new(),
@@ -315,7 +334,8 @@ impl Session {
         let failure = format!("{error:#}");
         self.progress.say(&format!("failed: {}, {}: {failure}", case.shown(self.axes), server.name()));
         self.ended.failures += 1;
-        let record = Record { failure: Some(failure), ..self.record(server, case, round) };
+        let command = self.command(server);
+        let record = Record { failure: Some(failure), command, ..self.record(server, case, round) };
         self.store.push(record)
     }
 

@@ -42,6 +42,7 @@ fn a_server_that_runs_already_is_measured_and_reported_on() {
         bench(&out, &[&["latency", "--target", &target, "--json"], &SHORT[..]].concat()).output().expect("it runs");
     let records: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON and nothing else");
     assert_eq!(records.as_array().expect("an array").len(), 2);
+    assert!(records[0]["command"].is_null(), "somebody else has started it");
     assert!(records[0]["figures"]["p99_us"].as_f64().expect("a figure") > 0.0);
 
     let output = bench(&out, &["report"]).output().expect("it runs");
@@ -140,6 +141,8 @@ fn no_log_is_rewritten_while_a_server_is_filled_and_killed() {
     let (program, calls) = telling(&out);
     let words = ["recovery", "--peers", &program.display().to_string(), "--filter", "everysec, keys 200", "--json"];
     let records = records(&bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs"));
+    let command = records[0]["command"].as_str().expect("how it was started is kept");
+    assert!(command.contains("redis-telling --bind ") && command.contains(" --appendonly yes "), "{command}");
     let figures = &records[0]["figures"];
     assert_eq!(figures["lost_keys"], 0.0, "{figures}");
     assert!(figures["disk_mb"].as_f64().expect("it is known") > 200.0 * 32.0 / 1e6, "{figures}");
