@@ -179,12 +179,6 @@ impl Watch {
 
 impl Observer for Watch {
     fn begins(&mut self) -> Result<()> {
-        if let (Some(pid), Some(scratch)) = (self.pid, &self.counting) {
-            match Counter::start(pid, scratch) {
-                Ok(counter) => self.counter = Some(counter),
-                Err(why) => self.counts = Some(Counts::none(&why)),
-            }
-        }
         if let Some(pid) = self.pid {
             let server_cores = cores_of(rustix::process::Pid::from_raw(pid.cast_signed())).unwrap_or_default();
             self.shared_cores = self.client_cores.iter().any(|core| server_cores.contains(core));
@@ -196,6 +190,12 @@ impl Observer for Watch {
             // Where the kernel does not tell of cores, nothing is known.
             self.look = Look::at(&cores, pid).ok().map(|look| (cores, look));
         }
+        if let (Some(pid), Some(scratch)) = (self.pid, &self.counting) {
+            match Counter::start(pid, scratch) {
+                Ok(counter) => self.counter = Some(counter),
+                Err(why) => self.counts = Some(Counts::none(&why)),
+            }
+        }
         self.before = self.pid.map(Used::of).transpose()?;
         if let (Some(pid), Some(operations)) = (self.pid, &self.sampling) {
             self.sampler = Sampler::start(pid, Arc::clone(operations), INTERVAL, &self.client_cores);
@@ -205,9 +205,6 @@ impl Observer for Watch {
 
     fn ended(&mut self) -> Result<()> {
         self.samples = self.sampler.take().map(Sampler::finish).unwrap_or_default();
-        if let (Some(pid), Some((cores, before))) = (self.pid, &self.look) {
-            self.neighbours = Look::at(cores, pid).ok().and_then(|now| now.since(before));
-        }
         if let (Some(pid), Some(before)) = (self.pid, self.before) {
             self.used = Some(Used::of(pid)?.since(before));
             match process::resident_bytes(pid) {
@@ -218,6 +215,9 @@ impl Observer for Watch {
         }
         if let Some(counter) = self.counter.take() {
             self.counts = Some(counter.finish()?);
+        }
+        if let (Some(pid), Some((cores, before))) = (self.pid, &self.look) {
+            self.neighbours = Look::at(cores, pid).ok().and_then(|now| now.since(before));
         }
         Ok(())
     }
