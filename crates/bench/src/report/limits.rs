@@ -10,8 +10,16 @@ struct Line<'a> {
     rest: Case,
     first: &'a Record,
     name: String,
-    /// Places on the axis, and the figure's median there.
-    points: Vec<(f64, f64)>,
+    points: Vec<Point<'a>>,
+}
+
+/// A place on the axis.
+struct Point<'a> {
+    place: f64,
+    /// The figure's median there.
+    median: f64,
+    /// What must be known to read it: where it is too great, the server need not be the cause.
+    notes: Vec<&'a str>,
 }
 
 /// A table for each of the experiment's limits that something was measured for, under its title.
@@ -39,7 +47,7 @@ fn table(experiment: &Experiment, limit: &Limit, groups: &[Group<'_>]) -> Table 
         cells.push(line.name.clone());
         let (best, next) = line.around(limit.below);
         for point in [best, next] {
-            cells.extend(point.map_or([dash(), dash()], |(place, median)| [figure(place), figure(median)]));
+            cells.extend(point.map_or([dash(), dash()], |point| [figure(point.place), figure(point.median)]));
         }
         if has_notes {
             cells.push(line.note(limit.below).unwrap_or_default());
@@ -55,34 +63,46 @@ fn lines<'a>(limit: &Limit, groups: &'a [Group<'a>]) -> Vec<Line<'a>> {
         let Some(place) = group.case.quantity(limit.axis) else { continue };
         let Some(spread) = group.spread(limit.figure.name) else { continue };
         let (rest, first) = (group.case.without(limit.axis), group.records[0]);
+        let point = Point { place, median: spread.median, notes: group.notes() };
         match lines.iter_mut().find(|line| line.rest == rest && line.first.is_measured_like(first)) {
-            Some(line) => line.points.push((place, spread.median)),
-            None => lines.push(Line { rest, first, name: group.name(), points: vec![(place, spread.median)] }),
+            Some(line) => line.points.push(point),
+            None => lines.push(Line { rest, first, name: group.name(), points: vec![point] }),
         }
     }
-    lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
+    lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.place.total_cmp(&other.place)));
     lines
 }
 
-type Place = (f64, f64);
-
 impl Line<'_> {
     /// The farthest place where the figure is small enough, and the one that was measured behind it.
-    fn around(&self, below: f64) -> (Option<Place>, Option<Place>) {
-        let best = self.points.iter().rposition(|(_, median)| *median < below);
+    fn around(&self, below: f64) -> (Option<&Point<'_>>, Option<&Point<'_>>) {
+        let best = self.points.iter().rposition(|point| point.median < below);
         let next = best.map_or(0, |best| best + 1);
-        (best.map(|best| self.points[best]), self.points.get(next).copied())
+        (best.map(|best| &self.points[best]), self.points.get(next))
     }
 
     /// What must be known to believe it.
     fn note(&self, below: f64) -> Option<String> {
-        let Some((best, _)) = self.around(below).0 else { return Some("nowhere".to_owned()) };
-        let over = self.points.iter().filter(|(place, median)| *place < best && *median >= below);
-        let over: Vec<String> = over.map(|(place, _)| figure(*place)).collect();
-        if !over.is_empty() {
-            return Some(format!("not at {}", over.join("; ")));
+        let (best, next) = self.around(below);
+        let mut notes: Vec<String> = Vec::new();
+        match best {
+            None => notes.push("nowhere".to_owned()),
+            Some(best) => {
+                let over = self.points.iter().filter(|point| point.place < best.place && point.median >= below);
+                let over: Vec<String> = over.map(|point| figure(point.place)).collect();
+                if !over.is_empty() {
+                    notes.push(format!("not at {}", over.join("; ")));
+                }
+            }
         }
-        self.points.last().is_some_and(|(last, _)| *last == best).then(|| "no more was measured".to_owned())
+        match next {
+            None => notes.push("no more was measured".to_owned()),
+            Some(next) if !next.notes.is_empty() => {
+                notes.push(format!("at {}: {}", figure(next.place), next.notes.join(", ")));
+            }
+            Some(_) => {}
+        }
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 }
 
@@ -113,6 +133,7 @@ mod tests {
         add("uneven", 20_000.0, &[200.0]);
         add("uneven", 40_000.0, &[2_000.0]);
         add("slow", 5_000.0, &[3_000.0]);
+        records.last_mut().expect("it was added").notes = vec!["the client was the limit".to_owned()];
         let mut otherwise = record("tenon", "get", 0, 50.0);
         (otherwise.quick, otherwise.case) = (true, otherwise.case.number("offered op/s", 80_000.0));
         records.push(otherwise);
@@ -127,7 +148,7 @@ mod tests {
                 "resp|get|tenon|20,000|900|40,000|1,000|",
                 "resp|get|steady|20,000|200|–|–|no more was measured",
                 "resp|get|uneven|20,000|200|40,000|2,000|not at 5,000",
-                "resp|get|slow|–|–|5,000|3,000|nowhere",
+                "resp|get|slow|–|–|5,000|3,000|nowhere; at 5,000: the client was the limit",
                 "resp|get|tenon|80,000|100|–|–|no more was measured",
             ]
         );
