@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 /// A client that had something to do for more than this share of the time is taken to be the limit.
 pub const CLIENT_BUSY_LIMIT: f64 = 0.95;
@@ -23,6 +24,10 @@ const CLIENT_QUEUED_LIMIT: f64 = 0.05;
 
 /// A client whose own lateness is more than this share of the latency, at the 99th percentiles, is said to be late.
 const CLIENT_LATE_LIMIT: f64 = 0.5;
+
+/// Of how little CPU time it is told what was the user's part and what the kernel's: both are known to a tick of ten
+/// milliseconds only.
+const PARTS_LEAST: Duration = Duration::from_millis(100);
 
 /// Other processes that had more than this share of the cores, and other machines that did, are told of. What processes had
 /// is known to some ticks only.
@@ -273,8 +278,10 @@ impl Measured {
         set("client_cores", self.client_cores_used());
         if let Some(used) = self.used {
             set("server_cpu_us", used.total.as_secs_f64() * 1e6 / operations);
-            set("server_user_us", used.user.as_secs_f64() * 1e6 / operations);
-            set("server_system_us", used.system.as_secs_f64() * 1e6 / operations);
+            if used.user + used.system >= PARTS_LEAST {
+                set("server_user_us", used.user.as_secs_f64() * 1e6 / operations);
+                set("server_system_us", used.system.as_secs_f64() * 1e6 / operations);
+            }
             set("server_cores", used.total.as_secs_f64() / seconds);
             set("voluntary_switches_op", used.voluntary as f64 / operations);
             set("involuntary_switches_op", used.involuntary as f64 / operations);
@@ -364,7 +371,6 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     /// Of a load on one core.
     fn measured(change: impl FnOnce(&mut Outcome)) -> Measured {
@@ -476,6 +482,18 @@ mod tests {
         assert_eq!(notes(|outcome| outcome.late.record(40_000, 100)), [""; 0]);
         let late = notes(|outcome| outcome.late.record(60_000, 100));
         assert_eq!(late, ["most of the p99 is the client's own lateness"]);
+    }
+
+    #[test]
+    fn a_tick_or_two_are_not_told_as_parts() {
+        let with = |user, system| {
+            let (user, system) = (Duration::from_millis(user), Duration::from_millis(system));
+            let used = Some(Used { total: Duration::from_millis(19), user, system, ..Used::default() });
+            Measured { used, ..measured(|_| {}) }.reading().figures
+        };
+        let few = with(0, 20);
+        assert!(few.contains_key("server_cpu_us") && !few.contains_key("server_system_us"), "{few:?}");
+        assert_eq!(with(40, 60)["server_system_us"], 600.0);
     }
 
     #[test]
