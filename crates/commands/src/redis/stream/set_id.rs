@@ -55,6 +55,9 @@ fn xsetid(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     }
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let mut state = stream.state();
+        if last_id < state.max_deleted_id {
+            return Err(BELOW_DELETED);
+        }
         if let Some(last) = stream.last() {
             if last_id < last.id() {
                 return Err(BELOW_LAST);
@@ -62,9 +65,6 @@ fn xsetid(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
             if entries_added.is_some_and(|count| count < stream.len()) {
                 return Err(BELOW_LEN);
             }
-        }
-        if last_id < state.max_deleted_id {
-            return Err(BELOW_DELETED);
         }
         state.last_id = last_id;
         state.entries_added = entries_added.unwrap_or(state.entries_added);
