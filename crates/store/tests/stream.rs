@@ -130,16 +130,14 @@ impl Model {
         self.nodes.retain(|node| node.live() > 0);
     }
 
-    fn forget(&mut self, id: StreamId) {
-        self.groups.values_mut().for_each(|group| _ = group.pending.remove(&id));
+    fn forget(&mut self, id: StreamId) -> bool {
+        self.groups.values_mut().fold(false, |was_pending, group| was_pending | group.pending.remove(&id).is_some())
     }
 
     fn delete(&mut self, id: StreamId, references: References) -> Deletion {
-        if references == References::Delete {
-            self.forget(id);
-        }
+        let is_forgotten = references == References::Delete && self.forget(id);
         if !self.has(id) {
-            return Deletion::Missing;
+            return if is_forgotten { Deletion::Forgotten } else { Deletion::Missing };
         }
         if references == References::WaitForAcknowledgement && self.groups.values().any(|group| group.needs(id)) {
             return Deletion::Needed;

@@ -68,7 +68,7 @@ fn xdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
 /// What XDELEX and XACKDEL reply for an entry.
 fn code(deletion: Deletion) -> i64 {
     match deletion {
-        Deletion::Missing => -1,
+        Deletion::Missing | Deletion::Forgotten => -1,
         Deletion::Deleted => 1,
         Deletion::Needed => 2,
     }
@@ -78,7 +78,8 @@ fn xdelex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let (references, ids) = parse_deletion(args, 2)?;
     let outcome = cx.update_existing(|stream: &mut Stream| {
         let deletions: Vec<_> = ids.iter().map(|&id| stream.delete(id, references)).collect();
-        Ok(change_of(deletions.contains(&Deletion::Deleted), references == References::Delete, deletions))
+        let any = |what| deletions.contains(&what);
+        Ok(change_of(any(Deletion::Deleted), any(Deletion::Forgotten), deletions))
     })?;
     Ok(reply_deletions(outcome, ids.len(), reply))
 }
@@ -96,7 +97,7 @@ fn xackdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
             let deletion = stream.delete(id, references);
             any_deleted |= deletion == Deletion::Deleted;
             // It was acknowledged, and is not there: as if it had been deleted now.
-            if deletion == Deletion::Missing { Deletion::Deleted } else { deletion }
+            if matches!(deletion, Deletion::Missing | Deletion::Forgotten) { Deletion::Deleted } else { deletion }
         };
         let deletions: Vec<_> = ids.iter().map(acknowledge_and_delete).collect();
         Ok(change_of(any_deleted, any_acknowledged, deletions))

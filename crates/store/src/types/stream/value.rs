@@ -26,6 +26,8 @@ pub enum References {
 pub enum Deletion {
     /// There was none.
     Missing,
+    /// There was none, but a group waited for it to be acknowledged, and does no more.
+    Forgotten,
     /// It is gone.
     Deleted,
     /// A group needs it.
@@ -177,6 +179,7 @@ impl Stream {
 
     /// Deletes an entry.
     pub fn delete(&mut self, id: StreamId, references: References) -> Deletion {
+        let mut is_forgotten = false;
         match references {
             References::Keep => {}
             References::WaitForAcknowledgement => {
@@ -187,10 +190,10 @@ impl Stream {
                     return Deletion::Needed;
                 }
             }
-            References::Delete => forget(&mut self.groups, id),
+            References::Delete => is_forgotten = forget(&mut self.groups, id),
         }
         if !self.entries.remove(id) {
-            return Deletion::Missing;
+            return if is_forgotten { Deletion::Forgotten } else { Deletion::Missing };
         }
         self.state.max_deleted_id = self.state.max_deleted_id.max(id);
         Deletion::Deleted
@@ -313,9 +316,7 @@ impl Stream {
     }
 }
 
-/// Takes an entry out of what all groups wait to be acknowledged.
-fn forget(groups: &mut BTreeMap<Box<[u8]>, Group>, id: StreamId) {
-    groups.values_mut().for_each(|group| {
-        group.acknowledge(id);
-    });
+/// Takes an entry out of what all groups wait to be acknowledged; whether any did.
+fn forget(groups: &mut BTreeMap<Box<[u8]>, Group>, id: StreamId) -> bool {
+    groups.values_mut().fold(false, |was_pending, group| was_pending | group.acknowledge(id))
 }
