@@ -96,11 +96,6 @@ impl LongDouble {
         if self.negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
     }
 
-    /// The nearest number that is not infinite.
-    pub fn finite(self) -> LongDouble {
-        self.clamp(LongDouble::MIN, LongDouble::MAX)
-    }
-
     /// The sum, rounded to the nearest; `None` when it is infinite or no number.
     pub fn checked_add(self, other: LongDouble) -> Option<LongDouble> {
         /// Bits below the mantissa in which the smaller number is kept before the sum is rounded.
@@ -451,9 +446,6 @@ mod tests {
             assert!(left < right && -*left > -*right, "{left:?} {right:?}");
         }
         assert_eq!(LongDouble::parse(b"-0"), Some(LongDouble::ZERO));
-        assert_eq!(numbers[0].finite(), LongDouble::MIN);
-        assert_eq!(numbers[numbers.len() - 1].finite(), LongDouble::MAX);
-        assert_eq!(numbers[3].finite(), numbers[3]);
         // One more in the last place is infinite.
         let last_place = LongDouble { mantissa: 1 << 63, exponent: LongDouble::MAX.exponent - 63, ..LongDouble::MAX };
         assert_eq!(LongDouble::MAX.checked_add(last_place), None);

@@ -186,12 +186,10 @@ fn add_float(
         return Err(CmdError::text("ERR BYFLOAT increment cannot be Infinity"));
     }
     let (lower, upper) = options.bounds(LongDouble::parse, "a valid float")?;
-    // An infinite bound is none.
     let (lower, upper) = (lower.unwrap_or(LongDouble::MIN), upper.unwrap_or(LongDouble::MAX));
     if lower > upper {
         return Err(BOUNDS_CROSS);
     }
-    let (lower, upper) = (lower.finite(), upper.finite());
     let expire = options.expire.deadline(cx.now_ms(), "increx")?;
     let slot = cx.find_for_write();
     let before = match slot.map(|slot| cx.string(slot)).transpose()? {
@@ -219,7 +217,9 @@ fn add_float(
                 None => increment > LongDouble::ZERO,
             };
             let after = if is_above { upper } else { lower };
-            (after, after.checked_add(-before).ok_or(CmdError::NotFinite)?)
+            // An infinite bound is none to stop at.
+            let applied = if after.is_finite() { after.checked_add(-before) } else { None };
+            (after, applied.ok_or(CmdError::text("ERR applied increment would be Infinity"))?)
         }
     };
     reply.array(2);
