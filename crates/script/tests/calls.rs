@@ -213,6 +213,17 @@ fn what_libraries_make_is_bounded_by_the_memory_and_the_next_script_runs() {
 }
 
 #[test]
+fn a_length_that_no_machine_has_is_an_error_where_memory_is_not_bounded() {
+    let interpreter = interpreter(0);
+    let petabytes = "return #('x'):rep(2^20):rep(2^31 - 1)";
+    let failed = run(&interpreter, petabytes, &[], &mut canned(b"")).expect_err("it is too much");
+    assert!(failed.contains("not enough memory"), "{failed}");
+    let source = "return {#('abc'):rep(5), ('abc'):rep(3), ('ab'):rep(1), ('ab'):rep(0), (''):rep(9)}";
+    let expected = b"*5\r\n:15\r\n$9\r\nabcabcabc\r\n$2\r\nab\r\n$0\r\n\r\n$0\r\n\r\n".to_vec();
+    assert_eq!(run(&interpreter, source, &[], &mut canned(b"")), Ok(expected));
+}
+
+#[test]
 fn libraries_work_where_the_stacks_end() {
     // Where garbage is collected at the last call that C's or Lua's stack has room for; errors of mlua's have finalizers.
     let interpreter = interpreter(64 << 20);

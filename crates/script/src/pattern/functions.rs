@@ -256,6 +256,13 @@ fn rep(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     // Twice, as it is made here and then copied.
     let both = text.len().checked_mul(count).and_then(|len| len.checked_mul(2)).ok_or(Raise::NO_MEMORY)?;
     stack.need(both)?;
-    stack.push_string(&text.repeat(count))?;
+    let mut all = Vec::new();
+    // Where a script may have all the memory there is, this is where an impossible length shows.
+    all.try_reserve_exact(both / 2).map_err(|_| Raise::NO_MEMORY)?;
+    all.extend_from_slice(if count == 0 { b"" } else { text });
+    while all.len() < both / 2 {
+        all.extend_from_within(..all.len().min(both / 2 - all.len()));
+    }
+    stack.push_string(&all)?;
     Ok(1)
 }
