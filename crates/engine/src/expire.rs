@@ -114,6 +114,8 @@ impl Engine {
         if self.tracking.is_active() {
             self.key_changed(worker, self.shards.hash(entry.key()), entry.key());
         }
+        // A script withholds what it does, not what time has done.
+        let withheld = worker.record.withhold(false);
         match expired {
             Expired::Member(_) => {}
             Expired::Key(entry) => {
@@ -137,6 +139,7 @@ impl Engine {
                 self.discard_removed(worker, database, of);
             }
         }
+        worker.record.withhold(withheld);
     }
 
     /// Puts down that members of a key have gone whose names were gathered.

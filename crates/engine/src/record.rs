@@ -5,6 +5,7 @@
 //! SET k v                                                one command in database 0 stands alone
 //! MULTI, SELECT 3, SET k v, SELECT 0, EXEC               of another database: who reads it is in database 0 again
 //! MULTI, DEL k, #TENON:FLAGS 7, SET k v, EXEC            several are one, and a torn one is an open MULTI
+//! #TENON:WITHHELD, SELECT 0                              something was written here that the log does not have
 //! ```
 //!
 //! A line that begins with `#` says of the next command what no command of Redis can say; Redis passes over it.
@@ -17,6 +18,8 @@ const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 /// What stands, behind the `#`, before memcached's client flags of the value that the next command stores.
 pub(crate) const FLAGS_ANNOTATION: &[u8] = b"TENON:FLAGS ";
+/// What stands, behind the `#`, where a script has withheld what it has written: what follows may not find what it ran on.
+pub(crate) const WITHHELD_ANNOTATION: &[u8] = b"TENON:WITHHELD";
 /// Buffers that have grown beyond this are not kept, in bytes.
 const KEPT_MAX: usize = 1 << 20;
 
@@ -143,6 +146,13 @@ pub(crate) struct Record {
     follows_switches: bool,
     /// Whether nothing is put down: a log is read back.
     muted: bool,
+    /// Whether what commands do is not put down, as the script that calls them has it. What has expired is: it is gone
+    /// for the commands that come after, too.
+    withheld: bool,
+    /// Whether a command has changed something meanwhile.
+    omits: bool,
+    /// Whether it says already that it lacks something.
+    says_omission: bool,
     /// A command whose long arguments are taken away when it runs, written down before.
     prepared: Vec<u8>,
 }
@@ -158,7 +168,7 @@ impl Record {
     #[inline]
     pub(crate) fn is_to_be_one_command(&self) -> bool {
         // One branch for what is almost always so. An annotation stands behind MULTI.
-        let under_way = self.commands | self.holds as usize | usize::from(self.muted) | self.prepared.len();
+        let under_way = self.commands | self.holds as usize | usize::from(self.muted | self.withheld) | self.prepared.len();
         under_way == 0 && self.bytes.len() <= MULTI.len()
     }
 
@@ -203,6 +213,26 @@ impl Record {
         std::mem::replace(&mut self.muted, muted)
     }
 
+    /// Withholds what commands do from now on, or does so no more; gives whether it did before.
+    pub(crate) fn withhold(&mut self, withheld: bool) -> bool {
+        std::mem::replace(&mut self.withheld, withheld)
+    }
+
+    /// Says, once, that what commands did meanwhile is missing, if they did anything: whoever runs the log again then knows
+    /// why a command may fail. `number` is the attachment in force.
+    pub(crate) fn end_withholding(&mut self, number: u64, database: usize) {
+        self.withheld = false;
+        if std::mem::take(&mut self.omits) && !self.says_omission && self.begin(number, database) {
+            self.says_omission = true;
+            self.bytes.push(b'#');
+            self.bytes.extend_from_slice(WITHHELD_ANNOTATION);
+            self.bytes.extend_from_slice(b"\r\n");
+            // What is said stands in front of a command.
+            write_select(&mut self.bytes, database);
+            self.commands += 1;
+        }
+    }
+
     pub(crate) fn is_muted(&self) -> bool {
         self.muted
     }
@@ -215,6 +245,10 @@ impl Record {
     /// Makes ready for a command of a database; tells whether it is to be put down at all.
     pub(crate) fn begin(&mut self, number: u64, database: usize) -> bool {
         if self.muted || number == 0 {
+            return false;
+        }
+        if self.withheld {
+            self.omits = true;
             return false;
         }
         if self.follows_switches {
@@ -266,7 +300,7 @@ impl Record {
     /// Writes a command of this name down that may take its long arguments away.
     pub(crate) fn prepare(&mut self, name: &[u8], args: &Args<'_>) {
         self.prepared.clear();
-        if !self.muted {
+        if !self.muted && !self.withheld {
             self.prepared.extend_from_slice(MULTI);
             write_args(&mut self.prepared, name, args);
         }
@@ -314,6 +348,7 @@ impl Record {
         }
         self.commands = 0;
         self.database = 0;
+        self.says_omission = false;
     }
 }
 

@@ -60,6 +60,16 @@ pub enum LogLevel {
     Warning,
 }
 
+/// What becomes of what a script's commands change, beside the change itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Propagation {
+    /// It is logged.
+    #[default]
+    Logged,
+    /// Nobody is told.
+    Withheld,
+}
+
 /// There is no such command, or it has another number of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSuchCommand;
@@ -77,6 +87,11 @@ pub trait Host {
     /// # Errors
     /// When there is no such command.
     fn may_call(&mut self, words: &Words) -> Result<bool, NoSuchCommand>;
+
+    /// Sets what becomes of what the script changes from now on. A host that logs nothing has nothing to do.
+    fn propagate(&mut self, propagation: Propagation) {
+        let _ = propagation;
+    }
 
     /// Writes a line to the server's log.
     fn log(&mut self, level: LogLevel, text: &[u8]);

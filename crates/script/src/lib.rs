@@ -19,7 +19,7 @@ mod redis;
 pub mod shebang;
 mod structs;
 
-pub use host::{Host, LogLevel, NoSuchCommand, Stop, Words};
+pub use host::{Host, LogLevel, NoSuchCommand, Propagation, Stop, Words};
 pub use interpreter::{Failure, Interpreter, Kind, Outcome, Script};
 pub use library::{FunctionInfo, LibraryHead};
 pub use shebang::ScriptFlags;

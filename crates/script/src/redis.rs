@@ -1,7 +1,7 @@
 //! The `redis` table of scripts and libraries. Knows no command: calls go to the host.
 
 use crate::arguments::get;
-use crate::host::{HOST, LogLevel, Stop, Words};
+use crate::host::{HOST, LogLevel, Propagation, Stop, Words};
 use crate::interpreter::{Kind, Settings, State, function};
 use crate::raise::{Raised, redis_error, with_code};
 use crate::raw::calls;
@@ -21,9 +21,11 @@ const LOG_LEVELS: [(&str, LogLevel); 4] = [
     ("LOG_WARNING", LogLevel::Warning),
 ];
 
-/// The flags of `redis.set_repl`, which scripts may set and which change nothing: effects are always passed on.
+/// The flag of `redis.set_repl` that has writes be logged.
+const REPL_AOF: i64 = 1;
+/// All of its flags; there are no replicas.
 const REPL: [(&str, i64); 5] =
-    [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
+    [("REPL_NONE", 0), ("REPL_AOF", REPL_AOF), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
 
 /// What a call does about an error reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -274,10 +276,13 @@ fn set_repl(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
         return Err(redis_error("redis.set_repl() requires two arguments."));
     }
     // What is no number counts as none of the flags.
-    match lua.coerce_number(args[0].clone())?.map_or(0, |flags| flags as i64) {
-        0..=3 => Ok(()),
-        _ => Err(redis_error("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")),
+    let flags = lua.coerce_number(args[0].clone())?.map_or(0, |flags| flags as i64);
+    if !(0..=3).contains(&flags) {
+        return Err(redis_error("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE."));
     }
+    let propagation = if flags & REPL_AOF == 0 { Propagation::Withheld } else { Propagation::Logged };
+    HOST.with(|host| host.propagate(propagation));
+    Ok(())
 }
 
 fn acl_check_cmd(_: &Lua, _: &State, args: MultiValue) -> mlua::Result<bool> {

@@ -115,6 +115,19 @@ fn the_first_command_that_fails_is_told() {
 }
 
 #[test]
+fn behind_what_scripts_have_withheld_commands_may_fail() {
+    let (before, after) = (log("SET k text"), log("SELECT 0\nLPUSH k a\nSET l 1"));
+    let with_note = [&before[..], b"#TENON:WITHHELD\r\n", &after].concat();
+    for workers in [1, 4] {
+        let why = journal::load(&engine(workers), &[&before[..], &after].concat()).expect_err("nothing is missing");
+        assert!(why.contains("LPUSH: WRONGTYPE"), "{why}");
+        let loaded = engine(workers);
+        journal::load(&loaded, &with_note).expect("it is passed over");
+        assert_eq!(journal::state(&loaded).len(), 2);
+    }
+}
+
+#[test]
 fn a_torn_end_is_cut_off_behind_what_was_loaded() {
     let lines = lines(7, 3_000);
     let whole = log(&lines);

@@ -342,6 +342,53 @@ fn transactions_and_scripts_are_one_record() {
 }
 
 #[test]
+fn of_what_scripts_withhold_nothing_is_said() {
+    check(
+        "
+        EVAL redis.set_repl(redis.REPL_NONE)redis.call('SET','a',1)redis.call('SET','a',2) 0 => #TENON:WITHHELD, SELECT 0
+        EVAL return(redis.call('INCR','a')) 0 => INCR a
+        EVAL redis.set_repl(redis.REPL_SLAVE)redis.call('SET','b',1)redis.set_repl(redis.REPL_AOF)redis.call('SET','c',1)redis.set_repl(redis.REPL_REPLICA)redis.call('SET','d',1)redis.set_repl(redis.REPL_ALL)redis.call('SET','e',1) 0 => MULTI, #TENON:WITHHELD, SELECT 0, SET c 1, SET e 1, EXEC
+        EVAL redis.call('SADD','s','x','y')redis.set_repl(0)redis.call('SPOP','s',1)redis.call('EXPIRE','s',9) 0 => MULTI, SADD s x y, #TENON:WITHHELD, SELECT 0, EXEC
+        MULTI => -
+        EVAL redis.set_repl(0)redis.call('SET','f',1) 0 => -
+        SET g 1 => -
+        EVAL redis.call('SET','h',1) 0 => -
+        EXEC => MULTI, #TENON:WITHHELD, SELECT 0, SET g 1, SET h 1, EXEC
+        EVAL redis.set_repl(0)redis.pcall('NOSUCH')redis.pcall('INCR','s') 0 => -
+        SET i 1
+        XGROUP CREATE x g $ MKSTREAM
+        EVAL redis.set_repl(0)redis.call('XADD','x','1','f','v')redis.call('XREADGROUP','GROUP','g','c','STREAMS','x','>') 0 => #TENON:WITHHELD, SELECT 0
+        EVAL redis.set_repl(0)redis.call('FLUSHALL') 0 => #TENON:WITHHELD, SELECT 0
+        EVAL redis.set_repl(0)redis.call('GET','a')redis.call('DEL','a') 0 => -
+        SELECT 2 => -
+        EVAL redis.set_repl(0)redis.call('SET','a',1)redis.set_repl(1)redis.call('SET','b',1) 0 => MULTI, SELECT 2, #TENON:WITHHELD, SELECT 2, SET b 1, SELECT 0, EXEC
+        EVAL redis.set_repl(0)redis.call('SET','a',1) 0 => MULTI, SELECT 2, #TENON:WITHHELD, SELECT 2, SELECT 0, EXEC
+        ",
+    );
+}
+
+#[test]
+fn what_expires_where_a_script_withholds_is_deleted() {
+    let mut server = Server::new();
+    server.run("SET k v PX 10");
+    server.run("HSET h f 1 g 2");
+    server.run("HPEXPIRE h 10 FIELDS 1 f");
+    server.now_ms += 11;
+    let script = "redis.set_repl(0)redis.call('APPEND','k','w')redis.call('HSET','h','i',3)redis.call('DEL','k')";
+    assert_eq!(server.run(&format!("EVAL {script} 0")), "MULTI, DEL k, #TENON:WITHHELD, SELECT 0, HDEL h f, EXEC");
+}
+
+#[test]
+fn who_waited_is_served_with_a_record_whatever_the_script_withholds() {
+    let mut server = Server::new();
+    let waiting = server.engine.open_session(server.engine.clients.add(client(Dialect::Resp), NOW_MS));
+    let first = std::mem::replace(&mut server.session, waiting);
+    assert_eq!(server.run("BLPOP l 0"), "");
+    server.session = first;
+    assert_eq!(server.run("EVAL redis.set_repl(0)redis.call('RPUSH','l','a') 0"), "#TENON:WITHHELD, SELECT 0\nLPOP l");
+}
+
+#[test]
 fn what_expires_is_deleted() {
     let mut server = Server::new();
     server.run("SET k v PX 10");

@@ -140,18 +140,8 @@ pub(super) struct Lanes {
     room: Condvar,
     /// Where the first command stands that could not be run again; what stands behind it is passed over.
     failed_at: AtomicU64,
-    on_failure: OnFailure,
     /// How many commands answered an error and were passed over.
     passed_over: AtomicU64,
-}
-
-/// What becomes of a command that answers an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OnFailure {
-    /// It is why the log cannot be loaded: it was written of data that are all there.
-    Refuse,
-    /// It is passed over and counted: some of the data that it ran on may be missing.
-    PassOver,
 }
 
 /// Notes that somebody at a lane has panicked.
@@ -168,7 +158,7 @@ impl Drop for PanicNote<'_> {
 
 impl Lanes {
     /// As many as are good for so many workers.
-    pub(super) fn new(workers: usize, shards: usize, on_failure: OnFailure) -> Lanes {
+    pub(super) fn new(workers: usize, shards: usize) -> Lanes {
         let count = if workers == 1 { 1 } else { (workers * LANES_EACH).next_power_of_two() };
         let count = count.min(LANES_MAX).min(shards);
         Lanes {
@@ -178,7 +168,6 @@ impl Lanes {
             work: Condvar::new(),
             room: Condvar::new(),
             failed_at: AtomicU64::new(u64::MAX),
-            on_failure,
             passed_over: AtomicU64::new(0),
         }
     }
@@ -267,7 +256,6 @@ impl Lanes {
         until: Instant,
     ) -> Left {
         let units = stretch.lane(lane);
-        let failures = (self.on_failure == OnFailure::PassOver).then_some(&self.passed_over);
         let mut prefetched = *next;
         while let Some(&index) = units.get(*next) {
             if *next == prefetched {
@@ -287,7 +275,7 @@ impl Lanes {
             }
             // Behind one that has failed nothing makes sense.
             if unit.at <= self.failed_at.load(Ordering::Relaxed)
-                && let Err((at, error)) = stretch.run(player, worker, unit, failures)
+                && let Err((at, error)) = stretch.run(player, worker, unit, &self.passed_over)
             {
                 self.fail(at, error.to_string());
             }

@@ -2,9 +2,9 @@
 //! order. Knows no client.
 
 use super::figures::LoadingGuard;
-use super::lanes::{Failure, Lanes, OnFailure};
+use super::lanes::{Failure, Lanes};
 use super::rdb::IDLE_MAX;
-use super::stretch::{Sorter, Stretch};
+use super::stretch::{OnFailure, Sorter, Stretch};
 use super::{Hands, LoadError, OnDuplicate, Past, Progress, RdbOptions};
 use crate::engine::Engine;
 use crate::worker::Worker;
@@ -39,6 +39,8 @@ struct Run<'a, 'e> {
     hands: Hands,
     progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
     report: LogReport,
+    /// What becomes of commands that fail from here on.
+    on_failure: OnFailure,
 }
 
 impl Engine {
@@ -55,7 +57,8 @@ impl Engine {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<LogReport, LoadError> {
         self.read_clock(worker);
-        let mut run = Run { engine: self, loading, worker, hands, progress, report: LogReport::default() };
+        let (report, on_failure) = (LogReport::default(), OnFailure::Refuse);
+        let mut run = Run { engine: self, loading, worker, hands, progress, report, on_failure };
         let parts = directory.parts().map_err(LoadError::Open)?;
         if let Some(first) = parts.iter().find(|part| part.lacks_base) {
             tracing::warn!(
@@ -111,8 +114,10 @@ impl Run<'_, '_> {
         part: &Part,
         mut reader: Reader<R>,
     ) -> Result<(), LoadError> {
-        let on_failure = if part.lacks_base { OnFailure::PassOver } else { OnFailure::Refuse };
-        let lanes = Arc::new(Lanes::new(self.engine.workers(), self.engine.shards.count(), on_failure));
+        if part.lacks_base {
+            self.on_failure = OnFailure::PassOver;
+        }
+        let lanes = Arc::new(Lanes::new(self.engine.workers(), self.engine.shards.count()));
         *self.engine.loading.lanes.lock() = Some(Arc::clone(&lanes));
         let sorted = self.sort(&lanes, &mut reader);
         // Those who have begun come to their end, whatever went wrong.
@@ -124,11 +129,15 @@ impl Run<'_, '_> {
             Some(Failure::Panicked) => return Err(LoadError::Panicked),
         }
         if lanes.passed_over() > 0 {
+            let why = if part.lacks_base {
+                "it began while the server ran, and its base was never written"
+            } else {
+                "scripts have withheld writes from the log"
+            };
             tracing::warn!(
-                "the append-only file {} began while the server ran, and its base was never written: {} of its commands did \
-                 not find what they ran on and were passed over",
+                "{} of the commands in the append-only file {} did not find what they ran on and were passed over: {why}",
+                lanes.passed_over(),
                 part.name,
-                lanes.passed_over()
             );
         }
         if let Some(error) = sorted? {
@@ -142,7 +151,7 @@ impl Run<'_, '_> {
 
     /// Sorts all records into lanes; gives what is wrong with the file behind the last whole one, if anything is.
     fn sort<R: Read>(&mut self, lanes: &Lanes, reader: &mut Reader<R>) -> Result<Option<ReadError>, LoadError> {
-        let mut sorter = Sorter::new(self.engine, lanes.count());
+        let mut sorter = Sorter::new(self.engine, lanes.count(), self.on_failure);
         let mut position = reader.valid_up_to();
         loop {
             let ended = match reader.next() {
@@ -159,6 +168,7 @@ impl Run<'_, '_> {
             let end = reader.valid_up_to();
             self.hand_over(lanes, sorter.take(), end - std::mem::replace(&mut position, end))?;
             if let Some(ended) = ended {
+                self.on_failure = sorter.on_failure();
                 return Ok(ended);
             }
         }

@@ -14,6 +14,7 @@ use crate::args::{Args, OwnedArgs};
 use crate::batch::Target;
 use crate::command::{Flags, Run};
 use crate::engine::Engine;
+use crate::record::WITHHELD_ANNOTATION;
 use crate::replay::{Player, ReplayError, annotated_flags};
 use crate::worker::Worker;
 use std::ops::Range;
@@ -27,6 +28,15 @@ use tenon_wire::resp::number::parse_i64;
 
 /// Most lanes that there are.
 pub(super) const LANES_MAX: usize = 64;
+
+/// What becomes of a command that answers an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnFailure {
+    /// It is why the log cannot be loaded: it was written of data that are all there.
+    Refuse,
+    /// It is passed over and counted: some of the data that it ran on may be missing.
+    PassOver,
+}
 
 /// Which lanes something is about, a bit for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +83,7 @@ struct Call {
     target: Target,
     /// Client flags of the value that it stores.
     flags: u32,
+    on_failure: OnFailure,
     words: Words,
 }
 
@@ -230,20 +241,22 @@ impl Stretch {
         keys(&|database, hash| engine.shards.prefetch_entry(database, hash));
     }
 
-    /// Does what a unit says; gives where in the file a command stands that cannot be run again, and why. Where failures
-    /// are to be counted, a command that answers an error is passed over as Redis does it.
+    /// Does what a unit says; gives where in the file a command stands that cannot be run again, and why. Counts those
+    /// that are passed over.
     pub(super) fn run(
         &self,
         player: &mut Player<'_>,
         worker: &mut Worker,
         unit: &Unit,
-        failures: Option<&AtomicU64>,
+        passed_over: &AtomicU64,
     ) -> Result<(), (u64, ReplayError)> {
         player.go_to(unit.databases.0);
         for call in &self.calls[unit.calls.clone()] {
             let played = self.with_args(&call.words, |args| player.play(worker, &call.target, args, call.flags));
-            match (played, failures) {
-                (Err(ReplayError::Failed { .. }), Some(failures)) => _ = failures.fetch_add(1, Ordering::Relaxed),
+            match (played, call.on_failure) {
+                (Err(ReplayError::Failed { .. }), OnFailure::PassOver) => {
+                    _ = passed_over.fetch_add(1, Ordering::Relaxed)
+                }
                 (played, _) => played.map_err(|error| (call.at, error))?,
             }
         }
@@ -258,15 +271,22 @@ pub(super) struct Sorter<'e> {
     databases: usize,
     /// The database behind the last record.
     database: usize,
+    /// What becomes of commands that fail from here on.
+    on_failure: OnFailure,
     stretch: Stretch,
 }
 
 impl<'e> Sorter<'e> {
     /// At the start of a log, in database 0.
-    pub(super) fn new(engine: &'e Engine, lanes: usize) -> Sorter<'e> {
+    pub(super) fn new(engine: &'e Engine, lanes: usize, on_failure: OnFailure) -> Sorter<'e> {
         assert!(lanes.is_power_of_two() && lanes <= LANES_MAX);
         let databases = engine.config.databases() as usize;
-        Sorter { engine, lanes, databases, database: 0, stretch: Stretch::new(lanes) }
+        Sorter { engine, lanes, databases, database: 0, on_failure, stretch: Stretch::new(lanes) }
+    }
+
+    /// What becomes of commands that fail behind what has come.
+    pub(super) fn on_failure(&self) -> OnFailure {
+        self.on_failure
     }
 
     /// Bytes of records that have come together.
@@ -288,6 +308,7 @@ impl<'e> Sorter<'e> {
             && let Some(database) = self.selected(&command)
         {
             self.database = database;
+            command.annotations().for_each(|text| self.note_withheld(text));
             return;
         }
         let from = self.stretch.calls.len();
@@ -325,8 +346,19 @@ impl<'e> Sorter<'e> {
         parse_i64(index).and_then(|index| usize::try_from(index).ok()).filter(|&index| index < self.databases)
     }
 
+    /// Behind what was written and is missing, commands may fail.
+    fn note_withheld(&mut self, annotation: &[u8]) {
+        if annotation == WITHHELD_ANNOTATION {
+            self.on_failure = OnFailure::PassOver;
+        }
+    }
+
     fn call(&mut self, command: &Command<'_>, record: usize, record_len: usize) -> Call {
-        let flags = command.annotations().filter_map(annotated_flags).last().unwrap_or(0);
+        let mut flags = 0;
+        for text in command.annotations() {
+            flags = annotated_flags(text).unwrap_or(flags);
+            self.note_withheld(text);
+        }
         let places = command.places();
         let is_long = record_len > Span::REACH;
         let stretch = &mut self.stretch;
@@ -343,7 +375,7 @@ impl<'e> Sorter<'e> {
             Some((resolved, hash)) => Target::Key(*resolved, hash),
             None => stretch.with_args(&words, |args| self.engine.resolve_logged(args)),
         };
-        Call { at: command.at, target, flags, words }
+        Call { at: command.at, target, flags, on_failure: self.on_failure, words }
     }
 
     /// The lanes of what a command touches.

@@ -38,7 +38,7 @@ use crate::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tenon_script::{Host, LogLevel, NoSuchCommand, Stop, Words};
+use tenon_script::{Host, LogLevel, NoSuchCommand, Propagation, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
@@ -119,6 +119,8 @@ pub(crate) struct ScriptHost<'h, 'e> {
     pub(crate) is_stray: bool,
     /// Whether what it changes goes into a record that has not ended.
     pub(crate) is_recording: bool,
+    /// What it has said is to become of its changes.
+    pub(crate) propagation: Propagation,
     /// When the worker's other clients are to be lent to another thread, in nanoseconds of the monotonic clock.
     pub(crate) lends_at_ns: u64,
 }
@@ -437,7 +439,12 @@ impl Host for ScriptHost<'_, '_> {
             Reach::Own(held) => held,
             Reach::Given(held) => &mut **held,
         };
+        let is_withheld = self.propagation == Propagation::Withheld;
+        self.worker.record.withhold(is_withheld);
         let result = engine.run_held(self.worker, self.session, resolved, &args, held, &mut reply);
+        if is_withheld {
+            self.worker.record.end_withholding(engine.journal_number(), self.session.database);
+        }
         if let Err(error) = result {
             engine.answer_error(self.worker, Some(resolved), &error, &mut reply);
         }
@@ -460,6 +467,10 @@ impl Host for ScriptHost<'_, '_> {
             }
             Target::Settled(_) | Target::Refused(..) => Err(NoSuchCommand),
         }
+    }
+
+    fn propagate(&mut self, propagation: Propagation) {
+        self.propagation = propagation;
     }
 
     fn log(&mut self, level: LogLevel, text: &[u8]) {

@@ -17,7 +17,7 @@ use crate::worker::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tenon_script::{Failure, Outcome, Script, ScriptFlags, Stop, shebang};
+use tenon_script::{Failure, Outcome, Propagation, Script, ScriptFlags, Stop, shebang};
 use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 
@@ -316,6 +316,7 @@ impl Engine {
                 long: None,
                 is_stray: false,
                 is_recording: true,
+                propagation: Propagation::default(),
                 lends_at_ns: started_ns + meanwhile::LENT_AFTER_NS,
             };
             let (words, rest) = (args.from(3), args.from(3 + keys.len()));
