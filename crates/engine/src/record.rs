@@ -168,7 +168,8 @@ impl Record {
     #[inline]
     pub(crate) fn is_to_be_one_command(&self) -> bool {
         // One branch for what is almost always so. An annotation stands behind MULTI.
-        let under_way = self.commands | self.holds as usize | usize::from(self.muted | self.withheld) | self.prepared.len();
+        let under_way =
+            self.commands | self.holds as usize | usize::from(self.muted | self.withheld) | self.prepared.len();
         under_way == 0 && self.bytes.len() <= MULTI.len()
     }
 

@@ -47,6 +47,10 @@ impl Interest {
 
     fn tell(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
         self.flags.iter().for_each(DirtyFlag::set);
+        self.wake(database, key, ready);
+    }
+
+    fn wake(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
         if !self.waiting.is_empty() {
             ready.note(ReadyKey { database, key: key.into() });
         }
@@ -157,6 +161,13 @@ impl Watched {
     pub fn changed(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
         if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
             interest.tell(database, key, ready);
+        }
+    }
+
+    /// Notes a key that somebody waits for in `ready`; its watchers are not told.
+    pub fn wake(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
+        if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
+            interest.wake(database, key, ready);
         }
     }
 

@@ -27,6 +27,8 @@ enum Extent {
     Nothing,
     /// What belongs to it, but not what those see who read it.
     Aside,
+    /// The same, of which those are told who wait for the key.
+    Awaited,
     Elements,
 }
 
@@ -51,6 +53,11 @@ impl<R> Change<R> {
     /// name for it all the same.
     pub fn aside(event: Option<&'static str>, result: R) -> Change<R> {
         Change { result, extent: Extent::Aside, event, second_event: None, times: 1 }
+    }
+
+    /// `aside`, but those who wait for the key look again: what they wait for may be gone, such as a consumer group.
+    pub fn awaited(event: &'static str, result: R) -> Change<R> {
+        Change { extent: Extent::Awaited, ..Change::aside(Some(event), result) }
     }
 
     /// The same, which counts as so many changes (for save points), as in Redis: mostly one for each element.
@@ -207,6 +214,11 @@ impl KeyCx<'_> {
                 match extent {
                     Extent::Nothing => {}
                     Extent::Aside => self.worker.stats.changed(),
+                    Extent::Awaited => {
+                        self.note_size(slot, size);
+                        self.worker.stats.changed();
+                        self.wake_waiting();
+                    }
                     Extent::Elements if is_empty => {}
                     Extent::Elements => {
                         self.note_size(slot, size);

@@ -640,6 +640,13 @@ impl<'a> KeyCx<'a> {
         found.is_some_and(|(keyspace, slot)| keyspace.is_lacking(slot))
     }
 
+    /// Has those look again who wait for the key.
+    pub(super) fn wake_waiting(&mut self) {
+        if let Some(watched) = &self.state.watched {
+            watched.wake(self.database, self.key, &mut self.worker.ready);
+        }
+    }
+
     /// Tells those who watch the key, or keep what they have read of it.
     #[inline]
     fn tell_others(&mut self) {
