@@ -4,6 +4,7 @@ use crate::context::KeyCx;
 use crate::engine::Engine;
 use crate::pubsub::Scope;
 use std::fmt::{self, Display, Formatter};
+use tenon_store::Slot;
 use tenon_store::types::ValueType;
 
 /// A set of classes of keyspace events; with `K` and `E` for where they are published it is what
@@ -40,10 +41,14 @@ impl EventClass {
     pub const MODULE: Self = Self(1 << 13);
     /// `n`: keys that are new.
     pub const NEW: Self = Self(1 << 14);
-    /// `A`: everything but `m` and `n`.
+    /// `o`: values that others have taken the place of as a whole.
+    pub const OVERWRITTEN: Self = Self(1 << 15);
+    /// `c`: the same where the other one is of another type.
+    pub const TYPE_CHANGED: Self = Self(1 << 16);
+    /// `A`: everything but `m`, `n`, `o` and `c`.
     const ALL: u32 = 0b10_0111_1111_1100;
     /// Letters and bits in the order Redis shows them.
-    const LETTERS: [(char, Self); 14] = [
+    const LETTERS: [(char, Self); 16] = [
         ('g', Self::GENERIC),
         ('$', Self::STRING),
         ('l', Self::LIST),
@@ -55,6 +60,8 @@ impl EventClass {
         ('t', Self::STREAM),
         ('d', Self::MODULE),
         ('n', Self::NEW),
+        ('o', Self::OVERWRITTEN),
+        ('c', Self::TYPE_CHANGED),
         ('K', Self::KEYSPACE),
         ('E', Self::KEYEVENT),
         ('m', Self::KEY_MISS),
@@ -92,7 +99,7 @@ impl EventClass {
     }
 }
 
-/// Normalised as Redis does. Beside `A`, Redis 7.0 loses an `n`; here it stays.
+/// Normalised as Redis does. Beside `A`, Redis loses `n`, `o` and `c`; here they stay.
 impl Display for EventClass {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let all = self.contains(Self(Self::ALL));
@@ -114,6 +121,27 @@ impl KeyCx<'_> {
     #[inline]
     pub fn notify(&mut self, class: EventClass, event: &'static str) {
         self.engine.notify(self.database, self.key, class, event);
+    }
+
+    /// The type of what is in a slot, if it is to be told that something else takes its place.
+    #[inline]
+    pub fn displaced(&self, slot: Option<Slot>) -> Option<ValueType> {
+        const TOLD: EventClass = EventClass(EventClass::OVERWRITTEN.0 | EventClass::TYPE_CHANGED.0);
+        if !self.engine.config.notify_keyspace_events().any(TOLD) {
+            return None;
+        }
+        slot.map(|slot| ValueType::of(self.entry(slot).value()))
+    }
+
+    /// Says that a value of another type, or of the same, has taken the place of what was displaced.
+    #[inline]
+    pub fn notify_displaced(&mut self, displaced: Option<ValueType>, by: ValueType) {
+        if let Some(before) = displaced {
+            self.notify(EventClass::OVERWRITTEN, "overwritten");
+            if before != by {
+                self.notify(EventClass::TYPE_CHANGED, "type_changed");
+            }
+        }
     }
 }
 

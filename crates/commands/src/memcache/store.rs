@@ -145,7 +145,7 @@ pub(super) fn put_with(
             return None;
         }
     };
-    let slot = cx.store_in_slot(slot, data.take().into_value(), deadline, flags, cas);
+    let slot = cx.store_over(slot, data.take().into_value(), deadline, flags, cas);
     cx.notify(EventClass::STRING, "set");
     if matches!(deadline, Deadline::At(_)) {
         cx.notify(EventClass::GENERIC, "expire");

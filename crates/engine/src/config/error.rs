@@ -122,7 +122,7 @@ impl Display for ValueError {
             Self::PercentileOutOfRange => {
                 f.write_str("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]")
             }
-            Self::InvalidEventClass => f.write_str("Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
+            Self::InvalidEventClass => f.write_str("Invalid event class character. Use 'Ag$lshzxeKEtmdnoc'."),
             Self::SaveAndNoSave => f.write_str("shutdown options SAVE and NOSAVE can't be used simultaneously"),
             Self::TooManyAddresses => f.write_str("Too many bind addresses specified."),
             Self::TooManyClients(most) => {

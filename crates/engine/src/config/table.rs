@@ -419,7 +419,8 @@ settings! {
         name: "latency-tracking-info-percentiles", kind: Kind::Percentiles, initial: Is("50 99 99.9"),
         group: Group::Observability
     }
-    /// Events that are published: K by key, E by event, g$lshzxetd the classes, A all of these, m misses, n new keys.
+    /// Events that are published: K by key, E by event, g$lshzxetd the classes, A all of these, m misses, n new keys, o keys that
+    /// are overwritten, c those that get another type by it.
     notify_keyspace_events: EventClass {
         name: "notify-keyspace-events", kind: Kind::NotifyFlags, group: Group::Observability
     }

@@ -494,7 +494,7 @@ mod tests {
              gxE$ => g$xE
              nKEmg => gnKEm
              KEg$lshzxetd => AKE
-             q => ! Invalid event class character. Use 'Ag$lshzxeKEtmdn'.",
+             q => ! Invalid event class character. Use 'Ag$lshzxeKEtmdnoc'.",
         );
     }
 

@@ -257,7 +257,9 @@ impl KeyCx<'_> {
     pub fn replace_with<T: Collection>(&mut self, event: &'static str, collection: T) -> Effect {
         let slot = self.find();
         if !collection.is_empty() {
+            let displaced = self.displaced(slot);
             self.put_collection(slot, collection, Deadline::Clear);
+            self.notify_displaced(displaced, T::VALUE_TYPE);
             self.notify(const { EventClass::of_type(T::VALUE_TYPE) }, event);
             return Effect::Verbatim;
         }

@@ -11,7 +11,7 @@ use tenon_store::Slot;
 use tenon_store::entry::{Entry, EntryMut, EntryRef, Marks, Meta, NewValue, ValueRef};
 use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::{Expired, Keyspace, is_past};
-use tenon_store::types::Object;
+use tenon_store::types::{Object, ValueType};
 use tenon_wire::rdb::STRING_LEN_MAX;
 
 /// What a write does to the key's deadline.
@@ -359,13 +359,14 @@ impl<'a> KeyCx<'a> {
         self.keyspace_mut().entry_mut(slot)
     }
 
-    /// Stores a value, whether the key is there or not. memcached's flags go back to 0, a CAS token is void.
+    /// Stores a string, whether the key is there or not. memcached's flags go back to 0, a CAS token is void.
     #[inline(always)]
     pub fn set(&mut self, value: NewValue<'_>, deadline: Deadline) {
         if let NewValue::Bytes(bytes) = value
             && deadline == Deadline::Clear
             && self.write_over(bytes)
         {
+            self.notify(EventClass::OVERWRITTEN, "overwritten");
             return;
         }
         self.set_anything(value, deadline);
@@ -392,7 +393,22 @@ impl<'a> KeyCx<'a> {
     #[inline(never)]
     fn set_anything(&mut self, value: NewValue<'_>, deadline: Deadline) {
         let slot = self.find();
-        self.store(slot, value, deadline, 0, None);
+        self.store_over(slot, value, deadline, 0, None);
+    }
+
+    /// Stores a string as [`KeyCx::store_in_slot`] does, in the place of all that was there.
+    pub fn store_over(
+        &mut self,
+        slot: Option<Slot>,
+        value: NewValue<'_>,
+        deadline: Deadline,
+        flags: u32,
+        cas: Option<u64>,
+    ) -> Slot {
+        let displaced = self.displaced(slot);
+        let slot = self.store_in_slot(slot, value, deadline, flags, cas);
+        self.notify_displaced(displaced, ValueType::String);
+        slot
     }
 
     /// The bits that a write leaves in the entry for its access; `None`: they stay.

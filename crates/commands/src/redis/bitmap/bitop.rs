@@ -9,7 +9,7 @@ use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{INLINE_LEN_MAX, NewValue, ValueRef};
 use tenon_engine::store::types::bitmap::Combine;
-use tenon_engine::store::types::{CHUNK_FRONT, CHUNK_LEN, Object, Rope};
+use tenon_engine::store::types::{CHUNK_FRONT, CHUNK_LEN, Object, Rope, ValueType};
 use tenon_engine::string;
 use tenon_engine::wire::resp::Reply;
 
@@ -65,12 +65,14 @@ fn bitop(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         return Ok(Effect::when(is_deleted));
     }
     let slot = target.find();
+    let displaced = target.displaced(slot);
     if len <= INLINE_LEN_MAX {
         target.store_raw(slot, NewValue::Bytes(&combined_short(combine, &sources, len)), Deadline::Clear);
     } else {
         let result = combined(combine, &sources, len);
         target.store_raw(slot, NewValue::Object(Box::new(Object::from_rope(result))), Deadline::Clear);
     }
+    target.notify_displaced(displaced, ValueType::String);
     target.notify(EventClass::STRING, "set");
     Ok(Effect::Verbatim)
 }

@@ -7,6 +7,7 @@ use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{Meta, NewValue, ValueRef};
+use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::resp::Reply;
 
 /// Copies a value.
@@ -43,15 +44,19 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         return Err(CmdError::SameObject);
     }
     let is_there = cx.key(from).find_for_read().is_some();
-    if !is_there || cx.key_in(database, to).find().is_some() && !replace {
+    let mut target = cx.key_in(database, to);
+    let found = target.find();
+    if !is_there || found.is_some() && !replace {
         reply.int(0);
         return Ok(Effect::Unchanged);
     }
+    let displaced = target.displaced(found);
     let mut source = cx.key(from);
     let slot = source.find().expect("it was there at this instant");
     let entry = source.entry(slot);
     let meta = entry.meta();
     let is_raw = entry.is_raw();
+    let value_type = ValueType::of(entry.value());
     // A short string or small collection lies inside the entry of its key, which the new entry may displace.
     let bytes;
     let value = match entry.value() {
@@ -73,6 +78,7 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         target.mark_raw(slot);
     }
     target.notify(EventClass::GENERIC, "copy_to");
+    target.notify_displaced(displaced, value_type);
     reply.int(1);
     Ok(Effect::Verbatim)
 }

@@ -6,6 +6,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeyS
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
+use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::resp::Reply;
 
 /// Renames a key over whatever has the new name.
@@ -60,17 +61,25 @@ fn give_name(cx: &mut KeysCx<'_>, args: &Args<'_>, existing: Existing) -> Result
     if cx.key(from).find_for_write().is_none() {
         return Err(CmdError::NoSuchKey);
     }
-    if from == to || cx.key(to).find().is_some() && existing == Existing::Keep {
+    if from == to {
         return Ok(Effect::Unchanged);
     }
+    let mut target = cx.key(to);
+    let found = target.find();
+    if found.is_some() && existing == Existing::Keep {
+        return Ok(Effect::Unchanged);
+    }
+    let displaced = target.displaced(found);
     // The look at the destination may have removed an expired key and so moved this one: it is searched again.
     let mut source = cx.key(from);
     let slot = source.find().expect("it was there at this instant");
     let entry = source.take(slot);
+    let value_type = ValueType::of(entry.view().value());
     put(&mut cx.key(to), entry);
     // That the one is gone and the other there is one change.
     cx.key(from).count_changes(-1);
     cx.key(from).notify(EventClass::GENERIC, "rename_from");
     cx.key(to).notify(EventClass::GENERIC, "rename_to");
+    cx.key(to).notify_displaced(displaced, value_type);
     Ok(Effect::Verbatim)
 }

@@ -9,6 +9,7 @@ use tenon_engine::notify::EventClass;
 use tenon_engine::persist::rdb::{self, DecodeError, LoadError, Loaded};
 use tenon_engine::store::access::AccessClock;
 use tenon_engine::store::entry::Meta;
+use tenon_engine::store::types::ValueType;
 use tenon_engine::wire::rdb::ReadError;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
@@ -113,6 +114,9 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
             .map(|sum| sum.ok_or(CmdError::InvalidExpire("restore")))
             .transpose()?,
     };
+    // Without REPLACE there is none.
+    let before = cx.find();
+    let displaced = cx.displaced(before);
     let was_there = options.replace && cx.delete();
     if deadline_ms.is_some_and(|deadline| deadline <= cx.expiry_now_ms()) {
         reply.ok();
@@ -130,6 +134,7 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let key = cx.key;
     // As it came, with members that may be past their deadlines: what becomes of those is told when they go.
     let slot = cx.find_as_it_is().expect("it was just stored");
+    cx.notify_displaced(displaced, ValueType::of(cx.entry(slot).value()));
     Ok(match (cx.string(slot), deadline_ms) {
         (Ok(_), _) => cx.log_string(slot),
         (Err(_), None) => cx.log(&["RESTORE".into(), key.into(), "0".into(), args.get(3).into(), "REPLACE".into()]),

@@ -9,6 +9,7 @@ use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::store::keyspace::is_past;
+use tenon_engine::store::types::ValueType;
 use tenon_engine::string::Text;
 use tenon_engine::wire::resp::Reply;
 
@@ -94,14 +95,16 @@ pub(super) fn store(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, dead
     if let Deadline::At(ms) = deadline
         && is_past(Some(ms), cx.expiry_now_ms())
     {
+        let displaced = cx.displaced(slot);
         let stored = if cx.delete() { Stored::Removed } else { Stored::Nothing };
         // Redis stores it, and removes it soon after.
+        cx.notify_displaced(displaced, ValueType::String);
         cx.notify(EventClass::STRING, "set");
         cx.notify(EventClass::GENERIC, "expire");
         cx.notify(EventClass::EXPIRED, "expired");
         return stored;
     }
-    let slot = cx.store_in_slot(slot, text.into_value(), deadline, 0, None);
+    let slot = cx.store_over(slot, text.into_value(), deadline, 0, None);
     cx.notify(EventClass::STRING, "set");
     if matches!(deadline, Deadline::At(_)) {
         cx.notify(EventClass::GENERIC, "expire");
