@@ -109,7 +109,14 @@ impl Engine {
             Expired::Members { of, .. } => *of,
         };
         if let Some(watched) = watched {
-            watched.changed(database, entry.key(), &mut worker.ready);
+            match &expired {
+                Expired::Member(_) | Expired::Members { .. } => {
+                    watched.changed(database, entry.key(), &mut worker.ready);
+                }
+                Expired::Key(_) | Expired::AllMembers { .. } => {
+                    watched.expired(database, entry.key(), &mut worker.ready);
+                }
+            }
         }
         if self.tracking.is_active() {
             self.key_changed(worker, self.shards.hash(entry.key()), entry.key());

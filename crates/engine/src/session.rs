@@ -8,7 +8,7 @@ use crate::command::{ChannelKind, Command};
 use crate::pubsub::{Subscriptions, Topic};
 use crate::table::Resolved;
 use crate::tracking::{Caching, SessionTracking};
-use crate::watch::DirtyFlag;
+use crate::watch::{AtWatch, DirtyFlag};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_wire::resp::Proto;
@@ -97,6 +97,8 @@ pub struct WatchedKey {
     pub database: usize,
     /// The key.
     pub key: Box<[u8]>,
+    /// What was there when it came to be watched.
+    pub found: AtWatch,
 }
 
 /// One client's state.

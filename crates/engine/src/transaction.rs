@@ -13,7 +13,7 @@ use crate::locking::{MOMENT, OnBusy};
 use crate::session::{ReplyMode, Session, Transaction, WatchedKey};
 use crate::shards::Locked;
 use crate::table::Resolved;
-use crate::watch::DirtyFlag;
+use crate::watch::{AtWatch, DirtyFlag};
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -121,7 +121,7 @@ impl Engine {
             let slot = keyspace.and_then(|keyspace| Some((keyspace, keyspace.find(hash, &watch.key)?)));
             if let Some((keyspace, slot)) = slot {
                 let expired = is_past(keyspace.entry(slot).due_ms(), worker.clock.now_ms);
-                dirty |= expired;
+                dirty |= expired && watch.found == AtWatch::Current;
             }
             if let Some(watchers) = &mut state.watched
                 && watchers.remove(watch.database, &watch.key, &session.dirty)
@@ -218,10 +218,15 @@ impl Engine {
         let hash = self.shards.hash(key);
         let index = self.shards.index(hash);
         let mut state = self.lock_serving(worker, index);
-        // A key past its deadline is removed before it is watched: its removal must not count as a change later.
-        KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches }.find();
+        // A key past its deadline is removed before it is watched: its removal must not count as a change later. In a
+        // pause it stays.
+        let kept_expired = std::mem::replace(&mut worker.keeps_expired, self.pause.is_active());
+        let mut cx = KeyCx { engine: self, worker, state: &mut state, database, hash, key, touches };
+        let is_past = cx.find().is_none() && cx.find_as_it_is().is_some();
+        worker.keeps_expired = kept_expired;
+        let found = if is_past { AtWatch::Past } else { AtWatch::Current };
         self.commit(worker);
-        let is_new = state.watched.get_or_insert_default().add(database, key, &session.dirty);
+        let is_new = state.watched.get_or_insert_default().add(database, key, &session.dirty, found);
         if worker.ready.is_empty() {
             drop(state);
         } else {
@@ -229,7 +234,7 @@ impl Engine {
         }
         // The shard knows it at once; a look through the session's list would take the longer the more it watches.
         if is_new {
-            session.watched.push(WatchedKey { database, key: key.into() });
+            session.watched.push(WatchedKey { database, key: key.into(), found });
             session.client.names_bytes.fetch_add(key.len() as u64, Ordering::Relaxed);
         }
         session.client.watching.store(session.watched.len() as u32, Ordering::Relaxed);
@@ -344,8 +349,8 @@ mod tests {
         let index = engine.shards.index(engine.shards.hash(b"key"));
         let dirty = DirtyFlag::default();
         let mut held = engine.shards.try_lock(index).expect("nobody holds it");
-        held.watched.get_or_insert_default().add(0, b"key", &dirty);
-        let watched = vec![WatchedKey { database: 0, key: (*b"key").into() }];
+        held.watched.get_or_insert_default().add(0, b"key", &dirty, AtWatch::Current);
+        let watched = vec![WatchedKey { database: 0, key: (*b"key").into(), found: AtWatch::Current }];
         engine.scripts.unwatched.lock().push((watched, dirty));
 
         engine.unwatch_deferred();

@@ -26,6 +26,15 @@ impl DirtyFlag {
     }
 }
 
+/// What a session finds that begins to watch a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtWatch {
+    /// The key, or none.
+    Current,
+    /// A key past its deadline that a pause keeps: for the session there is none, and that it goes is no change.
+    Past,
+}
+
 /// A key of a database.
 type Watchable = (usize, Box<[u8]>);
 
@@ -35,7 +44,7 @@ const SERVED_AT_ONCE: usize = 16;
 /// Who wants to know of one key.
 #[derive(Debug, Default)]
 struct Interest {
-    flags: Vec<DirtyFlag>,
+    flags: Vec<(DirtyFlag, AtWatch)>,
     /// Those that wait for it, by ticket.
     waiting: VecDeque<Arc<Waiter>>,
 }
@@ -46,7 +55,12 @@ impl Interest {
     }
 
     fn tell(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
-        self.flags.iter().for_each(DirtyFlag::set);
+        self.flags.iter().for_each(|(flag, _)| flag.set());
+        self.wake(database, key, ready);
+    }
+
+    fn tell_gone(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
+        self.flags.iter().filter(|(_, found)| *found == AtWatch::Current).for_each(|(flag, _)| flag.set());
         self.wake(database, key, ready);
     }
 
@@ -136,11 +150,11 @@ impl Watched {
     }
 
     /// Adds a watcher of a key; tells whether it did not watch the key before.
-    pub fn add(&mut self, database: usize, key: &[u8], flag: &DirtyFlag) -> bool {
+    pub fn add(&mut self, database: usize, key: &[u8], flag: &DirtyFlag, found: AtWatch) -> bool {
         let flags = &mut self.keys.entry((database, key.into())).or_default().flags;
-        let is_new = !flags.iter().any(|other| other.is(flag));
+        let is_new = !flags.iter().any(|(other, _)| other.is(flag));
         if is_new {
-            flags.push(flag.clone());
+            flags.push((flag.clone(), found));
         }
         is_new
     }
@@ -149,7 +163,7 @@ impl Watched {
     pub fn remove(&mut self, database: usize, key: &[u8], flag: &DirtyFlag) -> bool {
         let watchable = (database, key.into());
         if let Some(interest) = self.keys.get_mut(&watchable) {
-            interest.flags.retain(|other| !other.is(flag));
+            interest.flags.retain(|(other, _)| !other.is(flag));
             if interest.is_none() {
                 self.keys.remove(&watchable);
             }
@@ -161,6 +175,13 @@ impl Watched {
     pub fn changed(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
         if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
             interest.tell(database, key, ready);
+        }
+    }
+
+    /// Tells the watchers of a key that its time had come and it is gone, unless they have found it like that.
+    pub fn expired(&self, database: usize, key: &[u8], ready: &mut ReadyKeys) {
+        if let Some(interest) = self.keys.get(&(database, Box::from(key))) {
+            interest.tell_gone(database, key, ready);
         }
     }
 
@@ -195,9 +216,9 @@ mod tests {
     fn only_watchers_of_the_key_are_told() {
         let (a, b) = (DirtyFlag::default(), DirtyFlag::default());
         let mut watched = Watched::default();
-        assert!(watched.add(0, b"k", &a));
-        assert!(!watched.add(0, b"k", &a));
-        assert!(watched.add(1, b"k", &b));
+        assert!(watched.add(0, b"k", &a, AtWatch::Current));
+        assert!(!watched.add(0, b"k", &a, AtWatch::Current));
+        assert!(watched.add(1, b"k", &b, AtWatch::Current));
         let ready = &mut ReadyKeys::default();
         watched.changed(0, b"other", ready);
         assert!(!a.is_set() && !b.is_set());
