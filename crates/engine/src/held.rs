@@ -65,13 +65,14 @@ impl Engine {
 
     fn must_wait(&self, worker: &Worker) -> Option<u64> {
         let position = worker.journaled;
-        if worker.journal.number != self.journal_number() {
-            // Of a log that has ended since nothing more gets on disk, and what it had was synced at its end.
-            return None;
-        }
-        // The one that it appended to: no look at what all workers share.
-        let journal = worker.journal.journal.as_ref()?;
-        if journal.may_answer(position) {
+        let may_leave = if worker.journal.number == self.journal_number() {
+            // The one that it appended to: no look at what all workers share.
+            worker.journal.journal.as_ref()?.may_answer(position)
+        } else {
+            // It ends, or has ended; the next one's positions lie behind its end.
+            position <= self.durable()
+        };
+        if may_leave {
             return None;
         }
         self.holds_on(worker);
@@ -86,11 +87,6 @@ impl Engine {
         if self.held_replies.holding.load(Ordering::SeqCst) & bit == 0 {
             self.held_replies.holding.fetch_or(bit, Ordering::SeqCst);
         }
-    }
-
-    /// Up to which position replies may be sent.
-    pub fn durable(&self) -> u64 {
-        self.current_journal().map_or(u64::MAX, |journal| journal.answerable())
     }
 
     /// Tells the workers that hold replies that the log has come further. Called when it has: a worker that says that it

@@ -46,6 +46,8 @@ struct Attached {
     /// How many there have been.
     count: u64,
     journal: Option<Arc<dyn Journal>>,
+    /// One that takes no more and has not ended yet: replies wait for what it has.
+    ending: Option<Arc<dyn Journal>>,
     /// How many transactions are under way that may have one begin.
     expecting: u32,
 }
@@ -87,11 +89,27 @@ impl Engine {
         self.journal.number.store(current.count, Ordering::Release);
     }
 
-    /// Gives no more records to anybody. A worker lets go of the journal with its next tick.
+    /// Gives no more records to anybody. Replies go on to wait for what the journal has until [`Engine::journal_has_ended`] says
+    /// so. A worker lets go of it with its next tick.
     pub fn detach_journal(&self) {
         let mut current = self.journal.current.lock();
-        current.journal = None;
+        current.ending = current.journal.take();
         self.journal.number.store(if current.expecting > 0 { EXPECTED } else { 0 }, Ordering::Release);
+    }
+
+    /// Nobody waits any more for the journal that was detached.
+    pub fn journal_has_ended(&self) {
+        self.journal.current.lock().ending = None;
+        self.replies_may_leave();
+    }
+
+    /// Up to which position replies may be sent.
+    pub fn durable(&self) -> u64 {
+        let journal = {
+            let current = self.journal.current.lock();
+            current.journal.as_ref().or(current.ending.as_ref()).cloned()
+        };
+        journal.map_or(u64::MAX, |journal| journal.answerable())
     }
 
     /// Has records be put down from now on although nobody takes them: a journal may be attached in the middle of what is
@@ -103,11 +121,6 @@ impl Engine {
             self.journal.number.store(EXPECTED, Ordering::Release);
         }
         ExpectedJournal { engine: self }
-    }
-
-    /// Who takes the records, if anybody does.
-    pub(crate) fn current_journal(&self) -> Option<Arc<dyn Journal>> {
-        self.journal.current.lock().journal.clone()
     }
 
     /// Whether anybody takes records, or may before a transaction that is under way is over.
@@ -349,10 +362,16 @@ mod tests {
         engine.log(&mut worker, 0, &["FLUSHALL".into()]);
         engine.commit(&mut worker);
         assert!(engine.holds_replies(&worker).is_some());
+        // It ends, and still has something to write.
         engine.detach_journal();
+        let end = log.end.load(Ordering::Relaxed);
+        assert_eq!((engine.durable(), engine.holds_replies(&worker)), (position, Some(end)));
+        engine.journal_has_ended();
+        assert_eq!(woken.load(Ordering::Relaxed), 3, "they may leave");
         assert_eq!((engine.durable(), engine.holds_replies(&worker)), (u64::MAX, None));
-        engine.attach_journal(Arc::new(Told::default()));
-        assert_eq!((engine.durable(), engine.holds_replies(&worker)), (0, None), "its log is over");
+        // The next one begins where it ended.
+        engine.attach_journal(Arc::new(Told { end: end.into(), durable: end.into() }));
+        assert_eq!((engine.durable(), engine.holds_replies(&worker)), (end, None), "its log is over");
     }
 
     /// A log that keeps what it is given.

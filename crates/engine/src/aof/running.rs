@@ -232,6 +232,7 @@ impl Engine {
         let Some(append_only) = self.append_only() else { return Ok(()) };
         let closed = append_only.close();
         self.set_append_only(None);
+        self.journal_has_ended();
         closed
     }
 

@@ -129,8 +129,7 @@ impl Engine {
             self.aof.end.fetch_max(append_only.log().position(), Ordering::SeqCst);
         }
         self.refuse_writes_for_log(None);
-        // Nobody has to wait for it any more.
-        self.replies_may_leave();
+        self.journal_has_ended();
     }
 
     /// Has the log begin or end, as the setting says.
