@@ -128,6 +128,8 @@ pub(crate) struct ScriptHost<'h, 'e> {
 impl Drop for ScriptHost<'_, '_> {
     fn drop(&mut self) {
         self.say();
+        // Where a bug has made a command panic in its middle.
+        self.worker.record.withhold(false);
         // Its shards are still held.
         self.end_record();
         if self.is_stray {

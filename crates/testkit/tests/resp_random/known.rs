@@ -73,8 +73,11 @@ fn is_plain(request: &[Vec<u8>]) -> bool {
         "CONFIG" if upper(request, 1) == "SET" => request[2..].chunks(2).all(|pair| {
             let value = String::from_utf8_lossy(pair.get(1).map_or(b"0", Vec::as_slice)).into_owned();
             let may_be_empty = ["SAVE", "NOTIFY-KEYSPACE-EVENTS"].contains(&&*upper(pair, 0));
+            // Two classes of events came with 8.2.
+            let has_new_class = upper(pair, 0) == "NOTIFY-KEYSPACE-EVENTS" && value.contains(['o', 'c']);
             // What is no text is refused by that name.
             !value.contains(char::REPLACEMENT_CHARACTER)
+                && !has_new_class
                 && (!value.is_empty() || may_be_empty)
                 && !value.ends_with('%')
                 && upper(pair, 0) != "PROTO-MAX-BULK-LEN"
@@ -213,8 +216,10 @@ fn is_meant(request: &[Vec<u8>], [tenon, redis]: &[Reply; 2]) -> bool {
         "XREAD" if redis.starts_with("-ERR Invalid stream ID") => request.iter().any(|word| word == b"+"),
         // A write that changes nothing leaves the string as it is kept.
         "OBJECT" => ["int", "embstr"].contains(&&*tenon) && redis == "raw",
-        // One level more since 7.2, and one policy more.
-        "CONFIG" => tenon.contains("warning, nothing") || tenon.contains("noeviction, allkeys-tenon"),
+        // One level more since 7.2, one policy more, and two classes of events since 8.2.
+        "CONFIG" => {
+            ["warning, nothing", "noeviction, allkeys-tenon", "KEtmdnoc"].iter().any(|more| tenon.contains(more))
+        }
         // In MULTI Redis looks at memory before it looks at what is asked.
         "WATCH" | "MULTI" => redis.starts_with("-OOM"),
         // A picture of its own.
