@@ -325,12 +325,18 @@ fn a_log_that_is_begun_for_its_base_alone_is_valid_with_that() {
     check(|_| {}, 0, life);
 }
 
-#[test]
-fn a_failed_sync_is_healed_by_a_rewrite() {
+/// A new log in a file system that can be made to fail, and what that writes to.
+fn faulty_log() -> (Memory, Faulty<Memory>, AppendOnly) {
     let files = new_files();
     let faulty = Faulty::new(files.clone(), "".parse().expect("a plan"));
     let directory = Directory::open(Arc::new(faulty.clone()), names()).expect("there is nothing");
     let aof = directory.append((BaseFormat::Aof, b""), &settings(), Arc::new(NoHooks)).expect("it can be begun");
+    (files, faulty, aof)
+}
+
+#[test]
+fn a_failed_sync_is_healed_by_a_rewrite() {
+    let (files, faulty, aof) = faulty_log();
     let mut run = Run { appended: 0, answered: 0 };
     assert!(run.append(aof.log(), 3).is_ok());
     faulty.set("sync:eio@1".parse().expect("a plan"));
@@ -348,10 +354,7 @@ fn a_failed_sync_is_healed_by_a_rewrite() {
 
 #[test]
 fn a_rewrite_that_waits_for_a_switch_heals_the_file_behind_it() {
-    let files = new_files();
-    let faulty = Faulty::new(files.clone(), "".parse().expect("a plan"));
-    let directory = Directory::open(Arc::new(faulty.clone()), names()).expect("there is nothing");
-    let aof = directory.append((BaseFormat::Aof, b""), &settings(), Arc::new(NoHooks)).expect("it can be begun");
+    let (files, faulty, aof) = faulty_log();
     let mut run = Run { appended: 0, answered: 0 };
     // Given up behind its cut, with something to write before that.
     let mut given_up = aof.begin_rewrite().expect("it can be begun");
@@ -390,10 +393,7 @@ fn rewrites_that_fail_leave_everything_as_it_was() {
         "rename:eio@1",
         "sync-directory:eio@2",
     ] {
-        let files = new_files();
-        let faulty = Faulty::new(files.clone(), "".parse().expect("a plan"));
-        let directory = Directory::open(Arc::new(faulty.clone()), names()).expect("there is nothing");
-        let aof = directory.append((BaseFormat::Aof, b""), &settings(), Arc::new(NoHooks)).expect("it can be begun");
+        let (files, faulty, aof) = faulty_log();
         let mut run = Run { appended: 0, answered: 0 };
         assert!(run.append(aof.log(), 2).is_ok());
         faulty.set(plan.parse().expect("a plan"));

@@ -48,6 +48,14 @@ impl Server {
         Server { engine, worker, session, records, now_ms: NOW_MS }
     }
 
+    /// Has another client run a command that waits; gives its session.
+    fn another_waits(&mut self, command: &str) -> Session {
+        let other = self.engine.open_session(self.engine.clients.add(client(Dialect::Resp), NOW_MS));
+        let first = std::mem::replace(&mut self.session, other);
+        assert_eq!(self.run(command), "");
+        std::mem::replace(&mut self.session, first)
+    }
+
     /// Runs a command, its words separated by blanks; gives the records, one a line.
     fn run(&mut self, command: &str) -> String {
         let mut args = ArgSpans::default();
@@ -381,10 +389,7 @@ fn what_expires_where_a_script_withholds_is_deleted() {
 #[test]
 fn who_waited_is_served_with_a_record_whatever_the_script_withholds() {
     let mut server = Server::new();
-    let waiting = server.engine.open_session(server.engine.clients.add(client(Dialect::Resp), NOW_MS));
-    let first = std::mem::replace(&mut server.session, waiting);
-    assert_eq!(server.run("BLPOP l 0"), "");
-    server.session = first;
+    let _waiting = server.another_waits("BLPOP l 0");
     assert_eq!(server.run("EVAL redis.set_repl(0)redis.call('RPUSH','l','a') 0"), "#TENON:WITHHELD, SELECT 0\nLPOP l");
 }
 
@@ -453,10 +458,7 @@ fn no_key_goes_for_what_clients_beyond_their_limit_take() {
 #[test]
 fn a_client_that_waited_is_told_of_its_record_by_whom_served_it() {
     let mut server = Server::new();
-    let waiting = server.engine.open_session(server.engine.clients.add(client(Dialect::Resp), NOW_MS));
-    let first = std::mem::replace(&mut server.session, waiting);
-    assert_eq!(server.run("BLPOP l 0"), "");
-    let waiting = std::mem::replace(&mut server.session, first);
+    let waiting = server.another_waits("BLPOP l 0");
     assert_eq!(server.run("RPUSH l a"), "RPUSH l a\nLPOP l");
     let journaled = waiting.client.journaled.load(std::sync::atomic::Ordering::Acquire);
     assert!(journaled > 0);
