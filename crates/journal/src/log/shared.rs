@@ -272,12 +272,13 @@ impl Shared {
         }
     }
 
-    /// Waits until the syncer has done what it was given.
-    pub(super) fn await_syncer(&self) {
+    /// Waits until the syncer has done what it was given, or until nobody needs the file any more; tells which.
+    pub(super) fn await_syncer(&self) -> bool {
         let mut control = self.control();
-        while control.sync.is_some() {
+        while control.sync.is_some() && !control.drop_before_switch {
             control = self.wait_for_progress(control, SYNCER_LOOK);
         }
+        !control.drop_before_switch
     }
 
     /// Tells the syncer that there is something to do, or that there will be nothing more. It was said under the lock.

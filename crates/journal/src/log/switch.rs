@@ -76,6 +76,8 @@ impl Log {
         let mut control = self.shared.control();
         control.drop_before_switch = self.shared.switch_at.load(Ordering::Acquire) != NO_SWITCH;
         drop(control);
+        // The writer may wait for a sync.
+        self.shared.made_progress();
         self.shared.ring.nudge_consumer();
     }
 

@@ -290,11 +290,8 @@ impl Writer {
         if self.shared.switch_at.load(Ordering::Acquire) != position {
             return false;
         }
-        let drops = self.shared.control().drop_before_switch;
         // No byte of the next file may survive a crash that one of this file does not.
-        if !drops {
-            self.sync_now();
-        }
+        self.sync_now();
         self.room.give_back(&*self.file, self.file_len);
         let mut control = self.shared.control();
         self.file = control.next_file.take().expect("a cut has a file to go on in");
@@ -315,10 +312,12 @@ impl Writer {
         true
     }
 
-    /// Syncs what is not synced yet, on this thread.
+    /// Syncs what is not synced yet, on this thread, unless a snapshot has taken its place.
     fn sync_now(&mut self) {
         // The system tells only one of two that sync a file at the same time what went wrong with it.
-        self.shared.await_syncer();
+        if !self.shared.await_syncer() {
+            return;
+        }
         let position = self.consumer.consumed();
         if self.shared.durable.load(Ordering::Acquire) >= position {
             return;
