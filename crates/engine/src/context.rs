@@ -8,11 +8,13 @@ mod keys;
 mod log;
 mod server;
 mod string;
+mod write;
 
 pub use crate::record::Word;
 pub use collection::{Change, view_of};
 pub use following::FollowingCx;
-pub use key::{Deadline, KeyCx};
+pub use key::KeyCx;
 pub use keys::KeysCx;
 pub(crate) use keys::Turn;
 pub use server::{ServerCx, SessionCx};
+pub use write::Deadline;

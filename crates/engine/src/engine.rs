@@ -5,11 +5,12 @@ use crate::allocator::{Allocator, Releases};
 use crate::aof::Aof;
 use crate::blocking::Blocking;
 use crate::calls::Calls;
+use crate::changed_settings::ConfigHook;
 use crate::client_eviction::ClientsSeen;
 use crate::clients::{Clients, Message};
 use crate::clock::{Clock, monotonic_ns, now_us};
 use crate::command::Command;
-use crate::config::{Caller, Changed, Config, Rename, SetError, Setting, SettingId, ValueError};
+use crate::config::{Config, Rename};
 use crate::errand::Errands;
 use crate::flush_schedule::FlushSchedule;
 use crate::held::HeldReplies;
@@ -64,10 +65,6 @@ const COLLECTED_AT_ONCE: usize = 512;
 
 /// How a shutdown is asked for.
 pub type ShutdownHook = Box<dyn Fn() + Send + Sync>;
-
-/// How whoever is concerned makes the new value of a setting hold that is not simply read anew; all is as before when
-/// that fails.
-pub type ConfigHook = Box<dyn Fn(&Setting) -> Result<(), ValueError> + Send + Sync>;
 
 /// The server. What is written while commands run is [`Apart`]: all workers read the rest of it for every command.
 pub struct Engine {
@@ -183,7 +180,7 @@ pub struct Engine {
     pub supervisor: OnceLock<&'static str>,
     /// Changes of keys that RESETSTAT made the workers forget.
     forgotten_changes: AtomicU64,
-    config_hook: OnceLock<ConfigHook>,
+    pub(crate) config_hook: OnceLock<ConfigHook>,
     /// Held while settings change and are made to hold, or are taken back.
     pub(crate) config_applying: Mutex<()>,
     /// Errors by code, since the start or CONFIG RESETSTAT.
@@ -505,63 +502,6 @@ impl Engine {
     /// Asks for a shutdown; tells whether anyone listens.
     pub fn shut_down(&self) -> bool {
         self.shutdown.get().inspect(|hook| hook()).is_some()
-    }
-
-    /// Says who is to be told that CONFIG SET has changed a setting; once. Settings that are read where they are used
-    /// need no telling.
-    pub fn set_config_hook(&self, hook: ConfigHook) {
-        assert!(self.config_hook.set(hook).is_ok(), "who is told of settings is said once");
-    }
-
-    /// Changes settings, all of the pairs or none, and tells whoever is concerned.
-    ///
-    /// A lower `maxmemory` is reached by the next tick's eviction: within EXEC the caller holds shards.
-    ///
-    /// # Errors
-    /// When a pair is not one that this caller may set, or when a value cannot be made to hold, such as a port that is
-    /// taken; then nothing has changed.
-    pub fn set_config(&self, pairs: &[(&[u8], &[u8])], caller: Caller) -> Result<(), SetError> {
-        let _one_at_a_time = self.config_applying.lock();
-        let changed = self.config.set(pairs, caller)?;
-        for (index, Changed { setting, .. }) in changed.iter().enumerate() {
-            if let Err(error) = self.make_hold(setting) {
-                let name = setting.name;
-                self.config.restore(&changed);
-                for applied in &changed[..index] {
-                    if let Err(error) = self.make_hold(applied.setting) {
-                        tracing::error!("{} is not what it was: {error}", applied.setting.name);
-                    }
-                }
-                return Err(SetError::Value(name, error));
-            }
-        }
-        for Changed { setting, .. } in &changed {
-            match setting.id {
-                SettingId::requirepass => self.apply_requirepass(),
-                SettingId::tls_cert_file => {
-                    self.certificates_read_s.store(self.started.elapsed().as_secs(), Ordering::Relaxed);
-                }
-                SettingId::tracking_table_max_keys => self.forget_surplus(),
-                SettingId::dir => self.say_where_log_stays(),
-                SettingId::save | SettingId::stop_writes_on_bgsave_error => self.follow_saving(),
-                SettingId::appendfsync | SettingId::no_appendfsync_on_rewrite | SettingId::aof_timestamp_enabled => {
-                    self.follow_aof_settings()
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a setting hold that may not be made to.
-    fn make_hold(&self, setting: &'static Setting) -> Result<(), ValueError> {
-        if setting.id == SettingId::appendonly {
-            return self.follow_appendonly().map_err(|why| {
-                tracing::error!("the append-only file cannot begin: {why}");
-                ValueError::CannotLog
-            });
-        }
-        self.config_hook.get().map_or(Ok(()), |apply| apply(setting))
     }
 
     /// Changes of keys since the start.

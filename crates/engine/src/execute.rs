@@ -1,26 +1,24 @@
 //! Running a client's batch: what must hold before a command runs, and the statistics after. Knows no command.
 
-use crate::acl::Context;
+mod gate;
+mod one_key;
+
 use crate::args::{Args, BigArg};
 use crate::batch::{Call, Target};
 use crate::clock::monotonic_ns;
-use crate::command::{Command, Flags, Run};
-use crate::context::KeyCx;
+use crate::command::Command;
 use crate::engine::Engine;
 use crate::errors::{CmdError, text_bytes};
 use crate::large_calls::{LargeSizes, request_len};
-use crate::locking::OnBusy;
 use crate::meanwhile;
 use crate::monitor::Origin;
-use crate::pause::PauseMode;
 use crate::session::{ReplyMode, Session};
-use crate::shards::Locked;
-use crate::snapshot::CHANGES;
 use crate::table::Resolved;
 use crate::worker::Worker;
+use gate::Gate;
+use one_key::Answer;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use tenon_store::hash::KeyHash;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
 
@@ -73,13 +71,6 @@ enum Fate {
     Settled(Resolved),
     /// It has to wait.
     Waits,
-}
-
-/// What a gate says of a command.
-enum Gate {
-    Run,
-    Queue,
-    Wait,
 }
 
 impl Engine {
@@ -344,117 +335,6 @@ impl Engine {
         self.run_slowly(worker, session, call, args, out)
     }
 
-    /// Runs a command on one key that may run at once, and writes its error if it fails.
-    #[inline(always)]
-    fn answer_key(
-        &self,
-        worker: &mut Worker,
-        session: &Session,
-        resolved: Resolved,
-        hash: KeyHash,
-        args: &Args<'_>,
-        reply: &mut Reply<'_>,
-    ) -> Answer {
-        match self.run_key(worker, session, resolved, hash, args, reply) {
-            Ok(()) => Answer::Given,
-            Err(CmdError::Later) => Answer::Waits,
-            Err(CmdError::OutOfMemory) => Answer::Refused,
-            Err(error) => {
-                self.answer_error(worker, Some(resolved), &error, reply);
-                Answer::Given
-            }
-        }
-    }
-
-    /// Runs a command on one key that may run at once.
-    #[inline(always)]
-    fn run_key(
-        &self,
-        worker: &mut Worker,
-        session: &Session,
-        resolved: Resolved,
-        hash: KeyHash,
-        args: &Args<'_>,
-        reply: &mut Reply<'_>,
-    ) -> Result<(), CmdError> {
-        let command = resolved.command;
-        if command.flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
-            return Err(CmdError::OutOfMemory);
-        }
-        let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
-        let key = args.get(usize::from(resolved.key));
-        if args.may_have_bigs() {
-            self.prepare_record(worker, command, args);
-        }
-        let index = self.shards.index(hash);
-        let state = self.lock_or_later(worker, session, index);
-        let mut state = state.inspect_err(|_| worker.record.forget_prepared())?;
-        if state.shard.needs_care() {
-            if state.shard.reaches_further() && command.flags.any(CHANGES) {
-                drop(state);
-                return self.run_key_among_others(worker, session, resolved, hash, args, reply);
-            }
-            if !self.takes_care(worker, &mut state, command, session, (hash, key)) {
-                worker.record.forget_prepared();
-                return Err(CmdError::Later);
-            }
-        }
-        let mut cx = KeyCx {
-            engine: self,
-            worker,
-            state: &mut state,
-            database: session.database,
-            hash,
-            key,
-            touches: session.touches,
-        };
-        let result = run(&mut cx, args, reply);
-        if self.is_journaling() {
-            self.log_command(worker, session.database, &result, args);
-        }
-        // Almost always nobody waits for the key: one branch.
-        if worker.ready.is_empty() {
-            drop(state);
-        } else {
-            self.release_changed(worker, index, state);
-        }
-        result.map(|_effect| ())
-    }
-
-    /// Runs a command on one key as `run_key` does, where somebody waits for a key of its shard who wants to change one in
-    /// another: both are locked.
-    #[cold]
-    #[inline(never)]
-    fn run_key_among_others(
-        &self,
-        worker: &mut Worker,
-        session: &Session,
-        resolved: Resolved,
-        hash: KeyHash,
-        args: &Args<'_>,
-        reply: &mut Reply<'_>,
-    ) -> Result<(), CmdError> {
-        let Run::Key(run) = resolved.command.run else { unreachable!("it is run_key that comes here") };
-        let (database, touches, key) = (session.database, session.touches, args.get(usize::from(resolved.key)));
-        let index = self.shards.index(hash);
-        let held = self.lock_several(worker, vec![index], OnBusy::Refuse);
-        let mut held = held.inspect_err(|_busy| worker.record.forget_prepared())?;
-        let state = held.shard(index);
-        if state.shard.needs_care() && !self.takes_care(worker, state, resolved.command, session, (hash, key)) {
-            worker.record.forget_prepared();
-            return Err(CmdError::Later);
-        }
-        let result = run(&mut KeyCx { engine: self, worker, state, database, hash, key, touches }, args, reply);
-        if self.is_journaling() {
-            self.log_command(worker, database, &result, args);
-        }
-        self.release(worker, held);
-        if !worker.ready.is_empty() {
-            self.serve_left(worker);
-        }
-        result.map(|_effect| ())
-    }
-
     /// Every call that is not a command on one key of a plain session.
     #[inline(never)]
     fn run_slowly(
@@ -575,81 +455,6 @@ impl Engine {
         self.tell_monitors(Origin::Client(&session.client), session.database, command, args, &worker.secrets);
     }
 
-    /// What must hold before a command runs.
-    fn gate(
-        &self,
-        worker: &mut Worker,
-        session: &Session,
-        resolved: Resolved,
-        args: &Args<'_>,
-    ) -> Result<Gate, CmdError> {
-        let flags = resolved.command.flags;
-        if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
-            return Err(CmdError::NoAuth);
-        }
-        if self.pause.is_busy() && !is_allowed_while_busy(session, resolved) {
-            let kind = self.scripts.running.busy();
-            // Within another command of this worker nothing else may run, although the script may have ended just now.
-            let kind = kind.or(worker.is_nested.then_some(crate::scripting::Kind::Script));
-            if let Some(kind) = kind {
-                return Err(CmdError::Busy(kind));
-            }
-        }
-        let in_transaction = session.transaction.is_some();
-        if in_transaction && flags.any(Flags::NO_MULTI) {
-            return Err(CmdError::NotInMulti);
-        }
-        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
-        self.acl_guard(worker, session, resolved, args, context)?;
-        // Within MULTI every command takes memory: its place in the queue.
-        let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
-        let is_loading = self.is_loading();
-        if (is_queued || flags.any(Flags::DENY_OOM)) && !is_loading && !self.make_room(worker) {
-            return Err(CmdError::OutOfMemory);
-        }
-        // As in Redis PING is refused as well: health checks are to see it.
-        if self.pause.refuses_writes()
-            && (flags.any(Flags::WRITE) || self.writes_when_run(session, resolved) || resolved.command.name == "PING")
-            && let Some(error) = self.refusal()
-        {
-            return Err(error);
-        }
-        if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
-            return Err(CmdError::OnlyListens(resolved.command.full_name()));
-        }
-        // Who loads into a server that runs waits for the scripts that had begun before.
-        if is_loading && !flags.any(Flags::LOADING) && !self.may_end_scripts(resolved) {
-            return Err(CmdError::Loading);
-        }
-        // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
-        // end of the pause, too, so that one begun with a wrong number stays; here it does not.
-        let waits = match self.pause.mode(worker.clock.now_ms) {
-            None => false,
-            Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE" && !self.may_end_scripts(resolved),
-            Some(PauseMode::Write) => {
-                let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
-                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)
-            }
-        };
-        let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);
-        if waits || is_run && self.waits_for_keys(worker, session, resolved, args)? {
-            return Ok(Gate::Wait);
-        }
-        if is_run && flags.any(Flags::WAITS_FOR_SCRIPTS) && self.waits_for_scripts(worker, session) {
-            return Ok(Gate::Wait);
-        }
-        Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })
-    }
-
-    /// Whether a client that wants to kill a script is to come again when there is one to kill, or none.
-    #[cold]
-    fn waits_for_scripts(&self, worker: &mut Worker, session: &Session) -> bool {
-        let waits =
-            !worker.is_nested && self.clients.post().is_some() && self.scripts.running.waits(session.client.info.key);
-        worker.waits_for_another_turn |= waits;
-        waits
-    }
-
     /// Writes an error and counts it; `failed` is the command that ran and failed.
     #[cold]
     pub(crate) fn answer_error(
@@ -666,24 +471,6 @@ impl Engine {
         self.count_error(error.code());
         reply.error(text_bytes(&error.to_string()));
     }
-}
-
-/// What came of a command on one key that could run at once.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    /// It ran, and its reply or error is written.
-    Given,
-    /// It has to wait.
-    Waits,
-    /// There is no memory for it. It takes the way of commands that are looked at before they run, and counts as refused.
-    Refused,
-}
-
-/// Whether a command runs while a script is busy. What is queued and what looks at data does not: the script may hold it.
-fn is_allowed_while_busy(session: &Session, resolved: Resolved) -> bool {
-    let flags = resolved.command.flags;
-    let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
-    flags.any(Flags::ALLOW_BUSY) && !is_queued && resolved.command.name != "WATCH"
 }
 
 /// Arguments up to which a command on several keys takes as little time as it says.

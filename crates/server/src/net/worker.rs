@@ -5,6 +5,7 @@ mod lending;
 mod long_values;
 mod mail;
 mod meanwhile;
+mod unsent;
 mod upkeep;
 
 pub(super) use lending::{Hire, run, run_lent};
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenon_frontend::Flow;
 use tenon_wire::OutBuf;
+use unsent::{flushed, has_room, has_too_much_unsent, note_unsent};
 
 /// How often every connection is looked at for timeouts, over this many portions.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
@@ -315,97 +317,6 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         !event.sent || self.go_on_sending(worker, key)
     }
 
-    /// Sends what was left; `false` if the connection is gone.
-    fn go_on_sending(&mut self, worker: &mut S::Worker, key: Key) -> bool {
-        let Some(connection) = self.connections.get_mut(key) else { return false };
-        match self.io.continue_send(&mut connection.socket) {
-            Ok(true) => connection.active_at = self.now,
-            Ok(false) => {}
-            Err(error) => {
-                self.close(worker, key, CloseReason::Failed(error));
-                return false;
-            }
-        }
-        self.has_sent(worker, key)
-    }
-
-    /// Does what is to be done when output has left; `false` if the connection is gone.
-    fn has_sent(&mut self, worker: &mut S::Worker, key: Key) -> bool {
-        let Some(connection) = self.connections.get_mut(key) else { return false };
-        let unsent = connection.unsent(&self.io);
-        if unsent == 0 {
-            connection.over_soft_since = None;
-        }
-        note_unsent(self.service, &self.io, connection, unsent);
-        let phase = connection.phase;
-        match phase {
-            Phase::Draining if has_room(self.service, &self.io, connection) => self.resume(worker, key),
-            Phase::Flushing(reason) if unsent == 0 && flushed(&mut self.io, connection) == 0 => {
-                self.close(worker, key, reason)
-            }
-            _ if unsent > 0 => self.check_output_limits(worker, key),
-            _ => {}
-        }
-        self.connections.get_mut(key).is_some()
-    }
-
-    /// Sends what has waited for the log, as far as that is on disk now.
-    fn release_held(&mut self, worker: &mut S::Worker) {
-        if self.holding.is_empty() && self.to_release.is_empty() && self.held_answers.is_empty() {
-            return;
-        }
-        let mut durable = self.service.durable();
-        self.release_up_to(worker, durable);
-        while !(self.holding.is_empty() && self.held_answers.is_empty()) {
-            self.service.holds_on(worker);
-            let risen = self.service.durable();
-            if risen == durable {
-                return;
-            }
-            durable = risen;
-            self.release_up_to(worker, durable);
-        }
-    }
-
-    fn release_up_to(&mut self, worker: &mut S::Worker, durable: u64) {
-        self.held_answers.send_up_to(durable);
-        self.to_release.append(&mut self.holding);
-        while let Some(key) = self.to_release.pop() {
-            let Some(connection) = self.connections.get_mut(key) else { continue };
-            if connection.state.is_none() {
-                // Until the call ends that runs with it.
-                self.holding.push(key);
-                continue;
-            }
-            let mut out = connection.held.take(durable);
-            if connection.held.bytes() > 0 {
-                self.holding.push(key);
-            }
-            if out.is_empty() {
-                continue;
-            }
-            if let Err(error) = self.io.send(&mut connection.socket, &mut out) {
-                self.close(worker, key, CloseReason::Failed(error));
-                continue;
-            }
-            connection.active_at = self.now;
-            if self.has_sent(worker, key) {
-                self.read_on(key);
-            }
-        }
-    }
-
-    /// Has a connection read that may not have been because of what was unsent: input of which an event has told meanwhile is
-    /// told of no more.
-    fn read_on(&mut self, key: Key) {
-        if let Some(connection) = self.connections.get_mut(key)
-            && connection.phase == Phase::Open
-            && !has_too_much_unsent(self.service, &self.io, connection)
-        {
-            self.io.receive_later(&mut connection.socket);
-        }
-    }
-
     #[inline(never)]
     fn end_of_input(&mut self, worker: &mut S::Worker, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
@@ -541,22 +452,6 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         }
     }
 
-    fn check_output_limits(&mut self, worker: &mut S::Worker, key: Key) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let unsent = connection.unsent(&self.io);
-        let limits = self.service.output_limits(connection.state());
-        let over = |bytes: usize| bytes != 0 && unsent > bytes;
-        let since = over(limits.soft_bytes).then(|| connection.over_soft_since.unwrap_or(self.now));
-        connection.over_soft_since = since;
-        let over_soft_for = since.map(|since| self.now.saturating_duration_since(since));
-        if over(limits.hard_bytes) || over_soft_for.is_some_and(|time| time > limits.soft_for) {
-            tracing::warn!(?connection.id, unsent, "a client's unsent output is over its limit; it is cut");
-            self.close(worker, key, CloseReason::OutputLimit);
-        } else {
-            self.read_on(key);
-        }
-    }
-
     fn close(&mut self, worker: &mut S::Worker, key: Key, reason: CloseReason) {
         let Some(connection) = self.connections.remove(key) else { return };
         let Connection { socket, state, unsent_noted, .. } = connection;
@@ -568,48 +463,4 @@ impl<'s, S: Service, I: Io> Worker<'s, S, I> {
         self.io.close(socket);
         self.mailbox().connection_gone();
     }
-}
-
-/// Bytes of output that have not left, when all has been offered to the kernel: where there are none it may be closed.
-#[cold]
-fn flushed<C, I: Io>(io: &mut I, connection: &mut Connection<C, I::Socket>) -> usize {
-    match io.flush(&mut connection.socket) {
-        Ok(()) => connection.unsent(io),
-        // Nothing will leave any more.
-        Err(_) => 0,
-    }
-}
-
-/// Tells the service that so much is unsent, if that has changed: with nothing unsent before and after, which is usual,
-/// one comparison.
-#[inline]
-fn note_unsent<S: Service, I: Io>(
-    service: &S,
-    io: &I,
-    connection: &mut Connection<S::Connection, I::Socket>,
-    unsent: usize,
-) {
-    if unsent != connection.unsent_noted {
-        connection.unsent_noted = unsent;
-        let memory = if unsent > 0 { connection.unsent_memory(io) } else { 0 };
-        service.note_unsent(connection.state(), unsent, memory);
-    }
-}
-
-/// Whether a connection is not to be read until it has less unsent output.
-#[inline]
-fn has_too_much_unsent<S: Service, I: Io>(
-    service: &S,
-    io: &I,
-    connection: &Connection<S::Connection, I::Socket>,
-) -> bool {
-    // What the service does not know of is a TLS handshake's.
-    connection.unsent_noted > 0 && connection.unsent(io) > service.unsent_read_max(connection.state())
-}
-
-/// Whether a connection that waits for room in its output has enough to go on: half of what it may have, lest each
-/// packet that leaves call for a few replies.
-fn has_room<S: Service, I: Io>(service: &S, io: &I, connection: &Connection<S::Connection, I::Socket>) -> bool {
-    let unsent = connection.unsent(io);
-    unsent == 0 || unsent <= service.unsent_read_max(connection.state()) / 2
 }

@@ -9,23 +9,24 @@
 //! +-------+--------+-------------+---------+------+-------+---------+-------+-----+--------+-----+------+
 //! ```
 
+mod answer;
+mod frame;
+
 use super::decode::Limits;
 use super::line::KEY_MAX;
 use super::request::ArithmeticVerb;
 use crate::span::Span;
+pub use answer::{AnswerFront, write_head, write_status};
+use frame::Frame;
 
 /// The first byte of every request. No line of the text protocol begins with it.
 pub const REQUEST_MAGIC: u8 = 0x80;
-const RESPONSE_MAGIC: u8 = 0x81;
-/// Bytes of a header.
 /// Bytes that each request and each answer begins with.
 pub const HEADER: usize = 24;
 /// Bytes of the longest name of a way to say who one is; memcached's `MAX_SASL_MECH_LEN`.
 const MECHANISM_MAX: usize = 32;
 /// Bytes of the longest thing that a client may say about who it is.
 const CREDENTIALS_MAX: usize = 4096;
-/// The expiry of a counter that is not to be made.
-const NOT_TO_BE_MADE: u32 = u32::MAX;
 
 /// What an answer says of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -371,174 +372,6 @@ impl BinaryDecoder {
         self.state = if skipped == len { State::Request { taken: false } } else { State::Rest { len: len - skipped } };
         BinaryStep::Skip { end: start + skipped }
     }
-}
-
-/// A request's header, taken apart.
-struct Frame {
-    head: BinaryHead,
-    key_len: usize,
-    extras_len: usize,
-    body_len: usize,
-}
-
-/// Number `index` of some bytes that are big-endian numbers of four bytes.
-fn word(bytes: &[u8], index: usize) -> u32 {
-    let (words, _) = bytes.as_chunks::<4>();
-    u32::from_be_bytes(words[index])
-}
-
-/// The same of two such numbers, which are one.
-fn double_word(bytes: &[u8], index: usize) -> u64 {
-    u64::from(word(bytes, index)) << 32 | u64::from(word(bytes, index + 1))
-}
-
-impl Frame {
-    fn of(header: &[u8; HEADER]) -> Frame {
-        Frame {
-            head: BinaryHead { opcode: header[1], quiet: false, opaque: word(header, 3), cas: double_word(header, 4) },
-            key_len: usize::from(u16::from_be_bytes([header[2], header[3]])),
-            extras_len: usize::from(header[4]),
-            body_len: word(header, 2) as usize,
-        }
-    }
-
-    /// What the request asks for, whether it is a quiet one, and its data left out. Without `sasl` nobody is asked who
-    /// it is.
-    fn command(
-        &self,
-        extras: &[u8],
-        key: Span,
-        data_len: usize,
-        sasl: bool,
-    ) -> Result<(BinaryHead, BinaryCommand), Status> {
-        let opcode = self.head.opcode;
-        let has = |extras_len, has_key| {
-            let fits = self.extras_len == extras_len && (self.key_len > 0) == has_key;
-            if fits { Ok(()) } else { Err(Status::Invalid) }
-        };
-        let mut has_data = false;
-        let exptime_only = || has(4, true).map(|()| word(extras, 0));
-        let (quiet, command) = match opcode {
-            0x00 | 0x09 | 0x0c | 0x0d => {
-                has(0, true)?;
-                let with_key = matches!(opcode, 0x0c | 0x0d);
-                (matches!(opcode, 0x09 | 0x0d), BinaryCommand::Get { key, with_key, exptime: None })
-            }
-            0x1d | 0x1e | 0x23 | 0x24 => {
-                let exptime = Some(exptime_only()?);
-                let with_key = matches!(opcode, 0x23 | 0x24);
-                (matches!(opcode, 0x1e | 0x24), BinaryCommand::Get { key, with_key, exptime })
-            }
-            0x1c => (false, BinaryCommand::Touch { key, exptime: exptime_only()? }),
-            0x01..=0x03 | 0x11..=0x13 => {
-                has(8, true)?;
-                has_data = true;
-                let verb = match opcode & 0x0f {
-                    1 => BinaryStore::Set,
-                    2 => BinaryStore::Add,
-                    _ => BinaryStore::Replace,
-                };
-                let (flags, exptime) = (word(extras, 0), word(extras, 1));
-                (opcode > 0x10, BinaryCommand::Store { verb, key, flags, exptime, data: Span::bytes(0, 0) })
-            }
-            0x0e | 0x0f | 0x19 | 0x1a => {
-                has(0, true)?;
-                has_data = true;
-                let verb = if matches!(opcode, 0x0e | 0x19) { BinaryStore::Append } else { BinaryStore::Prepend };
-                (opcode > 0x10, BinaryCommand::Store { verb, key, flags: 0, exptime: 0, data: Span::bytes(0, 0) })
-            }
-            0x05 | 0x06 | 0x15 | 0x16 => {
-                has(20, true)?;
-                let verb = if opcode & 0x0f == 5 { ArithmeticVerb::Incr } else { ArithmeticVerb::Decr };
-                let exptime = word(extras, 4);
-                let initial = (exptime != NOT_TO_BE_MADE).then(|| (double_word(extras, 2), exptime));
-                (opcode > 0x10, BinaryCommand::Arithmetic { verb, key, delta: double_word(extras, 0), initial })
-            }
-            0x04 | 0x14 => {
-                has(0, true)?;
-                (opcode == 0x14, BinaryCommand::Delete { key })
-            }
-            0x08 | 0x18 => {
-                let exptime = if self.extras_len == 0 { None } else { Some(()) };
-                has(if exptime.is_some() { 4 } else { 0 }, false)?;
-                (opcode == 0x18, BinaryCommand::Flush { exptime: exptime.map(|()| word(extras, 0)) })
-            }
-            0x07 | 0x0a | 0x0b | 0x17 => {
-                has(0, false)?;
-                let command = match opcode {
-                    0x0a => BinaryCommand::Noop,
-                    0x0b => BinaryCommand::Version,
-                    _ => BinaryCommand::Quit,
-                };
-                (opcode == 0x17, command)
-            }
-            0x10 => {
-                has(0, self.key_len > 0)?;
-                (false, BinaryCommand::Stat { group: key })
-            }
-            0x20 => {
-                has(0, false)?;
-                if !sasl && data_len == 0 {
-                    return Err(Status::Unknown);
-                }
-                (false, BinaryCommand::SaslMechanisms)
-            }
-            0x21 | 0x22 => {
-                has(0, true)?;
-                if !sasl {
-                    return Err(Status::Unknown);
-                }
-                has_data = true;
-                let data = Span::bytes(0, 0);
-                (false, BinaryCommand::Sasl { is_step: opcode == 0x22, mechanism: key, data })
-            }
-            _ => return Err(Status::Unknown),
-        };
-        if data_len > 0 && !has_data {
-            return Err(Status::Invalid);
-        }
-        Ok((BinaryHead { quiet, ..self.head }, command))
-    }
-}
-
-/// What stands between an answer's header and its data.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AnswerFront<'a> {
-    /// Extras.
-    pub extras: &'a [u8],
-    /// The key.
-    pub key: &'a [u8],
-}
-
-/// Writes the header of an answer, extras and key; `data_len` bytes of data are to follow.
-pub fn write_head(
-    out: &mut Vec<u8>,
-    head: &BinaryHead,
-    status: Status,
-    cas: u64,
-    front: AnswerFront<'_>,
-    data_len: usize,
-) {
-    let key_len = u16::try_from(front.key.len()).expect("a key has at most 250 bytes, and so have names of statistics");
-    let extras_len = u8::try_from(front.extras.len()).expect("extras are at most eight bytes");
-    let body_len = front.extras.len() + front.key.len() + data_len;
-    let body_len = u32::try_from(body_len).expect("a value is shorter than 4 GiB");
-    out.reserve(HEADER + front.extras.len() + front.key.len());
-    out.extend_from_slice(&[RESPONSE_MAGIC, head.opcode]);
-    out.extend_from_slice(&key_len.to_be_bytes());
-    out.extend_from_slice(&[extras_len, 0]);
-    out.extend_from_slice(&(status as u16).to_be_bytes());
-    out.extend_from_slice(&body_len.to_be_bytes());
-    out.extend_from_slice(&head.opaque.to_be_bytes());
-    out.extend_from_slice(&cas.to_be_bytes());
-    out.extend_from_slice(front.extras);
-    out.extend_from_slice(front.key);
-}
-
-/// Writes an answer without data, or with what there is to say of an error.
-pub fn write_status(out: &mut Vec<u8>, head: &BinaryHead, status: Status, cas: u64, text: &str) {
-    write_head(out, head, status, cas, AnswerFront::default(), text.len());
-    out.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]

@@ -1,0 +1,105 @@
+//! What must hold before a command runs.
+
+use crate::acl::Context;
+use crate::args::Args;
+use crate::command::Flags;
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::pause::PauseMode;
+use crate::session::Session;
+use crate::table::Resolved;
+use crate::worker::Worker;
+
+/// What a gate says of a command.
+pub(super) enum Gate {
+    /// It runs now.
+    Run,
+    /// MULTI queues it.
+    Queue,
+    /// It has to wait.
+    Wait,
+}
+
+impl Engine {
+    /// What must hold before a command runs.
+    pub(super) fn gate(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        args: &Args<'_>,
+    ) -> Result<Gate, CmdError> {
+        let flags = resolved.command.flags;
+        if !flags.any(Flags::NO_AUTH) && self.wants_password(session) {
+            return Err(CmdError::NoAuth);
+        }
+        if self.pause.is_busy() && !is_allowed_while_busy(session, resolved) {
+            let kind = self.scripts.running.busy();
+            // Within another command of this worker nothing else may run, although the script may have ended just now.
+            let kind = kind.or(worker.is_nested.then_some(crate::scripting::Kind::Script));
+            if let Some(kind) = kind {
+                return Err(CmdError::Busy(kind));
+            }
+        }
+        let in_transaction = session.transaction.is_some();
+        if in_transaction && flags.any(Flags::NO_MULTI) {
+            return Err(CmdError::NotInMulti);
+        }
+        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
+        self.acl_guard(worker, session, resolved, args, context)?;
+        // Within MULTI every command takes memory: its place in the queue.
+        let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
+        let is_loading = self.is_loading();
+        if (is_queued || flags.any(Flags::DENY_OOM)) && !is_loading && !self.make_room(worker) {
+            return Err(CmdError::OutOfMemory);
+        }
+        // As in Redis PING is refused as well: health checks are to see it.
+        if self.pause.refuses_writes()
+            && (flags.any(Flags::WRITE) || self.writes_when_run(session, resolved) || resolved.command.name == "PING")
+            && let Some(error) = self.refusal()
+        {
+            return Err(error);
+        }
+        if session.only_listens() && !flags.any(Flags::WHILE_SUBSCRIBED) {
+            return Err(CmdError::OnlyListens(resolved.command.full_name()));
+        }
+        // Who loads into a server that runs waits for the scripts that had begun before.
+        if is_loading && !flags.any(Flags::LOADING) && !self.may_end_scripts(resolved) {
+            return Err(CmdError::Loading);
+        }
+        // As in Redis a command waits even where it would only be queued. In Redis the end of a pause waits for the
+        // end of the pause, too, so that one begun with a wrong number stays; here it does not.
+        let waits = match self.pause.mode(worker.clock.now_ms) {
+            None => false,
+            Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE" && !self.may_end_scripts(resolved),
+            Some(PauseMode::Write) => {
+                let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
+                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)
+            }
+        };
+        let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);
+        if waits || is_run && self.waits_for_keys(worker, session, resolved, args)? {
+            return Ok(Gate::Wait);
+        }
+        if is_run && flags.any(Flags::WAITS_FOR_SCRIPTS) && self.waits_for_scripts(worker, session) {
+            return Ok(Gate::Wait);
+        }
+        Ok(if in_transaction && !flags.any(Flags::NOT_QUEUED) { Gate::Queue } else { Gate::Run })
+    }
+
+    /// Whether a client that wants to kill a script is to come again when there is one to kill, or none.
+    #[cold]
+    fn waits_for_scripts(&self, worker: &mut Worker, session: &Session) -> bool {
+        let waits =
+            !worker.is_nested && self.clients.post().is_some() && self.scripts.running.waits(session.client.info.key);
+        worker.waits_for_another_turn |= waits;
+        waits
+    }
+}
+
+/// Whether a command runs while a script is busy. What is queued and what looks at data does not: the script may hold it.
+fn is_allowed_while_busy(session: &Session, resolved: Resolved) -> bool {
+    let flags = resolved.command.flags;
+    let is_queued = session.transaction.is_some() && !flags.any(Flags::NOT_QUEUED);
+    flags.any(Flags::ALLOW_BUSY) && !is_queued && resolved.command.name != "WATCH"
+}

@@ -1,0 +1,139 @@
+//! A command on one key of a plain session: what nearly every call is.
+
+use crate::args::Args;
+use crate::command::{Flags, Run};
+use crate::context::KeyCx;
+use crate::engine::Engine;
+use crate::errors::CmdError;
+use crate::locking::OnBusy;
+use crate::session::Session;
+use crate::shards::Locked;
+use crate::snapshot::CHANGES;
+use crate::table::Resolved;
+use crate::worker::Worker;
+use tenon_store::hash::KeyHash;
+use tenon_wire::resp::Reply;
+
+/// What came of a command on one key that could run at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It ran, and its reply or error is written.
+    Given,
+    /// It has to wait.
+    Waits,
+    /// There is no memory for it. It takes the way of commands that are looked at before they run, and counts as refused.
+    Refused,
+}
+
+impl Engine {
+    /// Runs a command on one key that may run at once, and writes its error if it fails.
+    #[inline(always)]
+    pub(super) fn answer_key(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        hash: KeyHash,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Answer {
+        match self.run_key(worker, session, resolved, hash, args, reply) {
+            Ok(()) => Answer::Given,
+            Err(CmdError::Later) => Answer::Waits,
+            Err(CmdError::OutOfMemory) => Answer::Refused,
+            Err(error) => {
+                self.answer_error(worker, Some(resolved), &error, reply);
+                Answer::Given
+            }
+        }
+    }
+
+    /// Runs a command on one key that may run at once.
+    #[inline(always)]
+    fn run_key(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        hash: KeyHash,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let command = resolved.command;
+        if command.flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
+            return Err(CmdError::OutOfMemory);
+        }
+        let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
+        let key = args.get(usize::from(resolved.key));
+        if args.may_have_bigs() {
+            self.prepare_record(worker, command, args);
+        }
+        let index = self.shards.index(hash);
+        let state = self.lock_or_later(worker, session, index);
+        let mut state = state.inspect_err(|_| worker.record.forget_prepared())?;
+        if state.shard.needs_care() {
+            if state.shard.reaches_further() && command.flags.any(CHANGES) {
+                drop(state);
+                return self.run_key_among_others(worker, session, resolved, hash, args, reply);
+            }
+            if !self.takes_care(worker, &mut state, command, session, (hash, key)) {
+                worker.record.forget_prepared();
+                return Err(CmdError::Later);
+            }
+        }
+        let mut cx = KeyCx {
+            engine: self,
+            worker,
+            state: &mut state,
+            database: session.database,
+            hash,
+            key,
+            touches: session.touches,
+        };
+        let result = run(&mut cx, args, reply);
+        if self.is_journaling() {
+            self.log_command(worker, session.database, &result, args);
+        }
+        // Almost always nobody waits for the key: one branch.
+        if worker.ready.is_empty() {
+            drop(state);
+        } else {
+            self.release_changed(worker, index, state);
+        }
+        result.map(|_effect| ())
+    }
+
+    /// Runs a command on one key as `run_key` does, where somebody waits for a key of its shard who wants to change one in
+    /// another: both are locked.
+    #[cold]
+    #[inline(never)]
+    fn run_key_among_others(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        hash: KeyHash,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let Run::Key(run) = resolved.command.run else { unreachable!("it is run_key that comes here") };
+        let (database, touches, key) = (session.database, session.touches, args.get(usize::from(resolved.key)));
+        let index = self.shards.index(hash);
+        let held = self.lock_several(worker, vec![index], OnBusy::Refuse);
+        let mut held = held.inspect_err(|_busy| worker.record.forget_prepared())?;
+        let state = held.shard(index);
+        if state.shard.needs_care() && !self.takes_care(worker, state, resolved.command, session, (hash, key)) {
+            worker.record.forget_prepared();
+            return Err(CmdError::Later);
+        }
+        let result = run(&mut KeyCx { engine: self, worker, state, database, hash, key, touches }, args, reply);
+        if self.is_journaling() {
+            self.log_command(worker, database, &result, args);
+        }
+        self.release(worker, held);
+        if !worker.ready.is_empty() {
+            self.serve_left(worker);
+        }
+        result.map(|_effect| ())
+    }
+}
