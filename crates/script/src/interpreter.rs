@@ -311,8 +311,13 @@ impl Interpreter {
     /// # Errors
     /// The compiler's text when it is no script.
     pub fn compile(&self, source: &[u8], name: &str) -> Result<Script, Vec<u8>> {
-        let function = compile(&self.lua, source, name.as_bytes(), &self.env)?;
+        let function = self.compile_limited(source, name.as_bytes())?;
         Script::keep(&self.lua, function)
+    }
+
+    /// What a compiler makes can be many times as long as the source.
+    fn compile_limited(&self, source: &[u8], name: &[u8]) -> Result<Function, Vec<u8>> {
+        self.state.limited(&self.lua, || compile(&self.lua, source, name, &self.env))
     }
 
     /// Runs a script with its keys and arguments, and writes its result as a reply.
@@ -414,7 +419,8 @@ impl Interpreter {
         code: &[u8],
         host: &mut dyn Host,
     ) -> Result<Vec<(crate::library::FunctionInfo, Script)>, Vec<u8>> {
-        let function = compile(&self.lua, code, b"@user_function", &self.env)
+        let function = self
+            .compile_limited(code, b"@user_function")
             .map_err(|text| [b"ERR Error compiling function: ", &text[..]].concat())?;
         self.state.json.reset();
         *self.state.registering.borrow_mut() = Some(Vec::new());
@@ -532,10 +538,14 @@ fn position(lua: &Lua) -> (Option<String>, Option<usize>) {
 }
 
 /// `loadstring` without its protection: text alone, bytecode is refused as it could break the machine.
-fn compile_chunk(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<(Option<Function>, Option<mlua::LuaString>)> {
+fn compile_chunk(
+    lua: &Lua,
+    state: &State,
+    args: MultiValue,
+) -> mlua::Result<(Option<Function>, Option<mlua::LuaString>)> {
     let (source, name) = (crate::arguments::string(lua, &args, 1)?, crate::arguments::string(lua, &args, 2)?);
     let Some(Value::Table(env)) = args.get(2) else { unreachable!("the prelude gives the environment") };
-    match compile(lua, &source.as_bytes(), &name.as_bytes(), env) {
+    match state.limited(lua, || compile(lua, &source.as_bytes(), &name.as_bytes(), env)) {
         Ok(function) => Ok((Some(function), None)),
         Err(text) => Ok((None, Some(lua.create_string(text)?))),
     }

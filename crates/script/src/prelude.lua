@@ -203,7 +203,9 @@ function real.unpack(t, first, last)
   if last ~= nil then
     to, given = tonumber(last) or bad_type(3, "unpack", "number", last), 3
   end
-  if to - from + 1 + given > STACK_MAX then
+  -- C cuts both to an int, between which the difference may overflow (CVE-2025-46817): what is none is refused, as is NaN.
+  local are_ints = from > -2147483649 and from < 2147483648 and to > -2147483649 and to < 2147483648
+  if not are_ints or to - from + 1 + given > STACK_MAX then
     error("too many results to unpack", 2)
   end
   if given == 1 then
@@ -227,6 +229,10 @@ function tables.insert(t, ...)
       bad_type(2, "insert", "number", (...))
     end
     local length = #t
+    if at > 2147483647 then
+      -- C takes it as a number of 32 bits.
+      at = (at - at % 1 + 2147483648) % 4294967296 - 2147483648
+    end
     if at < 1 then
       -- C would move what lies between in one go, which nobody could interrupt.
       for index = length, at, -1 do

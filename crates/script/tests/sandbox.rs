@@ -152,6 +152,10 @@ fn a_stop_passes_through_everything_that_catches() {
         "load(function() while true do end end)",
         "table.sort({1, 2, 3}, function() while true do end end)",
         "table.insert({}, -1e15, 1)",
+        "table.insert({}, 2147483648, 1)",
+        "return string.find(('a'):rep(1e6), '[' .. ('b'):rep(1e6) .. ']')",
+        "local t = {} for i = 1, 1e5 do t[i] = 1 end return cjson.encode({t, t, t, t, t, t, t, t})",
+        "local t = {} for i = 1, 1e5 do t[i] = 1 end return cmsgpack.pack(t, t, t, t, t, t, t, t)",
     ] {
         let mut host = Echo { interrupts_left: Some(20), ..Echo::default() };
         assert_eq!(run_on(&interpreter(0), source, &mut host), "Killed", "{source}");
@@ -170,6 +174,9 @@ fn memory_and_stacks_are_bounded() {
         "return (('x'):rep(1e6)):gsub('x', ('y'):rep(1e6))",
         "local t = 'x' for i = 1, 15 do t = {t, t, t, t, t, t, t, t} end return cjson.encode(t)",
         "local t = ('x'):rep(100) for i = 1, 15 do t = {t, t, t, t, t, t, t, t} end return cmsgpack.pack(t)",
+        "cjson.encode_sparse_array(false, 0) return #cjson.encode({[2147483647] = 1})",
+        "local t = {} for i = 1, 15 do t[i] = 123456789012345 end for i = 1, 9 do t = {t, t, t, t, t, t, t, t} end return cmsgpack.pack(t)",
+        "return assert(loadstring(('_=function() _=function()end _=function()end end '):rep(150000)))",
     ] {
         let got = run_on(&small, source, &mut host);
         assert!(got.contains("not enough memory"), "{source}: {got}");
@@ -186,6 +193,12 @@ fn memory_and_stacks_are_bounded() {
         ("return unpack({}, 1, 1e8)", "too many results to unpack"),
         ("return unpack({}, -2147483648, 2147483647)", "too many results to unpack"),
         ("return unpack({}, 0, 2147483647)", "too many results to unpack"),
+        // What is no int for C: CVE-2025-46817.
+        ("return unpack({}, 4294967296, 2147483647)", "too many results to unpack"),
+        ("return unpack({}, 4294967291, 2147483647)", "too many results to unpack"),
+        ("return unpack({}, 0/0, 2147483647)", "too many results to unpack"),
+        ("return unpack({}, math.huge, 2147483647)", "too many results to unpack"),
+        ("return unpack({}, 1, 4294967297)", "too many results to unpack"),
         ("return cjson.encode(setmetatable({}, {__index = 1}), 2)", "expected 1 argument"),
         ("local t = {} for i = 1, 1001 do t = {t} end return cjson.encode(t)", "excessive nesting"),
         ("return cjson.decode(('['):rep(2000))", "too many nested data structures"),

@@ -34,6 +34,7 @@ fn refuse(kind: Kind, why: &str) -> Fault {
 
 impl Encoder {
     fn value(&mut self, stack: &mut Stack<'_>, at: Place, depth: usize) -> Result<(), Fault> {
+        stack.worked_little(self.out.len())?;
         match stack.kind(at) {
             Kind::String => self.string(stack, at)?,
             Kind::Number(number) => self.number(number)?,
@@ -150,6 +151,7 @@ impl Encoder {
     fn array_len(&self, stack: &mut Stack<'_>, table: Place) -> Result<Option<usize>, Fault> {
         let (mut items, mut most) = (0_i64, 0_i64);
         let all_are = stack.walk(table, |stack, key| {
+            stack.worked_little(self.out.len())?;
             let index = match stack.kind(key) {
                 Kind::Number(index) if index >= 1.0 && index.floor() == index => index,
                 _ => return Ok(false),

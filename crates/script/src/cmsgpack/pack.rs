@@ -19,6 +19,7 @@ pub(super) fn pack(stack: &mut Stack<'_>) -> Result<usize, Fault> {
 }
 
 fn write(stack: &mut Stack<'_>, out: &mut Vec<u8>, at: Place, level: usize) -> Result<(), Fault> {
+    stack.worked_little(out.len())?;
     match stack.kind(at) {
         Kind::String => {
             let len = stack.string(at).map_or(0, <[u8]>::len);
@@ -92,7 +93,7 @@ fn write_integer(out: &mut Vec<u8>, number: i64) {
 fn write_table(stack: &mut Stack<'_>, out: &mut Vec<u8>, table: Place, level: usize) -> Result<(), Fault> {
     // Tables that hold each other many times over would else go on without bound.
     stack.worked(out.len())?;
-    if is_array(stack, table)? {
+    if is_array(stack, out.len(), table)? {
         let len = stack.len(table);
         match len {
             0..=15 => out.push(0x90 | len as u8),
@@ -107,7 +108,8 @@ fn write_table(stack: &mut Stack<'_>, out: &mut Vec<u8>, table: Place, level: us
         return Ok(());
     }
     let mut pairs = 0;
-    stack.walk(table, |_, _| {
+    stack.walk(table, |stack, _| {
+        stack.worked_little(out.len())?;
         pairs += 1;
         Ok(true)
     })?;
@@ -123,10 +125,11 @@ fn write_table(stack: &mut Stack<'_>, out: &mut Vec<u8>, table: Place, level: us
     Ok(())
 }
 
-/// Whether the keys are 1 to their number.
-fn is_array(stack: &mut Stack<'_>, table: Place) -> Result<bool, Fault> {
+/// Whether the keys are 1 to their number; so many `bytes` are written.
+fn is_array(stack: &mut Stack<'_>, bytes: usize, table: Place) -> Result<bool, Fault> {
     let (mut count, mut most) = (0, 0);
     let all_are = stack.walk(table, |stack, key| {
+        stack.worked_little(bytes)?;
         let index = match stack.kind(key) {
             Kind::Number(index) if f64::from(index as i32) == index => index as i64,
             _ => return Ok(false),

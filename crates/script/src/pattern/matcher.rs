@@ -6,7 +6,9 @@ const CAPTURES_MAX: usize = 32;
 /// Items of a pattern that may be open at the same time; the recursion ends there.
 const DEPTH_MAX: usize = 200;
 /// Steps between two looks at whether to go on.
-const STEPS: u32 = 1 << 16;
+const STEPS: usize = 1 << 16;
+/// Bytes of a long set, or of what was caught before, that take as long to look at as one step.
+const BYTES_A_STEP: usize = 32;
 
 /// Why a match ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub(super) struct Matcher<'a> {
     pattern: &'a [u8],
     captures: Vec<Capture>,
     depth: usize,
-    steps: u32,
+    steps: usize,
     interrupt: &'a mut dyn FnMut() -> Result<(), Stop>,
 }
 
@@ -73,8 +75,18 @@ impl<'a> Matcher<'a> {
     }
 
     fn step(&mut self) -> Result<(), Fault> {
-        self.steps += 1;
-        if self.steps.is_multiple_of(STEPS) {
+        self.count(1)
+    }
+
+    /// Counts a look at so many bytes beside the step that it is of.
+    fn look_over(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.count(bytes / BYTES_A_STEP)
+    }
+
+    fn count(&mut self, steps: usize) -> Result<(), Fault> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps >= STEPS {
+            self.steps = 0;
             (self.interrupt)().map_err(Fault::Stopped)?;
         }
         Ok(())
@@ -120,6 +132,7 @@ impl<'a> Matcher<'a> {
                             return Err(Fault::Pattern("missing '[' after '%f' in pattern"));
                         }
                         let end = self.class_end(item)?;
+                        self.look_over(end - item)?;
                         let before = if at == 0 { 0 } else { self.text[at - 1] };
                         let here = self.text.get(at).copied().unwrap_or(0);
                         if self.in_set(before, item, end - 1) || !self.in_set(here, item, end - 1) {
@@ -141,6 +154,7 @@ impl<'a> Matcher<'a> {
                 Some(_) => {}
             }
             let end = self.class_end(item)?;
+            self.look_over(end - item)?;
             let holds = at < self.text.len() && self.single(self.text[at], item, end);
             match self.item(end) {
                 Some(b'?') => {
@@ -166,6 +180,7 @@ impl<'a> Matcher<'a> {
         while at + count < self.text.len() && self.single(self.text[at + count], item, end) {
             count += 1;
             self.step()?;
+            self.look_over(end - item)?;
         }
         loop {
             if let Some(found) = self.run(at + count, end + 1)? {
@@ -187,6 +202,7 @@ impl<'a> Matcher<'a> {
                 return Ok(None);
             }
             at += 1;
+            self.look_over(end - item)?;
         }
     }
 
@@ -238,9 +254,10 @@ impl<'a> Matcher<'a> {
 
     fn back_reference(&mut self, at: usize, digit: u8) -> Matched {
         let index = usize::from(digit).wrapping_sub(usize::from(b'1'));
-        match self.captures.get(index) {
+        match self.captures.get(index).copied() {
             Some(Capture::Bytes { from, to }) => {
-                let caught = &self.text[*from..*to];
+                self.look_over(to - from)?;
+                let caught = &self.text[from..to];
                 Ok(self.text[at..].starts_with(caught).then(|| at + caught.len()))
             }
             // A position is of no length that could be there: in C it is a huge one.

@@ -512,10 +512,21 @@ impl<'a> Stack<'a> {
         self.worked_long(bytes, 1)
     }
 
+    /// The same, of a piece that is so small that the memory need not be looked at after each.
+    #[inline]
+    pub(crate) fn worked_little(&mut self, bytes: usize) -> Result<(), Fault> {
+        if self.state.is_time(1) { self.ask_host(bytes) } else { Ok(()) }
+    }
+
     /// The same, of a piece that takes as long as so many others.
     pub(crate) fn worked_long(&mut self, bytes: usize, work: usize) -> Result<(), Fault> {
         self.need(bytes)?;
-        if self.state.is_time(work) && HOST.is_set() {
+        if self.state.is_time(work) { self.ask_host(bytes) } else { Ok(()) }
+    }
+
+    fn ask_host(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.need(bytes)?;
+        if HOST.is_set() {
             HOST.with(|host| host.interrupt()).map_err(Fault::Stopped)?;
         }
         Ok(())
