@@ -538,7 +538,7 @@ fn counts_that_are_as_high_as_numbers_go_stay_there() {
     group.assign(first, Pending { delivered_ms: u64::MAX, deliveries: u64::MAX, consumer });
     assert!(stream.add_group(b"g", group));
     stream.append(second, fields.into_iter(), StreamLimits::new(4096, 100));
-    assert_eq!(stream.state().entries_added, u64::MAX);
+    assert_eq!(stream.state().entries_added, i64::MAX as u64);
     assert_eq!(stream.deliver_again(b"g", consumer, StreamId::MIN, 10, 7, |_, _| {}), 1);
     assert_eq!(stream.deliver(b"g", consumer, 10, 7, Acknowledgement::Expected, |_| {}), 2);
     for read in [None, Some(0), Some(1 << 63), Some(u64::MAX)] {

@@ -499,6 +499,55 @@ fn the_log_of_every_write_leads_to_the_same_data() {
     assert!(left.is_empty(), "no record followed {left:?}");
 }
 
+/// The highest numbers that clients of both protocols may give, and what is counted up from them.
+const HIGHEST: [&str; 16] = [
+    "SET t x PXAT 9223372036854775807",
+    "PEXPIREAT n 9223372036854775807",
+    "HPEXPIREAT h 70368744177663 FIELDS 1 f",
+    "ZADD z 1.7976931348623157e308 m -inf n",
+    "RESTORE r 9223372036854775807 DUMPED ABSTTL",
+    "XADD s 1-1 f v",
+    "XADD s 9223372036854775809-1 f v",
+    "XADD s 18446744073709551614-18446744073709551615 f v",
+    "XSETID s 18446744073709551615-0 ENTRIESADDED 9223372036854775807",
+    "XGROUP CREATE s g 0 ENTRIESREAD 9223372036854775807",
+    "XCLAIM s g c 0 1-1 RETRYCOUNT 9223372036854775807 TIME 9223372036854775807 FORCE JUSTID",
+    "XCLAIM s g c 0 1-1",
+    "XREADGROUP GROUP g c STREAMS s 0",
+    "XADD s 18446744073709551615-1 f v",
+    "XREADGROUP GROUP g c STREAMS s >",
+    "XREADGROUP GROUP g d COUNT 1 STREAMS s >",
+];
+
+#[test]
+fn the_highest_numbers_are_read_back() {
+    let mut server = InProcess::default();
+    server.prepare(&Demand { dialect: Dialect::Redis, settings: &[], fresh: true }).expect("it needs nothing");
+    let mut redis = server.open(Dialect::Redis);
+    let mut memcache = server.open(Dialect::Memcache);
+    let command = |line: &str| line.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+    for line in ["SET n 1", "HSET h f v", "SET r x"] {
+        say(redis.as_mut(), &request(&command(line)));
+    }
+    let dumped = bulk(&say(redis.as_mut(), &request(&command("DUMP r")))).expect("it is there");
+    say(redis.as_mut(), &request(&command("DEL r")));
+    for line in HIGHEST {
+        let words: Vec<Vec<u8>> =
+            command(line).into_iter().map(|word| if word == b"DUMPED" { dumped.clone() } else { word }).collect();
+        let reply = say(redis.as_mut(), &request(&words));
+        assert_ne!(reply.first(), Some(&b'-'), "{line}: {}", String::from_utf8_lossy(&reply));
+    }
+    for line in ["set m 0 9223372036854775807 1\r\nx\r\n", "ms a 1 T9223372036854775807\r\nx\r\n"] {
+        let reply = say(memcache.as_mut(), line.as_bytes());
+        assert!(reply.starts_with(b"STORED") || reply.starts_with(b"HD"), "{}", String::from_utf8_lossy(&reply));
+    }
+    server.finish().expect("the log leads to the same data");
+    check_commands(0, &mut server);
+    for workers in [1, 4] {
+        server.load_elsewhere(workers).expect("it can be loaded");
+    }
+}
+
 /// The answer to a command, as it came.
 fn ask(link: &mut dyn Link, words: &[Vec<u8>]) -> Vec<u8> {
     link.send(&request(words)).expect("the connection stays open");

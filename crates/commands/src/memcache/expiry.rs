@@ -3,6 +3,9 @@
 /// Seconds up to which a time counts from now; longer ones count from the UNIX epoch (memcached's `REALTIME_MAXDELTA`).
 const RELATIVE_MAX_S: i64 = 60 * 60 * 24 * 30;
 
+/// The latest deadline, in milliseconds since the UNIX epoch: the log and Redis's files have a signed number for it.
+const DEADLINE_MAX_MS: u64 = i64::MAX as u64;
+
 /// When an item expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
@@ -25,7 +28,7 @@ impl Expiry {
             1..=RELATIVE_MAX_S => Expiry::At(now_ms + exptime.unsigned_abs() * 1_000),
             ..0 => Expiry::Over,
             _ => {
-                let at_ms = exptime.unsigned_abs().saturating_mul(1_000);
+                let at_ms = exptime.unsigned_abs().saturating_mul(1_000).min(DEADLINE_MAX_MS);
                 if at_ms > now_ms { Expiry::At(at_ms) } else { Expiry::Over }
             }
         }
@@ -63,7 +66,8 @@ mod tests {
             (1_800_000_000, Expiry::Over),
             (1_800_000_001, Expiry::At(1_800_000_001_000)),
             (4_000_000_000, Expiry::At(4_000_000_000_000)),
-            (i64::MAX, Expiry::At(u64::MAX)),
+            (i64::MAX / 1_000, Expiry::At(9_223_372_036_854_775_000)),
+            (i64::MAX, Expiry::At(9_223_372_036_854_775_807)),
             (-1, Expiry::Over),
             (i64::MIN, Expiry::Over),
         ] {

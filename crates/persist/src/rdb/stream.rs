@@ -249,7 +249,8 @@ fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<S
     let mut seen = [0u32; 2];
     while seen[0] < live || seen[1] < deleted {
         let flags = reader.number()?;
-        let ms = first.ms.checked_add_signed(reader.number()?).ok_or(WRONG_ID)?;
+        // A difference of 2^63 and more is written as a negative number.
+        let ms = first.ms.wrapping_add_signed(reader.number()?);
         let id = StreamId::new(ms, first.seq.wrapping_add_signed(reader.number()?));
         if id < first || last.is_some_and(|last| id <= last) {
             return Err(WRONG_ID);

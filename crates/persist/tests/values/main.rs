@@ -489,6 +489,16 @@ fn lies_are_refused() {
 }
 
 #[test]
+fn ids_far_apart_come_back() {
+    let mut stream = Stream::default();
+    for (ms, seq) in [(1, 1), (1 << 63, 0), ((1 << 63) + 1, u64::MAX), (u64::MAX, u64::MAX - 1)] {
+        stream.append(StreamId::new(ms, seq), [(&b"f"[..], &b"v"[..])].into_iter(), StreamLimits::new(4_096, 100));
+    }
+    assert_eq!(stream.block_count(), 1);
+    check_round_trip(Value::Stream(stream), 0);
+}
+
+#[test]
 fn large_collections_come_back() {
     let many = 70_000;
     let mut list = List::default();

@@ -1,6 +1,7 @@
 //! How far a consumer group has read, in entries: its own count, and how many are ahead of it. Both can be told only
 //! while no entry was deleted out of the middle; the rules are Redis's (`t_stream.c`). Knows no entry.
 
+use super::group::COUNT_MAX;
 use super::id::StreamId;
 
 /// What a stream's counters say at one instant.
@@ -54,7 +55,9 @@ impl Counters {
     pub(super) fn read_up_to(&self, id: StreamId, before: StreamId, read: Option<u64>) -> Option<u64> {
         match read {
             // What was trimmed ahead of the first entry was not read.
-            Some(read) if before >= self.first && !self.has_gap_from(before) => Some(read.saturating_add(1)),
+            Some(read) if before >= self.first && !self.has_gap_from(before) => {
+                Some(read.saturating_add(1).min(COUNT_MAX))
+            }
             _ if self.added > 0 => self.added_up_to(id),
             read => read,
         }

@@ -1,7 +1,7 @@
 //! Giving a stream's entries to the consumers of a group. Knows no command.
 
 use super::block::Entry;
-use super::group::{ConsumerNumber, Pending};
+use super::group::{COUNT_MAX, ConsumerNumber, Pending};
 use super::id::StreamId;
 use super::value::Stream;
 
@@ -90,7 +90,7 @@ impl Stream {
             let entry = entries.get(id);
             if entry.is_some() {
                 pending.delivered_ms = now_ms;
-                pending.deliveries = pending.deliveries.saturating_add(1);
+                pending.deliveries = pending.deliveries.saturating_add(1).min(COUNT_MAX);
             }
             visit(id, entry);
         })

@@ -4,6 +4,10 @@ use super::id::StreamId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+/// The highest count of entries and of deliveries, and the latest time of one: commands, and with them the log, have signed
+/// numbers for them.
+pub(super) const COUNT_MAX: u64 = i64::MAX as u64;
+
 /// A consumer's number in its group, given out once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConsumerNumber(u64);
@@ -65,12 +69,19 @@ pub struct Group {
     by_time: Option<BTreeSet<(u64, StreamId)>>,
     consumers: BTreeMap<ConsumerNumber, Consumer>,
     names: BTreeMap<Box<[u8]>, ConsumerNumber>,
+    /// Bytes of all names.
+    names_len: usize,
     next_number: u64,
 }
 
 /// The range if it is not empty: the standard library's trees do not take one that ends before it begins.
 fn in_order(ids: RangeInclusive<StreamId>) -> impl Iterator<Item = RangeInclusive<StreamId>> {
     Some(ids).filter(|ids| !ids.is_empty()).into_iter()
+}
+
+/// A count of entries that a file or a client gives, as far as it can be.
+fn known(entries_read: Option<u64>) -> Option<u64> {
+    entries_read.map(|count| count.min(COUNT_MAX))
 }
 
 /// About how many elements lie in a node of the standard library's trees.
@@ -81,11 +92,12 @@ impl Group {
     pub fn new(last_id: StreamId, entries_read: Option<u64>) -> Group {
         Group {
             last_id,
-            entries_read,
+            entries_read: known(entries_read),
             pending: BTreeMap::new(),
             by_time: None,
             consumers: BTreeMap::new(),
             names: BTreeMap::new(),
+            names_len: 0,
             next_number: 0,
         }
     }
@@ -103,7 +115,7 @@ impl Group {
     /// Goes on behind another entry.
     pub fn set_position(&mut self, last_id: StreamId, entries_read: Option<u64>) {
         self.last_id = last_id;
-        self.entries_read = entries_read;
+        self.entries_read = known(entries_read);
     }
 
     /// Notes that entries up to this id were delivered, if they were not.
@@ -143,6 +155,7 @@ impl Group {
         let consumer = Consumer { name: name.into(), seen_ms, active_ms, pending: BTreeSet::new() };
         self.consumers.insert(number, consumer);
         self.names.insert(name.into(), number);
+        self.names_len += name.len();
         Some(number)
     }
 
@@ -160,6 +173,7 @@ impl Group {
     /// Takes a consumer out, and what it was given and has not acknowledged.
     pub fn remove_consumer(&mut self, name: &[u8]) -> Option<Consumer> {
         let number = self.names.remove(name)?;
+        self.names_len -= name.len();
         let consumer = self.consumers.remove(&number).expect("who has a name is there");
         for id in &consumer.pending {
             let pending = self.pending.remove(id).expect("a consumer's entry is its group's");
@@ -243,7 +257,9 @@ impl Group {
     }
 
     /// Notes a delivery: it is the entry's only owner from now on.
-    pub fn assign(&mut self, id: StreamId, pending: Pending) {
+    pub fn assign(&mut self, id: StreamId, mut pending: Pending) {
+        pending.delivered_ms = pending.delivered_ms.min(COUNT_MAX);
+        pending.deliveries = pending.deliveries.min(COUNT_MAX);
         let before = self.pending.insert(id, pending);
         if let Some(by_time) = &mut self.by_time {
             if let Some(before) = before {
@@ -286,7 +302,7 @@ impl Group {
         let pending = size_of::<(StreamId, Pending)>() + size_of::<StreamId>();
         let consumer = size_of::<(ConsumerNumber, Consumer)>() + size_of::<(Box<[u8]>, ConsumerNumber)>();
         let by_time = self.by_time.as_ref().map_or(0, |by_time| by_time.len() * size_of::<(u64, StreamId)>());
-        let names: usize = self.names.keys().map(|name| name.len() * 2).sum();
-        (self.pending.len() * pending + by_time + self.consumers.len() * consumer) * 4 / 3 + names
+        // Each name is there twice. Asked of a stream that is changed: nothing is gone through.
+        (self.pending.len() * pending + by_time + self.consumers.len() * consumer) * 4 / 3 + self.names_len * 2
     }
 }

@@ -3,7 +3,7 @@
 use super::block::{Block, Entry};
 use super::counters::Counters;
 use super::entries::{Entries, TakenBlocks, Trim};
-use super::group::Group;
+use super::group::{COUNT_MAX, Group};
 use super::id::StreamId;
 use super::limits::StreamLimits;
 use crate::types::{Collection, Object, PackedForm, ValueType};
@@ -120,7 +120,7 @@ impl Stream {
 
     /// Changes what the stream knows beside its entries and groups. No entry has a higher id than the last.
     pub fn set_state(&mut self, state: StreamState) {
-        self.state = state;
+        self.state = StreamState { entries_added: state.entries_added.min(COUNT_MAX), ..state };
     }
 
     /// The highest id ever added.
@@ -174,7 +174,7 @@ impl Stream {
         self.entries.append(id, fields, limits);
         self.state.last_id = id;
         // A file may say that it was as many as there are numbers.
-        self.state.entries_added = self.state.entries_added.saturating_add(1);
+        self.state.entries_added = self.state.entries_added.saturating_add(1).min(COUNT_MAX);
     }
 
     /// Deletes an entry.
