@@ -1,8 +1,11 @@
 //! The sharded store and who may touch it: one lock a shard, several always in the order of their indexes. Knows no
 //! command.
 
+mod held;
+
 use crate::stray::Stray;
 use crate::watch::Watched;
+pub use held::{Held, Locked};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -250,130 +253,5 @@ impl Shards {
     #[inline]
     pub fn due_ms(&self, index: usize) -> u64 {
         self.due_ms[index].load(Ordering::Relaxed)
-    }
-}
-
-/// Of how many keys the entries are loaded ahead: a few lines each, which together are to fit into the nearest cache.
-const PREFETCH_MAX: usize = 128;
-
-/// Shards that are locked together.
-pub struct Held<'a> {
-    indexes: Vec<usize>,
-    guards: Vec<MutexGuard<'a, ShardState>>,
-}
-
-impl<'a> Held<'a> {
-    /// The shards of these indexes, in order, and their guards.
-    pub(crate) fn new(indexes: Vec<usize>, guards: Vec<MutexGuard<'a, ShardState>>) -> Held<'a> {
-        debug_assert!(indexes.len() == guards.len() && indexes.is_sorted());
-        Held { indexes, guards }
-    }
-
-    /// Which shards are held, in order.
-    pub(crate) fn indexes(&self) -> &[usize] {
-        &self.indexes
-    }
-
-    /// Adds a shard that is not held yet.
-    pub(crate) fn add(&mut self, index: usize, guard: MutexGuard<'a, ShardState>) {
-        let at = self.indexes.binary_search(&index).expect_err("a shard is locked once");
-        self.indexes.insert(at, index);
-        self.guards.insert(at, guard);
-    }
-
-    /// Which shards are wanting to serve those who wait in these.
-    pub(crate) fn further(&self) -> Vec<usize> {
-        let waiting = self.guards.iter().filter_map(|state| state.watched.as_ref());
-        waiting.flat_map(|watched| watched.further()).filter(|index| !self.holds(*index)).collect()
-    }
-
-    /// All of them where those are among them which serving needs who waits in these; else lets them go, and gives which shards are
-    /// wanted instead. Once they are held they may name others: nobody comes or goes in a shard that is held.
-    pub(crate) fn with_further(self) -> Result<Self, Vec<usize>> {
-        let further = self.further();
-        if further.is_empty() {
-            return Ok(self);
-        }
-        let mut indexes = self.into_indexes();
-        indexes.extend(further);
-        Err(indexes)
-    }
-
-    /// Lets all of them go; gives which they were.
-    pub(crate) fn into_indexes(self) -> Vec<usize> {
-        self.indexes
-    }
-
-    /// Lets all of them go.
-    pub(crate) fn clear(&mut self) {
-        self.guards.clear();
-        self.indexes.clear();
-    }
-}
-
-/// Shards that are locked together, however they are held.
-pub trait Locked {
-    /// Whether the shard of this index is held.
-    fn holds(&self, index: usize) -> bool;
-
-    /// The shard of this index, which must be held.
-    ///
-    /// # Panics
-    /// When it is not: the command's declaration does not name a key that its handler touches.
-    fn shard(&mut self, index: usize) -> &mut ShardState;
-
-    /// The shard of this index, for reading: several at the same time.
-    ///
-    /// # Panics
-    /// As `shard` does.
-    fn shard_ref(&self, index: usize) -> &ShardState;
-
-    /// Every held shard with its index, in order, until `visit` answers `false`.
-    fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool);
-}
-
-impl Held<'_> {
-    /// Starts loading the entries of these keys of a database, which lie in held shards. None waits for another then, but
-    /// a cache holds only so many.
-    pub(crate) fn prefetch_entries(&self, shards: &Shards, database: usize, hashes: &[KeyHash]) {
-        // One alone is looked for at once.
-        let hashes = if hashes.len() > 1 { hashes } else { &[] };
-        for &hash in hashes.iter().take(PREFETCH_MAX) {
-            if let Some(keyspace) = self.shard_ref(shards.index(hash)).shard.database(database) {
-                keyspace.prefetch_entry(hash);
-            }
-        }
-    }
-
-    /// Which of the held shards has this index.
-    fn place(&self, index: usize) -> usize {
-        // Either every shard is held or a few.
-        let found =
-            if self.indexes.get(index) == Some(&index) { Ok(index) } else { self.indexes.binary_search(&index) };
-        found.expect("a handler touches only keys that its declaration names")
-    }
-}
-
-impl Locked for Held<'_> {
-    #[inline]
-    fn holds(&self, index: usize) -> bool {
-        self.indexes.get(index) == Some(&index) || self.indexes.binary_search(&index).is_ok()
-    }
-
-    fn shard(&mut self, index: usize) -> &mut ShardState {
-        let place = self.place(index);
-        &mut self.guards[place]
-    }
-
-    fn shard_ref(&self, index: usize) -> &ShardState {
-        &self.guards[self.place(index)]
-    }
-
-    fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool) {
-        for (index, guard) in self.indexes.iter().zip(&mut self.guards) {
-            if !visit(*index, guard) {
-                return;
-            }
-        }
     }
 }

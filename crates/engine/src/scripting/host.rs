@@ -39,6 +39,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tenon_script::{Host, LogLevel, NoSuchCommand, Propagation, Stop, Words};
+use tenon_store::hash::KeyHash;
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
@@ -223,13 +224,14 @@ impl ScriptHost<'_, '_> {
         is_outside && !command.flags.any(Flags::NO_AUTH) && self.engine.scripts_inspect.load(Ordering::Relaxed)
     }
 
-    /// Sees to it that the shards a command touches are held.
-    fn reach_for(&mut self, resolved: Resolved, args: &Args<'_>) -> Result<(), Stop> {
+    /// Sees to it that the shards a command touches are held; `hash` is that of its only key.
+    fn reach_for(&mut self, resolved: Resolved, hash: Option<KeyHash>, args: &Args<'_>) -> Result<(), Stop> {
         let engine = self.engine;
         let Reach::Own(held) = &self.reach else { return Ok(()) };
         match resolved.command.run {
             Run::Key(_) => {
-                let index = engine.shards.index(engine.shards.hash(args.get(usize::from(resolved.key))));
+                let hash = hash.unwrap_or_else(|| engine.shards.hash(args.get(usize::from(resolved.key))));
+                let index = engine.shards.index(hash);
                 if held.holds(index) { Ok(()) } else { self.take(index) }
             }
             Run::Session(_) | Run::Alone(..) => Ok(()),
@@ -254,7 +256,7 @@ impl ScriptHost<'_, '_> {
     fn take_everything(&mut self) -> Result<(), Stop> {
         let Reach::Own(held) = &self.reach else { return Ok(()) };
         let count = self.engine.shards.count();
-        if held.indexes().len() == count {
+        if held.len() == count {
             return Ok(());
         }
         if !self.acted {
@@ -272,7 +274,7 @@ impl ScriptHost<'_, '_> {
             return Ok(());
         }
         if let Some(state) = engine.shards.try_lock(index) {
-            held.add(index, state);
+            held.add(index, state, engine.shards.count());
             return Ok(());
         }
         if self.acted { self.stray_for(index) } else { self.wait_in_order(index) }
@@ -285,16 +287,16 @@ impl ScriptHost<'_, '_> {
             let Reach::Own(held) = &mut self.reach else { return Ok(()) };
             let is_last = held.indexes().last().is_none_or(|last| *last < index);
             if !is_last || engine.shards.stray.wanted().is_some() {
-                self.wanted = held.indexes().to_vec();
+                self.wanted = held.indexes();
                 self.wanted.push(index);
                 return Err(Stop::Restart);
             }
             if let Some(state) = engine.shards.try_lock_for(index, SLICE) {
-                let is_first = held.indexes().is_empty();
-                held.add(index, state);
+                let is_first = held.len() == 0;
+                held.add(index, state, engine.shards.count());
                 // What it changes is of the present, and what it has read is of the same moment: it reads that anew.
                 if engine.advance_old_clock(self.worker, monotonic_ns()) && !is_first {
-                    self.wanted = held.indexes().to_vec();
+                    self.wanted = held.indexes();
                     return Err(Stop::Restart);
                 }
                 return Ok(());
@@ -337,7 +339,7 @@ impl ScriptHost<'_, '_> {
         let taken = loop {
             let Reach::Own(held) = &mut self.reach else { break Ok(()) };
             if let Some(state) = engine.shards.try_lock_for(index, SLICE) {
-                held.add(index, state);
+                held.add(index, state, engine.shards.count());
                 break Ok(());
             }
             if let Err(stop) = self.interrupt() {
@@ -407,8 +409,9 @@ impl Host for ScriptHost<'_, '_> {
         let engine = self.engine;
         let args = Args::new(&words.spans, &words.bytes, &[], &[]);
         let mut reply = Reply::new(reply, proto);
-        let resolved = match engine.resolve(&args) {
-            Target::Key(resolved, _) | Target::Other(resolved) => resolved,
+        let (resolved, hash) = match engine.resolve(&args) {
+            Target::Key(resolved, hash) => (resolved, Some(hash)),
+            Target::Other(resolved) => (resolved, None),
             Target::Settled(_) => unreachable!("nothing has run yet"),
             Target::Refused(wrong, resolved) => {
                 let error = match wrong {
@@ -423,7 +426,7 @@ impl Host for ScriptHost<'_, '_> {
             self.refuse(Some(resolved), &error, &mut reply);
             return Ok(());
         }
-        self.reach_for(resolved, &args)?;
+        self.reach_for(resolved, hash, &args)?;
         let flags = resolved.command.flags;
         if flags.any(Flags::WRITE) {
             self.begin_write()?;

@@ -1,0 +1,185 @@
+//! Shards that are locked together. Knows nothing of when they may be.
+
+use super::{ShardState, Shards};
+use parking_lot::MutexGuard;
+use tenon_store::hash::KeyHash;
+
+/// Of how many keys the entries are loaded ahead: a few lines each, which together are to fit into the nearest cache.
+const PREFETCH_MAX: usize = 128;
+
+/// So many shards that were taken one after the other are quickly found in a list.
+const LISTED_MAX: usize = 16;
+
+/// Shards that are locked together, however they are held.
+pub trait Locked {
+    /// Whether the shard of this index is held.
+    fn holds(&self, index: usize) -> bool;
+
+    /// The shard of this index, which must be held.
+    ///
+    /// # Panics
+    /// When it is not: the command's declaration does not name a key that its handler touches.
+    fn shard(&mut self, index: usize) -> &mut ShardState;
+
+    /// The shard of this index, for reading: several at the same time.
+    ///
+    /// # Panics
+    /// As `shard` does.
+    fn shard_ref(&self, index: usize) -> &ShardState;
+
+    /// Every held shard with its index, in order, until `visit` answers `false`.
+    fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool);
+}
+
+/// Shards that are locked together.
+pub struct Held<'a>(Guards<'a>);
+
+enum Guards<'a> {
+    /// In the order of their indexes: those that a command needs, or all.
+    Listed { indexes: Vec<usize>, guards: Vec<MutexGuard<'a, ShardState>> },
+    /// Each at its index: those of a script that has taken many, one after the other.
+    Spread { guards: Box<[Option<MutexGuard<'a, ShardState>>]>, len: usize },
+}
+
+impl<'a> Held<'a> {
+    /// The shards of these indexes, in order, and their guards.
+    pub(crate) fn new(indexes: Vec<usize>, guards: Vec<MutexGuard<'a, ShardState>>) -> Held<'a> {
+        debug_assert!(indexes.len() == guards.len() && indexes.is_sorted());
+        Held(Guards::Listed { indexes, guards })
+    }
+
+    /// How many shards are held.
+    pub(crate) fn len(&self) -> usize {
+        match &self.0 {
+            Guards::Listed { indexes, .. } => indexes.len(),
+            Guards::Spread { len, .. } => *len,
+        }
+    }
+
+    /// Which shards are held, in order.
+    pub(crate) fn indexes(&self) -> Vec<usize> {
+        match &self.0 {
+            Guards::Listed { indexes, .. } => indexes.clone(),
+            Guards::Spread { guards, .. } => (0..guards.len()).filter(|index| guards[*index].is_some()).collect(),
+        }
+    }
+
+    /// Adds a shard that is not held yet, of so many that there are.
+    pub(crate) fn add(&mut self, index: usize, guard: MutexGuard<'a, ShardState>, count: usize) {
+        if let Guards::Listed { indexes, guards } = &mut self.0 {
+            if indexes.len() < LISTED_MAX {
+                let at = indexes.binary_search(&index).expect_err("a shard is locked once");
+                indexes.insert(at, index);
+                guards.insert(at, guard);
+                return;
+            }
+            let mut spread: Box<[_]> = (0..count).map(|_| None).collect();
+            let len = indexes.len();
+            indexes.drain(..).zip(guards.drain(..)).for_each(|(index, guard)| spread[index] = Some(guard));
+            self.0 = Guards::Spread { guards: spread, len };
+        }
+        if let Guards::Spread { guards, len } = &mut self.0 {
+            let before = guards[index].replace(guard);
+            debug_assert!(before.is_none(), "a shard is locked once");
+            *len += 1;
+        }
+    }
+
+    /// Which shards are wanting to serve those who wait in these.
+    pub(crate) fn further(&self) -> Vec<usize> {
+        let mut further = Vec::new();
+        let look = |state: &MutexGuard<'_, ShardState>| {
+            let watched = state.watched.iter().flat_map(|watched| watched.further());
+            further.extend(watched.filter(|index| !self.holds(*index)));
+        };
+        match &self.0 {
+            Guards::Listed { guards, .. } => guards.iter().for_each(look),
+            Guards::Spread { guards, .. } => guards.iter().flatten().for_each(look),
+        }
+        further
+    }
+
+    /// All of them where those are among them which serving needs who waits in these; else lets them go, and gives which shards are
+    /// wanted instead. Once they are held they may name others: nobody comes or goes in a shard that is held.
+    pub(crate) fn with_further(self) -> Result<Self, Vec<usize>> {
+        let further = self.further();
+        if further.is_empty() {
+            return Ok(self);
+        }
+        let mut indexes = self.into_indexes();
+        indexes.extend(further);
+        Err(indexes)
+    }
+
+    /// Lets all of them go; gives which they were.
+    pub(crate) fn into_indexes(self) -> Vec<usize> {
+        match self.0 {
+            Guards::Listed { indexes, .. } => indexes,
+            Guards::Spread { .. } => self.indexes(),
+        }
+    }
+
+    /// Lets all of them go.
+    pub(crate) fn clear(&mut self) {
+        self.0 = Guards::Listed { indexes: Vec::new(), guards: Vec::new() };
+    }
+
+    /// Starts loading the entries of these keys of a database, which lie in held shards. None waits for another then, but
+    /// a cache holds only so many.
+    pub(crate) fn prefetch_entries(&self, shards: &Shards, database: usize, hashes: &[KeyHash]) {
+        // One alone is looked for at once.
+        let hashes = if hashes.len() > 1 { hashes } else { &[] };
+        for &hash in hashes.iter().take(PREFETCH_MAX) {
+            if let Some(keyspace) = self.shard_ref(shards.index(hash)).shard.database(database) {
+                keyspace.prefetch_entry(hash);
+            }
+        }
+    }
+}
+
+/// What a handler touches that its declaration does not name.
+const NOT_NAMED: &str = "a handler touches only keys that its declaration names";
+
+/// Where a shard is in a list of those that are held.
+fn place_of(indexes: &[usize], index: usize) -> Option<usize> {
+    // Either every shard is held or a few.
+    if indexes.get(index) == Some(&index) { Some(index) } else { indexes.binary_search(&index).ok() }
+}
+
+impl Locked for Held<'_> {
+    #[inline]
+    fn holds(&self, index: usize) -> bool {
+        match &self.0 {
+            Guards::Listed { indexes, .. } => place_of(indexes, index).is_some(),
+            Guards::Spread { guards, .. } => guards[index].is_some(),
+        }
+    }
+
+    fn shard(&mut self, index: usize) -> &mut ShardState {
+        match &mut self.0 {
+            Guards::Listed { indexes, guards } => &mut guards[place_of(indexes, index).expect(NOT_NAMED)],
+            Guards::Spread { guards, .. } => guards[index].as_mut().expect(NOT_NAMED),
+        }
+    }
+
+    fn shard_ref(&self, index: usize) -> &ShardState {
+        match &self.0 {
+            Guards::Listed { indexes, guards } => &guards[place_of(indexes, index).expect(NOT_NAMED)],
+            Guards::Spread { guards, .. } => guards[index].as_ref().expect(NOT_NAMED),
+        }
+    }
+
+    fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool) {
+        match &mut self.0 {
+            Guards::Listed { indexes, guards } => {
+                let mut held = indexes.iter().zip(guards);
+                _ = held.all(|(index, guard)| visit(*index, guard));
+            }
+            Guards::Spread { guards, .. } => {
+                let mut held =
+                    guards.iter_mut().enumerate().filter_map(|(index, guard)| Some((index, guard.as_mut()?)));
+                _ = held.all(|(index, guard)| visit(index, guard));
+            }
+        }
+    }
+}
