@@ -183,3 +183,45 @@ impl Locked for Held<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn few_and_many_are_held_alike() {
+        let shards = Shards::new(64, 7, 1);
+        let lock = |index: usize| shards.try_lock(index).expect("nobody holds it");
+        let mut held = Held::new(vec![5, 40], vec![lock(5), lock(40)]);
+        let mut model = BTreeSet::from([5, 40]);
+        for step in 0..64 {
+            // Each shard once, in no order.
+            let index = (step * 29 + 3) % 64;
+            if model.insert(index) {
+                assert!(!held.holds(index));
+                held.add(index, lock(index), shards.count());
+            }
+            assert!((0..64).all(|index| held.holds(index) == model.contains(&index)));
+            assert_eq!((held.len(), held.indexes()), (model.len(), model.iter().copied().collect()));
+            let mut seen = Vec::new();
+            held.each(&mut |index, _| {
+                seen.push(index);
+                seen.len() < 20
+            });
+            assert!(seen.iter().eq(model.iter().take(20)));
+            let addresses =
+                [std::ptr::from_mut(held.shard(index)).addr(), std::ptr::from_ref(held.shard_ref(index)).addr()];
+            assert_eq!(addresses[0], addresses[1]);
+            assert!(model.iter().all(|index| shards.try_lock(*index).is_none()));
+        }
+        held.clear();
+        assert_eq!(held.len(), 0);
+        held.add(9, lock(9), shards.count());
+        assert_eq!(held.into_indexes(), [9]);
+        assert!((0..64).all(|index| shards.try_lock(index).is_some()));
+        let mut held = Held::new(Vec::new(), Vec::new());
+        (0..20).rev().for_each(|index| held.add(index, lock(index), shards.count()));
+        assert!(held.into_indexes().into_iter().eq(0..20));
+    }
+}
