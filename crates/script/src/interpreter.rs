@@ -555,6 +555,10 @@ fn compile(lua: &Lua, source: &[u8], name: &[u8], env: &Table) -> Result<Functio
     if source.first() == Some(&0x1B) {
         return Err(b"attempt to load chunk with wrong mode".to_vec());
     }
+    // Lua's lexer counts what belongs together in an int (CVE-2025-46819).
+    if source.len() > i32::MAX as usize {
+        return Err(b"not enough memory".to_vec());
+    }
     // A C string, and one that stays referenced: Lua's parser does not hold it while it collects garbage
     // (CVE-2025-49844).
     let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
