@@ -65,12 +65,12 @@ impl Engine {
 
     fn must_wait(&self, worker: &Worker) -> Option<u64> {
         let position = worker.journaled;
-        let may_leave = if worker.journal.number == self.journal_number() {
+        let own = worker.journal.journal.as_ref().filter(|_| worker.journal.number == self.journal_number());
+        let may_leave = match own {
             // The one that it appended to: no look at what all workers share.
-            worker.journal.journal.as_ref()?.may_answer(position)
-        } else {
+            Some(journal) => journal.may_answer(position),
             // It ends, or has ended; the next one's positions lie behind its end.
-            position <= self.durable()
+            None => position <= self.durable(),
         };
         if may_leave {
             return None;

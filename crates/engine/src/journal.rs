@@ -161,10 +161,17 @@ impl Engine {
         result: &Result<Effect, CmdError>,
         args: &Args<'_>,
     ) {
+        let has_bigs = args.may_have_bigs();
         if self.is_journaling() {
-            if let Ok(Effect::Verbatim) = result {
+            // A log that has begun since the command was looked at has what it did in its base, whose moment needs the
+            // shards; and its long arguments are gone.
+            if let Ok(Effect::Verbatim) = result
+                && (!has_bigs || worker.record.saw_journal())
+            {
                 self.record_verbatim(worker, database, args);
             }
+        }
+        if has_bigs {
             worker.record.forget_prepared();
         }
     }
@@ -207,8 +214,18 @@ impl Engine {
     /// Prepares for a command that has long arguments, which it may take away: they are written down before.
     #[cold]
     pub(crate) fn prepare_record(&self, worker: &mut Worker, command: &Command, args: &Args<'_>) {
-        if self.is_journaling() && command.flags.any(Flags::WRITE) {
+        let is_journaling = self.is_journaling();
+        worker.record.look_for_journal(is_journaling);
+        if is_journaling && command.flags.any(Flags::WRITE) {
             worker.record.prepare(self.logged_name(args), args);
+        }
+    }
+
+    /// The same once its shard is held, if a log has begun since it was looked at: its base may be without the command.
+    #[cold]
+    pub(crate) fn prepare_record_anew(&self, worker: &mut Worker, command: &Command, args: &Args<'_>) {
+        if self.is_journaling() && !worker.record.saw_journal() {
+            self.prepare_record(worker, command, args);
         }
     }
 
@@ -269,6 +286,12 @@ impl Engine {
         worker.record.hold(self.journal_number());
     }
 
+    /// Says that a unit that held no shard so far holds its first one: a log that has begun meanwhile may have taken its base
+    /// without what it will do.
+    pub(crate) fn unit_holds_first(&self, worker: &mut Worker) {
+        worker.record.hold_from_here(self.journal_number());
+    }
+
     /// Begins a unit in which the log may begin and end: all of it is one record of the log that there is at its end. For
     /// `end_switching_unit`.
     pub(crate) fn begin_switching_unit(&self, worker: &mut Worker) -> ExpectedJournal<'_> {
@@ -310,8 +333,12 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::BigArg;
+    use crate::command::{Arity, Group, Keys, Run};
     use crate::config::{Config, Machine};
     use std::sync::atomic::AtomicUsize;
+    use tenon_store::types::Rope;
+    use tenon_wire::Span;
 
     /// A log whose records are on disk up to where it is told that they are.
     #[derive(Default)]
@@ -417,6 +444,90 @@ mod tests {
         assert_eq!(appended(&log), [""; 0]);
         append(&engine, &mut worker, "one");
         assert_eq!(appended(&log), [ONE]);
+    }
+
+    #[test]
+    fn a_script_that_held_no_shard_is_of_the_log_that_has_begun_meanwhile() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let mut worker = engine.worker(0);
+        let log = Arc::new(Kept::default());
+        engine.begin_unit(&mut worker);
+        engine.attach_journal(Arc::<Kept>::clone(&log));
+        engine.unit_holds_first(&mut worker);
+        append(&engine, &mut worker, "one");
+        engine.end_unit(&mut worker);
+        assert_eq!(appended(&log), [ONE]);
+    }
+
+    #[test]
+    fn a_log_that_begins_or_ends_beside_a_long_argument_has_whole_commands() {
+        static SET: Command = Command {
+            name: "SET",
+            group: Group::String,
+            syntax: "",
+            summary: "",
+            complexity: "",
+            since: "",
+            arity: Arity::Exactly(3),
+            keys: Keys::ONE,
+            flags: Flags::WRITE,
+            run: Run::Key(|_, _, _| Ok(Effect::Unchanged)),
+        };
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let mut worker = engine.worker(0);
+        let log = Arc::new(Kept::default());
+        let attach = || engine.attach_journal(Arc::<Kept>::clone(&log));
+        let spans = [Span::bytes(0, 3), Span::bytes(3, 1), Span::big(0)];
+        let mut run = |begin: &dyn Fn(), middle: &dyn Fn()| {
+            let bigs = [BigArg::new(Rope::from(&vec![b'x'; 100_000][..]))];
+            let args = Args::new(&spans, b"SETk", &[], &bigs);
+            begin();
+            engine.prepare_record(&mut worker, &SET, &args);
+            middle();
+            assert_eq!(bigs[0].take().len(), 100_000);
+            engine.log_command(&mut worker, 0, &Ok(Effect::Verbatim), &args);
+            let of_long = appended(&log);
+            append(&engine, &mut worker, "one");
+            (of_long.len(), appended(&log))
+        };
+        let (detach, nothing) = (|| engine.detach_journal(), || ());
+        assert_eq!(run(&nothing, &attach), (0, vec![ONE.to_owned()]), "the base has it");
+        assert_eq!(run(&nothing, &nothing), (1, vec![ONE.to_owned()]));
+        assert_eq!(run(&nothing, &detach), (0, Vec::new()));
+        assert_eq!(run(&attach, &nothing), (1, vec![ONE.to_owned()]), "and not what was prepared for another");
+        let switch = || {
+            engine.detach_journal();
+            attach();
+        };
+        assert_eq!(run(&nothing, &switch), (1, vec![ONE.to_owned()]));
+        engine.detach_journal();
+        // Its shard was locked only when the log had begun.
+        let bigs = [BigArg::new(Rope::from(&vec![b'x'; 100_000][..]))];
+        let args = Args::new(&spans, b"SETk", &[], &bigs);
+        engine.prepare_record(&mut worker, &SET, &args);
+        attach();
+        engine.prepare_record_anew(&mut worker, &SET, &args);
+        assert_eq!(bigs[0].take().len(), 100_000);
+        engine.log_command(&mut worker, 0, &Ok(Effect::Verbatim), &args);
+        assert_eq!(appended(&log).len(), 1);
+    }
+
+    #[test]
+    fn who_has_written_waits_also_where_a_transaction_has_the_log_end() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        engine.attach_journal(Arc::new(Told::default()));
+        let (mut worker, mut other) = (engine.worker(0), engine.worker(engine.workers()));
+        engine.begin_call(&mut worker);
+        append(&engine, &mut worker, "one");
+        let position = engine.holds_replies(&worker);
+        assert!(position.is_some());
+        let expected = engine.begin_switching_unit(&mut other);
+        engine.detach_journal();
+        engine.follow_journal(&mut worker);
+        assert_eq!(engine.holds_replies(&worker), position);
+        engine.end_switching_unit(&mut other, expected);
+        engine.journal_has_ended();
+        assert_eq!(engine.holds_replies(&worker), None);
     }
 
     #[test]

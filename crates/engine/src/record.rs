@@ -155,6 +155,8 @@ pub(crate) struct Record {
     says_omission: bool,
     /// A command whose long arguments are taken away when it runs, written down before.
     prepared: Vec<u8>,
+    /// Whether anybody took records when the last command with long arguments was looked at.
+    saw_journal: bool,
 }
 
 impl Record {
@@ -194,6 +196,13 @@ impl Record {
             self.unit_number = number;
         }
         self.holds += 1;
+    }
+
+    /// Says that a transaction or script has held no shard so far, and what it does is of this attachment from now on.
+    pub(crate) fn hold_from_here(&mut self, number: u64) {
+        if self.holds == 1 {
+            self.unit_number = number;
+        }
     }
 
     /// Whether the transaction that has just begun, or ended, may have the log begin and end in its middle.
@@ -296,6 +305,17 @@ impl Record {
             self.bytes.extend_from_slice(itoa::Buffer::new().format(flags).as_bytes());
             self.bytes.extend_from_slice(b"\r\n");
         }
+    }
+
+    /// Notes of a command with long arguments, before it runs, whether anybody takes records.
+    pub(crate) fn look_for_journal(&mut self, is_there: bool) {
+        self.prepared.clear();
+        self.saw_journal = is_there;
+    }
+
+    /// Whether anybody took records when the command with long arguments that runs was looked at.
+    pub(crate) fn saw_journal(&self) -> bool {
+        self.saw_journal
     }
 
     /// Writes a command of this name down that may take its long arguments away.

@@ -81,6 +81,9 @@ impl Engine {
                 return Err(CmdError::Later);
             }
         }
+        if args.may_have_bigs() {
+            self.prepare_record_anew(worker, command, args);
+        }
         let mut cx = KeyCx {
             engine: self,
             worker,
@@ -93,6 +96,8 @@ impl Engine {
         let result = run(&mut cx, args, reply);
         if self.is_journaling() {
             self.log_command(worker, session.database, &result, args);
+        } else if args.may_have_bigs() {
+            worker.record.forget_prepared();
         }
         // Almost always nobody waits for the key: one branch.
         if worker.ready.is_empty() {
@@ -126,9 +131,14 @@ impl Engine {
             worker.record.forget_prepared();
             return Err(CmdError::Later);
         }
+        if args.may_have_bigs() {
+            self.prepare_record_anew(worker, resolved.command, args);
+        }
         let result = run(&mut KeyCx { engine: self, worker, state, database, hash, key, touches }, args, reply);
         if self.is_journaling() {
             self.log_command(worker, database, &result, args);
+        } else if args.may_have_bigs() {
+            worker.record.forget_prepared();
         }
         self.release(worker, held);
         if !worker.ready.is_empty() {

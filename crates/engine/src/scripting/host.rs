@@ -32,9 +32,10 @@ use crate::locking::{OnBusy, SLICE};
 use crate::meanwhile;
 use crate::monitor::Origin;
 use crate::session::Session;
-use crate::shards::{Held, Locked};
+use crate::shards::{Held, Locked, ShardState};
 use crate::table::Resolved;
 use crate::worker::Worker;
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -142,7 +143,7 @@ impl Drop for ScriptHost<'_, '_> {
     }
 }
 
-impl ScriptHost<'_, '_> {
+impl<'e> ScriptHost<'_, 'e> {
     #[cold]
     fn end_long(&mut self, long: &Arc<LongScript>) {
         let ended = self.engine.scripts.running.end(long, &self.engine.pause);
@@ -274,10 +275,19 @@ impl ScriptHost<'_, '_> {
             return Ok(());
         }
         if let Some(state) = engine.shards.try_lock(index) {
-            held.add(index, state, engine.shards.count());
+            self.add(index, state);
             return Ok(());
         }
         if self.acted { self.stray_for(index) } else { self.wait_in_order(index) }
+    }
+
+    /// Notes that one more shard is held.
+    fn add(&mut self, index: usize, state: MutexGuard<'e, ShardState>) {
+        let Reach::Own(held) = &mut self.reach else { return };
+        if held.len() == 0 {
+            self.engine.unit_holds_first(self.worker);
+        }
+        held.add(index, state, self.engine.shards.count());
     }
 
     #[cold]
@@ -293,9 +303,10 @@ impl ScriptHost<'_, '_> {
             }
             if let Some(state) = engine.shards.try_lock_for(index, SLICE) {
                 let is_first = held.len() == 0;
-                held.add(index, state, engine.shards.count());
+                self.add(index, state);
                 // What it changes is of the present, and what it has read is of the same moment: it reads that anew.
                 if engine.advance_old_clock(self.worker, monotonic_ns()) && !is_first {
+                    let Reach::Own(held) = &self.reach else { return Ok(()) };
                     self.wanted = held.indexes();
                     return Err(Stop::Restart);
                 }
@@ -323,13 +334,15 @@ impl ScriptHost<'_, '_> {
                     "two scripts wait for each other's undeclared keys; one lets others see its changes so far"
                 );
                 engine.end_unit(self.worker);
-                engine.begin_unit(self.worker);
+                self.is_recording = false;
                 held.clear();
                 let everything = (0..engine.shards.count()).collect();
                 let clock = self.worker.clock;
                 let all = engine.lock_several(self.worker, everything, OnBusy::Serve);
                 self.worker.clock = clock;
                 *held = all.expect("who waits on is not refused");
+                engine.begin_unit(self.worker);
+                self.is_recording = true;
                 return Ok(());
             }
             stray.wait(SLICE);
@@ -337,9 +350,8 @@ impl ScriptHost<'_, '_> {
         }
         stray.wants(Some(index));
         let taken = loop {
-            let Reach::Own(held) = &mut self.reach else { break Ok(()) };
             if let Some(state) = engine.shards.try_lock_for(index, SLICE) {
-                held.add(index, state, engine.shards.count());
+                self.add(index, state);
                 break Ok(());
             }
             if let Err(stop) = self.interrupt() {
