@@ -125,14 +125,16 @@ impl<'e> Player<'e> {
         worker.record.mute(was_muted);
         worker.sweep();
         // A script says in its reply what went wrong.
-        let has_failed = result.is_err() || self.out.tail().first() == Some(&b'-');
+        let answer = self.out.contiguous().unwrap_or_default();
+        // What is of several pieces is a long text, and the last of them may begin with anything.
+        let has_failed = result.is_err() || answer.first() == Some(&b'-');
         if !has_failed {
             self.forget_answer();
             return Ok(());
         }
         let error = match result {
             Err(error) => error.to_string(),
-            Ok(()) => String::from_utf8_lossy(&self.out.tail()[1..]).trim_end().to_owned(),
+            Ok(()) => String::from_utf8_lossy(&answer[1..]).trim_end().to_owned(),
         };
         self.forget_answer();
         Err(ReplayError::Failed { command: name_of(args), error })

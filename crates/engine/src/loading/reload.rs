@@ -51,7 +51,9 @@ impl ServerCx<'_> {
             }
             Before::Keep(on_duplicate) => on_duplicate,
         };
-        let options = RdbOptions { total_bytes: Some(total_bytes), past: Past::Drop, on_duplicate, hands: Hands::Own };
+        // What is dropped here without a word in the log would come back with it.
+        let past = if engine.is_journaling() { Past::Keep } else { Past::Drop };
+        let options = RdbOptions { total_bytes: Some(total_bytes), past, on_duplicate, hands: Hands::Own };
         let go_on = &mut |_| ControlFlow::Continue(());
         let loaded = engine.load_rdb(&loading, self.worker, file, &options, go_on);
         self.worker.record.mute(was_muted);

@@ -150,7 +150,8 @@ impl Engine {
         if on_existing == OnExisting::Refuse && shelf.has(&head.name) {
             return Err(already_exists(&head.name));
         }
-        let memory_max = self.config.script_memory_max() as usize;
+        // What is loaded without a limit of time was accepted once, under whatever limits there were.
+        let memory_max = time_max.map_or(0, |_| self.config.script_memory_max() as usize);
         let scripts = interpreters.load(code, memory_max, &mut LoadHost::new(time_max))?;
         let library = Library::new(head.name, code, scripts.iter().map(|(info, _)| info.clone()));
         Ok((Arc::new(library), scripts))

@@ -7,6 +7,7 @@ use crate::args::Args;
 use crate::clients::ConnectionKey;
 use crate::command::Flags;
 use crate::engine::Engine;
+use crate::meanwhile;
 use crate::shards::{Locked, ShardState};
 use crate::table::Resolved;
 use crate::worker::Worker;
@@ -242,6 +243,8 @@ impl Engine {
             let before_us = snapshot.progress().stalled_us;
             // The wait is longer than a turn: what was written is synced, and its clients are answered, meanwhile.
             self.end_turn(worker);
+            // The worker's other clients need not wait.
+            meanwhile::lend();
             snapshot.wait_for_room();
             let waited_ms = (snapshot.progress().stalled_us - before_us) / 1_000;
             let threshold_ms = self.config.latency_monitor_threshold();

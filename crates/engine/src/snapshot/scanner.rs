@@ -342,8 +342,8 @@ impl<'e, W: Write> Scanner<'e, W> {
         let mut is_begun = false;
         loop {
             bytes.clear();
-            // Nothing else is written between two slices: the queue waits.
-            let mut state = self.engine.shards.lock(shard);
+            // Nothing else is written between two slices: the queue waits, and before the first one it need not.
+            let mut state = if is_begun { self.engine.shards.lock(shard) } else { self.lock_draining(shard) };
             let mut guard = snapshot.large.lock();
             if is_begun {
                 let large = guard.as_mut().expect("it is under way");

@@ -158,8 +158,9 @@ pub(super) fn read(kind: u8, reader: &mut Reader<'_>) -> Result<Stream, DecodeEr
     if has_counters {
         // The first id is that of the first entry.
         read_id(reader)?;
-        state.max_deleted_id = read_id(reader)?;
-        state.entries_added = reader.length()?;
+        // What commands would refuse to set is of no use to anybody.
+        state.max_deleted_id = read_id(reader)?.min(last_id);
+        state.entries_added = reader.length()?.max(len);
     }
     if len != stream.len() {
         return Err(DecodeError::malformed("a stream has not as many entries as it says"));
@@ -278,6 +279,9 @@ fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<S
         let is_deleted = flags & DELETED != 0;
         seen[usize::from(is_deleted)] += 1;
         let own = if is_same { &names } else { &fields };
+        if own.ends.is_empty() || id == StreamId::MIN {
+            return Err(DecodeError::malformed("a stream's entry is none that could be added"));
+        }
         stream.restore_entry(id, own.iter().zip(values.iter()), is_deleted);
     }
     let is_right = seen == [live, deleted] && live > 0 && reader.0.next().is_none();

@@ -499,6 +499,19 @@ fn ids_far_apart_come_back() {
 }
 
 #[test]
+fn a_streams_counters_are_such_as_commands_could_set() {
+    let mut stream = Stream::default();
+    stream.append(StreamId::new(5, 0), [(&b"f"[..], &b"v"[..])].into_iter(), StreamLimits::new(4_096, 100));
+    let last_id = stream.last_id();
+    stream.set_state(StreamState { last_id, max_deleted_id: StreamId::MAX, entries_added: 0 });
+    let Loaded { value: Value::Stream(read), .. } = loaded(&payload_of(Value::Stream(stream), 0)).expect("it is one")
+    else {
+        panic!("it is no stream");
+    };
+    assert_eq!(read.state(), StreamState { last_id, max_deleted_id: last_id, entries_added: 1 });
+}
+
+#[test]
 fn large_collections_come_back() {
     let many = 70_000;
     let mut list = List::default();

@@ -147,7 +147,11 @@ fn run(cx: &mut KeysCx<'_>, key: &[u8], options: &Options<'_>, reply: &mut Reply
             let sortable = Sortable::of(entry.value())?;
             let part = unsorted(sortable, options);
             let is_sorted = part.is_none();
-            (Elements::of(sortable, &part.unwrap_or_else(|| sortable.whole())), is_sorted)
+            let elements = Elements::of(sortable, &part.unwrap_or_else(|| sortable.whole()));
+            // Equal texts keep the order that elements have, and a set has none that would be the same elsewhere.
+            let is_open = matches!(options.by, By::Pattern(_)) && options.alpha;
+            let lacks_order = is_open && sortable.value_type() == ValueType::Set;
+            (if lacks_order { in_order(&elements) } else { elements }, is_sorted)
         }
         None => (Elements::default(), false),
     };
@@ -164,6 +168,14 @@ fn run(cx: &mut KeysCx<'_>, key: &[u8], options: &Options<'_>, reply: &mut Reply
             Ok(Effect::Unchanged)
         }
     }
+}
+
+/// The elements in their own order.
+fn in_order(elements: &Elements) -> Elements {
+    let mut ordered = Elements::default();
+    let indexes = Weights::Themselves.sorted(elements, false, 0..elements.len());
+    indexes.into_iter().for_each(|index| ordered.push(elements.get(index)));
+    ordered
 }
 
 /// What the elements are sorted by.
