@@ -14,6 +14,7 @@ use crate::meanwhile;
 use crate::monitor::Origin;
 use crate::session::{ReplyMode, Session};
 use crate::table::Resolved;
+use crate::unsent::OUTPUT_PAUSE;
 use crate::worker::Worker;
 use gate::Gate;
 use one_key::Answer;
@@ -21,10 +22,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
-
-/// Output of one call at which its batch stops until there is room for more, in bytes: how much a client may leave
-/// unread in all is another matter ([`crate::unsent`]).
-const OUTPUT_PAUSE: usize = 1 << 20;
 
 /// Why a batch ended before its last command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use tenon_engine::clients::Client;
 use tenon_engine::ds::progress;
 use tenon_engine::execute::{BatchArgs, Stopped};
 use tenon_engine::session::Session;
+use tenon_engine::unsent::{OUTPUT_OF_STRANGER, OUTPUT_PAUSE};
 use tenon_engine::wire::resp::{CommandDecoder, Limits, ProtocolError, Reply, Step};
 use tenon_engine::wire::{ArgSpans, OutBuf};
 use tenon_engine::worker::Worker;
@@ -265,6 +266,10 @@ impl RespConnection {
                 }
             }
             match parsed {
+                Ok(Parsed::Full) if at < buf.len() && out.len() > self.output_pause(engine) => {
+                    // The engine looks within a batch alone, and a stranger's batch is one command.
+                    return Progress::Stopped { from: at, flow: Flow::Drain };
+                }
                 Ok(Parsed::Full) => scratch.clear(),
                 Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
                 Ok(Parsed::Big { at: body, len }) => return Progress::Big { from: at, at: body, len },
@@ -283,6 +288,11 @@ impl RespConnection {
                 }
             }
         }
+    }
+
+    /// Output of one call at which the client's next command waits until there is room for more, in bytes.
+    fn output_pause(&self, engine: &Engine) -> usize {
+        if engine.wants_password(&self.session) { OUTPUT_OF_STRANGER } else { OUTPUT_PAUSE }
     }
 
     /// Parses up to a batch of commands from `buf[*at..]` on; `*at` is then the start of the first one not parsed.

@@ -2,7 +2,7 @@
 //! the verbs only which handler runs which request.
 
 use super::keys::{Keys, bytes_of};
-use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits, loading, meta};
+use super::{BATCH_MAX, MemcacheConnection, Progress, count_get, limits, loading, meta};
 use crate::Flow;
 use crate::memcache_watch::{Watch, seen_text};
 use std::sync::atomic::Ordering;
@@ -14,6 +14,7 @@ use tenon_commands::memcache::{Answer, arith, delete, stats, touch, watch};
 use tenon_engine::Engine;
 use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::pause::PauseMode;
+use tenon_engine::unsent::OUTPUT_PAUSE;
 use tenon_engine::wire::memcache::{Fatal, MetaWords, Refusal, Request, RequestError, Step, TextDecoder};
 use tenon_engine::wire::{OutBuf, Span};
 use tenon_engine::worker::Worker;
