@@ -10,6 +10,7 @@ use tenon_engine::Engine;
 use tenon_engine::args::{Args, BigArg, OwnedArgs};
 use tenon_engine::batch::{BatchScratch, Call, Target};
 use tenon_engine::clients::Client;
+use tenon_engine::clock::monotonic_ns;
 use tenon_engine::ds::progress;
 use tenon_engine::execute::{BatchArgs, Stopped};
 use tenon_engine::session::Session;
@@ -274,10 +275,13 @@ impl RespConnection {
                 Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
                 Ok(Parsed::Big { at: body, len }) => return Progress::Big { from: at, at: body, len },
                 Ok(Parsed::Http) => {
-                    tracing::warn!(
-                        client = self.session.client.id,
-                        "possible attack: a client sent HTTP (POST or Host:), as cross-protocol scripting does; closed"
-                    );
+                    if let Some(times) = engine.strangers_log.http.note(monotonic_ns()) {
+                        tracing::warn!(
+                            client = self.session.client.id,
+                            times,
+                            "possible attack: a client sent HTTP (POST or Host:), as cross-protocol scripting does; closed"
+                        );
+                    }
                     return Progress::Ended(Flow::Close);
                 }
                 Err(error) => {
