@@ -307,15 +307,16 @@ impl RespConnection {
         buf: &[u8],
         at: &mut usize,
     ) -> Result<Parsed, ProtocolError> {
+        let is_stranger = engine.wants_password(&self.session);
         let limits = Limits {
             bulk_len_max: engine.config.proto_max_bulk_len() as usize,
             big_min: BIG_MIN,
-            authenticated: self.session.authenticated,
+            authenticated: !is_stranger,
             ..Limits::default()
         };
         // AUTH may lift the limits, and a command with long arguments has them to itself.
         scratch.args.plain_from = *at;
-        let batch_max = if self.session.authenticated && self.bigs.is_empty() { BATCH_MAX } else { 1 };
+        let batch_max = if !is_stranger && self.bigs.is_empty() { BATCH_MAX } else { 1 };
         while scratch.calls.len() < batch_max {
             if *at == buf.len() {
                 return Ok(Parsed::Incomplete);

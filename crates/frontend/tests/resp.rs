@@ -2,7 +2,7 @@
 
 mod host;
 
-use host::{Host, take};
+use host::{Host, command, take};
 use tenon_engine::clients::{Dialect, Message};
 use tenon_frontend::Flow;
 
@@ -187,4 +187,18 @@ fn a_stranger_that_does_not_read_is_told_little() {
     let stranger = host.connect(Dialect::Resp);
     host.set("requirepass", "");
     assert!(stranger.connection.unsent_max(&host.engine) >= 1 << 20);
+}
+
+#[test]
+fn who_need_not_say_who_it_is_may_send_as_much_as_others() {
+    let mut host = Host::with(&[("requirepass", "s3cret")]);
+    let mut client = host.connect(Dialect::Resp);
+    let long = command(&[b"SET", b"a", &[b'v'; 20_000]]);
+    let many = command(&[b"DEL", b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j"]);
+    host.set("requirepass", "");
+    assert_eq!(host.ask(&mut client, &long), b"+OK\r\n");
+    assert_eq!(host.ask(&mut client, &many), b":1\r\n");
+    host.set("requirepass", "s3cret");
+    let refused = b"-ERR Protocol error: unauthenticated multibulk length\r\n";
+    assert_eq!(host.ask(&mut client, &many), refused);
 }
