@@ -342,13 +342,19 @@ impl Engine {
         args: &Args<'_>,
         out: &mut OutBuf,
     ) -> bool {
-        // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence.
-        let silent = session.reply.is_silent() && !call.target.answers_by_push();
+        let gate = match &call.target {
+            Target::Key(resolved, _) | Target::Other(resolved) => Some(self.gate(worker, session, *resolved, args)),
+            Target::Refused(..) | Target::Settled(_) => None,
+        };
+        // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence. Messages are
+        // no reply; what is said of a command that does not run is one.
+        let by_push = matches!(gate, Some(Ok(Gate::Run))) && call.target.answers_by_push();
+        let silent = session.reply.is_silent() && !by_push;
         let unanswered = out.mark();
         let mut unheard = OutBuf::new();
         let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
-        let fate = match &call.target {
-            Target::Refused(wrong, resolved) => {
+        let fate = match (&call.target, gate) {
+            (Target::Refused(wrong, resolved), _) => {
                 let mut error = wrong.error(*resolved, args);
                 if let Some(resolved) = resolved {
                     worker.stats.commands[resolved.number as usize].rejected.add(1);
@@ -358,10 +364,9 @@ impl Engine {
                 self.answer_error(worker, None, &error, &mut reply);
                 Fate::Done
             }
-            Target::Settled(_) => unreachable!("a call is run once"),
-            Target::Key(resolved, _) | Target::Other(resolved) => {
+            (Target::Key(resolved, _) | Target::Other(resolved), Some(gate)) => {
                 let resolved = *resolved;
-                match self.gate(worker, session, resolved, args) {
+                match gate {
                     Err(error) => {
                         worker.stats.commands[resolved.number as usize].rejected.add(1);
                         let error = self.refuse_exec(session, resolved, error);
@@ -385,13 +390,14 @@ impl Engine {
                     }
                 }
             }
+            (Target::Key(..) | Target::Other(_) | Target::Settled(_), _) => unreachable!("a call is run once"),
         };
         match fate {
             Fate::Done => {}
             Fate::Settled(resolved) => call.target = Target::Settled(resolved),
             Fate::Waits => return false,
         }
-        if silent && session.reply == ReplyMode::On {
+        if silent && (std::mem::take(&mut session.exec_is_heard) || session.reply == ReplyMode::On) {
             out.append(&mut unheard);
         }
         if !worker.ready.is_empty() {
