@@ -4,7 +4,7 @@ use crate::stream::Input;
 use crate::{Address, Stream, Value, ValueDecoder, ValueLimits};
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The version of the protocol that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,11 @@ impl Resp {
         self.stream.set_write_timeout(timeout)
     }
 
+    /// Bounds what the server may send as one value: without that, hundreds of megabytes.
+    pub fn set_limits(&mut self, limits: ValueLimits) {
+        self.limits = limits;
+    }
+
     /// Changes the protocol with HELLO, and gives the server's description of itself.
     ///
     /// # Errors
@@ -129,15 +134,41 @@ impl Resp {
     /// Those of [`Resp::call`]; `UnexpectedEof` when the server has closed the connection.
     pub fn receive(&mut self) -> io::Result<Value> {
         loop {
-            match self.decoder.next(self.input.unread(), &self.limits) {
-                Ok(Some((value, len))) => {
-                    self.input.consume(len);
-                    return Ok(value);
-                }
-                Ok(None) => self.input.read_more(&mut self.stream)?,
-                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
+            if let Some(value) = self.received()? {
+                return Ok(value);
             }
+            self.input.read_more(&mut self.stream)?;
         }
+    }
+
+    /// The same, but the value has to come whole within this time, where a timeout lets a server send a byte now and then
+    /// for as long as it likes. What bounds later reads is to be set anew.
+    ///
+    /// # Errors
+    /// Those of [`Resp::receive`].
+    pub fn receive_within(&mut self, time: Duration) -> io::Result<Value> {
+        let started = Instant::now();
+        loop {
+            if let Some(value) = self.received()? {
+                return Ok(value);
+            }
+            let left = time.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "no whole reply within its time"));
+            }
+            self.stream.set_read_timeout(Some(left))?;
+            self.input.read_more(&mut self.stream)?;
+        }
+    }
+
+    /// The next value, if it has come whole.
+    fn received(&mut self) -> io::Result<Option<Value>> {
+        let next = self.decoder.next(self.input.unread(), &self.limits);
+        let next = next.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+        Ok(next.map(|(value, len)| {
+            self.input.consume(len);
+            value
+        }))
     }
 
     /// The oldest pushed message that came while a reply was waited for.

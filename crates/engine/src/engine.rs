@@ -21,6 +21,7 @@ use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
 use crate::listening::Listening;
 use crate::loading::Loading;
+use crate::log_limit::StrangersLog;
 use crate::long_calls::LongCalls;
 use crate::meanwhile;
 use crate::monitor::Monitors;
@@ -154,6 +155,8 @@ pub struct Engine {
     pub idle_kicks: AtomicU64,
     /// Connections refused for `maxclients`.
     pub refused_connections: AtomicU64,
+    /// How often the log tells of strangers.
+    pub strangers_log: StrangersLog,
     /// What INFO has last seen of keys with deadlines.
     pub(crate) deadlines_seen: Apart<Mutex<DeadlinesSeen>>,
     /// The most input of one client that was kept at one time of late, in bytes.
@@ -309,6 +312,7 @@ impl Engine {
             tls_counts: Arc::default(),
             idle_kicks: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
+            strangers_log: StrangersLog::default(),
             deadlines_seen: Apart(Mutex::default()),
             recent_input: Apart(RecentMost::default()),
             recent_output: Apart(RecentMost::default()),

@@ -14,6 +14,7 @@ use crate::meanwhile;
 use crate::monitor::Origin;
 use crate::session::{ReplyMode, Session};
 use crate::table::Resolved;
+use crate::unsent::OUTPUT_PAUSE;
 use crate::worker::Worker;
 use gate::Gate;
 use one_key::Answer;
@@ -21,10 +22,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tenon_wire::resp::Reply;
 use tenon_wire::{ArgSpans, OutBuf};
-
-/// Output of one call at which its batch stops until there is room for more, in bytes: how much a client may leave
-/// unread in all is another matter ([`crate::unsent`]).
-const OUTPUT_PAUSE: usize = 1 << 20;
 
 /// Why a batch ended before its last command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -345,13 +342,19 @@ impl Engine {
         args: &Args<'_>,
         out: &mut OutBuf,
     ) -> bool {
-        // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence.
-        let silent = session.reply.is_silent() && !call.target.answers_by_push();
+        let gate = match &call.target {
+            Target::Key(resolved, _) | Target::Other(resolved) => Some(self.gate(worker, session, *resolved, args)),
+            Target::Refused(..) | Target::Settled(_) => None,
+        };
+        // CLIENT REPLY OFF and SKIP: the command runs, its reply goes nowhere, unless it is what ends the silence. Messages are
+        // no reply; what is said of a command that does not run is one.
+        let by_push = matches!(gate, Some(Ok(Gate::Run))) && call.target.answers_by_push();
+        let silent = session.reply.is_silent() && !by_push;
         let unanswered = out.mark();
         let mut unheard = OutBuf::new();
         let mut reply = Reply::new(if silent { &mut unheard } else { &mut *out }, session.proto);
-        let fate = match &call.target {
-            Target::Refused(wrong, resolved) => {
+        let fate = match (&call.target, gate) {
+            (Target::Refused(wrong, resolved), _) => {
                 let mut error = wrong.error(*resolved, args);
                 if let Some(resolved) = resolved {
                     worker.stats.commands[resolved.number as usize].rejected.add(1);
@@ -361,10 +364,9 @@ impl Engine {
                 self.answer_error(worker, None, &error, &mut reply);
                 Fate::Done
             }
-            Target::Settled(_) => unreachable!("a call is run once"),
-            Target::Key(resolved, _) | Target::Other(resolved) => {
+            (Target::Key(resolved, _) | Target::Other(resolved), Some(gate)) => {
                 let resolved = *resolved;
-                match self.gate(worker, session, resolved, args) {
+                match gate {
                     Err(error) => {
                         worker.stats.commands[resolved.number as usize].rejected.add(1);
                         let error = self.refuse_exec(session, resolved, error);
@@ -388,13 +390,14 @@ impl Engine {
                     }
                 }
             }
+            (Target::Key(..) | Target::Other(_) | Target::Settled(_), _) => unreachable!("a call is run once"),
         };
         match fate {
             Fate::Done => {}
             Fate::Settled(resolved) => call.target = Target::Settled(resolved),
             Fate::Waits => return false,
         }
-        if silent && session.reply == ReplyMode::On {
+        if silent && (std::mem::take(&mut session.exec_is_heard) || session.reply == ReplyMode::On) {
             out.append(&mut unheard);
         }
         if !worker.ready.is_empty() {

@@ -43,6 +43,7 @@ pub mod latency;
 pub mod listening;
 pub mod loading;
 mod locking;
+pub mod log_limit;
 mod long_calls;
 pub mod long_double;
 mod many_due;

@@ -138,6 +138,9 @@ pub struct Session {
     pub tracking: Option<Box<SessionTracking>>,
     /// Whether EXEC runs its queue now: nothing may wait then, nor begin to listen to other clients' commands.
     pub(crate) in_exec: bool,
+    /// Whether what EXEC has written is sent though it began in silence (CLIENT REPLY OFF): then it is messages, and what was
+    /// answered once a CLIENT REPLY ON had run.
+    pub(crate) exec_is_heard: bool,
     /// The number of the pause that the command which runs now has begun.
     pub(crate) pausing: Option<u64>,
     /// Whether the connection is to be closed once the replies are sent.
@@ -169,6 +172,7 @@ impl Session {
             parked: None,
             tracking: None,
             in_exec: false,
+            exec_is_heard: false,
             pausing: None,
             closing: false,
         }

@@ -138,7 +138,9 @@ impl Engine {
             return Ok(());
         }
         let silent = session.reply.is_silent();
-        reply.array(transaction.queue.len());
+        if !silent {
+            reply.array(transaction.queue.len());
+        }
         session.in_exec = true;
         // Libraries are of no shard: others change them in the log behind this, or before.
         let changes_libraries = transaction.queue.iter().any(|(it, _)| it.command.flags.any(Flags::CHANGES_LIBRARIES));
@@ -151,15 +153,16 @@ impl Engine {
         for (resolved, args) in &transaction.queue {
             progress::count(STEPS_OF_A_COMMAND);
             let started = std::time::Instant::now();
+            // What it may do can have changed since the command was queued, by a command of this very transaction, too.
+            self.follow_rights(session);
+            let denial = self.acl_check(session, *resolved, &args.view()).err();
             // CLIENT REPLY OFF, and whatever closes the connection, silence the rest; HELLO changes how it is written.
-            let by_push = resolved.command.flags.any(Flags::ANSWERS_BY_PUSH);
+            let by_push = denial.is_none() && resolved.command.flags.any(Flags::ANSWERS_BY_PUSH);
             let muted = session.closing || session.reply == ReplyMode::Off && !by_push;
             let mut unheard = OutBuf::new();
             let out = if muted { &mut unheard } else { reply.out() };
             let mut one = Reply::new(out, session.proto);
-            // What it may do can have changed since the command was queued, by a command of this very transaction, too.
-            self.follow_rights(session);
-            if let Err(denial) = self.acl_check(session, *resolved, &args.view()) {
+            if let Some(denial) = denial {
                 self.note_denial(worker, session, *resolved, &args.view(), denial, Context::Multi);
                 self.answer_error(worker, None, &CmdError::new(denial.message_in_exec()), &mut one);
                 continue;
@@ -194,14 +197,12 @@ impl Engine {
                 self.answer_error(worker, Some(*resolved), &error, &mut one);
             }
             if muted && session.reply == ReplyMode::On && !session.closing {
-                // CLIENT REPLY ON. Where EXEC itself began in silence, so did its array.
-                if silent {
-                    reply.out().clear();
-                }
+                // CLIENT REPLY ON. Where EXEC itself began in silence there is no array.
                 reply.out().append(&mut unheard);
             }
         }
         session.in_exec = false;
+        session.exec_is_heard = silent;
         match expected {
             Some(expected) => self.end_switching_unit(worker, expected),
             None => self.end_unit(worker),

@@ -7,8 +7,13 @@ use crate::engine::Engine;
 use crate::session::Roles;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a client may always leave unread, in bytes, and all that one may that is not authenticated.
-pub const UNSENT_LEAST: usize = 1 << 20;
+/// Output of one call at which its batch stops until there is room for more, in bytes.
+pub const OUTPUT_PAUSE: usize = 1 << 20;
+/// Both, the pause and the bound, for a client that still has to say who it is, in bytes: what it is told are errors,
+/// and it has no right to memory for them.
+pub const OUTPUT_OF_STRANGER: usize = 64 << 10;
+/// What a client may always leave unread that has said who it is, in bytes.
+const UNSENT_LEAST: usize = 1 << 20;
 /// What one client may leave unread as long as all together are within their share, in bytes. Some clients write a
 /// million requests before they read an answer: less would let them wait for the server and it for them, for ever.
 const UNSENT_MOST: usize = 64 << 20;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_engine::Engine;
 use tenon_engine::clients::{Client, ClientInfo, Dialect, Message};
-use tenon_engine::unsent::UNSENT_LEAST;
+use tenon_engine::unsent::OUTPUT_OF_STRANGER;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::worker::Worker;
 
@@ -153,8 +153,8 @@ impl Connection {
     pub fn unsent_max(&self, engine: &Engine) -> usize {
         match self {
             // Answers that nobody takes are no way to use up memory before AUTH (CVE-2025-21605).
-            Connection::Resp(connection) if !connection.session().authenticated => UNSENT_LEAST,
-            Connection::Memcache(connection) if connection.is_stranger() => UNSENT_LEAST,
+            Connection::Resp(connection) if engine.wants_password(connection.session()) => OUTPUT_OF_STRANGER,
+            Connection::Memcache(connection) if connection.is_stranger() => OUTPUT_OF_STRANGER,
             Connection::Resp(_) | Connection::Memcache(_) => engine.unsent_max(),
         }
     }

@@ -26,6 +26,7 @@ use tenon_engine::args::BigArg;
 use tenon_engine::batch::BatchScratch;
 use tenon_engine::clients::{Awaited, Client};
 use tenon_engine::config::MemcachedProtocol;
+use tenon_engine::unsent::{OUTPUT_OF_STRANGER, OUTPUT_PAUSE};
 use tenon_engine::wire::memcache::binary::{BinaryDecoder, HEADER, REQUEST_MAGIC};
 use tenon_engine::wire::memcache::{Limits, TextDecoder};
 use tenon_engine::wire::{OutBuf, Place, Span};
@@ -34,8 +35,6 @@ use tenon_engine::worker::Worker;
 /// Keys that are looked for side by side, and requests that are parsed before the first of them runs: enough for their
 /// memory to be loaded together, few enough for the first's to be still there when its turn comes.
 const BATCH_MAX: usize = 64;
-/// Output of one call at which further requests wait until there is room for more, in bytes.
-const OUTPUT_PAUSE: usize = 1 << 20;
 /// Data blocks from this many bytes on are taken out of the stream into chunks when they are not wholly there.
 const BIG_MIN: usize = 64 * 1024;
 
@@ -263,7 +262,7 @@ impl MemcacheConnection {
             return true;
         }
         self.turn_left -= 1;
-        out.len() > OUTPUT_PAUSE
+        out.len() > OUTPUT_OF_STRANGER && (out.len() > OUTPUT_PAUSE || self.is_stranger())
     }
 
     /// Counts the requests of a batch.

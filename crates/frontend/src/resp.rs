@@ -10,9 +10,11 @@ use tenon_engine::Engine;
 use tenon_engine::args::{Args, BigArg, OwnedArgs};
 use tenon_engine::batch::{BatchScratch, Call, Target};
 use tenon_engine::clients::Client;
+use tenon_engine::clock::monotonic_ns;
 use tenon_engine::ds::progress;
 use tenon_engine::execute::{BatchArgs, Stopped};
 use tenon_engine::session::Session;
+use tenon_engine::unsent::{OUTPUT_OF_STRANGER, OUTPUT_PAUSE};
 use tenon_engine::wire::resp::{CommandDecoder, Limits, ProtocolError, Reply, Step};
 use tenon_engine::wire::{ArgSpans, OutBuf};
 use tenon_engine::worker::Worker;
@@ -265,14 +267,21 @@ impl RespConnection {
                 }
             }
             match parsed {
+                Ok(Parsed::Full) if at < buf.len() && out.len() > self.output_pause(engine) => {
+                    // The engine looks within a batch alone, and a stranger's batch is one command.
+                    return Progress::Stopped { from: at, flow: Flow::Drain };
+                }
                 Ok(Parsed::Full) => scratch.clear(),
                 Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
                 Ok(Parsed::Big { at: body, len }) => return Progress::Big { from: at, at: body, len },
                 Ok(Parsed::Http) => {
-                    tracing::warn!(
-                        client = self.session.client.id,
-                        "possible attack: a client sent HTTP (POST or Host:), as cross-protocol scripting does; closed"
-                    );
+                    if let Some(times) = engine.strangers_log.http.note(monotonic_ns()) {
+                        tracing::warn!(
+                            client = self.session.client.id,
+                            times,
+                            "possible attack: a client sent HTTP (POST or Host:), as cross-protocol scripting does; closed"
+                        );
+                    }
                     return Progress::Ended(Flow::Close);
                 }
                 Err(error) => {
@@ -285,6 +294,11 @@ impl RespConnection {
         }
     }
 
+    /// Output of one call at which the client's next command waits until there is room for more, in bytes.
+    fn output_pause(&self, engine: &Engine) -> usize {
+        if engine.wants_password(&self.session) { OUTPUT_OF_STRANGER } else { OUTPUT_PAUSE }
+    }
+
     /// Parses up to a batch of commands from `buf[*at..]` on; `*at` is then the start of the first one not parsed.
     fn parse(
         &mut self,
@@ -293,15 +307,16 @@ impl RespConnection {
         buf: &[u8],
         at: &mut usize,
     ) -> Result<Parsed, ProtocolError> {
+        let is_stranger = engine.wants_password(&self.session);
         let limits = Limits {
             bulk_len_max: engine.config.proto_max_bulk_len() as usize,
             big_min: BIG_MIN,
-            authenticated: self.session.authenticated,
+            authenticated: !is_stranger,
             ..Limits::default()
         };
         // AUTH may lift the limits, and a command with long arguments has them to itself.
         scratch.args.plain_from = *at;
-        let batch_max = if self.session.authenticated && self.bigs.is_empty() { BATCH_MAX } else { 1 };
+        let batch_max = if !is_stranger && self.bigs.is_empty() { BATCH_MAX } else { 1 };
         while scratch.calls.len() < batch_max {
             if *at == buf.len() {
                 return Ok(Parsed::Incomplete);

@@ -2,8 +2,9 @@
 
 mod host;
 
-use host::{Host, take};
+use host::{Host, command, take};
 use tenon_engine::clients::{Dialect, Message};
+use tenon_frontend::Flow;
 
 /// How often a command was counted as run, and how often as refused.
 fn counted(host: &Host, name: &str) -> (u64, u64) {
@@ -159,4 +160,45 @@ fn batches_that_name_members_of_large_and_small_collections_are_answered_in_orde
         );
         assert_eq!(host.says(&mut client, &lines), expected);
     }
+}
+
+#[test]
+fn a_stranger_that_does_not_read_is_told_little() {
+    let mut host = Host::with(&[("requirepass", "s3cret"), ("memcached-auth", "yes")]);
+    let mut told = |dialect, requests: &[u8], answer: &[u8]| {
+        let mut stranger = host.connect(dialect);
+        host.send(&mut stranger, requests);
+        assert_eq!(stranger.flow, Flow::Drain);
+        assert!(stranger.out.len() < 65 << 10, "{} bytes wait", stranger.out.len());
+        assert_eq!(stranger.connection.unsent_max(&host.engine), 64 << 10);
+        let mut got = take(&mut stranger.out);
+        got.extend(host.ask(&mut stranger, b""));
+        assert!(got.chunks(answer.len()).all(|line| line == answer), "each is answered");
+        (stranger, got.len() / answer.len())
+    };
+    let (mut client, answered) =
+        told(Dialect::Resp, &b"PING\r\n".repeat(10_000), b"-NOAUTH Authentication required.\r\n");
+    assert_eq!(answered, 10_000);
+    let (_, answered) = told(Dialect::Memcached, &b"\r\n".repeat(30_000), b"CLIENT_ERROR unauthenticated\r\n");
+    assert_eq!(answered, 30_000);
+    // Who has said who it is, and who need not, may leave more.
+    assert_eq!(host.says(&mut client, "AUTH s3cret\r\n"), "+OK\r\n");
+    assert!(client.connection.unsent_max(&host.engine) >= 1 << 20);
+    let stranger = host.connect(Dialect::Resp);
+    host.set("requirepass", "");
+    assert!(stranger.connection.unsent_max(&host.engine) >= 1 << 20);
+}
+
+#[test]
+fn who_need_not_say_who_it_is_may_send_as_much_as_others() {
+    let mut host = Host::with(&[("requirepass", "s3cret")]);
+    let mut client = host.connect(Dialect::Resp);
+    let long = command(&[b"SET", b"a", &[b'v'; 20_000]]);
+    let many = command(&[b"DEL", b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j"]);
+    host.set("requirepass", "");
+    assert_eq!(host.ask(&mut client, &long), b"+OK\r\n");
+    assert_eq!(host.ask(&mut client, &many), b":1\r\n");
+    host.set("requirepass", "s3cret");
+    let refused = b"-ERR Protocol error: unauthenticated multibulk length\r\n";
+    assert_eq!(host.ask(&mut client, &many), refused);
 }

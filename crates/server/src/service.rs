@@ -142,7 +142,9 @@ impl Service for Tenon {
     fn accept(&self, worker: &mut Worker, peer: Peer) -> Result<Connection, Cow<'static, [u8]>> {
         let info = client_info(&peer);
         if let Some(line) = self.engine.refuses(&info) {
-            tracing::warn!(client = info.remote, "refused: protected mode");
+            if let Some(times) = self.engine.strangers_log.refused.note(worker.clock.now_ns) {
+                tracing::warn!(client = info.remote, times, "refused: protected mode");
+            }
             self.engine.refused_connections.fetch_add(1, Ordering::Relaxed);
             return Err(Cow::Borrowed(line.as_bytes()));
         }

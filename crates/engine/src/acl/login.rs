@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// Whether the session has to authenticate before it may run just any command.
-    pub(crate) fn wants_password(&self, session: &Session) -> bool {
+    pub fn wants_password(&self, session: &Session) -> bool {
         !session.authenticated && self.wants_login()
     }
 

@@ -145,16 +145,9 @@ impl Drop for ScriptHost<'_, '_> {
 
 impl<'e> ScriptHost<'_, 'e> {
     #[cold]
-    fn end_long(&mut self, long: &Arc<LongScript>) {
-        let ended = self.engine.scripts.running.end(long, &self.engine.pause);
-        // With the shards let go.
-        if ended.was_last_busy
-            && let Reach::Own(held) = &mut self.reach
-        {
-            held.clear();
-            self.engine.unwatch_deferred();
-        }
-        self.engine.go_on(ended.waiting);
+    fn end_long(&self, long: &Arc<LongScript>) {
+        let waiting = self.engine.scripts.running.end(long, &self.engine.pause);
+        self.engine.go_on(waiting);
     }
 
     /// Writes to the log what has waited.
@@ -407,10 +400,10 @@ impl<'e> ScriptHost<'_, 'e> {
             self.elapsed_ms(),
             if long.kind == Kind::Script { "SCRIPT" } else { "FUNCTION" },
         );
-        let change = self.engine.scripts.running.become_busy(&long, &self.engine.pause);
+        let waiting = self.engine.scripts.running.become_busy(&long, &self.engine.pause);
         // Those are refused now, and these are not.
         self.engine.go_on(self.engine.long_calls.wake());
-        self.engine.go_on(change.waiting);
+        self.engine.go_on(waiting);
         // Those who wait in a pause, which may wait for this script, are refused now, or may end it.
         self.engine.go_on(self.engine.pause.take_waiting());
     }

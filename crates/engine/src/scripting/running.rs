@@ -106,16 +106,6 @@ impl State {
     }
 }
 
-/// What has come of a script's end, or of its becoming busy.
-#[derive(Debug)]
-#[must_use = "who waits is to be told"]
-pub(crate) struct Change {
-    /// It was the last busy one.
-    pub(crate) was_last_busy: bool,
-    /// The clients that wait to kill one: they are to try again.
-    pub(crate) waiting: Vec<ConnectionKey>,
-}
-
 impl Running {
     /// What the busy script is, if there is one.
     pub fn busy(&self) -> Option<Kind> {
@@ -144,29 +134,29 @@ impl Running {
         script
     }
 
-    /// A long script counts as busy from now on.
-    pub(crate) fn become_busy(&self, script: &LongScript, pause: &Pause) -> Change {
+    /// A long script counts as busy from now on; gives the clients that wait to kill one, which are to try again.
+    #[must_use = "who waits is to be told"]
+    pub(crate) fn become_busy(&self, script: &LongScript, pause: &Pause) -> Vec<ConnectionKey> {
         let state = self.state.lock();
         script.is_busy.store(true, Ordering::Release);
         pause.begin_busy();
-        Change { was_last_busy: false, waiting: state.waiting() }
+        state.waiting()
     }
 
-    /// Takes one away.
-    pub(crate) fn end(&self, ended: &Arc<LongScript>, pause: &Pause) -> Change {
+    /// Takes one away; gives the clients that wait to kill one, which are to try again.
+    #[must_use = "who waits is to be told"]
+    pub(crate) fn end(&self, ended: &Arc<LongScript>, pause: &Pause) -> Vec<ConnectionKey> {
         let mut state = self.state.lock();
-        let was_busy = ended.is_busy();
-        if was_busy {
+        if ended.is_busy() {
             pause.end_busy();
         }
         state.long.retain(|(_, other)| !Arc::ptr_eq(other, ended));
-        let was_last_busy = was_busy && state.busy().next().is_none();
         let waiting = state.waiting();
         if state.long.is_empty() {
             // Nobody waits any longer; some may be gone without having asked again.
             state.waiting.clear();
         }
-        Change { was_last_busy, waiting }
+        waiting
     }
 
     /// Ends every script soon, whatever it has written: the server ends.
@@ -229,7 +219,7 @@ mod tests {
 
     fn begin_busy(running: &Running, kind: Kind, wrote: bool) -> Arc<LongScript> {
         let script = begin(running, kind, wrote);
-        assert_eq!(running.become_busy(&script, &Pause::default()).waiting, []);
+        assert_eq!(running.become_busy(&script, &Pause::default()), []);
         script
     }
 
@@ -268,15 +258,12 @@ mod tests {
         assert!(running.waits(one) && running.waits(one));
         let second = begin(&running, Kind::Function, false);
         assert!(running.waits(other));
-        let ended = running.end(&first, &pause);
-        assert!(!ended.was_last_busy);
-        assert_eq!(ended.waiting, [one, other]);
+        assert_eq!(running.end(&first, &pause), [one, other]);
         assert!(!running.waits(one), "the second came later than it");
         assert!(running.waits(other));
-        assert_eq!(running.become_busy(&second, &pause).waiting, [other]);
+        assert_eq!(running.become_busy(&second, &pause), [other]);
         assert!(!running.waits(other), "there is something to kill");
-        let ended = running.end(&second, &pause);
-        assert!(ended.was_last_busy && ended.waiting.is_empty(), "{ended:?}");
+        assert!(running.end(&second, &pause).is_empty());
     }
 
     #[test]
@@ -284,8 +271,8 @@ mod tests {
         let (running, pause) = (Running::default(), Pause::default());
         let script = begin(&running, Kind::Script, false);
         assert!(running.waits(client(1)));
-        assert_eq!(running.end(&script, &pause).waiting, [client(1)]);
+        assert_eq!(running.end(&script, &pause), [client(1)]);
         let script = begin(&running, Kind::Script, false);
-        assert!(running.end(&script, &pause).waiting.is_empty());
+        assert!(running.end(&script, &pause).is_empty());
     }
 }

@@ -17,7 +17,7 @@ pub struct Scripts {
     pub libraries: Libraries,
     /// Which scripts run for too long.
     pub running: Running,
-    /// Sessions' watched keys that could not be let go as a busy script may hold their shards.
+    /// Sessions' watched keys that could not be let go at once, as somebody holds their shards; a tick does.
     pub(crate) unwatched: Mutex<Vec<(Vec<WatchedKey>, DirtyFlag)>>,
 }
 

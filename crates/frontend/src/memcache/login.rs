@@ -2,12 +2,13 @@
 //! whose data is a name, a blank and a password (`protocol.txt`, "Authentication"), in the binary one by SASL
 //! PLAIN or CRAM-MD5. Knows no verb beyond.
 
-use super::{MemcacheConnection, OUTPUT_PAUSE, Progress};
+use super::{MemcacheConnection, Progress};
 use crate::Flow;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tenon_commands::memcache::binary::Refused;
 use tenon_engine::Engine;
 use tenon_engine::acl::{CRAM_MD5_BYTES, Identity, PasswordForm, from_hex};
+use tenon_engine::unsent::OUTPUT_OF_STRANGER;
 use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::memcache::binary::{BinaryHead, Status, write_status};
 use tenon_engine::wire::memcache::number::parse_u32;
@@ -116,7 +117,7 @@ impl MemcacheConnection {
     ) -> Option<Progress> {
         while self.is_stranger() {
             let from = *at;
-            if out.len() > OUTPUT_PAUSE {
+            if out.len() > OUTPUT_OF_STRANGER {
                 return Some(Progress::Stopped { from, flow: Flow::Drain });
             }
             let rest = &buf[from..];

@@ -2,7 +2,7 @@
 //! the verbs only which handler runs which request.
 
 use super::keys::{Keys, bytes_of};
-use super::{BATCH_MAX, MemcacheConnection, OUTPUT_PAUSE, Progress, count_get, limits, loading, meta};
+use super::{BATCH_MAX, MemcacheConnection, Progress, count_get, limits, loading, meta};
 use crate::Flow;
 use crate::memcache_watch::{Watch, seen_text};
 use std::sync::atomic::Ordering;
@@ -13,7 +13,9 @@ use tenon_commands::memcache::store::{self, Item};
 use tenon_commands::memcache::{Answer, arith, delete, stats, touch, watch};
 use tenon_engine::Engine;
 use tenon_engine::batch::{BatchScratch, TextStep};
+use tenon_engine::clock::monotonic_ns;
 use tenon_engine::pause::PauseMode;
+use tenon_engine::unsent::OUTPUT_PAUSE;
 use tenon_engine::wire::memcache::{Fatal, MetaWords, Refusal, Request, RequestError, Step, TextDecoder};
 use tenon_engine::wire::{OutBuf, Span};
 use tenon_engine::worker::Worker;
@@ -116,7 +118,7 @@ impl MemcacheConnection {
                 Ok(Parsed::Full) => scratch.clear(),
                 Ok(Parsed::Incomplete) => return Progress::Incomplete { from: at },
                 Ok(Parsed::Big { at: data, len }) => return Progress::Big { from: at, at: data, len },
-                Err(fatal) => return Progress::Ended(self.give_up(fatal, out)),
+                Err(fatal) => return Progress::Ended(self.give_up(engine, fatal, out)),
             }
         }
     }
@@ -462,7 +464,7 @@ impl MemcacheConnection {
 
     /// Ends a stream that cannot be followed any further.
     #[cold]
-    fn give_up(&self, fatal: Fatal, out: &mut OutBuf) -> Flow {
+    fn give_up(&self, engine: &Engine, fatal: Fatal, out: &mut OutBuf) -> Flow {
         match fatal.text() {
             Some(text) => {
                 out.tail().extend_from_slice(text.as_bytes());
@@ -470,7 +472,9 @@ impl MemcacheConnection {
                 Flow::CloseAfterFlush
             }
             None => {
-                tracing::warn!(client = self.client.id, "an HTTP request on the memcached port; closed");
+                if let Some(times) = engine.strangers_log.memcached_http.note(monotonic_ns()) {
+                    tracing::warn!(client = self.client.id, times, "an HTTP request on the memcached port; closed");
+                }
                 Flow::Close
             }
         }

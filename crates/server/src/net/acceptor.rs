@@ -18,6 +18,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
+use tenon_engine::clock::monotonic_ns;
+use tenon_engine::log_limit::LogLimit;
 
 /// How many connections one listener may bring before the others are looked at; Redis's number.
 const ACCEPTS_PER_TURN: usize = 1000;
@@ -25,7 +27,7 @@ const ACCEPTS_PER_TURN: usize = 1000;
 /// How long to let connections queue in the kernel when it has no descriptor or memory for another.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often at most a repeated trouble is logged.
+/// How often at most it is logged that there are none.
 const LOG_PERIOD: Duration = Duration::from_secs(1);
 
 pub(super) struct Acceptor<S: Service> {
@@ -52,7 +54,7 @@ impl<S: Service> Acceptor<S> {
     /// Accepts until shutdown is asked for; then closes the listeners and tells the workers.
     pub(super) fn run(mut self) {
         let mut paused_until: Option<Instant> = None;
-        let mut logged_at: Option<Instant> = None;
+        let exhausted = LogLimit::every(LOG_PERIOD);
         let mut next_worker = 0;
         while !self.shutdown.is_requested() {
             let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
@@ -89,11 +91,9 @@ impl<S: Service> Acceptor<S> {
             }
             for (listener, _) in self.listeners.iter().zip(ready).filter(|(_, ready)| *ready) {
                 if let Stopped::Exhausted(error) = self.accept_some(listener, &mut next_worker) {
-                    let now = Instant::now();
-                    paused_until = Some(now + EXHAUSTED_PAUSE);
-                    if logged_at.is_none_or(|at| now - at >= LOG_PERIOD) {
-                        logged_at = Some(now);
-                        tracing::warn!(%error, "cannot accept more connections for now; new ones wait in the kernel");
+                    paused_until = Some(Instant::now() + EXHAUSTED_PAUSE);
+                    if let Some(times) = exhausted.note(monotonic_ns()) {
+                        tracing::warn!(%error, times, "cannot accept more connections for now; new ones wait in the kernel");
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! Doors that stay shut: passwords, what only an operator may, who comes from elsewhere. Knows no handler.
 
-use crate::support::{PATIENCE, assert_alive, read_until_closed, resp, tenon, wait_until};
+use crate::support::{PATIENCE, assert_alive, connect, read_until_closed, resp, send, tenon, wait_until};
 use std::io::Write;
 use std::net::{IpAddr, UdpSocket};
 use tenon_client::{Address, Resp, Stream, Value};
@@ -90,6 +90,24 @@ fn port(server: &Server, dialect: Dialect) -> u16 {
     }
 }
 
+/// How many lines of the log have this in them.
+fn lines_about(server: &Server, what: &str) -> usize {
+    server.log().lines().filter(|line| line.contains(what)).count()
+}
+
+#[test]
+fn who_speaks_http_fills_no_log() {
+    let server = tenon(&[]);
+    for dialect in [Dialect::Redis, Dialect::Memcache] {
+        for _ in 0..5 {
+            let mut stream = connect(&server, dialect);
+            send(&mut stream, b"POST / HTTP/1.1\r\n\r\n");
+            assert_eq!(read_until_closed(&mut stream), Ok(Vec::new()));
+        }
+    }
+    assert_eq!(lines_about(&server, "HTTP"), 2, "one for each port: {}", server.log());
+}
+
 #[test]
 fn protected_mode_turns_away_who_comes_from_elsewhere() {
     let Some(address) = outer_address() else {
@@ -104,8 +122,11 @@ fn protected_mode_turns_away_who_comes_from_elsewhere() {
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         String::from_utf8(read_until_closed(&mut stream).expect("closed")).expect("text")
     };
-    assert!(told(Dialect::Redis).starts_with("-DENIED "));
-    assert!(told(Dialect::Memcache).starts_with("SERVER_ERROR "));
+    for _ in 0..5 {
+        assert!(told(Dialect::Redis).starts_with("-DENIED "));
+        assert!(told(Dialect::Memcache).starts_with("SERVER_ERROR "));
+    }
+    assert_eq!(lines_about(&server, "protected mode"), 1, "{}", server.log());
     assert_alive(&server);
     // With a password, RESP clients may come; what they may do is shut until they give it.
     let set = resp(&server).call(&[b"CONFIG", b"SET", b"requirepass", b"secret"]).expect("an answer");

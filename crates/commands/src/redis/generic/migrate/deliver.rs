@@ -3,7 +3,10 @@
 use super::parcel::{Content, Parcel};
 use std::io;
 use std::time::Duration;
-use tenon_client::{Address, Resp, Value};
+use tenon_client::{Address, Resp, Value, ValueLimits};
+
+/// What the other server may answer: lines as long as Redis reads of it, and nothing else.
+const ANSWER: ValueLimits = ValueLimits { depth_max: 0, bulk_len_max: 0, count_max: 0, line_max: 1024 };
 
 /// Where parcels go, and as whom.
 #[derive(Clone, Debug)]
@@ -58,9 +61,10 @@ pub(super) fn deliver(destination: &Destination, parcels: &[Parcel]) -> Receipt 
 fn exchange(destination: &Destination, parcels: &[Parcel], receipt: &mut Receipt) -> Result<(), Lost> {
     let connected = Resp::connect_to(&destination.address, Some(destination.timeout));
     let other = receipt.connection.insert(connected.map_err(|error| Lost::of_connect(&error))?);
+    other.set_limits(ANSWER);
     write(other, destination, parcels).map_err(|_| Lost::Writing)?;
     let mut receive = |error: &mut Option<Vec<u8>>| {
-        let answer = other.receive().map_err(|_| Lost::Reading)?;
+        let answer = other.receive_within(destination.timeout).map_err(|_| Lost::Reading)?;
         Ok(note_error(answer, error))
     };
     let mut is_refused = false;
@@ -97,4 +101,84 @@ fn note_error(answer: Value, first: &mut Option<Vec<u8>>) -> bool {
     let Value::Error(text) = answer else { return false };
     first.get_or_insert(text);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::thread;
+
+    /// Sends one parcel to a server that takes everything and does this meanwhile; gives what has become of the parcel, and what
+    /// the server gave.
+    fn deliver_to<R: Send>(
+        timeout: Duration,
+        answer: impl FnOnce(&mut TcpStream) -> R + Send,
+    ) -> (Vec<bool>, Option<Lost>, R) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let address = Address::Tcp { host: "127.0.0.1".to_owned(), port };
+        let destination = Destination { address, timeout, login: None, database: 0 };
+        let parcels = [Parcel { key: b"key".to_vec(), content: Content::Gone, replace: true }];
+        thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                let (mut stream, _) = listener.accept().expect("somebody comes");
+                let answered = answer(&mut stream);
+                let _ = stream.shutdown(Shutdown::Write);
+                let _ = stream.read_to_end(&mut Vec::new());
+                answered
+            });
+            let receipt = deliver(&destination, &parcels);
+            let (taken, lost) = (receipt.taken.clone(), receipt.lost);
+            drop(receipt);
+            (taken, lost, other.join().expect("it ends"))
+        })
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn lines_are_all_that_is_read() {
+        let answered = |answers: &str| {
+            let (taken, lost, ()) = deliver_to(PATIENCE, |stream| stream.write_all(answers.as_bytes()).expect("sent"));
+            (taken, lost)
+        };
+        assert_eq!(answered("+OK\r\n:1\r\n"), (vec![true], None));
+        assert_eq!(answered("+OK\r\n-ERR no\r\n"), (vec![false], None));
+        let longest = "x".repeat(1023);
+        assert_eq!(answered(&format!("+OK\r\n+{longest}\r\n")), (vec![true], None));
+        for wrong in ["$2\r\nOK\r\n", "*1\r\n:1\r\n", "!2\r\nno\r\n", &format!("+{longest}x\r\n")] {
+            assert_eq!(answered(&format!("{wrong}+OK\r\n")), (Vec::new(), Some(Lost::Reading)), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_end_is_not_collected() {
+        const BYTES: usize = 64 << 20;
+        let (_, lost, written) = deliver_to(PATIENCE, |stream| {
+            let zeros = b":0\r\n".repeat(1 << 14);
+            let mut written = stream.write(b"*2147483647\r\n").expect("sent");
+            while written < BYTES && stream.write_all(&zeros).is_ok() {
+                written += zeros.len();
+            }
+            written
+        });
+        assert_eq!(lost, Some(Lost::Reading));
+        assert!(written < BYTES, "the connection ended, and nobody took so much");
+    }
+
+    #[test]
+    fn an_answer_in_drops_comes_in_time_or_not_at_all() {
+        // Each drop comes in time, all of them take ten times as long.
+        let (taken, lost, ()) = deliver_to(Duration::from_millis(200), |stream| {
+            for drop in [b"+".as_slice(), &b"x".repeat(200), b"\r\n+OK\r\n"].concat().chunks(1) {
+                if stream.write_all(drop).is_err() {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        assert_eq!((taken, lost), (Vec::new(), Some(Lost::Reading)));
+    }
 }
