@@ -164,7 +164,8 @@ impl MemcacheConnection {
                 Step::Big { len, at: data } => return Ok(Parsed::Big { at: data, len }),
             }
             *at = end_of(&step);
-            scratch.requests.push(TextStep { step, args_end: scratch.args.spans.len() });
+            let (args_end, hashes_end) = (scratch.args.spans.len(), scratch.hashes.len());
+            scratch.requests.push(TextStep { step, args_end, hashes_end });
             if self.decoder.is_inside_request() {
                 // A batch can stop only where a request ends.
                 break;
@@ -214,7 +215,10 @@ impl MemcacheConnection {
                 }
                 worker.stats.all.errors.add(1);
                 args_from = request.args_end;
+                keys.skip_to(request.hashes_end);
                 at = end_of(&request.step);
+                // It may have been a read that was answered in part.
+                self.answered = 0;
                 ran += 1;
                 continue;
             }
