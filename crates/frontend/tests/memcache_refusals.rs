@@ -25,7 +25,7 @@ fn a_full_memory_refuses_what_needs_more() {
     for (request, answer) in [
         ("add new 0 0 1\r\nx\r\n", "SERVER_ERROR out of memory storing object\r\n"),
         ("append a 0 0 1\r\nx\r\n", "SERVER_ERROR out of memory storing object\r\n"),
-        ("incr a 1\r\n", "SERVER_ERROR out of memory\r\n"),
+        ("incr a 9\r\n", "SERVER_ERROR out of memory\r\n"),
         ("get a new\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n"),
         ("touch a 100\r\n", "TOUCHED\r\n"),
         // What a client has tried to replace it must not read again.
@@ -36,13 +36,53 @@ fn a_full_memory_refuses_what_needs_more() {
     ] {
         assert_eq!(host.says(&mut client, request), answer, "{request:?}");
     }
-    assert_eq!(host.worker.stats.all.mc_no_memory.get(), 4);
+    assert_eq!(host.worker.stats.all.mc_no_memory.get(), 5);
     host.set("maxmemory-policy", "allkeys-lru");
     host.set("maxmemory", "0");
     assert_eq!(host.says(&mut client, "set a 0 0 1\r\n1\r\n"), "STORED\r\n");
     host.set("maxmemory", "1");
     assert_eq!(host.says(&mut client, "set c 0 0 1\r\n1\r\nget a c\r\n"), "STORED\r\nVALUE c 0 1\r\n1\r\nEND\r\n");
     assert_eq!(host.worker.stats.all.evicted.get(), 1);
+}
+
+#[test]
+fn a_full_memory_refuses_only_counting_that_needs_more() {
+    const NO_NUMBER: &str = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+    let mut host = Host::new();
+    let mut client = host.memcached();
+    host.says(&mut client, "set a 0 0 1\r\n1\r\nset ten 0 0 2\r\n10\r\nset word 0 0 1\r\nx\r\n");
+    host.set("maxmemory", "1");
+    for (request, answer) in [
+        ("incr a 1\r\n", "2\r\n"),
+        ("incr a 8\r\n", "SERVER_ERROR out of memory\r\n"),
+        ("incr none 1\r\n", "NOT_FOUND\r\n"),
+        ("decr none 1\r\n", "NOT_FOUND\r\n"),
+        ("incr word 1\r\n", NO_NUMBER),
+        // The blank that is left behind is room.
+        ("decr ten 1\r\nget ten\r\n", "9\r\nVALUE ten 0 2\r\n9 \r\nEND\r\n"),
+        ("incr ten 1\r\nget ten\r\n", "10\r\nVALUE ten 0 2\r\n10\r\nEND\r\n"),
+        ("ma a v\r\n", "VA 1\r\n3\r\n"),
+        ("ma a D7\r\n", "SERVER_ERROR out of memory\r\n"),
+        ("ma none\r\n", "NF\r\n"),
+        ("ma none N0\r\n", "SERVER_ERROR Out of memory allocating new item\r\n"),
+        ("ma word\r\n", NO_NUMBER),
+    ] {
+        assert_eq!(host.says(&mut client, request), answer, "{request:?}");
+    }
+    let mut client = host.memcached();
+    for (key, delta, is_made, status, text) in [
+        ("a", 1, true, 0, &b"\0\0\0\0\0\0\0\x04"[..]),
+        ("a", 6, true, 0x82, b"Out of memory incrementing value"),
+        ("none", 1, false, 1, b"Not found"),
+        ("none", 1, true, 0x82, b"Out of memory allocating new item"),
+        ("word", 1, true, 6, b"Non-numeric server-side value for incr or decr"),
+    ] {
+        let exptime = if is_made { [0; 4] } else { [0xff; 4] };
+        let extras = [&[0; 7], &[delta][..], &[0; 8], &exptime].concat();
+        let answer = host.ask(&mut client, &binary(0x05, &extras, key, ""));
+        assert_eq!((answer[7], &answer[24..]), (status, text), "{key} {delta} {is_made}");
+    }
+    assert_eq!(host.worker.stats.all.mc_no_memory.get(), 5);
 }
 
 #[test]

@@ -274,13 +274,8 @@ impl MemcacheConnection {
                 Err(Refused::NO_MEMORY_STORING)
             }
             BinaryCommand::Arithmetic { verb, key, delta, initial } => {
-                if engine.make_room(worker) {
-                    return keys.visit(worker, bytes_of(key, buf, &[]), |cx| {
-                        binary::arithmetic(cx, head, verb, delta, initial, out)
-                    });
-                }
-                keys.skip_to(keys.passed() + 1);
-                Err(Refused::NO_MEMORY_COUNTING)
+                let (key, has_room) = (bytes_of(key, buf, &[]), engine.make_room(worker));
+                keys.visit(worker, key, |cx| binary::arithmetic(cx, head, verb, delta, initial, has_room, out))
             }
             BinaryCommand::Delete { key } => {
                 keys.visit(worker, bytes_of(key, buf, &[]), |cx| binary::delete(cx, head, out))

@@ -10,7 +10,7 @@ use tenon_commands::memcache::admin;
 use tenon_commands::memcache::crawler::{self, Crawl};
 use tenon_commands::memcache::get::{self, Reading};
 use tenon_commands::memcache::store::{self, Item};
-use tenon_commands::memcache::{Answer, arith, delete, stats, touch, watch};
+use tenon_commands::memcache::{arith, delete, stats, touch, watch};
 use tenon_engine::Engine;
 use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::pause::PauseMode;
@@ -349,13 +349,8 @@ impl MemcacheConnection {
                 }
             }
             Request::Arithmetic { verb, key, delta, noreply } => {
-                let key = bytes_of(key, buf, &[]);
-                if engine.make_room(worker) {
-                    (keys.visit(worker, key, |cx| arith::arithmetic(cx, verb, delta)), noreply)
-                } else {
-                    keys.skip_to(keys.passed() + 1);
-                    (Answer::OutOfMemory, noreply)
-                }
+                let (key, has_room) = (bytes_of(key, buf, &[]), engine.make_room(worker));
+                (keys.visit(worker, key, |cx| arith::arithmetic(cx, verb, delta, has_room)), noreply)
             }
             Request::Delete { key, noreply } => {
                 let key = bytes_of(key, buf, &[]);
