@@ -43,6 +43,8 @@ pub(super) struct Asked {
     auth_file: Option<String>,
     /// Whether the port speaks TLS.
     ssl: bool,
+    /// Whether clients are served at a UNIX socket, and nowhere else.
+    socket: bool,
     /// Where to listen.
     parts: Parts,
     /// Memory and items.
@@ -153,7 +155,7 @@ impl Asked {
             Is(name, value) => self.set(name, value),
             Socket => {
                 self.set("memcached-unixsocket", value);
-                self.set("memcached-port", "0");
+                self.socket = true;
             }
             Mask if u32::from_str_radix(value, 8) == Ok(0) => {
                 return Err(problem(word, "with 0 nobody but root could connect"));
@@ -207,8 +209,8 @@ impl Asked {
             self.set("tls-auth-clients", "no");
         }
         let mut plain = Plain::None;
-        // A port behind an address is the one, whatever `-p` says.
-        if let Some(addresses) = self.parts.read()? {
+        // A port behind an address is the one, whatever `-p` says. Beside a UNIX socket nobody reads addresses.
+        if let Some(addresses) = if self.socket { None } else { self.parts.read()? } {
             plain = addresses.plain;
             if let Some(port) = addresses.port {
                 self.set_by("-l", "memcached-port", port);
@@ -258,6 +260,12 @@ impl Asked {
                 _ => "0".to_owned(),
             };
             self.set("memcached-port", plain);
+        }
+        if self.socket {
+            // Whatever else names a port, before `-s` or behind it.
+            for port in ["memcached-port", "memcached-tls-port", "memcached-udp-port"] {
+                self.set(port, "0");
+            }
         }
         Ok(())
     }
@@ -368,8 +376,40 @@ mod tests {
         );
         assert_eq!(
             settings("-s /run/m.sock -a 0770"),
-            "memcached-unixsocket /run/m.sock, memcached-port 0, unixsocketperm 0770"
+            "memcached-unixsocket /run/m.sock, unixsocketperm 0770, memcached-port 0, memcached-tls-port 0, \
+             memcached-udp-port 0"
         );
+    }
+
+    #[test]
+    fn who_names_a_unix_socket_has_no_port() {
+        for line in [
+            "-s /run/m.sock",
+            "-s /run/m.sock -p 11211",
+            "-p 11211 -s /run/m.sock",
+            "-s /run/m.sock -U 11211",
+            "-U 11211 -s /run/m.sock -p 11300",
+            "-s /run/m.sock -l 127.0.0.1:11211",
+            "-l notls:127.0.0.1:11211,127.0.0.1:11300 -s /run/m.sock -Z",
+            "-Z -s /run/m.sock -p 11211",
+            // memcached does not look at these either.
+            "-s /run/m.sock -l 127.0.0.1:1,127.0.0.2:2",
+            // Debian's file with a line for the socket.
+            "-d -m 64 -s /run/m.sock -p 11211 -u memcache -l 127.0.0.1 -P /var/run/memcached/memcached.pid",
+        ] {
+            let asked = read_line(line).unwrap();
+            let last = |name| {
+                let found = asked.settings.iter().rfind(|(known, _)| *known == name);
+                found.map(|(_, words)| words.join(" "))
+            };
+            assert_eq!(last("memcached-unixsocket").unwrap(), "/run/m.sock", "{line}");
+            assert_eq!(last("memcached-port").as_deref(), Some("0"), "{line}");
+            for port in ["port", "memcached-tls-port", "memcached-udp-port"] {
+                assert!(last(port).is_none_or(|port| port == "0"), "{line}: {port}");
+            }
+        }
+        // As without a socket.
+        assert!(read_line("-s /run/m.sock -p 70000").is_err());
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) enum Meaning {
     Is(&'static str, &'static str),
     /// Addresses, each perhaps with the port.
     Listen,
-    /// A UNIX socket in place of the port.
+    /// A UNIX socket in place of every port.
     Socket,
     /// The socket's mode. To the setting 0 is no mode, but the umask's.
     Mask,
@@ -175,7 +175,7 @@ recently used items go), and no RESP port. FILE has options, one a line, as Debi
             ItemSize => "--max-value-size".to_owned(),
             Requests => "--memcached-requests-per-turn".to_owned(),
             Is(name, value) => format!("--{name} {value}"),
-            Socket => "--memcached-unixsocket, and no port".to_owned(),
+            Socket => "--memcached-unixsocket, and no port, whatever else is said".to_owned(),
             Mask => "--unixsocketperm, 700 where nothing is said".to_owned(),
             Listen => "--bind".to_owned(),
             Verbose => "--loglevel verbose, debug".to_owned(),
