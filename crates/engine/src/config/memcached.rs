@@ -527,6 +527,11 @@ mod tests {
         ] {
             assert!(read_line(line).is_err(), "{line}");
         }
+        let asked = read_line("-o no_slab_automove,slab_sizes=100-200-300,no_slab_reassign,modern").unwrap();
+        assert_eq!(
+            asked.idle.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["no_slab_automove", "slab_sizes", "no_slab_reassign", "modern"]
+        );
         let asked = read_line("-u memcache -k -f 1.25").unwrap();
         assert_eq!(asked.idle.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["lock-memory", "slab-growth-factor"]);
         assert!(read_line("-h").unwrap().help && read_line("-V").unwrap().version);
