@@ -227,6 +227,22 @@ fn requests_are_counted_in_the_size_class_of_their_item() {
 }
 
 #[test]
+fn requests_are_counted_by_prefix_from_the_start_where_a_delimiter_is_given() {
+    for (settings, delimiter, detail, dump) in [
+        (&[][..], ":", "no", "END\r\n"),
+        (&[("memcached-stats-delimiter", ":")], ":", "yes", "PREFIX a get 1 hit 0 set 0 del 0\r\nEND\r\n"),
+        (&[("memcached-stats-delimiter", "/")], "/", "yes", "PREFIX a:b get 1 hit 0 set 0 del 0\r\nEND\r\n"),
+    ] {
+        let mut host = Host::with(settings);
+        let mut client = host.memcached();
+        assert_eq!(host.says(&mut client, "get a:b/c\r\nstats detail dump\r\n"), format!("END\r\n{dump}"));
+        let told = host.says(&mut client, "stats settings\r\n");
+        let lines = format!("STAT stat_key_prefix {delimiter}\r\nSTAT detail_enabled {detail}\r\n");
+        assert!(told.contains(&lines), "{told}");
+    }
+}
+
+#[test]
 fn whatever_makes_an_item_counts_as_one() {
     let mut host = Host::new();
     let mut client = host.memcached();

@@ -7,7 +7,7 @@ use super::memcached_options::{EXTENDED_WITHOUT_EFFECT, Flag, Meaning, NO_CLASSE
 use super::memcached_refusal::{MemcachedRefusal, float, integer};
 use super::memcached_sizes::Sizes;
 use Meaning::{
-    AuthFile, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, NumberWithoutEffect, Only, Positive,
+    AuthFile, Delimiter, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, NumberWithoutEffect, Positive,
     Protocol, Refused, Requests, Sasl, Socket, Ssl, Verbose, Version,
 };
 
@@ -162,8 +162,8 @@ impl Asked {
             }
             Mask => self.set_by(letter(option), "unixsocketperm", value),
             Listen => self.parts.add(value),
-            Only(values, text) if !values.contains(&value) => return Err(problem(word, text)),
-            Only(..) => {}
+            Delimiter if value.is_empty() => return Err(MemcachedRefusal::Delimiter.into()),
+            Delimiter => self.set("memcached-stats-delimiter", value),
             Extended => {
                 for option in value.split(',').filter(|option| !option.is_empty()) {
                     self.extended(option)?;
@@ -431,6 +431,9 @@ mod tests {
             "memcached-shutdown yes, memcached-flush-all no, memcached-dump no, memcached-watch no, \
              memcached-udp-port 11300, memcached-watch-buffer 8kb, memcached-port 11300"
         );
+        assert_eq!(settings("-D : -D/"), "memcached-stats-delimiter :, memcached-stats-delimiter /");
+        let problem = read(&["-D".to_owned(), String::new()], None).unwrap_err();
+        assert!(format!("{problem:?}").contains("Delimiter"), "{problem:?}");
         assert_eq!(
             settings("-R 200 -o read_buf_mem_limit=64"),
             "memcached-requests-per-turn 200, maxmemory-clients 64mb"
