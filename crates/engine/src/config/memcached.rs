@@ -36,7 +36,7 @@ pub(super) struct Asked {
     /// Options that have no effect, and why.
     pub(super) idle: Vec<(&'static str, &'static str)>,
     /// The protocol that is asked for, if one is.
-    protocol: Option<String>,
+    protocol: Option<&'static str>,
     /// Whether clients of the binary protocol are to say who they are.
     sasl: bool,
     /// The file that clients of the text protocol are looked up in.
@@ -66,8 +66,10 @@ pub(super) fn read(args: &[String], password_database: Option<String>) -> Result
     while let Some(word) = rest.next() {
         if let Some(long) = word.strip_prefix("--").filter(|name| !name.is_empty()) {
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            let option = OPTIONS.iter().find(|option| option.name == name).ok_or_else(|| problem(word, UNKNOWN))?;
+            let option = by_long_name(name).map_err(|text| problem(word, text))?;
             let value = match value {
+                // memcached takes one, and does not look at it.
+                Some(_) if matches!(option.meaning, Verbose) => None,
                 Some(_) if !option.takes_argument => return Err(problem(word, "it takes no argument")),
                 None if option.takes_argument => Some(rest.next().ok_or_else(|| problem(word, MISSING))?.clone()),
                 value => value.map(str::to_owned),
@@ -107,6 +109,19 @@ const SSL_BUFFER_MAX_KB: u32 = u32::MAX / 1024;
 const UNKNOWN: &str = "memcached has no such option";
 const MISSING: &str = "its argument is missing";
 const STRAY: &str = "it belongs to no option";
+
+/// The option of this name, or the one whose name begins so, as `getopt_long` finds it.
+fn by_long_name(name: &str) -> Result<&'static Flag, &'static str> {
+    if let Some(option) = OPTIONS.iter().find(|option| option.name == name && !name.is_empty()) {
+        return Ok(option);
+    }
+    let mut known = OPTIONS.iter().filter(|option| option.name.starts_with(name));
+    match (known.next(), known.next()) {
+        (None, _) => Err(UNKNOWN),
+        (Some(option), None) => Ok(option),
+        (Some(_), Some(_)) => Err("several options begin so"),
+    }
+}
 
 /// An option as its letter says it.
 fn letter(option: &Flag) -> String {
@@ -170,12 +185,12 @@ impl Asked {
                 }
             }
             Protocol => {
-                let protocol = match value {
+                self.protocol = Some(match value {
                     "auto" | "auto-negotiate" => "auto",
-                    "ascii" | "binary" => value,
+                    "ascii" => "ascii",
+                    "binary" => "binary",
                     _ => return Err(MemcachedRefusal::Protocol(value.to_owned()).into()),
-                };
-                self.protocol = Some(protocol.to_owned());
+                });
             }
             Sasl => self.sasl = true,
             AuthFile => self.auth_file = Some(value.to_owned()),
@@ -208,15 +223,14 @@ impl Asked {
         if last("tls-auth-clients") == Some("optional") && last("tls-ca-cert-file").is_none() {
             self.set("tls-auth-clients", "no");
         }
-        let mut plain = Plain::None;
         // A port behind an address is the one, whatever `-p` says. Beside a UNIX socket nobody reads addresses.
-        if let Some(addresses) = if self.socket { None } else { self.parts.read()? } {
-            plain = addresses.plain;
-            if let Some(port) = addresses.port {
+        let addresses = if self.socket { None } else { self.parts.read()? };
+        if let Some(addresses) = &addresses {
+            if let Some(port) = &addresses.port {
                 self.set_by("-l", "memcached-port", port);
             }
             self.said.push(("bind", "-l".to_owned()));
-            self.settings.push(("bind", addresses.bind));
+            self.settings.push(("bind", addresses.bind.clone()));
         }
         let udp_port = self.settings.iter().rfind(|(name, _)| *name == "memcached-udp-port");
         let udp_port = udp_port.map(|(_, words)| words[0].clone()).filter(|port| port != "0");
@@ -233,8 +247,11 @@ impl Asked {
             (false, Some(file)) => Some(("-Y", "ascii", Some(file))),
             (false, None) => None,
         };
+        let usual = self.protocol.or(auth.as_ref().map(|&(_, protocol, _)| protocol));
+        let spoken = addresses.as_ref().map(|addresses| addresses.protocol(usual.unwrap_or("auto"))).transpose()?;
+        self.protocol = if spoken == Some("auto") && usual.is_none() { None } else { spoken.or(usual) };
         if let Some((option, protocol, file)) = auth {
-            if self.protocol.get_or_insert_with(|| protocol.to_owned()) != protocol {
+            if self.protocol != Some(protocol) {
                 return Err(problem(option, "the other protocol has another way to say who one is"));
             }
             if udp {
@@ -248,6 +265,7 @@ impl Asked {
         if let Some(protocol) = self.protocol.take() {
             self.set("memcached-protocol", protocol);
         }
+        let plain = addresses.map_or(Plain::None, |addresses| addresses.plain);
         if !self.ssl && matches!(plain, Plain::Port(_)) {
             return Err(problem("-l", "without -Z all addresses have the same port"));
         }
@@ -365,6 +383,19 @@ mod tests {
             ["-m 100 -p 11300 -vv", "-m100 -p11300 -v -v", "--memory-limit=100 --port 11300 -vv", "-vvm 100 -p11300"]
         {
             assert_eq!(settings(line), "maxmemory 100mb, memcached-port 11300, loglevel debug", "{line}");
+        }
+        for (line, meant) in [
+            ("--thr 4", "workers 4"),
+            ("--port 1 --po=2", "memcached-port 1, memcached-port 2"),
+            ("--verbose=2", "loglevel verbose"),
+            ("--verb --verbo=x", "loglevel debug"),
+            // A whole name is no abbreviation of a longer one.
+            ("--listen ::1", "bind ::1"),
+        ] {
+            assert_eq!(settings(line), meant, "{line}");
+        }
+        for line in ["--l 127.0.0.1", "--disable", "--ver", "--thr", "--dae=1", "--=1"] {
+            assert!(read_line(line).is_err(), "{line}");
         }
         assert_eq!(
             settings("-c 4096 -t 8 -I 5m -b 512"),
@@ -500,8 +531,34 @@ mod tests {
     }
 
     #[test]
+    fn addresses_may_have_the_protocol_and_a_tag() {
+        for (line, meant) in [
+            ("-l tag[a]:127.0.0.1:11300", "memcached-port 11300, bind 127.0.0.1"),
+            ("-l proto[ascii]:127.0.0.1:11300", "memcached-port 11300, bind 127.0.0.1, memcached-protocol ascii"),
+            ("-l proto[bin]:tag[a]:127.0.0.1,proto[binary]:[::1]", "bind 127.0.0.1 ::1, memcached-protocol binary"),
+            ("-l proto[ascii]:1.2.3.4,1.2.3.5 -B ascii", "bind 1.2.3.4 1.2.3.5, memcached-protocol ascii"),
+            ("-l proto[negotiating]:1.2.3.4 -B ascii", "bind 1.2.3.4, memcached-protocol auto"),
+            ("-l proto[negotiating]:1.2.3.4,proto[nosuch]:1.2.3.5", "bind 1.2.3.4 1.2.3.5"),
+            (
+                "-l proto[ascii]:1.2.3.4 -Y users",
+                "bind 1.2.3.4, memcached-auth yes, memcached-auth-file users, memcached-protocol ascii",
+            ),
+        ] {
+            assert_eq!(settings(line), meant, "{line}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_honoured_is_refused() {
         for line in [
+            "-l proto[ascii]:1.2.3.4,1.2.3.5",
+            "-l proto[ascii]:1.2.3.4,proto[binary]:1.2.3.5",
+            "-l proto[proxy]:1.2.3.4",
+            "-l proto[ascii:1.2.3.4",
+            "-l tag[]:1.2.3.4",
+            "-l tag[ninechars]:1.2.3.4",
+            "-Y file -l proto[binary]:1.2.3.4",
+            "-S -l proto[ascii]:1.2.3.4",
             "-S -Y file",
             "-S -B ascii",
             "-Y file -B binary",
