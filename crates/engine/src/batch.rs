@@ -32,6 +32,8 @@ pub struct TextStep {
     pub step: Step,
     /// Where its list of arguments ends in the batch's; it begins where the previous request's ends.
     pub args_end: usize,
+    /// Where its keys' hashes end in the batch's, likewise.
+    pub hashes_end: usize,
 }
 
 impl BatchScratch {

@@ -259,6 +259,7 @@ impl Engine {
         let mut run_id: String = (0..3).map(|part| format!("{:016x}", own.hash_one(part))).collect();
         run_id.truncate(40);
         let shards = Shards::new(shards_at(config.shards(), config.maxmemory()), seed, workers);
+        let prefixes = Prefixes::new(&config.memcached_stats_delimiter());
         Engine {
             startup_memory: tenon_ds::memory::used() as u64,
             rates: Rates::default(),
@@ -324,7 +325,7 @@ impl Engine {
             flush_schedule: FlushSchedule::default(),
             snapshots: Snapshots::default(),
             saving: Saving::new(now_us() / 1_000_000),
-            prefixes: Prefixes::default(),
+            prefixes,
             journal: Attachment::default(),
             aof: Aof::default(),
             shutdown: OnceLock::new(),

@@ -4,8 +4,8 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What ends the part of a key that is counted.
-pub const DELIMITER: u8 = b':';
+/// What ends the part of a key that is counted, where nothing else is said.
+const DELIMITER: u8 = b':';
 
 /// Most prefixes that are kept: clients choose them.
 const PREFIXES_MAX: usize = 100_000;
@@ -24,13 +24,29 @@ pub struct PrefixCounts {
 }
 
 /// The counts of all prefixes, if anybody wants them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Prefixes {
+    delimiter: u8,
     is_on: AtomicBool,
     counts: Mutex<BTreeMap<Box<[u8]>, PrefixCounts>>,
 }
 
 impl Prefixes {
+    /// None yet. Who says what ends them, by the first byte of a text, wants them counted from now on.
+    pub fn new(delimiter: &str) -> Prefixes {
+        let given = delimiter.bytes().next();
+        Prefixes {
+            delimiter: given.unwrap_or(DELIMITER),
+            is_on: AtomicBool::new(given.is_some()),
+            counts: Mutex::default(),
+        }
+    }
+
+    /// What ends a prefix.
+    pub fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
     /// Whether requests are counted.
     #[inline]
     pub fn is_on(&self) -> bool {
@@ -45,7 +61,7 @@ impl Prefixes {
     /// Counts a request for this key, if the key has a prefix.
     #[cold]
     pub fn count(&self, key: &[u8], count: impl FnOnce(&mut PrefixCounts)) {
-        let Some(len) = key.iter().position(|&byte| byte == DELIMITER) else { return };
+        let Some(len) = key.iter().position(|&byte| byte == self.delimiter) else { return };
         let mut counts = self.counts.lock();
         if let Some(found) = counts.get_mut(&key[..len]) {
             count(found);
@@ -71,7 +87,7 @@ mod tests {
 
     #[test]
     fn keys_are_counted_by_what_stands_before_the_first_delimiter() {
-        let prefixes = Prefixes::default();
+        let prefixes = Prefixes::new("");
         for key in ["a:1", "a:1:2", "a:", ":", "b", "ab:1"] {
             prefixes.count(key.as_bytes(), |counts| counts.gets += 1);
         }
@@ -83,8 +99,18 @@ mod tests {
     }
 
     #[test]
+    fn who_gives_a_delimiter_wants_counts() {
+        let prefixes = Prefixes::new("/-");
+        prefixes.count(b"a:1-2/3", |counts| counts.gets += 1);
+        prefixes.each(|prefix, counts| assert_eq!((prefix, counts.gets), (&b"a:1-2"[..], 1)));
+        assert_eq!((prefixes.is_on(), prefixes.delimiter()), (true, b'/'));
+        let prefixes = Prefixes::new("");
+        assert_eq!((prefixes.is_on(), prefixes.delimiter()), (false, b':'));
+    }
+
+    #[test]
     fn there_is_an_end_to_prefixes() {
-        let prefixes = Prefixes::default();
+        let prefixes = Prefixes::new("");
         for number in 0..PREFIXES_MAX + 5 {
             prefixes.count(format!("{number}:").as_bytes(), |counts| counts.sets += 1);
         }

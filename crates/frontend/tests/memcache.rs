@@ -166,35 +166,6 @@ fn a_client_that_does_not_read_is_not_answered_without_end() {
 }
 
 #[test]
-fn a_full_memory_refuses_what_needs_more() {
-    let mut host = Host::new();
-    let mut client = host.memcached();
-    host.says(&mut client, "set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\n");
-    host.set("maxmemory", "1");
-    for (request, answer) in [
-        ("add new 0 0 1\r\nx\r\n", "SERVER_ERROR out of memory storing object\r\n"),
-        ("append a 0 0 1\r\nx\r\n", "SERVER_ERROR out of memory storing object\r\n"),
-        ("incr a 1\r\n", "SERVER_ERROR out of memory\r\n"),
-        ("get a new\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n"),
-        ("touch a 100\r\n", "TOUCHED\r\n"),
-        // What a client has tried to replace it must not read again.
-        ("set a 0 0 1\r\nx\r\n", "SERVER_ERROR out of memory storing object\r\n"),
-        ("get a\r\n", "END\r\n"),
-        ("set b 0 0 1 noreply\r\nx\r\nget b\r\n", "END\r\n"),
-        ("delete b\r\n", "NOT_FOUND\r\n"),
-    ] {
-        assert_eq!(host.says(&mut client, request), answer, "{request:?}");
-    }
-    assert_eq!(host.worker.stats.all.mc_no_memory.get(), 4);
-    host.set("maxmemory-policy", "allkeys-lru");
-    host.set("maxmemory", "0");
-    assert_eq!(host.says(&mut client, "set a 0 0 1\r\n1\r\n"), "STORED\r\n");
-    host.set("maxmemory", "1");
-    assert_eq!(host.says(&mut client, "set c 0 0 1\r\n1\r\nget a c\r\n"), "STORED\r\nVALUE c 0 1\r\n1\r\nEND\r\n");
-    assert_eq!(host.worker.stats.all.evicted.get(), 1);
-}
-
-#[test]
 fn a_client_with_many_requests_lets_others_come_between() {
     let mut host = Host::new();
     host.set("memcached-requests-per-turn", "2");
@@ -253,6 +224,22 @@ fn requests_are_counted_in_the_size_class_of_their_item() {
     }
     host.says(&mut client, "stats reset\r\n");
     assert!(host.says(&mut client, "stats items\r\n").contains(":evicted 0\r\n"));
+}
+
+#[test]
+fn requests_are_counted_by_prefix_from_the_start_where_a_delimiter_is_given() {
+    for (settings, delimiter, detail, dump) in [
+        (&[][..], ":", "no", "END\r\n"),
+        (&[("memcached-stats-delimiter", ":")], ":", "yes", "PREFIX a get 1 hit 0 set 0 del 0\r\nEND\r\n"),
+        (&[("memcached-stats-delimiter", "/")], "/", "yes", "PREFIX a:b get 1 hit 0 set 0 del 0\r\nEND\r\n"),
+    ] {
+        let mut host = Host::with(settings);
+        let mut client = host.memcached();
+        assert_eq!(host.says(&mut client, "get a:b/c\r\nstats detail dump\r\n"), format!("END\r\n{dump}"));
+        let told = host.says(&mut client, "stats settings\r\n");
+        let lines = format!("STAT stat_key_prefix {delimiter}\r\nSTAT detail_enabled {detail}\r\n");
+        assert!(told.contains(&lines), "{told}");
+    }
 }
 
 #[test]

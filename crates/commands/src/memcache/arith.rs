@@ -27,26 +27,46 @@ pub static DECR: TextCommand = TextCommand {
     summary: "Subtracts from the number that an item is; at 0 it stops.",
 };
 
-/// Changes a counter.
-pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64) -> Answer {
+/// Changes a counter; without room for more memory only if its text does not become longer.
+pub fn arithmetic(cx: &mut KeyCx<'_>, verb: ArithmeticVerb, delta: u64, has_room: bool) -> Answer {
     let slot = cx.find_for_write();
     watch::fetched(cx, slot);
     let Some(slot) = slot else {
         count_miss(cx, verb);
         return Answer::NotFound;
     };
-    let (number, len) = match number_of(cx, slot) {
-        Ok(found) => found,
-        Err(answer) => return answer,
-    };
-    count_hit(cx, slot, verb);
-    let number = counted(verb, number, delta);
-    put(cx, slot, number, len);
-    cx.notify(EventClass::STRING, "incrby");
-    Answer::Number(number)
+    match number_of(cx, slot) {
+        Ok(found) => count_on(cx, slot, verb, found, delta, has_room).map_or(Answer::OutOfMemory, Answer::Number),
+        Err(answer) => answer,
+    }
 }
 
-pub(super) fn count_hit(cx: &mut KeyCx<'_>, slot: Slot, verb: ArithmeticVerb) {
+/// Counts on from a number with a text of so many bytes; gives the new one. None if its text is longer and there is no
+/// room for that, which is a hit to memcached, too.
+pub(super) fn count_on(
+    cx: &mut KeyCx<'_>,
+    slot: Slot,
+    verb: ArithmeticVerb,
+    (number, len): (u64, usize),
+    delta: u64,
+    has_room: bool,
+) -> Option<u64> {
+    count_hit(cx, slot, verb);
+    let number = match verb {
+        ArithmeticVerb::Incr => number.wrapping_add(delta),
+        ArithmeticVerb::Decr => number.saturating_sub(delta),
+    };
+    if !has_room && decimal_len(number) > len {
+        counting::refused_for_memory(cx, decimal_len(number));
+        return None;
+    }
+    write(cx, slot, number, len);
+    let _logged = cx.log_string(slot);
+    cx.notify(EventClass::STRING, "incrby");
+    Some(number)
+}
+
+fn count_hit(cx: &mut KeyCx<'_>, slot: Slot, verb: ArithmeticVerb) {
     match verb {
         ArithmeticVerb::Incr => counting::item(cx, slot, |all| &all.mc_incr_hits, |class| &class.incr_hits),
         ArithmeticVerb::Decr => counting::item(cx, slot, |all| &all.mc_decr_hits, |class| &class.decr_hits),
@@ -84,20 +104,7 @@ pub(super) fn may_be_number(cx: &KeyCx<'_>, slot: Slot) -> bool {
     })
 }
 
-/// A counter's next number.
-pub(super) fn counted(verb: ArithmeticVerb, number: u64, delta: u64) -> u64 {
-    match verb {
-        ArithmeticVerb::Incr => number.wrapping_add(delta),
-        ArithmeticVerb::Decr => number.saturating_sub(delta),
-    }
-}
-
 /// Writes a number where a text of `len` bytes is. As in memcached a text never becomes shorter: blanks fill it up.
-pub(super) fn put(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
-    write(cx, slot, number, len);
-    let _logged = cx.log_string(slot);
-}
-
 fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
     let mut digits = itoa::Buffer::new();
     let text = digits.format(number).as_bytes();
@@ -125,7 +132,7 @@ fn write(cx: &mut KeyCx<'_>, slot: Slot, number: u64, len: usize) {
 }
 
 /// Digits of a number.
-fn decimal_len(number: u64) -> usize {
+pub(super) fn decimal_len(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 

@@ -11,7 +11,6 @@ use super::touch::set_expiry;
 use super::value::write_value;
 use super::watch::{self, Storing};
 use tenon_engine::context::KeyCx;
-use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::string;
 use tenon_engine::wire::OutBuf;
@@ -36,8 +35,11 @@ impl Refused {
     pub const NO_MEMORY_STORING: Refused =
         Refused { status: Status::OutOfMemory, text: "Out of memory allocating item" };
     /// There is no memory for a counter's new value.
-    pub const NO_MEMORY_COUNTING: Refused =
+    const NO_MEMORY_COUNTING: Refused =
         Refused { status: Status::OutOfMemory, text: "Out of memory incrementing value" };
+    /// There is no memory for a new counter.
+    const NO_MEMORY_MAKING: Refused =
+        Refused { status: Status::OutOfMemory, text: "Out of memory allocating new item" };
     /// Data is being loaded.
     pub const LOADING: Refused = Refused { status: Status::NotNow, text: "loading the dataset in memory" };
     /// What would be written cannot be kept on disk.
@@ -241,13 +243,15 @@ fn add(cx: &mut KeyCx<'_>, slot: Slot, verb: BinaryStore, data: Data<'_>) -> Res
 /// Counts, and makes the counter when there is none and the client says where it begins.
 ///
 /// # Errors
-/// When there is no counter, when it is no number, when it has changed, or when the key holds another type.
+/// When there is no counter, when it is no number, when it has changed, when the key holds another type, or when there is
+/// no memory for a new counter or a longer text.
 pub fn arithmetic(
     cx: &mut KeyCx<'_>,
     head: &BinaryHead,
     verb: ArithmeticVerb,
     delta: u64,
     initial: Option<(u64, u32)>,
+    has_room: bool,
     out: &mut OutBuf,
 ) -> Result<(), Refused> {
     let (number, cas) = match (find(cx, false)?, initial) {
@@ -256,12 +260,12 @@ pub fn arithmetic(
             if head.cas != 0 && cx.entry(slot).cas() != Some(head.cas) && arith::may_be_number(cx, slot) {
                 return Err(Status::Exists.into());
             }
-            let (number, len) = number?;
-            arith::count_hit(cx, slot, verb);
-            let number = arith::counted(verb, number, delta);
-            arith::put(cx, slot, number, len);
-            cx.notify(EventClass::STRING, "incrby");
-            (number, cx.cas_token(slot))
+            let number = arith::count_on(cx, slot, verb, number?, delta, has_room);
+            (number.ok_or(Refused::NO_MEMORY_COUNTING)?, cx.cas_token(slot))
+        }
+        (None, Some((number, _))) if !has_room => {
+            counting::refused_for_memory(cx, arith::decimal_len(number));
+            return Err(Refused::NO_MEMORY_MAKING);
         }
         (None, Some((number, exptime))) => {
             let mut digits = itoa::Buffer::new();

@@ -7,7 +7,7 @@ use super::memcached_options::{EXTENDED_WITHOUT_EFFECT, Flag, Meaning, NO_CLASSE
 use super::memcached_refusal::{MemcachedRefusal, float, integer};
 use super::memcached_sizes::Sizes;
 use Meaning::{
-    AuthFile, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, NumberWithoutEffect, Only, Positive,
+    AuthFile, Delimiter, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, NumberWithoutEffect, Positive,
     Protocol, Refused, Requests, Sasl, Socket, Ssl, Verbose, Version,
 };
 
@@ -36,13 +36,15 @@ pub(super) struct Asked {
     /// Options that have no effect, and why.
     pub(super) idle: Vec<(&'static str, &'static str)>,
     /// The protocol that is asked for, if one is.
-    protocol: Option<String>,
+    protocol: Option<&'static str>,
     /// Whether clients of the binary protocol are to say who they are.
     sasl: bool,
     /// The file that clients of the text protocol are looked up in.
     auth_file: Option<String>,
     /// Whether the port speaks TLS.
     ssl: bool,
+    /// Whether clients are served at a UNIX socket, and nowhere else.
+    socket: bool,
     /// Where to listen.
     parts: Parts,
     /// Memory and items.
@@ -64,8 +66,10 @@ pub(super) fn read(args: &[String], password_database: Option<String>) -> Result
     while let Some(word) = rest.next() {
         if let Some(long) = word.strip_prefix("--").filter(|name| !name.is_empty()) {
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            let option = OPTIONS.iter().find(|option| option.name == name).ok_or_else(|| problem(word, UNKNOWN))?;
+            let option = by_long_name(name).map_err(|text| problem(word, text))?;
             let value = match value {
+                // memcached takes one, and does not look at it.
+                Some(_) if matches!(option.meaning, Verbose) => None,
                 Some(_) if !option.takes_argument => return Err(problem(word, "it takes no argument")),
                 None if option.takes_argument => Some(rest.next().ok_or_else(|| problem(word, MISSING))?.clone()),
                 value => value.map(str::to_owned),
@@ -105,6 +109,19 @@ const SSL_BUFFER_MAX_KB: u32 = u32::MAX / 1024;
 const UNKNOWN: &str = "memcached has no such option";
 const MISSING: &str = "its argument is missing";
 const STRAY: &str = "it belongs to no option";
+
+/// The option of this name, or the one whose name begins so, as `getopt_long` finds it.
+fn by_long_name(name: &str) -> Result<&'static Flag, &'static str> {
+    if let Some(option) = OPTIONS.iter().find(|option| option.name == name && !name.is_empty()) {
+        return Ok(option);
+    }
+    let mut known = OPTIONS.iter().filter(|option| option.name.starts_with(name));
+    match (known.next(), known.next()) {
+        (None, _) => Err(UNKNOWN),
+        (Some(option), None) => Ok(option),
+        (Some(_), Some(_)) => Err("several options begin so"),
+    }
+}
 
 /// An option as its letter says it.
 fn letter(option: &Flag) -> String {
@@ -153,27 +170,27 @@ impl Asked {
             Is(name, value) => self.set(name, value),
             Socket => {
                 self.set("memcached-unixsocket", value);
-                self.set("memcached-port", "0");
+                self.socket = true;
             }
             Mask if u32::from_str_radix(value, 8) == Ok(0) => {
                 return Err(problem(word, "with 0 nobody but root could connect"));
             }
             Mask => self.set_by(letter(option), "unixsocketperm", value),
             Listen => self.parts.add(value),
-            Only(values, text) if !values.contains(&value) => return Err(problem(word, text)),
-            Only(..) => {}
+            Delimiter if value.is_empty() => return Err(MemcachedRefusal::Delimiter.into()),
+            Delimiter => self.set("memcached-stats-delimiter", value),
             Extended => {
                 for option in value.split(',').filter(|option| !option.is_empty()) {
                     self.extended(option)?;
                 }
             }
             Protocol => {
-                let protocol = match value {
+                self.protocol = Some(match value {
                     "auto" | "auto-negotiate" => "auto",
-                    "ascii" | "binary" => value,
+                    "ascii" => "ascii",
+                    "binary" => "binary",
                     _ => return Err(MemcachedRefusal::Protocol(value.to_owned()).into()),
-                };
-                self.protocol = Some(protocol.to_owned());
+                });
             }
             Sasl => self.sasl = true,
             AuthFile => self.auth_file = Some(value.to_owned()),
@@ -206,15 +223,14 @@ impl Asked {
         if last("tls-auth-clients") == Some("optional") && last("tls-ca-cert-file").is_none() {
             self.set("tls-auth-clients", "no");
         }
-        let mut plain = Plain::None;
-        // A port behind an address is the one, whatever `-p` says.
-        if let Some(addresses) = self.parts.read()? {
-            plain = addresses.plain;
-            if let Some(port) = addresses.port {
+        // A port behind an address is the one, whatever `-p` says. Beside a UNIX socket nobody reads addresses.
+        let addresses = if self.socket { None } else { self.parts.read()? };
+        if let Some(addresses) = &addresses {
+            if let Some(port) = &addresses.port {
                 self.set_by("-l", "memcached-port", port);
             }
             self.said.push(("bind", "-l".to_owned()));
-            self.settings.push(("bind", addresses.bind));
+            self.settings.push(("bind", addresses.bind.clone()));
         }
         let udp_port = self.settings.iter().rfind(|(name, _)| *name == "memcached-udp-port");
         let udp_port = udp_port.map(|(_, words)| words[0].clone()).filter(|port| port != "0");
@@ -231,8 +247,11 @@ impl Asked {
             (false, Some(file)) => Some(("-Y", "ascii", Some(file))),
             (false, None) => None,
         };
+        let usual = self.protocol.or(auth.as_ref().map(|&(_, protocol, _)| protocol));
+        let spoken = addresses.as_ref().map(|addresses| addresses.protocol(usual.unwrap_or("auto"))).transpose()?;
+        self.protocol = if spoken == Some("auto") && usual.is_none() { None } else { spoken.or(usual) };
         if let Some((option, protocol, file)) = auth {
-            if self.protocol.get_or_insert_with(|| protocol.to_owned()) != protocol {
+            if self.protocol != Some(protocol) {
                 return Err(problem(option, "the other protocol has another way to say who one is"));
             }
             if udp {
@@ -246,6 +265,7 @@ impl Asked {
         if let Some(protocol) = self.protocol.take() {
             self.set("memcached-protocol", protocol);
         }
+        let plain = addresses.map_or(Plain::None, |addresses| addresses.plain);
         if !self.ssl && matches!(plain, Plain::Port(_)) {
             return Err(problem("-l", "without -Z all addresses have the same port"));
         }
@@ -258,6 +278,12 @@ impl Asked {
                 _ => "0".to_owned(),
             };
             self.set("memcached-port", plain);
+        }
+        if self.socket {
+            // Whatever else names a port, before `-s` or behind it.
+            for port in ["memcached-port", "memcached-tls-port", "memcached-udp-port"] {
+                self.set(port, "0");
+            }
         }
         Ok(())
     }
@@ -358,6 +384,19 @@ mod tests {
         {
             assert_eq!(settings(line), "maxmemory 100mb, memcached-port 11300, loglevel debug", "{line}");
         }
+        for (line, meant) in [
+            ("--thr 4", "workers 4"),
+            ("--port 1 --po=2", "memcached-port 1, memcached-port 2"),
+            ("--verbose=2", "loglevel verbose"),
+            ("--verb --verbo=x", "loglevel debug"),
+            // A whole name is no abbreviation of a longer one.
+            ("--listen ::1", "bind ::1"),
+        ] {
+            assert_eq!(settings(line), meant, "{line}");
+        }
+        for line in ["--l 127.0.0.1", "--disable", "--ver", "--thr", "--dae=1", "--=1"] {
+            assert!(read_line(line).is_err(), "{line}");
+        }
         assert_eq!(
             settings("-c 4096 -t 8 -I 5m -b 512"),
             "maxclients 4096, workers 8, tcp-backlog 512, max-value-size 5242880"
@@ -368,8 +407,40 @@ mod tests {
         );
         assert_eq!(
             settings("-s /run/m.sock -a 0770"),
-            "memcached-unixsocket /run/m.sock, memcached-port 0, unixsocketperm 0770"
+            "memcached-unixsocket /run/m.sock, unixsocketperm 0770, memcached-port 0, memcached-tls-port 0, \
+             memcached-udp-port 0"
         );
+    }
+
+    #[test]
+    fn who_names_a_unix_socket_has_no_port() {
+        for line in [
+            "-s /run/m.sock",
+            "-s /run/m.sock -p 11211",
+            "-p 11211 -s /run/m.sock",
+            "-s /run/m.sock -U 11211",
+            "-U 11211 -s /run/m.sock -p 11300",
+            "-s /run/m.sock -l 127.0.0.1:11211",
+            "-l notls:127.0.0.1:11211,127.0.0.1:11300 -s /run/m.sock -Z",
+            "-Z -s /run/m.sock -p 11211",
+            // memcached does not look at these either.
+            "-s /run/m.sock -l 127.0.0.1:1,127.0.0.2:2",
+            // Debian's file with a line for the socket.
+            "-d -m 64 -s /run/m.sock -p 11211 -u memcache -l 127.0.0.1 -P /var/run/memcached/memcached.pid",
+        ] {
+            let asked = read_line(line).unwrap();
+            let last = |name| {
+                let found = asked.settings.iter().rfind(|(known, _)| *known == name);
+                found.map(|(_, words)| words.join(" "))
+            };
+            assert_eq!(last("memcached-unixsocket").unwrap(), "/run/m.sock", "{line}");
+            assert_eq!(last("memcached-port").as_deref(), Some("0"), "{line}");
+            for port in ["port", "memcached-tls-port", "memcached-udp-port"] {
+                assert!(last(port).is_none_or(|port| port == "0"), "{line}: {port}");
+            }
+        }
+        // As without a socket.
+        assert!(read_line("-s /run/m.sock -p 70000").is_err());
     }
 
     #[test]
@@ -391,6 +462,9 @@ mod tests {
             "memcached-shutdown yes, memcached-flush-all no, memcached-dump no, memcached-watch no, \
              memcached-udp-port 11300, memcached-watch-buffer 8kb, memcached-port 11300"
         );
+        assert_eq!(settings("-D : -D/"), "memcached-stats-delimiter :, memcached-stats-delimiter /");
+        let problem = read(&["-D".to_owned(), String::new()], None).unwrap_err();
+        assert!(format!("{problem:?}").contains("Delimiter"), "{problem:?}");
         assert_eq!(
             settings("-R 200 -o read_buf_mem_limit=64"),
             "memcached-requests-per-turn 200, maxmemory-clients 64mb"
@@ -457,8 +531,34 @@ mod tests {
     }
 
     #[test]
+    fn addresses_may_have_the_protocol_and_a_tag() {
+        for (line, meant) in [
+            ("-l tag[a]:127.0.0.1:11300", "memcached-port 11300, bind 127.0.0.1"),
+            ("-l proto[ascii]:127.0.0.1:11300", "memcached-port 11300, bind 127.0.0.1, memcached-protocol ascii"),
+            ("-l proto[bin]:tag[a]:127.0.0.1,proto[binary]:[::1]", "bind 127.0.0.1 ::1, memcached-protocol binary"),
+            ("-l proto[ascii]:1.2.3.4,1.2.3.5 -B ascii", "bind 1.2.3.4 1.2.3.5, memcached-protocol ascii"),
+            ("-l proto[negotiating]:1.2.3.4 -B ascii", "bind 1.2.3.4, memcached-protocol auto"),
+            ("-l proto[negotiating]:1.2.3.4,proto[nosuch]:1.2.3.5", "bind 1.2.3.4 1.2.3.5"),
+            (
+                "-l proto[ascii]:1.2.3.4 -Y users",
+                "bind 1.2.3.4, memcached-auth yes, memcached-auth-file users, memcached-protocol ascii",
+            ),
+        ] {
+            assert_eq!(settings(line), meant, "{line}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_honoured_is_refused() {
         for line in [
+            "-l proto[ascii]:1.2.3.4,1.2.3.5",
+            "-l proto[ascii]:1.2.3.4,proto[binary]:1.2.3.5",
+            "-l proto[proxy]:1.2.3.4",
+            "-l proto[ascii:1.2.3.4",
+            "-l tag[]:1.2.3.4",
+            "-l tag[ninechars]:1.2.3.4",
+            "-Y file -l proto[binary]:1.2.3.4",
+            "-S -l proto[ascii]:1.2.3.4",
             "-S -Y file",
             "-S -B ascii",
             "-Y file -B binary",
@@ -487,6 +587,11 @@ mod tests {
         ] {
             assert!(read_line(line).is_err(), "{line}");
         }
+        let asked = read_line("-o no_slab_automove,slab_sizes=100-200-300,no_slab_reassign,modern").unwrap();
+        assert_eq!(
+            asked.idle.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["no_slab_automove", "slab_sizes", "no_slab_reassign", "modern"]
+        );
         let asked = read_line("-u memcache -k -f 1.25").unwrap();
         assert_eq!(asked.idle.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["lock-memory", "slab-growth-factor"]);
         assert!(read_line("-h").unwrap().help && read_line("-V").unwrap().version);

@@ -1,5 +1,5 @@
-//! What memcached's `-l` says, as often as it is said: addresses, their port, and where TLS is not spoken. It knows no
-//! other option.
+//! What memcached's `-l` says, as often as it is said: addresses, their port, where TLS is not spoken, and which protocol
+//! is. It knows no other option.
 
 use super::error::LoadProblem;
 
@@ -24,6 +24,21 @@ pub(super) struct Addresses {
     pub(super) port: Option<String>,
     /// Where TLS is not spoken.
     pub(super) plain: Plain,
+    /// What every address says of its protocol, by the words of `-B`; nothing where that is to decide.
+    protocols: Vec<Option<&'static str>>,
+}
+
+impl Addresses {
+    /// The protocol that is spoken where `-B` or what stands for it says `usual`.
+    pub(super) fn protocol(&self, usual: &'static str) -> Result<&'static str, LoadProblem> {
+        let mut spoken = self.protocols.iter().map(|own| own.unwrap_or(usual));
+        let first = spoken.next().unwrap_or(usual);
+        if spoken.all(|other| other == first) {
+            Ok(first)
+        } else {
+            Err(problem("all addresses speak the same protocol"))
+        }
+    }
 }
 
 /// The parts of every `-l` in their order.
@@ -31,7 +46,8 @@ pub(super) struct Addresses {
 pub(super) struct Parts(Vec<String>);
 
 impl Parts {
-    /// Adds what one `-l` says, `[notls:]address[:port],...`. One that says only what was said before says nothing.
+    /// Adds what one `-l` says: addresses, each perhaps with `notls:`, `proto[...]:`, `tag[...]:` before it, in this order,
+    /// and with `:port` behind it. One that says only what was said before says nothing.
     pub(super) fn add(&mut self, value: &str) {
         let parts: Vec<&str> = value.split([',', ';']).filter(|part| !part.is_empty()).collect();
         if parts.iter().any(|part| self.0.iter().all(|known| known != part)) {
@@ -44,11 +60,24 @@ impl Parts {
         if self.0.is_empty() {
             return Ok(None);
         }
-        let (mut usual, mut plain) = (Vec::new(), Vec::new());
+        let (mut usual, mut plain, mut protocols) = (Vec::new(), Vec::new(), Vec::new());
         for part in &self.0 {
             let (side, part) = match part.strip_prefix("notls:") {
                 Some(part) => (&mut plain, part),
                 None => (&mut usual, part.as_str()),
+            };
+            let (protocol, part) = match bracketed(part, "proto")? {
+                Some((name, part)) => (protocol_of(name)?, part),
+                None => (None, part),
+            };
+            protocols.push(protocol);
+            // A tag is for the proxy to tell addresses by.
+            let part = match bracketed(part, "tag")? {
+                Some((tag, _)) if !(1..=8).contains(&tag.len()) => {
+                    return Err(problem("Listener tags must be between 1 and 8 characters"));
+                }
+                Some((_, part)) => part,
+                None => part,
             };
             let (address, port) = match part.strip_prefix('[').and_then(|part| part.split_once(']')) {
                 Some((address, behind)) => (address, behind.strip_prefix(':')),
@@ -89,8 +118,23 @@ impl Parts {
             "*" => vec![word, "-::*".to_owned()],
             _ => vec![word],
         });
-        Ok(Some(Addresses { bind: bind.collect(), port, plain: where_plain }))
+        Ok(Some(Addresses { bind: bind.collect(), port, plain: where_plain, protocols }))
     }
+}
+
+/// What stands in brackets behind a word at the start of an address, and the address behind that.
+fn bracketed<'a>(part: &'a str, word: &str) -> Result<Option<(&'a str, &'a str)>, LoadProblem> {
+    match part.strip_prefix(word).and_then(|behind| behind.strip_prefix('[')) {
+        Some(behind) => behind.split_once("]:").map(Some).ok_or_else(|| problem("proto[...] and tag[...] end with ]:")),
+        None => Ok(None),
+    }
+}
+
+/// The protocol that a name begins; `-B`'s where it begins none, as in memcached.
+fn protocol_of(name: &str) -> Result<Option<&'static str>, LoadProblem> {
+    const NAMES: [(&str, &str); 3] = [("ascii", "ascii"), ("binary", "binary"), ("negotiating", "auto")];
+    let known = NAMES.iter().find(|(known, _)| known.starts_with(name)).map(|&(_, protocol)| protocol);
+    if known.is_none() && "proxy".starts_with(name) { Err(problem("there is no proxy")) } else { Ok(known) }
 }
 
 fn problem(text: &'static str) -> LoadProblem {
@@ -116,5 +160,6 @@ mod tests {
         assert_eq!(bind(&["127.0.0.1,127.0.0.3", "127.0.0.3", "127.0.0.1"]), "127.0.0.1 127.0.0.3");
         assert_eq!(bind(&["127.0.0.1,127.0.0.1"]), "127.0.0.1 127.0.0.1");
         assert_eq!(bind(&["*"]), "* -::*");
+        assert_eq!(bind(&["tag[a]:127.0.0.1,proto[ascii]:tag[bcdefghi]:[::1]"]), "127.0.0.1 ::1");
     }
 }

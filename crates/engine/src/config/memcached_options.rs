@@ -20,12 +20,12 @@ pub(super) enum Meaning {
     Is(&'static str, &'static str),
     /// Addresses, each perhaps with the port.
     Listen,
-    /// A UNIX socket in place of the port.
+    /// A UNIX socket in place of every port.
     Socket,
     /// The socket's mode. To the setting 0 is no mode, but the umask's.
     Mask,
-    /// Only this argument is understood, which is what Tenon does anyhow.
-    Only(&'static [&'static str], &'static str),
+    /// What ends the prefixes of keys by which requests are counted, from the start then.
+    Delimiter,
     /// A comma-separated list of further options.
     Extended,
     /// One protocol, or each connection its own.
@@ -53,7 +53,7 @@ pub(super) enum Meaning {
 }
 
 use Meaning::{
-    AuthFile, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, NumberWithoutEffect, Only, Positive,
+    AuthFile, Delimiter, Extended, Help, Is, ItemSize, Listen, Mask, Memory, NoEffect, NumberWithoutEffect, Positive,
     Protocol, Refused, Requests, Sasl, Socket, Ssl, Verbose, Version,
 };
 
@@ -98,7 +98,7 @@ pub(super) static OPTIONS: &[Flag] = &[
     with('f', "slab-growth-factor", NumberWithoutEffect { over: 1.0, otherwise: MemcachedRefusal::Factor }),
     with('n', "slab-min-size", NumberWithoutEffect { over: 0.0, otherwise: MemcachedRefusal::Chunk }),
     alone('L', "enable-largepages", NoEffect("Tenon takes less memory without them.")),
-    with('D', "", Only(&[":"], "the delimiter of stats detail is ':'")),
+    with('D', "", Delimiter),
     with('t', "threads", Positive("workers", MemcachedRefusal::Threads)),
     with('R', "max-reqs-per-event", Requests),
     alone('C', "disable-cas", Is("memcached-cas", "no")),
@@ -135,9 +135,11 @@ pub(super) const EXTENDED_WITHOUT_EFFECT: &[&str] = &[
     "slab_reassign",
     "no_slab_reassign",
     "slab_automove",
+    "no_slab_automove",
     "slab_automove_ratio",
     "slab_automove_window",
     "slab_automove_freeratio",
+    "slab_sizes",
     "hash_algorithm",
     "no_hashexpand",
     "modern",
@@ -175,11 +177,11 @@ recently used items go), and no RESP port. FILE has options, one a line, as Debi
             ItemSize => "--max-value-size".to_owned(),
             Requests => "--memcached-requests-per-turn".to_owned(),
             Is(name, value) => format!("--{name} {value}"),
-            Socket => "--memcached-unixsocket, and no port".to_owned(),
+            Socket => "--memcached-unixsocket, and no port, whatever else is said".to_owned(),
             Mask => "--unixsocketperm, 700 where nothing is said".to_owned(),
             Listen => "--bind".to_owned(),
             Verbose => "--loglevel verbose, debug".to_owned(),
-            Only(values, _) => format!("only {}", values[0]),
+            Delimiter => "--memcached-stats-delimiter".to_owned(),
             Extended => {
                 "idle_timeout, watcher_logbuf_size, read_buf_mem_limit, ssl_..., udp_amplification_max (Tenon's own), and \
                  those without effect"

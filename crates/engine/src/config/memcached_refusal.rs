@@ -18,6 +18,8 @@ pub enum MemcachedRefusal {
     Factor,
     /// `-n`.
     Chunk,
+    /// `-D`.
+    Delimiter,
     /// `-p`: the number.
     Port(i64),
     /// `-B`: the name.
@@ -32,6 +34,7 @@ impl Display for MemcachedRefusal {
             Self::Requests => f.write_str("Number of requests per event must be greater than 0"),
             Self::Factor => f.write_str("Factor must be greater than 1"),
             Self::Chunk => f.write_str("Chunk size must be greater than 0"),
+            Self::Delimiter => f.write_str("No delimiter specified"),
             Self::Port(port) => write!(f, "ERROR: Invalid port number {port}."),
             Self::Protocol(name) => {
                 write!(f, "Invalid value for binding protocol: {name}\n -- should be one of auto, binary, or ascii")
@@ -45,7 +48,7 @@ impl MemcachedRefusal {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Self::Port(_) | Self::Protocol(_) => 64,
-            Self::Threads | Self::Connections | Self::Requests | Self::Factor | Self::Chunk => 1,
+            Self::Threads | Self::Connections | Self::Requests | Self::Factor | Self::Chunk | Self::Delimiter => 1,
         }
     }
 }

@@ -341,6 +341,9 @@ settings! {
     memcached_track_sizes: bool {
         name: "memcached-track-sizes", kind: Kind::Bool, initial: Is("no"), group: Group::Memcached
     }
+    /// What ends the part of a key that memcached's stats detail counts by; only the first byte is looked at. Where it is
+    /// given requests are counted from the start; else it is a colon, and they are when a client asks for it.
+    memcached_stats_delimiter: Arc<str> { name: "memcached-stats-delimiter", at: At::Start, group: Group::Memcached }
     /// Whether memcached's items have CAS tokens; without, 0 is told for each, and cas finds every item changed.
     memcached_cas: bool {
         name: "memcached-cas", kind: Kind::Bool, initial: Is("yes"), at: At::Start, group: Group::Memcached

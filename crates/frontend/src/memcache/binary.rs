@@ -11,11 +11,11 @@ use tenon_commands::memcache::{admin, delete, stats, store};
 use tenon_engine::Engine;
 use tenon_engine::batch::BatchScratch;
 use tenon_engine::pause::PauseMode;
-use tenon_engine::wire::OutBuf;
 use tenon_engine::wire::memcache::Limits;
 use tenon_engine::wire::memcache::binary::{
     BinaryCommand, BinaryDecoder, BinaryHead, BinaryStep, BinaryStore, Status, write_status,
 };
+use tenon_engine::wire::{OutBuf, Span};
 use tenon_engine::worker::Worker;
 
 /// Why parsing ended.
@@ -93,9 +93,8 @@ impl MemcacheConnection {
                 return Parsed::Incomplete;
             }
             let step = decoder.next(buf, *at, &limits);
-            let key = match step {
-                BinaryStep::Request { command, .. } => key_of(&command),
-                BinaryStep::Refused { stale_key, .. } => stale_key,
+            match step {
+                BinaryStep::Request { .. } | BinaryStep::Refused { .. } => {}
                 BinaryStep::Skip { end } => {
                     *at = end;
                     if scratch.binary.is_empty() {
@@ -106,8 +105,8 @@ impl MemcacheConnection {
                 BinaryStep::Incomplete => return Parsed::Incomplete,
                 BinaryStep::Big { len, at } => return Parsed::Big { at, len },
                 BinaryStep::NoRequest => return Parsed::NoRequest,
-            };
-            if let Some(key) = key {
+            }
+            if let Some(key) = key_of_step(&step) {
                 let hash = engine.shards.hash(bytes_of(key, buf, &[]));
                 engine.shards.prefetch(hash);
                 scratch.hashes.push(hash);
@@ -168,6 +167,7 @@ impl MemcacheConnection {
                 worker.stats.all.errors.add(1);
                 let refused = if is_loading { Refused::LOADING } else { Refused::NOT_KEPT };
                 refused.write(head, out);
+                keys.skip_to(keys.passed() + usize::from(key_of_step(step).is_some()));
                 continue;
             }
             match step {
@@ -274,13 +274,8 @@ impl MemcacheConnection {
                 Err(Refused::NO_MEMORY_STORING)
             }
             BinaryCommand::Arithmetic { verb, key, delta, initial } => {
-                if engine.make_room(worker) {
-                    return keys.visit(worker, bytes_of(key, buf, &[]), |cx| {
-                        binary::arithmetic(cx, head, verb, delta, initial, out)
-                    });
-                }
-                keys.skip_to(keys.passed() + 1);
-                Err(Refused::NO_MEMORY_COUNTING)
+                let (key, has_room) = (bytes_of(key, buf, &[]), engine.make_room(worker));
+                keys.visit(worker, key, |cx| binary::arithmetic(cx, head, verb, delta, initial, has_room, out))
             }
             BinaryCommand::Delete { key } => {
                 keys.visit(worker, bytes_of(key, buf, &[]), |cx| binary::delete(cx, head, out))
@@ -321,7 +316,7 @@ impl MemcacheConnection {
 }
 
 /// The key that a request is about, if it is about one.
-pub(crate) fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span> {
+pub(crate) fn key_of(command: &BinaryCommand) -> Option<Span> {
     match *command {
         BinaryCommand::Get { key, .. }
         | BinaryCommand::Touch { key, .. }
@@ -335,6 +330,15 @@ pub(crate) fn key_of(command: &BinaryCommand) -> Option<tenon_engine::wire::Span
         | BinaryCommand::SaslMechanisms
         | BinaryCommand::Sasl { .. }
         | BinaryCommand::Stat { .. } => None,
+    }
+}
+
+/// The key of a step that has its hash in the batch.
+fn key_of_step(step: &BinaryStep) -> Option<Span> {
+    match step {
+        BinaryStep::Request { command, .. } => key_of(command),
+        BinaryStep::Refused { stale_key, .. } => *stale_key,
+        _ => None,
     }
 }
 

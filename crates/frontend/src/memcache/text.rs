@@ -10,7 +10,7 @@ use tenon_commands::memcache::admin;
 use tenon_commands::memcache::crawler::{self, Crawl};
 use tenon_commands::memcache::get::{self, Reading};
 use tenon_commands::memcache::store::{self, Item};
-use tenon_commands::memcache::{Answer, arith, delete, stats, touch, watch};
+use tenon_commands::memcache::{arith, delete, stats, touch, watch};
 use tenon_engine::Engine;
 use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::clock::monotonic_ns;
@@ -166,7 +166,8 @@ impl MemcacheConnection {
                 Step::Big { len, at: data } => return Ok(Parsed::Big { at: data, len }),
             }
             *at = end_of(&step);
-            scratch.requests.push(TextStep { step, args_end: scratch.args.spans.len() });
+            let (args_end, hashes_end) = (scratch.args.spans.len(), scratch.hashes.len());
+            scratch.requests.push(TextStep { step, args_end, hashes_end });
             if self.decoder.is_inside_request() {
                 // A batch can stop only where a request ends.
                 break;
@@ -216,7 +217,10 @@ impl MemcacheConnection {
                 }
                 worker.stats.all.errors.add(1);
                 args_from = request.args_end;
+                keys.skip_to(request.hashes_end);
                 at = end_of(&request.step);
+                // It may have been a read that was answered in part.
+                self.answered = 0;
                 ran += 1;
                 continue;
             }
@@ -347,13 +351,8 @@ impl MemcacheConnection {
                 }
             }
             Request::Arithmetic { verb, key, delta, noreply } => {
-                let key = bytes_of(key, buf, &[]);
-                if engine.make_room(worker) {
-                    (keys.visit(worker, key, |cx| arith::arithmetic(cx, verb, delta)), noreply)
-                } else {
-                    keys.skip_to(keys.passed() + 1);
-                    (Answer::OutOfMemory, noreply)
-                }
+                let (key, has_room) = (bytes_of(key, buf, &[]), engine.make_room(worker));
+                (keys.visit(worker, key, |cx| arith::arithmetic(cx, verb, delta, has_room)), noreply)
             }
             Request::Delete { key, noreply } => {
                 let key = bytes_of(key, buf, &[]);

@@ -2,6 +2,7 @@
 
 use super::super::answer::Answer;
 use super::super::arith;
+use super::super::counting;
 use super::super::expiry::Expiry;
 use super::super::store::{Data, put_with};
 use super::super::touch::set_expiry;
@@ -9,7 +10,6 @@ use super::super::verb::TextCommand;
 use super::super::watch;
 use super::asked::{Code, write_number, write_own, write_plain, write_seconds_left, write_value_code};
 use tenon_engine::context::KeyCx;
-use tenon_engine::notify::EventClass;
 use tenon_engine::store::Slot;
 use tenon_engine::string;
 use tenon_engine::wire::OutBuf;
@@ -26,10 +26,10 @@ pub static MA: TextCommand = TextCommand {
               the key is base64; q: no answer to success.",
 };
 
-/// Changes a counter and writes the answer. One is made only when there is memory for it.
+/// Changes a counter and writes the answer. One is made, or its text longer, only when there is memory for it.
 ///
 /// # Errors
-/// When the key holds another type, or no number, or there is no memory for a new one.
+/// When the key holds another type, or no number, or there is no memory for the new one.
 pub fn count(
     cx: &mut KeyCx<'_>,
     words: MetaWords<'_>,
@@ -50,16 +50,13 @@ pub fn count(
                 write_plain(out.tail(), words, Code::Exists);
                 return Ok(());
             }
-            let (number, len) = number?;
-            if !has_room {
-                return Err(Answer::OutOfMemory);
-            }
-            arith::count_hit(cx, slot, verb);
-            arith::put(cx, slot, arith::counted(verb, number, flags.delta.unwrap_or(1)), len);
-            cx.notify(EventClass::STRING, "incrby");
+            arith::count_on(cx, slot, verb, number?, flags.delta.unwrap_or(1), has_room).ok_or(Answer::OutOfMemory)?;
             Some(slot)
         }
-        None if flags.vivify.is_some() && !has_room => return Err(Answer::OutOfMemoryCounting),
+        None if flags.vivify.is_some() && !has_room => {
+            counting::refused_for_memory(cx, arith::decimal_len(flags.initial));
+            return Err(Answer::OutOfMemoryCounting);
+        }
         None if flags.vivify.is_some() => {
             is_made = true;
             cx.worker().stats.all.mc_stored.add(1);

@@ -4,7 +4,6 @@ use super::lines::Lines;
 use std::sync::Arc;
 use tenon_engine::Engine;
 use tenon_engine::config::{LogLevel, MemcachedProtocol, Policy, TlsAuthClients};
-use tenon_engine::prefixes::DELIMITER;
 
 /// The settings, by memcached's names for them.
 pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
@@ -37,7 +36,7 @@ pub(super) fn settings(engine: &Engine, lines: &mut Lines<'_>) {
     lines.stat("shutdown_command", yes_no(config.memcached_shutdown()));
     lines.stat("num_threads", engine.workers());
     lines.stat("num_threads_per_udp", engine.workers());
-    lines.stat("stat_key_prefix", char::from(DELIMITER));
+    lines.stat("stat_key_prefix", char::from(engine.prefixes.delimiter()));
     lines.stat("detail_enabled", yes_no(engine.prefixes.is_on()));
     lines.stat("reqs_per_event", config.memcached_requests_per_turn());
     lines.stat("cas_enabled", yes_no(config.memcached_cas()));
