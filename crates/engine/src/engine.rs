@@ -43,6 +43,7 @@ use crate::stand_ins::StandIns;
 use crate::stats::{TlsCounts, WorkerStats};
 use crate::table::CommandTable;
 use crate::tracking::Tracking;
+use crate::under_way::KeysUnderWay;
 use crate::unsent::Unsent;
 use crate::watchers::Watchers;
 use crate::worker::Worker;
@@ -119,6 +120,8 @@ pub struct Engine {
     pub blocking: Apart<Blocking>,
     /// What commands have done outside of this process.
     pub(crate) errands: Errands,
+    /// Keys that are being moved to other servers.
+    pub migrating: KeysUnderWay,
     /// The keys that were evicted of late, and how fast others come.
     pub(crate) remembered: Remembered,
     /// Frees in the background.
@@ -296,6 +299,7 @@ impl Engine {
             unsent: Apart::default(),
             clients_seen: Mutex::default(),
             errands: Errands::default(),
+            migrating: KeysUnderWay::default(),
             remembered: Remembered::default(),
             reaper: Arc::default(),
             slowlog: CommandLog::default(),

@@ -82,6 +82,7 @@ pub mod table;
 mod timing;
 pub mod tracking;
 pub mod transaction;
+pub mod under_way;
 pub mod unsent;
 pub mod version;
 pub mod watch;

@@ -107,6 +107,17 @@ fn tenon_and_redis_migrate_to_each_other() {
 }
 
 #[test]
+fn a_key_that_is_named_twice_arrives() {
+    let (mut one, mut other) = (Side::tenon(&[]), Side::tenon(&[]));
+    assert_eq!(one.say("MSET a 1 b 2"), ok());
+    let line = format!("MIGRATE 127.0.0.1 {}  0 60000 REPLACE KEYS a b a a", other.port());
+    assert_eq!(one.say(&line), ok());
+    assert_eq!(one.say("DBSIZE"), Value::Int(0));
+    assert_eq!(other.say("MGET a b"), Value::Array(vec![Value::Bulk(b"1".to_vec()), Value::Bulk(b"2".to_vec())]));
+    assert_eq!(one.say(&line), Value::Simple(b"NOKEY".to_vec()));
+}
+
+#[test]
 fn keys_that_are_sent_to_where_they_are_stay() {
     let mut one = Side::tenon(&[]);
     let to = format!("MIGRATE 127.0.0.1 {}", one.port());

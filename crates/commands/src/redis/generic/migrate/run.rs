@@ -8,6 +8,7 @@
 use super::deliver::{Destination, Lost, Receipt, deliver};
 use super::options::{Mode, Options, address};
 use super::parcel::{Content, Parcel};
+use std::collections::HashSet;
 use tenon_engine::Engine;
 use tenon_engine::args::Args;
 use tenon_engine::calls::LentCall;
@@ -16,6 +17,7 @@ use tenon_engine::context::{KeyCx, ServerCx, SessionCx};
 use tenon_engine::errand::{Finish, Work};
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
+use tenon_engine::under_way::ClaimedKeys;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::worker::Worker;
 
@@ -59,6 +61,8 @@ fn keys_of(args: &Args<'_>) -> Vec<(usize, KeyFlags)> {
     keys.map(|index| (index, KeyFlags::READ_AND_DELETE)).collect()
 }
 
+const UNDER_WAY: CmdError = CmdError::text("TRYAGAIN Another MIGRATE of one of the keys is under way");
+
 fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), CmdError> {
     for index in 6..args.len() {
         // Also where the arguments turn out to be wrong.
@@ -71,8 +75,13 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     }
     let options = Options::parse(args)?;
     let mut parcels = Vec::new();
+    // One that is named twice is sent once: gone from here when it has been sent, it would be deleted there, too.
+    let mut named = HashSet::new();
     for index in options.keys.clone() {
         let key = args.get(index);
+        if !named.insert(key) {
+            continue;
+        }
         if let Some(content) = cx.with_key(key, |cx| {
             cx.find_for_read();
             Content::of(cx)
@@ -84,6 +93,12 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
         reply.simple("NOKEY");
         return Ok(());
     }
+    // Who finds a key gone deletes it at the other server: that it has gone there by another MIGRATE must not look like that.
+    let keys = parcels.iter().map(|parcel| parcel.key.clone());
+    let claimed = match options.mode {
+        Mode::Move => Some(cx.engine.migrating.claim(cx.session.database, keys).ok_or(UNDER_WAY)?),
+        Mode::Copy => None,
+    };
     let login = options.credentials.map(|credentials| {
         let words = [credentials.user, Some(credentials.password)].into_iter().flatten();
         std::iter::once(b"AUTH".to_vec()).chain(words.map(|index| args.get(index).to_vec())).collect()
@@ -91,7 +106,8 @@ fn migrate(cx: &mut ServerCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Res
     let Some(address) = address(args) else { return Err(lost(Lost::Connecting)) };
     let destination = Destination { address, timeout: options.timeout, login, database: options.database };
     let (database, call) = (cx.session.database, cx.engine.lent_call());
-    let round = Round { destination, mode: options.mode, database, number: 1, error: None, _call: call };
+    let round =
+        Round { destination, mode: options.mode, database, number: 1, error: None, _call: call, _claimed: claimed };
     let mut session_cx = SessionCx { engine: cx.engine, worker: cx.worker, session: cx.session };
     cx.engine.send_out(&mut session_cx, round.work(parcels), reply)
 }
@@ -107,6 +123,8 @@ struct Round {
     error: Option<Vec<u8>>,
     /// What it is for those who wait for its end.
     _call: Option<LentCall>,
+    /// Its keys, which no other MIGRATE takes meanwhile.
+    _claimed: Option<ClaimedKeys>,
 }
 
 impl Round {
