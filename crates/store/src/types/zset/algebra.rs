@@ -3,6 +3,7 @@
 use super::gathered::Gathered;
 use super::{Zset, ZsetLimits, ZsetRef};
 use crate::types::{Collection, SetRef};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use tenon_ds::packed::{IntText, Item};
 
@@ -178,6 +179,26 @@ pub fn intersection_len(mut sources: Vec<Source<'_>>, limit: usize) -> usize {
 /// The members of `first` that are in none of the others, with their scores.
 pub fn difference(first: Source<'_>, mut others: Vec<Source<'_>>, limits: ZsetLimits) -> Combined {
     let mut rest = Outcome::default();
+    // Each is looked for in about half of the others until it is found, or each of these in the first.
+    let searches = first.len().saturating_mul(others.len() + 1) / 2;
+    if searches > others.iter().fold(first.len(), |sum, other| sum.saturating_add(other.len())) {
+        let mut gone = HashSet::new();
+        for other in others {
+            other.try_for_each(|member, _| {
+                if first.score(member).is_some() {
+                    gone.insert(member.to_vec());
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        first.try_for_each(|member, score| {
+            if !gone.contains(member) {
+                rest.add(member, score, limits);
+            }
+            ControlFlow::Continue(())
+        });
+        return rest.combined();
+    }
     // A member is likeliest to be in the largest.
     others.sort_by_key(|other| std::cmp::Reverse(other.len()));
     first.try_for_each(|member, score| {
