@@ -109,6 +109,10 @@ impl Engine {
     /// A client that is sent more than its output may hold before its worker comes to it is closed.
     pub fn deliver(&self, client: &Client, parcel: &mut Parcel<'_>) {
         let mut state = client.outbox.state.lock();
+        // Who is to be closed is sent nothing more: while a call with it runs that may be long in coming.
+        if client.killed.load(Ordering::Acquire) {
+            return;
+        }
         let bytes = parcel.bytes(state.proto);
         if bytes.is_empty() {
             return;
@@ -193,5 +197,8 @@ mod tests {
         assert!(!client.killed.load(Ordering::Relaxed));
         engine.deliver(&client, &mut Parcel::new(|reply| reply.int(0)));
         assert!(client.killed.load(Ordering::Relaxed));
+        taken(&client);
+        engine.deliver(&client, &mut Parcel::new(|reply| reply.int(0)));
+        assert!(!client.outbox.is_waiting(), "who is to be closed is sent nothing more");
     }
 }
