@@ -5,6 +5,9 @@ use crate::evict::turnover::{self, Turnover};
 
 /// Bits of the clock.
 const CLOCK_MASK: u32 = 0xff_ffff;
+/// So much later than now an access may seem to be, in seconds: another worker's clock may be a moment ahead, and the system's
+/// may have been set back.
+const AHEAD_MAX_S: u32 = 3_600;
 /// The counter of a new key, so that it is not the first to go.
 const LFU_INITIAL: u8 = 5;
 
@@ -111,7 +114,7 @@ impl AccessClock {
         let counter = access as u8;
         match self.noting {
             Noting::Frequency { decay_minutes, .. } if decay_minutes > 0 => {
-                let elapsed = self.minutes.wrapping_sub((access >> 8) as u16);
+                let elapsed = self.minutes_since(access);
                 counter.saturating_sub(u8::try_from(u32::from(elapsed) / decay_minutes).unwrap_or(u8::MAX))
             }
             _ => counter,
@@ -122,15 +125,24 @@ impl AccessClock {
     pub fn idle_seconds(&self, access: u32) -> u32 {
         match self.noting {
             Noting::Turnover(turnover) => turnover.seconds_since(self.tick, access),
-            Noting::Clock | Noting::Frequency { .. } => self.seconds.wrapping_sub(access) & CLOCK_MASK,
+            Noting::Clock | Noting::Frequency { .. } => {
+                let elapsed = self.seconds.wrapping_sub(access) & CLOCK_MASK;
+                if elapsed > CLOCK_MASK - AHEAD_MAX_S { 0 } else { elapsed }
+            }
         }
+    }
+
+    /// Minutes since the last access, where frequencies are kept.
+    fn minutes_since(&self, access: u32) -> u16 {
+        let elapsed = self.minutes.wrapping_sub((access >> 8) as u16);
+        if u32::from(elapsed) > u32::from(u16::MAX) - AHEAD_MAX_S / 60 { 0 } else { elapsed }
     }
 
     /// Seconds since the last access as far as is known: where frequencies are kept, in steps of a minute.
     pub fn seconds_since(&self, access: u32) -> u32 {
         match self.noting {
             Noting::Clock | Noting::Turnover(_) => self.idle_seconds(access),
-            Noting::Frequency { .. } => u32::from(self.minutes.wrapping_sub((access >> 8) as u16)) * 60,
+            Noting::Frequency { .. } => u32::from(self.minutes_since(access)) * 60,
         }
     }
 
@@ -159,6 +171,18 @@ mod tests {
         assert_eq!(after.idle_seconds(before.created()), 11);
         assert_eq!(after.idle_seconds(after.idle_since(30)), 30);
         assert_eq!(after.seconds_since(before.created()), 11);
+    }
+
+    #[test]
+    fn what_was_used_a_moment_later_was_used_now() {
+        let now_ms = 1_000_000_000_000;
+        let clocks = |noting| (AccessClock::new(noting, now_ms), AccessClock::new(noting, now_ms + 60_000));
+        let (now, later) = clocks(Noting::Clock);
+        assert_eq!((now.idle_seconds(later.created()), now.seconds_since(later.created())), (0, 0));
+        let (now, later) = clocks(Noting::Frequency { log_factor: 10, decay_minutes: 1 });
+        let used = later.with_frequency(200);
+        assert_eq!((now.frequency(used), now.seconds_since(used)), (200, 0));
+        assert_eq!(now.frequency(now.touched(used, u32::MAX)), 200);
     }
 
     #[test]
