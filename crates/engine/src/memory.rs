@@ -1,11 +1,13 @@
 //! Keeping below `maxmemory`: evicting, or refusing. Knows no command.
 
 use crate::engine::Engine;
+use crate::meanwhile;
 use crate::notify::EventClass;
 use crate::shards::ShardState;
 use crate::string;
 use crate::watchers::{Watched, write_encoded};
 use crate::worker::Worker;
+use parking_lot::MutexGuard;
 use std::io::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -23,6 +25,8 @@ const TIDYING_AFTER: Duration = Duration::from_micros(500);
 const COLLECTED_AT_ONCE: usize = 256;
 /// How long a command that nothing can be evicted for waits for memory that is being freed in the background.
 const REAPER_WAIT: Duration = Duration::from_millis(50);
+/// What the reaper has counts as free for writes up to this part of the limit.
+const REAPER_LIMIT_PART: usize = 32;
 /// What the server takes beside its start before there is a key, in bytes, as measured with one to four workers.
 const STARTUP_LATER: usize = 48 * 1024;
 /// And for each worker: above all the buffer that it receives into.
@@ -197,7 +201,15 @@ impl Engine {
         self.evict(worker, limit, Makes::UpForGrowth)
             // Where nothing can go, what is wasted is left out.
             || self.take_share(worker, limit, self.reach(limit))
-            || self.reaper.wait_until(|| memory::used() <= self.reach(limit), REAPER_WAIT)
+            || self.wait_for_room_of_reaper(limit)
+    }
+
+    fn wait_for_room_of_reaper(&self, limit: usize) -> bool {
+        if !self.reaper.is_idle() {
+            // The worker's other clients need not wait.
+            meanwhile::lend();
+        }
+        self.reaper.wait_until(|| memory::used() <= self.reach(limit), REAPER_WAIT)
     }
 
     /// What comes behind a batch: takes off what its commands have left over the limit, so that it is not there until
@@ -237,7 +249,7 @@ impl Engine {
     pub(crate) fn evict_ahead(&self, worker: &mut Worker) -> bool {
         worker.room.end_share(self.unsent.memory());
         let limit = self.config.maxmemory() as usize;
-        let freed_soon = || self.unsent.freed_soon() + self.clients_leaving().others;
+        let freed_soon = || self.unsent.freed_soon() + self.clients_leaving().others + self.reaper.pending_bytes();
         let is_over = || limit > 0 && memory::used() > self.kept(limit).saturating_add(freed_soon());
         worker.index == 0
             && is_over()
@@ -286,8 +298,10 @@ impl Engine {
                 Makes::SomeRoomBut(output) => output + self.unsent.freed_soon() + leaving.others,
                 Makes::UpForGrowth => self.unsent.on_its_way() + leaving.all(),
             };
-            // What waits to be written to disk is freed, too.
-            memory::used() > kept.saturating_add(self.snapshots.freed_soon() + output + told)
+            // What waits to be written to disk is freed, too, and what the reaper has: else one key more went for each that it
+            // does not come to.
+            let freed_soon = self.snapshots.freed_soon() + self.reaper.pending_bytes();
+            memory::used() > kept.saturating_add(freed_soon + output + told)
         };
         let mut has_room = !is_over(0);
         while !has_room {
@@ -320,12 +334,24 @@ impl Engine {
         } else {
             worker.room.end_share(self.unsent.memory());
         }
+        if makes == Makes::UpForGrowth {
+            self.wait_for_reaper(limit, kept);
+        }
         let elapsed = started.elapsed();
         worker.stats.all.evicted.add(evicted as u64);
         worker.stats.all.eviction_us.add(elapsed.as_micros() as u64);
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("eviction-cycle", elapsed.as_millis() as u64, threshold_ms, worker.clock.now_ms);
         evicted > 0 || has_room
+    }
+
+    /// Waits a moment for the reaper if what it is to free is so much that the memory could be seen to exceed the limit.
+    fn wait_for_reaper(&self, limit: usize, kept: usize) {
+        let spared = limit / REAPER_LIMIT_PART;
+        if self.reaper.pending_bytes() > spared && memory::used() > kept + spared {
+            meanwhile::lend();
+            self.reaper.wait_until(|| memory::used() <= kept + spared, REAPER_WAIT);
+        }
     }
 
     /// What a tick does for the memory of what has gone, where so much goes that no tick comes in time: takes back what others
@@ -339,31 +365,45 @@ impl Engine {
         }
     }
 
-    /// Evicts one key from a shard chosen at random, or from the next one that has a key to let go.
+    /// Evicts the worst of a few keys of a shard chosen at random, and of the next ones as long as they have been fewer.
     fn evict_one(&self, worker: &mut Worker, how: &Sampling) -> bool {
         let shards = self.shards.count();
         let start = worker.random() as usize;
+        let mut looked_at = 0;
+        let mut worst: Option<(MutexGuard<'_, ShardState>, Victim)> = None;
         for step in 0..shards {
-            if step == SHARDS_LOOKED_AT && self.has_no_key() {
-                return false;
+            if step >= SHARDS_LOOKED_AT && (worst.is_some() || step == SHARDS_LOOKED_AT && self.has_no_key()) {
+                break;
             }
             let index = (start + step) & (shards - 1);
             if how.policy.volatile_only() && self.shards.due_ms(index) == u64::MAX {
                 continue;
             }
             // A shard that somebody holds is not waited for: a script may, and for long.
-            let Some(mut state) = self.shards.try_lock(index) else { continue };
-            if self.evict_from(&mut state, worker, how) {
-                drop(state);
-                worker.sweep();
-                return true;
-            }
-            if how.policy.volatile_only() {
-                // Keys with deadlines may have gone long before these: nobody looks here again for them.
-                self.shards.set_due(index, state.shard.next_due_ms());
+            let Some(state) = self.shards.try_lock(index) else { continue };
+            match worst_of(&state, worker, how) {
+                Some(found) => {
+                    looked_at += found.among;
+                    // Nobody is waited for, so holding two shards in any order is no danger.
+                    if worst.as_ref().is_none_or(|(_, worst)| found.badness > worst.badness) {
+                        worst = Some((state, found));
+                    }
+                    if looked_at >= how.samples || how.policy.is_random() {
+                        break;
+                    }
+                }
+                None if how.policy.volatile_only() => {
+                    // Keys with deadlines may have gone long before these: nobody looks here again for them.
+                    self.shards.set_due(index, state.shard.next_due_ms());
+                }
+                None => {}
             }
         }
-        false
+        let Some((mut state, Victim { database, slot, .. })) = worst else { return false };
+        self.evict_slot(&mut state, worker, database, slot);
+        drop(state);
+        worker.sweep();
+        true
     }
 
     /// Evicts the first key that is as bad as the bar, or the worst of many, from where this worker's hand is on.
@@ -439,23 +479,6 @@ impl Engine {
         });
     }
 
-    /// Evicts the worst of a few keys of one shard, of whichever database it is in.
-    fn evict_from(&self, state: &mut ShardState, worker: &mut Worker, how: &Sampling) -> bool {
-        let mut worst = None;
-        // Of keys that are equally bad the first counts: no database is always the first.
-        let start = worker.random() as usize % state.shard.databases().count();
-        for (database, keyspace) in state.shard.databases().skip(start).chain(state.shard.databases().take(start)) {
-            if let Some((slot, badness)) = victim(keyspace, how, || worker.random())
-                && worst.is_none_or(|(_, _, most)| badness > most)
-            {
-                worst = Some((database, slot, badness));
-            }
-        }
-        let Some((database, slot, _)) = worst else { return false };
-        self.evict_slot(state, worker, database, slot);
-        true
-    }
-
     /// Takes a key out of its shard and tells whoever is concerned.
     fn evict_slot(&self, state: &mut ShardState, worker: &mut Worker, database: usize, slot: Slot) {
         let keyspace = state.shard.database_mut(database);
@@ -485,6 +508,32 @@ impl Engine {
         worker.room.told += usize::try_from(memory::counted_here() - before).unwrap_or(0);
         self.discard_removed(worker, database, entry);
     }
+}
+
+/// The worst of some keys of a shard.
+struct Victim {
+    database: usize,
+    slot: Slot,
+    badness: u64,
+    /// How many there are to choose from.
+    among: usize,
+}
+
+/// The worst of a few keys of one shard, of whichever database it is in.
+fn worst_of(state: &ShardState, worker: &mut Worker, how: &Sampling) -> Option<Victim> {
+    let mut worst: Option<Victim> = None;
+    let mut among = 0;
+    // Of keys that are equally bad the first counts: no database is always the first.
+    let start = worker.random() as usize % state.shard.databases().count();
+    for (database, keyspace) in state.shard.databases().skip(start).chain(state.shard.databases().take(start)) {
+        if let Some((slot, badness)) = victim(keyspace, how, || worker.random()) {
+            among += if how.policy.volatile_only() { keyspace.expiring() } else { keyspace.len() };
+            if worst.as_ref().is_none_or(|worst| badness > worst.badness) {
+                worst = Some(Victim { database, slot, badness, among: 0 });
+            }
+        }
+    }
+    worst.map(|worst| Victim { among, ..worst })
 }
 
 /// How long one command may evict beyond what makes up for its worker's own growth, at this `maxmemory-eviction-tenacity`:

@@ -17,31 +17,76 @@ pub enum Garbage {
     Keyspace(Keyspace),
     /// A key with a value of many allocations.
     Entry(Entry),
-    /// Many allocations that a value consisted of which is still there.
-    Part(Box<dyn Send>),
+    /// Many allocations that a value consisted of which is still there, and about how many bytes they take.
+    Part(Box<dyn Send>, usize),
 }
 
 /// Frees in the background. Its thread starts with the first thing to free and ends after the reaper is dropped.
 #[derive(Default)]
 pub struct Reaper {
-    thread: OnceLock<Option<Sender<Vec<Garbage>>>>,
-    /// Things handed over and not freed yet.
-    pending: Arc<AtomicUsize>,
+    thread: OnceLock<Option<Sender<Weighed>>>,
+    pending: Arc<Pending>,
+    /// Things that were ever freed.
+    freed: AtomicUsize,
+}
+
+/// What was handed over and not freed yet.
+#[derive(Default)]
+struct Pending {
+    things: AtomicUsize,
+    /// About how many bytes they take.
+    bytes: AtomicUsize,
+}
+
+impl Pending {
+    fn is_freed(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.things.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Keys of which one's memory is looked at in a keyspace, and keyspaces of which that is done.
+const KEYS_WEIGHED: usize = 4;
+const KEYSPACES_WEIGHED: usize = 16;
+
+/// What is to be freed, with about how many bytes it takes.
+type Weighed = Vec<(Garbage, usize)>;
+
+/// About how many bytes each takes, without a look at all of it.
+fn weighed(garbage: Vec<Garbage>) -> Weighed {
+    let (mut keys, mut bytes) = (0, 0);
+    let keyspaces = garbage.iter().filter_map(|thing| match thing {
+        Garbage::Keyspace(keyspace) => Some(keyspace),
+        Garbage::Entry(_) | Garbage::Part(..) => None,
+    });
+    for keyspace in keyspaces.filter(|keyspace| !keyspace.is_empty()).take(KEYSPACES_WEIGHED) {
+        keyspace.scan(0, KEYS_WEIGHED, |entry| {
+            keys += 1;
+            bytes += entry.rough_memory();
+        });
+    }
+    let mean = bytes / keys.max(1);
+    let weigh = |thing: &Garbage| match thing {
+        Garbage::Keyspace(keyspace) => keyspace.overhead() + keyspace.len() * mean,
+        Garbage::Entry(entry) => entry.view().rough_memory(),
+        Garbage::Part(_, bytes) => *bytes,
+    };
+    garbage.into_iter().map(|thing| (weigh(&thing), thing)).map(|(bytes, thing)| (thing, bytes)).collect()
 }
 
 impl Reaper {
     /// Frees these soon; at once where no thread could be started.
     pub fn free(&self, garbage: Vec<Garbage>) {
         let thread = self.thread.get_or_init(|| {
-            let (sender, receiver) = channel::<Vec<Garbage>>();
+            let (sender, receiver) = channel::<Weighed>();
             let pending = Arc::clone(&self.pending);
             let run = move || {
                 // Nobody waits for it but who has no memory left, and then workers rest.
                 yield_to_workers();
                 for garbage in receiver {
-                    for thing in garbage {
+                    for (thing, bytes) in garbage {
                         drop(thing);
-                        pending.fetch_sub(1, Ordering::Release);
+                        pending.is_freed(bytes);
                     }
                     // Blocks of this thread's own heap that others freed meanwhile.
                     tenon_ds::slab::collect();
@@ -49,19 +94,38 @@ impl Reaper {
             };
             std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
         });
-        let count = garbage.len();
-        self.pending.fetch_add(count, Ordering::Relaxed);
+        let garbage = weighed(garbage);
+        self.pending.things.fetch_add(garbage.len(), Ordering::Relaxed);
+        self.pending.bytes.fetch_add(garbage.iter().map(|(_, bytes)| bytes).sum(), Ordering::Relaxed);
+        self.freed.fetch_add(garbage.len(), Ordering::Relaxed);
         if let Some(thread) = thread {
             thread.send(garbage).expect("the thread lives as long as the sender");
         } else {
-            drop(garbage);
-            self.pending.fetch_sub(count, Ordering::Release);
+            garbage.into_iter().for_each(|(thing, bytes)| {
+                drop(thing);
+                self.pending.is_freed(bytes);
+            });
         }
     }
 
     /// Whether nothing is being freed.
     pub fn is_idle(&self) -> bool {
-        self.pending.load(Ordering::Acquire) == 0
+        self.pending() == 0
+    }
+
+    /// How many things are to be freed.
+    pub fn pending(&self) -> usize {
+        self.pending.things.load(Ordering::Acquire)
+    }
+
+    /// About how many bytes they take, which are in use until then.
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many things were freed since the start.
+    pub fn freed(&self) -> usize {
+        self.freed.load(Ordering::Relaxed).saturating_sub(self.pending())
     }
 
     /// Waits until `enough` or until all is freed, at most this long; tells whether it is enough. Returns at once when

@@ -213,7 +213,9 @@ impl Worker {
     /// is locked.
     pub fn discard_part(&mut self, part: impl Send + 'static, allocations: usize) {
         if allocations > FREED_HERE_MAX {
-            self.large_garbage.push(Garbage::Part(Box::new(part)));
+            // What an allocation takes at least.
+            const BYTES: usize = 32;
+            self.large_garbage.push(Garbage::Part(Box::new(part), allocations * BYTES));
         }
     }
 

@@ -67,6 +67,11 @@ impl Policy {
         matches!(self, Policy::VolatileLru | Policy::VolatileLfu | Policy::VolatileRandom | Policy::VolatileTtl)
     }
 
+    /// Whether any key is as good as another.
+    pub fn is_random(self) -> bool {
+        matches!(self, Policy::AllKeysRandom | Policy::VolatileRandom)
+    }
+
     /// Whether the choice depends on when or how often a key was accessed.
     pub fn notes_accesses(self) -> bool {
         self.notes_frequency() || matches!(self, Policy::AllKeysLru | Policy::VolatileLru | Policy::AllKeysTenon)

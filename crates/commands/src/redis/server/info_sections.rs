@@ -215,7 +215,15 @@ pub fn memory(facts: &Facts<'_>, text: &mut String) {
     if let Some(allocator) = facts.engine.allocator.get() {
         line(text, "mem_allocator", allocator.name);
     }
-    lines(text, &[("active_defrag_running", 0), ("lazyfree_pending_objects", 0), ("lazyfreed_objects", 0)]);
+    let reaper = &facts.engine.reaper;
+    lines(
+        text,
+        &[
+            ("active_defrag_running", 0),
+            ("lazyfree_pending_objects", reaper.pending() as u64),
+            ("lazyfreed_objects", reaper.freed() as u64),
+        ],
+    );
 }
 
 /// What of `# Memory` is about scripts: their Lua states, and what is kept of them beside.

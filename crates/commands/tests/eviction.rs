@@ -1,0 +1,102 @@
+//! What goes at the limit: no more than has to, although what has gone is freed later, and the worst of the keys that there are,
+//! although they are few. What is in use is the process's: one test at a time.
+
+mod one_worker;
+
+use one_worker::Server;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tenon_engine::reaper::Garbage;
+use tenon_engine::wire::resp::Value;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn run(server: &mut Server, words: &[&[u8]]) -> Value {
+    let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
+    server.run(&words)
+}
+
+/// A number that INFO tells.
+fn told(server: &mut Server, section: &str, name: &str) -> u64 {
+    let Value::Bulk(text) = run(server, &[b"INFO", section.as_bytes()]) else { panic!("INFO gives text") };
+    let text = String::from_utf8(text).expect("INFO gives text");
+    let number = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    number.expect("INFO tells it").parse().expect("it is a number")
+}
+
+/// Sets the limit to what is in use.
+fn limit(server: &mut Server) {
+    let used = told(server, "memory", "used_memory").to_string();
+    run(server, &[b"CONFIG", b"SET", b"maxmemory", used.as_bytes()]);
+}
+
+/// What holds up whoever frees it.
+struct Stuck(Receiver<()>);
+
+impl Drop for Stuck {
+    fn drop(&mut self) {
+        let _ = self.0.recv();
+    }
+}
+
+#[test]
+fn what_is_freed_later_is_evicted_once() {
+    const HASHES: usize = 60;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut server = Server::new(1, &[("maxmemory-policy", "allkeys-random")]);
+    for hash in 0..HASHES {
+        let name = format!("hash{hash}");
+        let fields: Vec<String> = (0..2_000).map(|field| format!("field-{field:028}")).collect();
+        let mut words: Vec<&[u8]> = vec![b"HSET", name.as_bytes()];
+        fields.iter().for_each(|field| words.extend([field.as_bytes(), b"a value of some length"]));
+        assert_eq!(run(&mut server, &words), Value::Int(2_000));
+    }
+    let (go_on, stuck) = channel();
+    server.engine.reaper.free(vec![Garbage::Part(Box::new(Stuck(stuck)), 0)]);
+    limit(&mut server);
+    let mut written = 0;
+    while told(&mut server, "stats", "evicted_keys") == 0 {
+        written += 1;
+        run(&mut server, &[b"APPEND", b"key", &[b'x'; 100]]);
+        assert!(written < 100_000, "nothing is evicted");
+    }
+    for _ in 0..5 {
+        run(&mut server, &[b"APPEND", b"key", &[b'x'; 100]]);
+        server.engine.tick(&mut server.worker);
+    }
+    let evicted = told(&mut server, "stats", "evicted_keys");
+    assert!(evicted <= 3, "{evicted} keys");
+    assert!(told(&mut server, "memory", "lazyfree_pending_objects") >= 1);
+    drop(go_on);
+    // What is in use is the other test's from here.
+    server.engine.reaper.wait_until(|| false, Duration::from_secs(60));
+}
+
+#[test]
+fn of_few_keys_the_worst_go() {
+    const KEYS: usize = 600;
+    const MORE: usize = 250;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut server =
+        Server::new(1, &[("maxmemory-policy", "allkeys-lru"), ("maxmemory-samples", "10"), ("shards", "4096")]);
+    run(&mut server, &[b"SET", b"one", &[b'x'; 10_000]]);
+    let Value::Bulk(payload) = run(&mut server, &[b"DUMP", b"one"]) else { panic!("there is one") };
+    run(&mut server, &[b"DEL", b"one"]);
+    for key in 0..KEYS {
+        let (name, idle) = (format!("key{key}"), if key % 2 == 0 { &b"1000"[..] } else { b"1" });
+        let words: [&[u8]; 6] = [b"RESTORE", name.as_bytes(), b"0", &payload, b"IDLETIME", idle];
+        assert_eq!(run(&mut server, &words), Value::Simple(b"OK".to_vec()));
+    }
+    limit(&mut server);
+    for key in 0..MORE {
+        run(&mut server, &[b"SET", format!("more{key}").as_bytes(), &[b'x'; 10_000]]);
+    }
+    let is_there =
+        |server: &mut Server, key: usize| run(server, &[b"EXISTS", format!("key{key}").as_bytes()]) == Value::Int(1);
+    let left: Vec<usize> = (0..KEYS).filter(|key| is_there(&mut server, *key)).collect();
+    let gone = KEYS - left.len();
+    let used_and_gone = KEYS / 2 - left.iter().filter(|key| **key % 2 == 1).count();
+    assert!(gone >= 50, "{gone} are gone");
+    assert!(used_and_gone <= gone / 4, "{used_and_gone} of {gone} had been used");
+}
