@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::locking::OnBusy;
 use crate::session::Session;
-use crate::shards::Locked;
+use crate::shards::{Locked, ShardState};
 use crate::snapshot::CHANGES;
 use crate::table::Resolved;
 use crate::worker::Worker;
@@ -63,7 +63,6 @@ impl Engine {
         if command.flags.any(Flags::DENY_OOM) && !self.make_room(worker) {
             return Err(CmdError::OutOfMemory);
         }
-        let Run::Key(run) = command.run else { unreachable!("only commands on one key are called with a hash") };
         let key = args.get(usize::from(resolved.key));
         if args.may_have_bigs() {
             self.prepare_record(worker, command, args);
@@ -81,29 +80,39 @@ impl Engine {
                 return Err(CmdError::Later);
             }
         }
-        if args.may_have_bigs() {
-            self.prepare_record_anew(worker, command, args);
-        }
-        let mut cx = KeyCx {
-            engine: self,
-            worker,
-            state: &mut state,
-            database: session.database,
-            hash,
-            key,
-            touches: session.touches,
-        };
-        let result = run(&mut cx, args, reply);
-        if self.is_journaling() {
-            self.log_command(worker, session.database, &result, args);
-        } else if args.may_have_bigs() {
-            worker.record.forget_prepared();
-        }
+        let result = self.run_locked(worker, session, resolved, (hash, &mut state), args, reply);
         // Almost always nobody waits for the key: one branch.
         if worker.ready.is_empty() {
             drop(state);
         } else {
             self.release_changed(worker, index, state);
+        }
+        result
+    }
+
+    /// Runs a command whose only key's shard is held, and puts down what it did.
+    #[inline(always)]
+    fn run_locked(
+        &self,
+        worker: &mut Worker,
+        session: &Session,
+        resolved: Resolved,
+        (hash, state): (KeyHash, &mut ShardState),
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), CmdError> {
+        let Run::Key(run) = resolved.command.run else {
+            unreachable!("only commands on one key are called with a hash")
+        };
+        if args.may_have_bigs() {
+            self.prepare_record_anew(worker, resolved.command, args);
+        }
+        let (database, touches, key) = (session.database, session.touches, args.get(usize::from(resolved.key)));
+        let result = run(&mut KeyCx { engine: self, worker, state, database, hash, key, touches }, args, reply);
+        if self.is_journaling() {
+            self.log_command(worker, database, &result, args);
+        } else if args.may_have_bigs() {
+            worker.record.forget_prepared();
         }
         result.map(|_effect| ())
     }
@@ -121,8 +130,7 @@ impl Engine {
         args: &Args<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
-        let Run::Key(run) = resolved.command.run else { unreachable!("it is run_key that comes here") };
-        let (database, touches, key) = (session.database, session.touches, args.get(usize::from(resolved.key)));
+        let key = args.get(usize::from(resolved.key));
         let index = self.shards.index(hash);
         let held = self.lock_several(worker, vec![index], OnBusy::Refuse);
         let mut held = held.inspect_err(|_busy| worker.record.forget_prepared())?;
@@ -131,19 +139,11 @@ impl Engine {
             worker.record.forget_prepared();
             return Err(CmdError::Later);
         }
-        if args.may_have_bigs() {
-            self.prepare_record_anew(worker, resolved.command, args);
-        }
-        let result = run(&mut KeyCx { engine: self, worker, state, database, hash, key, touches }, args, reply);
-        if self.is_journaling() {
-            self.log_command(worker, database, &result, args);
-        } else if args.may_have_bigs() {
-            worker.record.forget_prepared();
-        }
+        let result = self.run_locked(worker, session, resolved, (hash, state), args, reply);
         self.release(worker, held);
         if !worker.ready.is_empty() {
             self.serve_left(worker);
         }
-        result.map(|_effect| ())
+        result
     }
 }
