@@ -97,11 +97,32 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
             let text = "daemonize: what comes from the standard input cannot be read again in the background";
             return Err(text.to_owned().into());
         }
+        // In the background there is nobody to be told of these.
+        can_work_in(&config)?;
         if process::go_to_background(words)? {
             return Ok(true);
         }
     }
     serve(config, &supervisor)
+}
+
+/// Whether the directory is there, and the log file can be written.
+fn can_work_in(config: &Config) -> Result<(), String> {
+    let (dir, file) = (config.dir(), config.logfile());
+    let directory = Path::new(&*dir);
+    directory.read_dir().map_err(|error| cannot_work_in(&dir, &error))?;
+    if file.is_empty() {
+        return Ok(());
+    }
+    Logging::can_append_to(&directory.join(&*file)).map_err(|error| cannot_log_to(&file, &error))
+}
+
+fn cannot_work_in(dir: &str, error: &io::Error) -> String {
+    format!("cannot work in dir '{dir}': {error}")
+}
+
+fn cannot_log_to(file: &str, error: &io::Error) -> String {
+    format!("cannot log to '{file}': {error}")
 }
 
 /// Has the system allow as many open files as `maxclients` takes, or lowers it to what the system allows; tells of that.
@@ -120,7 +141,7 @@ fn fit_maxclients(config: &Config) -> Result<Option<TooFew>, String> {
 
 /// Runs the server until it is told to end; tells whether it ended well.
 fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
-    std::env::set_current_dir(&*config.dir()).map_err(|e| format!("cannot work in dir '{}': {e}", config.dir()))?;
+    std::env::set_current_dir(&*config.dir()).map_err(|error| cannot_work_in(&config.dir(), &error))?;
     // What only root may do comes first, and what starts threads comes after.
     let lowered = fit_maxclients(&config)?;
     if !config.run_as().is_empty() {
@@ -133,8 +154,23 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
             Failure { text: error.to_string(), exit_code }
         })?;
     }
-    let shutdown = Shutdown::new();
     let logging = start_logging(&config)?;
+    serve_logged(config, lowered, &logging, supervisor).inspect_err(|failure| {
+        // Else the terminal has it, where the log's lines are, too.
+        if logging.has_own_place() {
+            tracing::error!("{}", failure.text);
+        }
+    })
+}
+
+/// The same, where a log is at hand.
+fn serve_logged(
+    config: Config,
+    lowered: Option<TooFew>,
+    logging: &Logging,
+    supervisor: &Supervisor,
+) -> Result<bool, Failure> {
+    let shutdown = Shutdown::new();
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
@@ -204,14 +240,16 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
         }
         tracing::warn!("{nothing}");
     }
+    // Before anything is done to files: where another server has the address they may be that server's.
+    let sockets = net::Sockets::open(&options).map_err(|error| {
+        let exit_code = if engine.config.is_memcached() { MEMCACHED_SYSTEM_REFUSES } else { 1 };
+        Failure { text: error.to_string(), exit_code }
+    })?;
     let found = Found::look(&engine)?;
     // Before the first client can ask for data that is not there yet.
     let to_load = found.map(|found| (engine.begin_loading(found.bytes()), found));
-    let running = net::serve(&options, Tenon::new(Arc::clone(&engine), tls), &shutdown).map_err(|error| {
-        let is_address = matches!(error, net::ServeError::Listen(_) | net::ServeError::Datagrams(..));
-        let exit_code = if is_address && engine.config.is_memcached() { MEMCACHED_SYSTEM_REFUSES } else { 1 };
-        Failure { text: error.to_string(), exit_code }
-    })?;
+    let service = Tenon::new(Arc::clone(&engine), tls);
+    let running = sockets.serve(&options, service, &shutdown).map_err(|error| error.to_string())?;
     engine.multiplexer.get_or_init(|| running.way().name());
     outside.listens_through(running.listening().clone());
     let _pid_file = write_pid_file(&engine.config.pidfile());
@@ -230,7 +268,6 @@ fn serve(config: Config, supervisor: &Supervisor) -> Result<bool, Failure> {
             Ok(true) => {}
             Ok(false) => broken_off = Some(loading),
             Err(error) => {
-                tracing::error!("{error}");
                 shutdown.request(Duration::ZERO);
                 running.wait();
                 return Err(error.into());
@@ -329,7 +366,7 @@ fn start_logging(config: &Config) -> Result<Logging, String> {
             facility: config.syslog_facility().number(),
         }),
     };
-    Logging::start(&options).map_err(|e| format!("cannot log to '{file}': {e}"))
+    Logging::start(&options).map_err(|error| cannot_log_to(&file, &error))
 }
 
 /// A seed that nobody outside can guess: the standard library takes it from the system.

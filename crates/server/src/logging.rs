@@ -4,8 +4,10 @@ use crate::syslog::{self, Syslog};
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tracing::Dispatch;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -26,6 +28,9 @@ pub enum Level {
     /// Nothing.
     Nothing,
 }
+
+/// How often it is looked whether the log file is still where it was.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Level {
     /// Redis's names and their levels, from most to least.
@@ -80,6 +85,7 @@ pub struct Options {
 pub struct Logging {
     level: reload::Handle<LevelFilter, Registry>,
     sink: Sink,
+    is_in_syslog: bool,
 }
 
 impl Logging {
@@ -88,9 +94,22 @@ impl Logging {
     /// # Errors
     /// When the file cannot be opened, or logging was started before.
     pub fn start(options: &Options) -> io::Result<Logging> {
-        let (dispatch, logging) = build(options)?;
+        let (dispatch, logging) = build(options, LOOK_EVERY)?;
         tracing::dispatcher::set_global_default(dispatch).map_err(io::Error::other)?;
         Ok(logging)
+    }
+
+    /// Whether lines can be appended to a file, which is made if it is not there.
+    ///
+    /// # Errors
+    /// When they cannot.
+    pub fn can_append_to(path: &Path) -> io::Result<()> {
+        open(path).map(drop)
+    }
+
+    /// Whether lines go to a file or to the system's log, and not to the standard output alone.
+    pub fn has_own_place(&self) -> bool {
+        self.sink.path.is_some() || self.is_in_syslog
     }
 
     /// Changes how much is logged.
@@ -99,26 +118,28 @@ impl Logging {
         let _ = self.level.modify(|filter| *filter = level.filter());
     }
 
-    /// Opens the log file anew, after it was renamed. Does nothing for standard output.
+    /// Opens the log file anew, after it was renamed; else that is found within a second, with the next line. Does nothing
+    /// for standard output.
     ///
     /// # Errors
     /// When it cannot be opened; lines go on into the old file.
     pub fn reopen(&self) -> io::Result<()> {
         let Some(path) = &self.sink.path else { return Ok(()) };
-        let file = open(path)?;
-        *self.sink.file.lock() = Some(file);
+        *self.sink.file.lock() = Some(OpenFile::new(open(path)?)?);
         Ok(())
     }
 }
 
-fn open(path: &PathBuf) -> io::Result<File> {
+fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-fn build(options: &Options) -> io::Result<(Dispatch, Logging)> {
-    let file = options.file.as_ref().map(open).transpose()?;
+fn build(options: &Options, look_every: Duration) -> io::Result<(Dispatch, Logging)> {
     let is_terminal = options.file.is_none() && io::IsTerminal::is_terminal(&io::stdout());
-    let sink = Sink { path: options.file.clone(), file: Arc::new(Mutex::new(file)) };
+    // In full, since the working directory may change.
+    let path = options.file.as_ref().map(path::absolute).transpose()?;
+    let file = path.as_deref().map(open).transpose()?.map(OpenFile::new).transpose()?;
+    let sink = Sink { path, file: Arc::new(Mutex::new(file)), look_every };
     let (filter, level) = reload::Layer::new(options.level.filter());
     let registry = tracing_subscriber::registry().with(filter);
     let layer = fmt::layer().with_writer(sink.clone()).with_ansi(is_terminal).with_target(false);
@@ -135,27 +156,62 @@ fn build(options: &Options) -> io::Result<(Dispatch, Logging)> {
             Dispatch::new(registry.with(layer.json().flatten_event(true)).with(system.map(json)))
         }
     };
-    Ok((dispatch, Logging { level, sink }))
+    Ok((dispatch, Logging { level, sink, is_in_syslog: options.syslog.is_some() }))
 }
 
 /// The file, or standard output where there is none.
 #[derive(Clone, Debug)]
 struct Sink {
     path: Option<PathBuf>,
-    file: Arc<Mutex<Option<File>>>,
+    file: Arc<Mutex<Option<OpenFile>>>,
+    look_every: Duration,
+}
+
+/// A log file that is written to, and which one that is.
+#[derive(Debug)]
+struct OpenFile {
+    file: File,
+    device: u64,
+    inode: u64,
+    looked_at: Instant,
+}
+
+impl OpenFile {
+    fn new(file: File) -> io::Result<OpenFile> {
+        let metadata = file.metadata()?;
+        Ok(OpenFile { file, device: metadata.dev(), inode: metadata.ino(), looked_at: Instant::now() })
+    }
+
+    /// Goes on in a new file where somebody has renamed or removed the old one: Redis opens the file for each line, and
+    /// who rotates its log counts on that. Where there can be none, lines go on into the old one.
+    fn follow(&mut self, path: &Path, look_every: Duration) {
+        if self.looked_at.elapsed() < look_every {
+            return;
+        }
+        self.looked_at = Instant::now();
+        let is_there = path.metadata().is_ok_and(|it| (it.dev(), it.ino()) == (self.device, self.inode));
+        if !is_there && let Ok(new) = open(path).and_then(OpenFile::new) {
+            *self = new;
+        }
+    }
 }
 
 impl Write for &Sink {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match &mut *self.file.lock() {
-            Some(file) => file.write(line),
+            Some(open) => {
+                if let Some(path) = &self.path {
+                    open.follow(path, self.look_every);
+                }
+                open.file.write(line)
+            }
             None => io::stdout().write(line),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut *self.file.lock() {
-            Some(file) => file.flush(),
+            Some(open) => open.file.flush(),
             None => io::stdout().flush(),
         }
     }
@@ -173,7 +229,6 @@ impl<'a> MakeWriter<'a> for Sink {
 mod tests {
     use super::*;
     use std::os::unix::net::UnixDatagram;
-    use std::time::Duration;
 
     fn options(name: &str, format: Format) -> Options {
         let name = format!("tenon-logging-{}-{name}", std::process::id());
@@ -191,7 +246,7 @@ mod tests {
         let options = options("rotated", Format::Plain);
         let path = options.file.clone().unwrap();
         let rotated = path.with_extension("1");
-        let (dispatch, logging) = build(&options).unwrap();
+        let (dispatch, logging) = build(&options, Duration::MAX).unwrap();
         tracing::dispatcher::with_default(&dispatch, || {
             tracing::debug!("too fine");
             logging.set_level(Level::Verbose);
@@ -213,10 +268,31 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_renamed_or_removed_is_written_anew() {
+        let options = options("followed", Format::Plain);
+        let path = options.file.clone().unwrap();
+        let rotated = path.with_extension("1");
+        let (dispatch, _logging) = build(&options, Duration::ZERO).unwrap();
+        tracing::dispatcher::with_default(&dispatch, || {
+            tracing::info!("one");
+            std::fs::rename(&path, &rotated).unwrap();
+            tracing::info!("two");
+            tracing::info!("three");
+            std::fs::remove_file(&path).unwrap();
+            tracing::info!("four");
+        });
+        let [old, new] = [&rotated, &path].map(|path| std::fs::read_to_string(path).unwrap());
+        std::fs::remove_file(&rotated).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(old.ends_with("one\n") && old.lines().count() == 1, "{old}");
+        assert!(new.ends_with("four\n") && new.lines().count() == 1, "{new}");
+    }
+
+    #[test]
     fn json_is_one_object_a_line() {
         let options = options("json", Format::Json);
         let path = options.file.clone().unwrap();
-        let (dispatch, _logging) = build(&options).unwrap();
+        let (dispatch, _logging) = build(&options, Duration::MAX).unwrap();
         tracing::dispatcher::with_default(&dispatch, || tracing::info!(port = 6379, "a \"quoted\"\nword"));
         let line = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -242,7 +318,7 @@ mod tests {
             let len = daemon.recv(&mut line).unwrap();
             String::from_utf8(line[..len].to_vec()).unwrap()
         };
-        let (dispatch, _logging) = build(&options).unwrap();
+        let (dispatch, _logging) = build(&options, Duration::MAX).unwrap();
         let (id, local3) = (std::process::id(), 19 << 3);
         tracing::dispatcher::with_default(&dispatch, || {
             tracing::info!("nobody listens");

@@ -147,31 +147,65 @@ impl<M> Running<M> {
     }
 }
 
-/// Opens the listeners, starts the workers and serves `service` until `shutdown` is requested.
+/// The sockets that clients come to, before anybody serves them: until then what comes waits.
+#[derive(Debug)]
+pub struct Sockets {
+    listeners: Vec<Listener>,
+    datagrams: Vec<Arc<Datagrams>>,
+}
+
+impl Sockets {
+    /// Opens them all, or none.
+    ///
+    /// # Errors
+    /// When one that is not optional cannot be had.
+    pub fn open(options: &Options) -> Result<Sockets, ServeError> {
+        let listeners = Listener::open_all(&options.listens, options.backlog).map_err(ServeError::Listen)?;
+        let datagrams = Datagrams::open_all(options.datagrams.as_ref(), &[])?;
+        Ok(Sockets { listeners, datagrams })
+    }
+
+    /// Starts the workers and serves `service` until `shutdown` is requested. The options are those it was opened with.
+    ///
+    /// # Errors
+    /// When a thread cannot be started. Those that were have ended then.
+    pub fn serve<S: Service>(
+        self,
+        options: &Options,
+        service: Arc<S>,
+        shutdown: &Shutdown,
+    ) -> Result<Running<S::Message>, ServeError> {
+        let workers = options.workers.max(1);
+        let of_datagrams = self.datagrams.iter().map(|socket| socket.bound());
+        let bound = self.listeners.iter().map(Listener::bound).chain(of_datagrams).collect();
+        let mail = Mailboxes::new(workers)?;
+        let way = way::choose(options.io);
+        match start_threads((workers, way), self, options.backlog, service, &mail, shutdown) {
+            Ok((threads, listening)) => Ok(Running { way, bound, mail, listening, threads }),
+            Err(error) => {
+                // Those that did start have nothing to serve.
+                mail.shut_down_workers(Instant::now());
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Opens the sockets, starts the workers and serves `service` until `shutdown` is requested.
+///
+/// # Errors
+/// When an address cannot be had, or a thread not be started.
 pub fn serve<S: Service>(
     options: &Options,
     service: Arc<S>,
     shutdown: &Shutdown,
 ) -> Result<Running<S::Message>, ServeError> {
-    let workers = options.workers.max(1);
-    let listeners = Listener::open_all(&options.listens, options.backlog).map_err(ServeError::Listen)?;
-    let datagrams = Datagrams::open_all(options.datagrams.as_ref(), &[])?;
-    let bound = listeners.iter().map(Listener::bound).chain(datagrams.iter().map(|socket| socket.bound())).collect();
-    let mail = Mailboxes::new(workers)?;
-    let way = way::choose(options.io);
-    match start_threads((workers, way), (listeners, datagrams), options.backlog, service, &mail, shutdown) {
-        Ok((threads, listening)) => Ok(Running { way, bound, mail, listening, threads }),
-        Err(error) => {
-            // Those that did start have nothing to serve.
-            mail.shut_down_workers(Instant::now());
-            Err(error)
-        }
-    }
+    Sockets::open(options)?.serve(options, service, shutdown)
 }
 
 fn start_threads<S: Service>(
     (workers, way): (usize, Way),
-    (listeners, datagrams): (Vec<Listener>, Vec<Arc<Datagrams>>),
+    Sockets { listeners, datagrams }: Sockets,
     backlog: i32,
     service: Arc<S>,
     mail: &Mailboxes<S::Message>,
