@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -481,6 +481,20 @@ fn rewrite_overrides_included_files() {
     config.rewrite(&no_users).unwrap();
     assert_eq!(run(&[&path]).unwrap().timeout(), 2);
     assert_eq!(scratch.read("included.conf"), "timeout 9\n");
+}
+
+#[test]
+fn relative_includes_are_found_wherever_the_server_works() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.0.join("conf.d")).unwrap();
+    scratch.write("conf.d/a.conf", "timeout 9\n");
+    let path = scratch.write("t.conf", "include conf.d/a.conf\nhz 5\ninclude conf.?/*.conf\n");
+    let machine = Machine { directory: scratch.0.to_str().unwrap().into(), ..machine() };
+    let Ok(Invocation::Run(config)) = parse([path.into()], machine, &mut io::empty()) else { panic!("it is right") };
+    assert_eq!(config.timeout(), 9);
+    set(&config, &[("timeout", "2")]).unwrap();
+    config.rewrite(&no_users).unwrap();
+    assert!(scratch.read("t.conf").ends_with("timeout 2\n"));
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Loader {
         if depth == INCLUDE_DEPTH_MAX {
             return Err(fail(LoadProblem::IncludeTooDeep));
         }
-        for path in included_files(path) {
+        for path in included_files(Path::new(self.directory()), path) {
             let text = fs::read(&path);
             let text = text.map_err(|error| fail(LoadProblem::Read { path: path.clone(), error }))?;
             self.nested_text(&text, &path.display().to_string(), depth + 1)?;
@@ -95,13 +95,13 @@ pub(super) fn directive(line: &[u8]) -> Result<Vec<Vec<u8>>, LoadProblem> {
     args::split(line).map_err(|args::Unbalanced| LoadProblem::UnbalancedQuotes)
 }
 
-/// The files an `include` names: the path itself, or what its wildcards match, in order. As with Redis, a relative
-/// path starts from the working directory, and wildcards may match nothing.
-fn included_files(path: &str) -> Vec<PathBuf> {
+/// The files an `include` names: the path itself, or what its wildcards match, in order; they may match nothing. A relative
+/// path starts from this directory, in which the server was started, wherever that works meanwhile.
+fn included_files(directory: &Path, path: &str) -> Vec<PathBuf> {
     if !path.contains(['*', '?', '[']) {
-        return vec![path.into()];
+        return vec![directory.join(path)];
     }
-    let mut found = vec![PathBuf::new()];
+    let mut found = vec![directory.to_owned()];
     for component in Path::new(path).components() {
         match component {
             Component::Normal(pattern) => {

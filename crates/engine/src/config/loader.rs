@@ -118,6 +118,11 @@ impl Loader {
         }
     }
 
+    /// The directory in which the process was started.
+    pub(super) fn directory(&self) -> &str {
+        &self.config.machine().directory
+    }
+
     /// Notes that memcached's command line is obeyed.
     pub(super) fn as_memcached(&mut self) {
         self.config.is_memcached = true;
