@@ -84,6 +84,11 @@ impl TimerWheel {
         self.near.iter().flatten().map(|l| level(l)).sum()
     }
 
+    /// How many ticks the present is behind that of the wheel: whoever counts them has set them back.
+    pub fn ticks_ahead_of(&self, tick: u64) -> u64 {
+        self.now.saturating_sub(self.phased(tick))
+    }
+
     fn phased(&self, tick: u64) -> u64 {
         tick.saturating_add(self.phase.into())
     }
@@ -306,6 +311,15 @@ impl Drop for Tags {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn a_present_that_is_set_back_shows() {
+        let mut wheel = TimerWheel::new(1_000, 7);
+        let items = Numbered { ticks: BTreeMap::new(), tags: 1 };
+        assert_eq!((wheel.ticks_ahead_of(999), wheel.ticks_ahead_of(1_000), wheel.ticks_ahead_of(1_001)), (1, 0, 0));
+        assert!(wheel.advance(5_000, usize::MAX, &items, &mut Vec::new()));
+        assert_eq!((wheel.ticks_ahead_of(1_000), wheel.ticks_ahead_of(5_000)), (4_000, 0));
+    }
 
     /// Items by their number, with their ticks; the tag is the number modulo `tags`, so that several items share one.
     struct Numbered {

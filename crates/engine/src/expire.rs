@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tenon_store::entry::EntryRef;
-use tenon_store::keyspace::Expired;
+use tenon_store::keyspace::{Expired, SET_BACK_MS};
 use tenon_store::types::ValueType;
 
 /// How often a worker looks for keys that are due.
@@ -28,6 +28,9 @@ impl Engine {
         }
         let now_ms = worker.clock.now_ms;
         let part = worker.index;
+        if now_ms.saturating_add(SET_BACK_MS) >= worker.expired_at_ms || self.look_at_all_due(part) {
+            worker.expired_at_ms = now_ms;
+        }
         if !self.shards.take_part_due(part, now_ms) {
             return PERIOD;
         }
@@ -62,6 +65,21 @@ impl Engine {
         let threshold_ms = self.config.latency_monitor_threshold();
         self.latency.note("expire-cycle", elapsed.as_millis() as u64, threshold_ms, now_ms);
         next
+    }
+
+    /// Has every shard of a part be looked at, whatever is due there first by a clock that has been set back since. Tells
+    /// whether that could be said of all.
+    fn look_at_all_due(&self, part: usize) -> bool {
+        let mut are_all = true;
+        for index in (part..self.shards.count()).step_by(self.workers()) {
+            match self.shards.try_lock_for(index, BUDGET) {
+                Some(state) if state.shard.next_due_ms().is_some() => self.shards.set_due(index, Some(0)),
+                Some(_) => {}
+                None => are_all = false,
+            }
+        }
+        self.shards.set_first_due(part, 0);
+        are_all
     }
 
     /// Removes some of the due keys and members of one shard. Tells whether none is left but what a snapshot has to write
@@ -237,6 +255,38 @@ mod tests {
         let stale = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\ndue\r\n";
         let sent = String::from_utf8(out.tail().clone()).expect("all of it is text");
         assert!(sent.contains(event) && sent.contains(stale), "{sent:?}");
+    }
+
+    #[test]
+    fn keys_are_due_in_time_where_the_clock_was_ahead_and_is_set_back() {
+        let engine = Engine::new(Config::new(Machine::of_cores(1)), &[], 1);
+        let mut worker = engine.worker(0);
+        let now_ms = worker.clock.now_ms;
+        let tick_at = |worker: &mut Worker, at_ms: u64| {
+            worker.clock.now_ms = at_ms;
+            // More often than there are shards, as the time of a tick may be up behind any of them.
+            (0..10_000).for_each(|_| _ = engine.expire_tick(worker));
+        };
+        let set = |worker: &mut Worker, key: &[u8], deadline_ms: u64| {
+            engine.with_key(worker, 0, engine.shards.hash(key), key, |cx| {
+                cx.set(NewValue::Int(1), Deadline::At(deadline_ms));
+            });
+        };
+        const DAY_MS: u64 = 86_400_000;
+        for number in 0..1_000_u32 {
+            set(&mut worker, &number.to_le_bytes(), now_ms + DAY_MS + 10_000);
+            // These go, and with them the present of every index to where the clock is ahead.
+            set(&mut worker, &(1_000 + number).to_le_bytes(), now_ms + 1_000);
+        }
+        tick_at(&mut worker, now_ms + DAY_MS);
+        assert_eq!(worker.stats.all.expired.get(), 1_000);
+        for number in 0..1_000_u32 {
+            set(&mut worker, &number.to_le_bytes(), now_ms + 60_000);
+        }
+        tick_at(&mut worker, now_ms);
+        assert_eq!(worker.stats.all.expired.get(), 1_000, "none of the others is due");
+        tick_at(&mut worker, now_ms + 61_000);
+        assert_eq!(worker.stats.all.expired.get(), 2_000);
     }
 
     /// A hash with these fields, each with a deadline.

@@ -12,6 +12,9 @@ use tenon_ds::timer_wheel::{Items, TimerWheel};
 
 /// Milliseconds to a tick of the expiry index: how much later than due a key may be found, beside the caller's pace.
 pub const TICK_MS: u64 = 16;
+/// A clock that is behind one that was read before by more than this has been set back; the clocks of two workers, and a
+/// clock that the system slows down, differ by less.
+pub const SET_BACK_MS: u64 = 1_000;
 /// Stale items that the index may hold beyond as many as there are keys with a deadline.
 const STALE_SLACK: usize = 32;
 
@@ -391,6 +394,11 @@ impl Keyspace {
         mut ahead: impl FnMut(EntryRef<'_>) -> Ahead,
         mut expired: impl FnMut(Expired<'_>),
     ) -> bool {
+        let is_set_back = |wheel: &TimerWheel| wheel.ticks_ahead_of(now_ms / TICK_MS) > SET_BACK_MS / TICK_MS;
+        if self.wheel.as_deref().is_some_and(is_set_back) {
+            // What is due before the wheel's present would come out once that is reached again.
+            self.rebuild_wheel(now_ms);
+        }
         let Some(wheel) = &mut self.wheel else { return true };
         let mut due = Vec::new();
         let mut done = wheel.advance(now_ms / TICK_MS, budget, &Deadlines(&self.table), &mut due);
