@@ -50,6 +50,8 @@ pub struct Worker {
     pub(crate) interpreters: Option<Box<Interpreters>>,
     /// Whether a script runs: commands are its calls.
     pub(crate) runs_script: bool,
+    /// Whether a command may let its shards go before its end (`KeysCx::let_go`).
+    pub(crate) lets_go: bool,
     /// Whether what runs now does so while another command of this worker waits: it must not lock a shard.
     pub(crate) is_nested: bool,
     /// Where the hashes of a command's keys, and the indexes of their shards, are put down.
@@ -78,6 +80,8 @@ pub struct Worker {
     pub(crate) remembered: KnownRemembered,
     /// The shard with which the next look for what is due begins.
     pub(crate) expires_from: usize,
+    /// When it looked last for keys that are due, in milliseconds of the system's clock.
+    pub(crate) expired_at_ms: u64,
     /// The snapshot that it has handed something over to.
     pub(crate) snapshot: KnownSnapshot,
     /// Whether it has handed something over to a snapshot since it last looked whether there is room for more.
@@ -115,6 +119,7 @@ impl Worker {
             secrets: Vec::new(),
             interpreters: None,
             runs_script: false,
+            lets_go: false,
             is_nested: false,
             keys_scratch: Default::default(),
             packed_scratch: Vec::new(),
@@ -129,6 +134,7 @@ impl Worker {
             is_replaying: false,
             remembered: KnownRemembered::default(),
             expires_from: 0,
+            expired_at_ms: 0,
             snapshot: KnownSnapshot::default(),
             has_handed_over: false,
             waits_for_another_turn: false,

@@ -252,7 +252,7 @@ fn the_original_takes_what_is_written() {
     aof.cut(&mut rewrite);
     aof.log().append(PING.as_bytes());
     std::fs::write(rewrite.base_path(), PING).expect("it can be written");
-    aof.finish_rewrite(rewrite, BaseFormat::Aof).expect("nothing fails");
+    aof.finish_rewrite(rewrite, (BaseFormat::Aof, PING.len() as u64)).expect("nothing fails");
     aof.close().expect("nothing fails");
     let listed = std::fs::read_dir(names.directory()).expect("it is there").count();
     assert_eq!(listed, 3, "the list, the base and an increment");

@@ -116,7 +116,7 @@ impl Run {
         self.append(aof.log(), 1)?;
         write(files, rewrite.base_path(), &base)?;
         self.append(aof.log(), 1)?;
-        aof.finish_rewrite(rewrite, BaseFormat::Aof).map_err(gone)
+        aof.finish_rewrite(rewrite, (BaseFormat::Aof, base.len() as u64)).map_err(gone)
     }
 
     /// All that is done with a log in a life.
@@ -316,7 +316,7 @@ fn a_log_that_is_begun_for_its_base_alone_is_valid_with_that() {
         run.appended = unpromised.appended;
         run.answered = promised;
         written?;
-        aof.finish_rewrite(rewrite, BaseFormat::Aof).map_err(gone)?;
+        aof.finish_rewrite(rewrite, (BaseFormat::Aof, base.len() as u64)).map_err(gone)?;
         run.answered = run.appended;
         run.append(aof.log(), 2)?;
         run.rewrite(files, &aof)?;
@@ -346,7 +346,7 @@ fn a_failed_sync_is_healed_by_a_rewrite() {
     let mut rewrite = aof.begin_rewrite().expect("it can be begun");
     aof.cut(&mut rewrite);
     assert!(write(&files, rewrite.base_path(), &records(1..=4)).is_ok());
-    aof.finish_rewrite(rewrite, BaseFormat::Aof).expect("nothing fails any more");
+    aof.finish_rewrite(rewrite, (BaseFormat::Aof, records(1..=4).len() as u64)).expect("nothing fails any more");
     assert_eq!(aof.log().refuses_writes(), None);
     assert!(run.append(aof.log(), 1).is_ok());
     assert_eq!(load(&open(&files.after_crash(|_| 0)).expect("it is fine")), [1, 2, 3, 4, 5]);
@@ -375,10 +375,34 @@ fn a_rewrite_that_waits_for_a_switch_heals_the_file_behind_it() {
     faulty.set("".parse().expect("a plan"));
     aof.cut(&mut rewrite);
     assert!(write(&files, rewrite.base_path(), &records(1..=2)).is_ok());
-    aof.finish_rewrite(rewrite, BaseFormat::Aof).expect("nothing fails any more");
+    aof.finish_rewrite(rewrite, (BaseFormat::Aof, records(1..=2).len() as u64)).expect("nothing fails any more");
     assert_eq!(aof.log().refuses_writes(), None);
     assert!(run.append(aof.log(), 1).is_ok());
     assert_eq!(load(&open(&files.after_crash(|_| 0)).expect("it is fine")), [1, 2, 3]);
+}
+
+#[test]
+fn a_base_that_somebody_removes_or_cuts_replaces_nothing() {
+    for left in [None, Some(2)] {
+        let files = Memory::new();
+        let directory = open(&files).expect("it is empty");
+        let aof = directory.append((BaseFormat::Aof, b""), &settings(), Arc::new(NoHooks)).expect("it can be made");
+        let mut run = Run { appended: 0, answered: 0 };
+        assert!(run.append(aof.log(), 3).is_ok());
+        let mut rewrite = aof.begin_rewrite().expect("it can be begun");
+        aof.cut(&mut rewrite);
+        assert!(run.append(aof.log(), 1).is_ok());
+        let base = records(1..=3);
+        assert!(write(&files, rewrite.base_path(), &base).is_ok());
+        match left {
+            None => files.remove(rewrite.base_path()).expect("it is there"),
+            Some(len) => files.append(rewrite.base_path()).and_then(|file| file.truncate(len)).expect("it is there"),
+        }
+        let why = aof.finish_rewrite(rewrite, (BaseFormat::Aof, base.len() as u64)).expect_err("it is not the base");
+        assert!(why.to_string().starts_with("The new AOF base file is not what was written: "), "{why}");
+        assert!(run.append(aof.log(), 1).is_ok());
+        assert_eq!(load(&open(&files.after_crash(|n| n - 1)).expect("it is fine")), [1, 2, 3, 4, 5], "{left:?}");
+    }
 }
 
 #[test]
@@ -407,7 +431,7 @@ fn rewrites_that_fail_leave_everything_as_it_was() {
         assert!(run.append(aof.log(), 1).is_ok());
         assert!(write(&files, rewrite.base_path(), &records(1..=3)).is_ok());
         faulty.set(plan.parse().expect("a plan"));
-        let finished = aof.finish_rewrite(rewrite, BaseFormat::Aof);
+        let finished = aof.finish_rewrite(rewrite, (BaseFormat::Aof, records(1..=3).len() as u64));
         faulty.set("".parse().expect("a plan"));
         assert!(finished.is_err(), "{plan}");
         assert!(run.append(aof.log(), 1).is_ok());

@@ -274,7 +274,7 @@ impl Engine {
                 append_only.abort_rewrite(rewrite);
                 Err(STOPPED.to_owned())
             }
-            Ok(()) => append_only.finish_rewrite(rewrite, format).map_err(|error| error.to_string()),
+            Ok(bytes) => append_only.finish_rewrite(rewrite, (format, bytes)).map_err(|error| error.to_string()),
             Err(error) => {
                 append_only.abort_rewrite(rewrite);
                 Err(format!("Write error writing append only file on disk: {error}"))
@@ -282,7 +282,7 @@ impl Engine {
         }
     }
 
-    fn write_base(&self, rewrite: &Rewrite, begun: Begun) -> io::Result<()> {
+    fn write_base(&self, rewrite: &Rewrite, begun: Begun) -> io::Result<u64> {
         let file = match self.files().create(rewrite.base_path()) {
             Ok(file) => file,
             Err(error) => {
@@ -291,8 +291,9 @@ impl Engine {
             }
         };
         let syncing = Syncing::incremental_if(self.config.aof_rewrite_incremental_fsync());
-        begun.write_to(self, Synced::new(Arc::clone(&file), syncing))?;
-        file.sync()
+        let (_, report) = begun.write_to(self, Synced::new(Arc::clone(&file), syncing))?;
+        file.sync()?;
+        Ok(report.bytes)
     }
 
     /// Begins a rewrite if one is due: it was asked for, the log needs it, or it has grown. Called now and then.

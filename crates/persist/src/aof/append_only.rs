@@ -356,17 +356,18 @@ impl AppendOnly {
         position
     }
 
-    /// The snapshot is written: it takes the place of everything before its position.
+    /// The snapshot is written, in this form and with so many bytes: it takes the place of everything before its position.
     ///
     /// # Errors
-    /// When that could not be made certain. Every record is still in the files that are valid.
+    /// When that could not be made certain, or the file is not there as it was written. Every record is still in the files
+    /// that are valid.
     ///
     /// # Panics
     /// When the rewrite's position was never asked for.
-    pub fn finish_rewrite(&self, rewrite: Rewrite, format: BaseFormat) -> Result<(), RewriteError> {
+    pub fn finish_rewrite(&self, rewrite: Rewrite, written: (BaseFormat, u64)) -> Result<(), RewriteError> {
         let position = rewrite.cut.expect("a snapshot has a position");
         let mut valid = self.manifest();
-        if let Err(error) = self.replace(&mut valid, &rewrite, format) {
+        if let Err(error) = self.replace(&mut valid, &rewrite, written) {
             // Nobody needs it any more.
             let _ = self.files.remove(&rewrite.base_path);
             self.figures().note_failure();
@@ -388,10 +389,21 @@ impl AppendOnly {
         Ok(())
     }
 
-    fn replace(&self, valid: &mut Manifest, rewrite: &Rewrite, format: BaseFormat) -> Result<(), RewriteError> {
+    fn replace(
+        &self,
+        valid: &mut Manifest,
+        rewrite: &Rewrite,
+        (format, written): (BaseFormat, u64),
+    ) -> Result<(), RewriteError> {
         self.refuse_if_retired()?;
         let sync = || self.files.append(&rewrite.base_path)?.sync();
         sync().map_err(failed("Can't sync the new AOF base file"))?;
+        // Somebody may have removed it or made it shorter: what it replaces is the only other copy.
+        let found = self.files.len(&rewrite.base_path).map_err(failed("Can't look at the new AOF base file"))?;
+        if found != Some(written) {
+            let gone = format!("{} bytes were written, and {} are there", written, found.unwrap_or(0));
+            return Err(failed("The new AOF base file is not what was written")(io::Error::other(gone)));
+        }
         let mut manifest = valid.clone();
         let base = manifest.replace_base(if rewrite.is_first { 0 } else { 1 }, |seq| self.names.base(seq, format));
         let mut renames = vec![(rewrite.base_path.clone(), self.path(&base))];
