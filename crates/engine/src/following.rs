@@ -70,9 +70,10 @@ impl Engine {
         held: &'a mut dyn Locked,
     ) -> FollowingCx<'a> {
         let (database, touches, rights) = (session.database, session.touches, session.rights());
+        let databases = self.databases_seen_from(database);
         FollowingCx {
             keys: KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now },
-            may_read_all_keys: rights.is_everything() || rights.may_use_all_keys(resolved, args, KeyFlags::READ),
+            may_read_all_keys: rights.may_use_all_keys(resolved, args, KeyFlags::READ, databases),
         }
     }
 }

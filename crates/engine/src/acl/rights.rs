@@ -42,6 +42,13 @@ pub struct Rights {
     everything: bool,
 }
 
+/// The keys of a command, as far as there are arguments: a script may ask before it has them all.
+fn keys_of(found: Resolved, args: &Args<'_>) -> Vec<(usize, KeyFlags)> {
+    let mut keys = found.command.keys_of(args);
+    keys.retain(|(index, _)| *index < args.len());
+    keys
+}
+
 impl Rights {
     /// A new user's: it cannot come in and may do nothing.
     pub(super) fn new(scene: Scene<'_>) -> Rights {
@@ -171,9 +178,7 @@ impl Rights {
         if self.everything {
             return Ok(());
         }
-        let mut keys = found.command.keys_of(args);
-        // A script may ask before it has all the arguments.
-        keys.retain(|(index, _)| *index < args.len());
+        let keys = keys_of(found, args);
         let mut denial = Denial::Database(None);
         for selector in std::iter::once(&self.root).chain(&self.selectors) {
             match selector.check(found, args, &keys, databases) {
@@ -184,11 +189,15 @@ impl Rights {
         Err(denial)
     }
 
-    /// Whether a command may run, and this be done to every key there is: for keys that nobody can tell beforehand, as
-    /// those of SORT's BY and GET.
-    pub fn may_use_all_keys(&self, found: Resolved, args: &Args<'_>, flags: KeyFlags) -> bool {
+    /// Whether a command may run with these arguments by a selector that lets this be done to every key there is: for keys
+    /// that nobody can tell beforehand, as those of SORT's BY and GET.
+    pub fn may_use_all_keys(&self, found: Resolved, args: &Args<'_>, flags: KeyFlags, databases: Databases) -> bool {
+        if self.everything {
+            return true;
+        }
+        let keys = keys_of(found, args);
         let mut selectors = std::iter::once(&self.root).chain(&self.selectors);
-        selectors.any(|selector| selector.may_use_all_keys(found, args, flags))
+        selectors.any(|it| it.may_use_all_keys(flags) && it.check(found, args, &keys, databases).is_ok())
     }
 
     /// Whether a channel may be used, or subscribed to by a pattern.

@@ -7,7 +7,7 @@ use super::error::RuleError;
 use crate::args::Args;
 use crate::command::{ChannelKind, Command, Flags, KeyFlags};
 use crate::config::ChannelDefault;
-use crate::config::args::quote_if_needed;
+use crate::config::args::{quote_if_needed, quoted};
 use crate::table::{CommandTable, Resolved};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tenon_ds::glob::{Case, glob};
@@ -315,14 +315,13 @@ impl Selector {
         }
     }
 
-    /// Whether a command may run, and this be done to every key there is.
-    pub fn may_use_all_keys(&self, found: Resolved, args: &Args<'_>, flags: KeyFlags) -> bool {
+    /// Whether this may be done to every key there is.
+    pub fn may_use_all_keys(&self, flags: KeyFlags) -> bool {
         let needed = KeyRights::needed_for(flags);
-        let keys = match &self.keys {
+        match &self.keys {
             Reach::All => true,
             Reach::Only(patterns) => patterns.iter().any(|it| it.glob == b"*" && it.rights.covers(needed)),
-        };
-        keys && self.may_run(found, args)
+        }
     }
 
     /// Whether a channel may be used; a pattern only if it is one of the selector's, letter for letter.
@@ -406,7 +405,10 @@ impl Selector {
 
     /// The selector within parentheses. Its words are split anew when it is read, so those with quotes are quoted.
     pub(super) fn in_parentheses(&self) -> Vec<u8> {
-        let words: Vec<Vec<u8>> = self.words().iter().map(|word| quote_if_needed(word)).collect();
+        // Whoever reads it takes a word that ends with one for the end of the selector.
+        let ends_early = |word: &[u8]| word.ends_with(b")");
+        let quote = |word: Vec<u8>| if ends_early(&word) { quoted(&word) } else { quote_if_needed(&word) };
+        let words: Vec<Vec<u8>> = self.words().into_iter().map(quote).collect();
         [b"(", &words.join(&b' ')[..], b")"].concat()
     }
 }

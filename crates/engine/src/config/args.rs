@@ -114,9 +114,12 @@ pub fn quote(word: &str) -> String {
 
 /// The word as it has to stand among others: as it is, unless it would not be read so. Takes any bytes.
 pub(crate) fn quote_if_needed(word: &[u8]) -> Vec<u8> {
-    if !word.is_empty() && word.iter().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'')) {
-        return word.to_vec();
-    }
+    let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'');
+    if !word.is_empty() && word.iter().all(is_plain) { word.to_vec() } else { quoted(word) }
+}
+
+/// The word in quotes. Takes any bytes.
+pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'"'];
     for &byte in word {
         match byte {
