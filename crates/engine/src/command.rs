@@ -256,6 +256,11 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
+    /// The set but for those of `other`.
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
     /// Whether any of `other` is in the set.
     #[inline]
     pub const fn any(self, other: Flags) -> bool {

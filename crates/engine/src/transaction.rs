@@ -62,14 +62,17 @@ impl Engine {
         session.client.queued.store(transaction.queue.len() as u32, Ordering::Relaxed);
     }
 
-    /// Whether running this command, EXEC above all, would write.
-    pub(crate) fn writes_when_run(&self, session: &Session, resolved: Resolved) -> bool {
-        let may_write = |(queued, args): &(Resolved, OwnedArgs)| {
-            queued.command.flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE))
-                && !self.says_no_writes(*queued, &args.view())
-        };
-        is_exec(resolved)
-            && session.transaction.as_ref().is_some_and(|transaction| transaction.queue.iter().any(may_write))
+    /// Whether what a call runs has one of these flags: it has it itself, or it is EXEC and a call in its queue has.
+    pub(crate) fn runs_any(&self, session: &Session, resolved: Resolved, args: &Args<'_>, flags: Flags) -> bool {
+        if is_exec(resolved) {
+            let queue = session.transaction.iter().flat_map(|transaction| &transaction.queue);
+            return self.any_call_has(queue, flags);
+        }
+        self.flags_of(resolved, args).any(flags)
+    }
+
+    fn any_call_has<'a>(&self, calls: impl IntoIterator<Item = &'a (Resolved, OwnedArgs)>, flags: Flags) -> bool {
+        calls.into_iter().any(|(resolved, args)| self.flags_of(*resolved, &args.view()).any(flags))
     }
 
     /// Runs MULTI's queue as one: all shards that it touches are locked before the first command and until the last.
@@ -87,8 +90,7 @@ impl Engine {
             self.unwatch(session);
             return Err(CmdError::text("EXECABORT Transaction discarded because of previous errors."));
         }
-        let needs_memory = |(queued, _): &(Resolved, OwnedArgs)| queued.command.flags.any(Flags::DENY_OOM);
-        if transaction.queue.iter().any(needs_memory) && !self.make_room(worker) {
+        if self.any_call_has(&transaction.queue, Flags::DENY_OOM) && !self.make_room(worker) {
             self.unwatch(session);
             return Err(exec_abort(&CmdError::OutOfMemory));
         }

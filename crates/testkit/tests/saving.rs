@@ -274,6 +274,17 @@ fn a_directory_that_is_gone_fails_saves_and_nothing_else() {
     let refused = text(call(&mut client, "SET key other"));
     assert!(refused.starts_with("MISCONF Redis is configured to save RDB snapshots, but"), "{refused}");
     assert_eq!(text(call(&mut client, "GET key")), "value");
+    // What may be sent to replicas and changes nothing runs in a transaction as it does alone.
+    for harmless in ["PUBLISH channel hello", "PFCOUNT nosuch", "FCALL nosuch 0"] {
+        ok(&mut client, "MULTI");
+        assert_eq!(text(call(&mut client, harmless)), "QUEUED");
+        assert!(matches!(call(&mut client, "EXEC"), Value::Array(_)), "{harmless}");
+    }
+    ok(&mut client, "MULTI");
+    let refused = text(client.call(&[b"EVAL", b"#!lua\nreturn 1", b"0"]).expect("an answer"));
+    assert!(refused.starts_with("MISCONF Redis is configured to save RDB snapshots, but"), "{refused}");
+    let refused = text(call(&mut client, "EXEC"));
+    assert_eq!(refused, "EXECABORT Transaction discarded because of previous errors.");
     // It would lose what cannot be saved.
     let refused = text(call(&mut client, "SHUTDOWN"));
     assert_eq!(refused, "ERR Errors trying to SHUTDOWN. Check logs.");

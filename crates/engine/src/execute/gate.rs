@@ -6,6 +6,7 @@ use crate::command::Flags;
 use crate::engine::Engine;
 use crate::errors::CmdError;
 use crate::pause::PauseMode;
+use crate::scripting::is_script_call;
 use crate::session::Session;
 use crate::table::Resolved;
 use crate::worker::Worker;
@@ -50,12 +51,17 @@ impl Engine {
         // Within MULTI every command takes memory: its place in the queue.
         let is_queued = in_transaction && !flags.any(Flags::NOT_QUEUED);
         let is_loading = self.is_loading();
-        if (is_queued || flags.any(Flags::DENY_OOM)) && !is_loading && !self.make_room(worker) {
+        let may_need_memory = is_queued || flags.any(Flags::DENY_OOM) || is_script_call(resolved.command);
+        if may_need_memory
+            && !is_loading
+            && !self.make_room(worker)
+            && (is_queued || self.flags_of(resolved, args).any(Flags::DENY_OOM))
+        {
             return Err(CmdError::OutOfMemory);
         }
         // As in Redis PING is refused as well: health checks are to see it.
         if self.pause.refuses_writes()
-            && (flags.any(Flags::WRITE) || self.writes_when_run(session, resolved) || resolved.command.name == "PING")
+            && (self.runs_any(session, resolved, args, Flags::WRITE) || resolved.command.name == "PING")
             && let Some(error) = self.refusal()
         {
             return Err(error);
@@ -72,10 +78,7 @@ impl Engine {
         let waits = match self.pause.mode(worker.clock.now_ms) {
             None => false,
             Some(PauseMode::All) => resolved.command.name != "CLIENT UNPAUSE" && !self.may_end_scripts(resolved),
-            Some(PauseMode::Write) => {
-                let may_write = flags.any(Flags::WRITE.or(Flags::MAY_REPLICATE));
-                may_write && !self.says_no_writes(resolved, args) || self.writes_when_run(session, resolved)
-            }
+            Some(PauseMode::Write) => self.runs_any(session, resolved, args, Flags::WRITE.or(Flags::MAY_REPLICATE)),
         };
         let is_run = !in_transaction || flags.any(Flags::NOT_QUEUED);
         if waits || is_run && self.waits_for_keys(worker, session, resolved, args)? {

@@ -328,7 +328,7 @@ impl<'e> ScriptHost<'_, 'e> {
                 );
                 engine.end_unit(self.worker);
                 self.is_recording = false;
-                held.clear();
+                held.let_go();
                 let everything = (0..engine.shards.count()).collect();
                 let clock = self.worker.clock;
                 let all = engine.lock_several(self.worker, everything, OnBusy::Serve);

@@ -15,6 +15,7 @@ pub use known::Known;
 pub use libraries::{Function, Library, Shelf};
 pub(crate) use load::OnExisting;
 pub use payload::Restore;
+pub(crate) use run::is_script_call;
 pub use run::{Access, By};
 pub use running::{Kind, LongScript};
 pub use scripts::Scripts;

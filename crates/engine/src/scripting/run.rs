@@ -6,6 +6,7 @@ use super::known::{Known, Origin, Sha};
 use super::scripts::sha_of;
 use crate::args::Args;
 use crate::clock::monotonic_ns;
+use crate::command::{Command, Flags};
 use crate::context::ServerCx;
 use crate::engine::Engine;
 use crate::errors::{CmdError, exact, text_bytes};
@@ -79,6 +80,11 @@ fn key_count(args: &Args<'_>, no_number: CmdError) -> Result<usize, CmdError> {
     usize::try_from(count).map_err(|_| CmdError::text("ERR Number of keys can't be negative"))
 }
 
+/// Whether a command runs a script or a function.
+pub(crate) fn is_script_call(command: &Command) -> bool {
+    matches!(command.name, "EVAL" | "EVAL_RO" | "EVALSHA" | "EVALSHA_RO" | "FCALL" | "FCALL_RO")
+}
+
 /// The SHA1 that an argument is, in any case.
 pub(crate) fn sha_argument(text: &[u8]) -> Option<Sha> {
     let mut sha: Sha = text.try_into().ok()?;
@@ -141,15 +147,28 @@ impl Engine {
         }
     }
 
-    /// Whether a command runs a script or function that says of itself that it does not write.
-    pub(crate) fn says_no_writes(&self, resolved: Resolved, args: &Args<'_>) -> bool {
-        let flags = match resolved.command.name {
-            "EVAL" => shebang::parse_script(args.get(1)).ok().map(|(flags, _)| flags),
-            "EVALSHA" => sha_argument(args.get(1)).and_then(|sha| Some(self.scripts.known.get(&sha)?.flags)),
-            "FCALL" => self.scripts.libraries.function(args.get(1)).map(|function| function.info.flags),
-            _ => None,
+    /// The flags of a call. As in Redis, what a script or function says of itself takes the place of what its command says.
+    pub(crate) fn flags_of(&self, resolved: Resolved, args: &Args<'_>) -> Flags {
+        let flags = resolved.command.flags;
+        if !is_script_call(resolved.command) {
+            return flags;
+        }
+        let said = match resolved.command.name {
+            "EVAL" | "EVAL_RO" => shebang::parse_script(args.get(1)).ok().map(|(flags, _)| flags),
+            "EVALSHA" | "EVALSHA_RO" => {
+                sha_argument(args.get(1)).and_then(|sha| Some(self.scripts.known.get(&sha)?.flags))
+            }
+            _ => self.scripts.libraries.function(args.get(1)).map(|function| function.info.flags),
         };
-        flags.is_some_and(|flags| flags.any(ScriptFlags::NO_WRITES))
+        let Some(said) = said.filter(|said| !said.any(ScriptFlags::UNSAID)) else { return flags };
+        let mut flags = flags.without(Flags::WRITE.or(Flags::DENY_OOM).or(Flags::MAY_REPLICATE));
+        if !said.any(ScriptFlags::NO_WRITES) {
+            flags = flags.or(Flags::WRITE);
+        }
+        if !said.any(ScriptFlags::ALLOW_OOM.or(ScriptFlags::NO_WRITES)) {
+            flags = flags.or(Flags::DENY_OOM);
+        }
+        flags
     }
 
     /// The keys that a script declares, behind argument 2.
