@@ -73,6 +73,7 @@ impl ServerCx<'_> {
                 }
                 // Those that have lost their keys one by one, too.
                 state.shard.forget_unused();
+                engine.shards.forget_many_deadlines(&mut state.shard);
                 engine.shards.set_due(index, state.shard.next_due_ms());
                 true
             });
@@ -177,6 +178,7 @@ impl Engine {
             if let Some(keyspace) = take(self, worker, state, database) {
                 keys += keyspace.len();
                 taken.extend(self.keep_for_snapshot(index, database, keyspace));
+                self.shards.forget_many_deadlines(&mut state.shard);
                 self.shards.set_due(index, state.shard.next_due_ms());
             }
             state.shard.forget_unused();

@@ -65,7 +65,10 @@ impl Engine {
         mut held: Held<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
+        // What a client is told of later is noted behind the command, and long arguments are put down by then.
+        worker.lets_go = !session.is_told_of(resolved.command) && !args.may_have_bigs();
         let result = self.run_held(worker, session, resolved, args, &mut held, reply);
+        worker.lets_go = false;
         self.commit(worker);
         if worker.ready.is_empty() {
             worker.keep_indexes(held.into_indexes());

@@ -155,6 +155,37 @@ fn others_are_served_in_the_middle_of_commands_on_large_collections() {
     }
 }
 
+/// A command that works on copies lets go of the keys that it has read.
+#[test]
+fn what_is_sorted_or_compared_is_anybodys_meanwhile() {
+    let server = one_worker(&[]);
+    let [mut client, mut slow] = [connect(&server), connect(&server)];
+    fill(&mut client);
+    for (name, number) in [("long1", 2_600), ("long2", 5_000)] {
+        call(&mut client, &format!("SET {name} {}", "abc".repeat(number)));
+    }
+    let id = id_of(&mut slow);
+    let mut round = 0;
+    for (command, wanted, answer) in [
+        ("SORT s ALPHA DESC", "SISMEMBER s member:7", Value::Int(1)),
+        ("SORT l ALPHA DESC BY *", "LINDEX l 7", bulk("member:7")),
+        ("LCS long1 long2 LEN", "STRLEN long2", Value::Int(3 * 5_000)),
+    ] {
+        let was_seen = (0..ROUNDS).any(|_| {
+            round += 1;
+            let is_seen = is_seen_beside(&mut client, (&mut slow, id), command, round) && {
+                let answered = call(&mut client, wanted);
+                assert_eq!(answered, answer, "{wanted}");
+                has_come_to_set(&mut client, id)
+            };
+            let reply = receive_noted(&mut slow);
+            assert!(!matches!(reply, Value::Error(_)), "{command}: {reply:?}");
+            is_seen
+        });
+        assert!(was_seen, "{command}: what it had read was never to be had in its middle");
+    }
+}
+
 #[test]
 fn whoever_waits_comes_before_the_next_long_command_of_the_same_client() {
     const COMMANDS: usize = 30;

@@ -56,6 +56,17 @@ impl<'a> KeysCx<'a> {
         if self.worker.is_replaying { 0 } else { self.worker.clock.now_ms }
     }
 
+    /// Has read all that it wants: from here on the command works on its own copies, and the keys are anybody's, where
+    /// that makes no difference. None of them may be touched any more.
+    pub fn let_go(&mut self) {
+        // What has expired on the way is put down, and told to those who wait, while the shards are held.
+        if self.worker.lets_go && self.worker.ready.is_empty() {
+            self.engine.commit(self.worker);
+            self.held.let_go();
+            self.engine.go_on_where_free();
+        }
+    }
+
     /// Whether the command is a call of a script.
     pub fn is_in_script(&self) -> bool {
         self.worker.runs_script

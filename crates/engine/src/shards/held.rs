@@ -29,6 +29,9 @@ pub trait Locked {
 
     /// Every held shard with its index, in order, until `visit` answers `false`.
     fn each(&mut self, visit: &mut dyn FnMut(usize, &mut ShardState) -> bool);
+
+    /// Lets all of them go.
+    fn let_go(&mut self);
 }
 
 /// Shards that are locked together.
@@ -119,11 +122,6 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Lets all of them go.
-    pub(crate) fn clear(&mut self) {
-        self.0 = Guards::Listed { indexes: Vec::new(), guards: Vec::new() };
-    }
-
     /// Starts loading the entries of these keys of a database, which lie in held shards. None waits for another then, but
     /// a cache holds only so many.
     pub(crate) fn prefetch_entries(&self, shards: &Shards, database: usize, hashes: &[KeyHash]) {
@@ -182,6 +180,10 @@ impl Locked for Held<'_> {
             }
         }
     }
+
+    fn let_go(&mut self) {
+        self.0 = Guards::Listed { indexes: Vec::new(), guards: Vec::new() };
+    }
 }
 
 #[cfg(test)]
@@ -215,7 +217,7 @@ mod tests {
             assert_eq!(addresses[0], addresses[1]);
             assert!(model.iter().all(|index| shards.try_lock(*index).is_none()));
         }
-        held.clear();
+        held.let_go();
         assert_eq!(held.len(), 0);
         held.add(9, lock(9), shards.count());
         assert_eq!(held.into_indexes(), [9]);

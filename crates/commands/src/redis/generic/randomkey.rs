@@ -3,6 +3,7 @@
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::keyspace::Keyspace;
 use tenon_engine::wire::resp::Reply;
@@ -70,9 +71,13 @@ fn throw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
 
 /// The key at a place in the order of the table, if it is past the last one or its deadline: nothing.
 fn nth_live(keyspace: &Keyspace, place: usize, now_ms: u64) -> Option<Vec<u8>> {
+    if place >= keyspace.len() {
+        return None;
+    }
     let mut at = 0;
     let mut key = None;
     keyspace.scan(0, place + 1, |entry| {
+        progress::count(1);
         if at == place && !entry.is_past(now_ms) {
             key = Some(entry.key().to_vec());
         }
@@ -91,6 +96,7 @@ fn draw(cx: &mut ServerCx<'_>) -> Option<Vec<u8>> {
     cx.each_shard_with_keys(|worker, state| {
         let Some(keyspace) = state.shard.database(database) else { return };
         keyspace.scan(0, usize::MAX, |entry| {
+            progress::count(1);
             if !entry.is_past(now_ms) {
                 live.offer(entry.key(), worker.random());
             } else if keeps_due {

@@ -8,6 +8,7 @@ use crate::redis::scan_page::{PageOptions, parse_cursor, reply_page};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Flags, Group, Keys, Run};
 use tenon_engine::context::ServerCx;
+use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::entry::EntryRef;
 use tenon_engine::store::types::ValueType;
@@ -100,6 +101,7 @@ fn visit(cx: &mut ServerCx<'_>, cursor: u64, options: &Options<'_>, mut give: im
         }
         let next = cx.one_shard(place.shard, |_, state| {
             state.shard.database(database)?.scan(place.tag, left, |entry| {
+                progress::count(1);
                 left = left.saturating_sub(1);
                 if entry.is_past(now_ms) {
                     past.push(entry.key().into());

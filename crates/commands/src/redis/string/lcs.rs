@@ -75,6 +75,7 @@ fn lcs(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Ef
         let slot = key.find();
         slot.and_then(|slot| key.string(slot).ok()).map_or_else(Vec::new, string::to_vec)
     });
+    cx.let_go();
     if options.length {
         reply.int(length(&a, &b).into());
         return Ok(Effect::Unchanged);

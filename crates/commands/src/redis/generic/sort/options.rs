@@ -111,6 +111,11 @@ impl<'a> Options<'a> {
         named
     }
 
+    /// Whether no key is wanted any more once the elements and what they are sorted by are known.
+    pub(super) fn is_done_with_keys(&self) -> bool {
+        self.store.is_none() && self.gets.iter().all(|pattern| pattern.keys().is_none())
+    }
+
     /// Which of `len` elements are wanted.
     pub(super) fn range(&self, len: usize) -> std::ops::Range<usize> {
         let (offset, count) = self.limit.unwrap_or((0, -1));

@@ -157,7 +157,11 @@ fn run(cx: &mut KeysCx<'_>, key: &[u8], options: &Options<'_>, reply: &mut Reply
     };
     let indexes = if is_sorted {
         let wanted = options.range(elements.len());
-        weights(cx, &elements, options)?.sorted(&elements, options.descending, wanted)
+        let weights = weights(cx, &elements, options)?;
+        if options.is_done_with_keys() {
+            cx.let_go();
+        }
+        weights.sorted(&elements, options.descending, wanted)
     } else {
         (0..elements.len()).collect()
     };
