@@ -183,9 +183,7 @@ impl Stream {
         match references {
             References::Keep => {}
             References::WaitForAcknowledgement => {
-                if self.entries.get(id).is_none() {
-                    return Deletion::Missing;
-                }
+                // As in Redis an id that is not there is needed, too, where a group is before it, or waits for it.
                 if self.groups.values().any(|group| group.needs(id)) {
                     return Deletion::Needed;
                 }
