@@ -61,7 +61,7 @@ fn set_with_options(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) 
         When::Always => true,
         When::Absent => slot.is_none(),
         When::Present => slot.is_some(),
-        When::If(condition) => condition.holds(before),
+        When::If(condition) => condition.holds(before)?,
     };
     match (options.get, holds) {
         (true, _) => reply_optional(before, reply),
