@@ -544,7 +544,7 @@ impl Engine {
         *errors.entry(code).or_default() += 1;
     }
 
-    /// All statistics back to 0 (CONFIG RESETSTAT).
+    /// All statistics back to 0 (CONFIG RESETSTAT), but for the peak of memory, which as in Redis is that since the start.
     pub fn reset_stats(&self) {
         self.forgotten_changes.store(self.changes(), Ordering::Relaxed);
         self.each_stats(WorkerStats::reset);
@@ -556,6 +556,5 @@ impl Engine {
         self.tls_counts.reset();
         self.idle_kicks.store(0, Ordering::Relaxed);
         self.refused_connections.store(0, Ordering::Relaxed);
-        self.peak_memory.store(tenon_ds::memory::used() as u64, Ordering::Relaxed);
     }
 }

@@ -374,6 +374,7 @@ impl MemoryFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, Machine};
 
     #[test]
     fn processor_times_stand_behind_the_name() {
@@ -381,6 +382,15 @@ mod tests {
         let times = CpuTimes { user: 1.5, system: 0.25, children_user: 0.07, children_system: 0.03 };
         assert_eq!(CpuTimes::parse(stat), Some(times));
         assert_eq!(CpuTimes::parse("42 (a) S 1"), None);
+    }
+
+    #[test]
+    fn the_peak_of_memory_is_that_since_the_start() {
+        const PEAK: u64 = u64::MAX / 2;
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        engine.peak_memory.store(PEAK, Ordering::Relaxed);
+        engine.reset_stats();
+        assert_eq!(MemoryFacts::gather(&engine, 0).peak, PEAK);
     }
 
     #[test]

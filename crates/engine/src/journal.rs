@@ -334,8 +334,8 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::args::BigArg;
-    use crate::command::{Arity, Group, Keys, Run};
     use crate::config::{Config, Machine};
+    use crate::test_set::SET;
     use std::sync::atomic::AtomicUsize;
     use tenon_store::types::Rope;
     use tenon_wire::Span;
@@ -461,18 +461,6 @@ mod tests {
 
     #[test]
     fn a_log_that_begins_or_ends_beside_a_long_argument_has_whole_commands() {
-        static SET: Command = Command {
-            name: "SET",
-            group: Group::String,
-            syntax: "",
-            summary: "",
-            complexity: "",
-            since: "",
-            arity: Arity::Exactly(3),
-            keys: Keys::ONE,
-            flags: Flags::WRITE,
-            run: Run::Key(|_, _, _| Ok(Effect::Unchanged)),
-        };
         let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
         let mut worker = engine.worker(0);
         let log = Arc::new(Kept::default());

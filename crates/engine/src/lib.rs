@@ -79,6 +79,8 @@ pub mod stats;
 pub mod stray;
 pub mod string;
 pub mod table;
+#[cfg(test)]
+mod test_set;
 mod timing;
 pub mod tracking;
 pub mod transaction;

@@ -267,30 +267,8 @@ impl<'e> Replayer<'e> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Arity, Command, Effect, Flags, Group, Keys};
     use crate::config::{Config, Machine};
-    use crate::context::Deadline;
-    use tenon_store::entry::NewValue;
-
-    static SET: Command = Command {
-        name: "SET",
-        group: Group::String,
-        syntax: "key value",
-        summary: "",
-        complexity: "",
-        since: "",
-        arity: Arity::Exactly(3),
-        keys: Keys::ONE,
-        flags: Flags::WRITE,
-        run: Run::Key(|cx, args, reply| {
-            if args.get(2) == b"no" {
-                return Err(CmdError::Syntax);
-            }
-            cx.set(NewValue::Bytes(args.get(2)), Deadline::At(1));
-            reply.ok();
-            Ok(Effect::Verbatim)
-        }),
-    };
+    use crate::test_set::SET;
 
     fn play(lines: &[&str]) -> (Engine, Vec<Result<(), ReplayError>>, bool) {
         let engine = Engine::new(Config::new(Machine::detect()), &[&SET], 1);

@@ -136,11 +136,11 @@ impl Model {
 
     fn delete(&mut self, id: StreamId, references: References) -> Deletion {
         let is_forgotten = references == References::Delete && self.forget(id);
-        if !self.has(id) {
-            return if is_forgotten { Deletion::Forgotten } else { Deletion::Missing };
-        }
         if references == References::WaitForAcknowledgement && self.groups.values().any(|group| group.needs(id)) {
             return Deletion::Needed;
+        }
+        if !self.has(id) {
+            return if is_forgotten { Deletion::Forgotten } else { Deletion::Missing };
         }
         self.remove(id);
         self.state.max_deleted_id = self.state.max_deleted_id.max(id);

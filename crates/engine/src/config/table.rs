@@ -53,6 +53,8 @@ const STRING_MAX: i64 = STRING_LEN_MAX as i64;
 
 /// What all of the lazyfree settings come to.
 const LAZYFREE: Support = Support::Moot("Big values are always freed off the hot path.");
+/// What both settings of housekeeping come to.
+const HZ: Support = Support::Moot("Each worker looks after its own clients and keys when something is due.");
 
 settings! {
     /// TCP port of the RESP front end; 0 switches it off.
@@ -191,7 +193,7 @@ settings! {
         group: Group::Server
     }
     /// Times a second that housekeeping runs, from 1 to 500.
-    hz: u32 { name: "hz", kind: Kind::Clamped { min: 1, max: 500 }, initial: Is("10"), group: Group::Server }
+    hz: u32 { name: "hz", kind: Kind::Clamped { min: 1, max: 500 }, initial: Is("10"), group: Group::Server, support: HZ }
     /// How SIGINT ends the server: with the options of SHUTDOWN.
     shutdown_on_sigint: EndWords {
         name: "shutdown-on-sigint", kind: Kind::EndWords, initial: Is("default"), group: Group::Server
@@ -613,10 +615,7 @@ settings! {
         group: Group::Compatibility, support: Support::Moot("Keys are found by when they are due, not by sampling.")
     }
     /// Whether housekeeping runs more often with many clients.
-    dynamic_hz: bool {
-        name: "dynamic-hz", kind: Kind::Bool, initial: Is("yes"), group: Group::Compatibility,
-        support: Support::Moot("Each worker looks after its own clients.")
-    }
+    dynamic_hz: bool { name: "dynamic-hz", kind: Kind::Bool, initial: Is("yes"), group: Group::Compatibility, support: HZ }
     /// Threads that read and write for the one that runs commands.
     io_threads: u32 {
         name: "io-threads", kind: Kind::Int { min: 1, max: 128 }, initial: Is("1"), at: At::Start,

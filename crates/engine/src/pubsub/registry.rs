@@ -37,7 +37,49 @@ type Subscribers = BTreeMap<u64, Arc<Client>>;
 
 /// Channels whose hashes end alike. The lock is held while a message of one of them is handed out, so that everybody
 /// gets a channel's messages in one order.
-type Stripe = Mutex<HashMap<Box<[u8]>, Subscribers>>;
+type Stripe = Mutex<Names>;
+
+/// Room for so many names is always kept.
+const NAMES_KEPT: usize = 32;
+/// A table that had so many times as many names is made smaller, to twice as many as it has: what that takes, the names that
+/// went have paid for.
+const NAMES_BEFORE_MAX: usize = 8;
+
+/// Channels or patterns, and who is subscribed to them.
+#[derive(Default)]
+struct Names {
+    by_name: HashMap<Box<[u8]>, Subscribers>,
+    /// The most names since the table was made smaller. What the table itself says of its room falls with each name that
+    /// goes.
+    most: usize,
+}
+
+impl Names {
+    /// Adds a subscriber; tells whether it is the first of its name.
+    fn add(&mut self, name: &[u8], client: &Arc<Client>) -> bool {
+        let subscribers = self.by_name.entry(name.into()).or_default();
+        let is_new = subscribers.is_empty();
+        subscribers.insert(client.id, Arc::clone(client));
+        self.most = self.most.max(self.by_name.len());
+        is_new
+    }
+
+    /// Takes a subscriber out; tells whether it was the last of its name.
+    fn remove(&mut self, name: &[u8], client: &Client) -> bool {
+        let Some(subscribers) = self.by_name.get_mut(name) else { return false };
+        subscribers.remove(&client.id);
+        if !subscribers.is_empty() {
+            return false;
+        }
+        self.by_name.remove(name);
+        let wanted = (2 * self.by_name.len()).max(NAMES_KEPT);
+        if self.most / NAMES_BEFORE_MAX >= self.by_name.len() && self.most > wanted {
+            self.by_name.shrink_to(wanted);
+            self.most = wanted;
+        }
+        true
+    }
+}
 
 /// Channels that have subscribers.
 struct Channels {
@@ -66,7 +108,7 @@ impl Channels {
 pub struct PubSub {
     global: Channels,
     shard: Channels,
-    patterns: RwLock<HashMap<Box<[u8]>, Subscribers>>,
+    patterns: RwLock<Names>,
     /// How many patterns there are: without one nobody looks at the list.
     pattern_count: AtomicUsize,
 }
@@ -94,7 +136,7 @@ impl PubSub {
         let is_wanted = |channel: &[u8]| pattern.is_none_or(|pattern| glob(pattern, channel, Case::Sensitive));
         let mut found = Vec::new();
         for stripe in &self.channels(scope).stripes {
-            found.extend(stripe.lock().keys().filter(|channel| is_wanted(channel)).cloned());
+            found.extend(stripe.lock().by_name.keys().filter(|channel| is_wanted(channel)).cloned());
         }
         found
     }
@@ -102,39 +144,29 @@ impl PubSub {
     pub(super) fn add(&self, scope: Scope, hash: KeyHash, channel: &[u8], client: &Arc<Client>) {
         let channels = self.channels(scope);
         let mut stripe = channels.stripe(hash).lock();
-        let subscribers = stripe.entry(channel.into()).or_insert_with(|| {
+        if stripe.add(channel, client) {
             channels.count.fetch_add(1, Ordering::Relaxed);
-            Subscribers::new()
-        });
-        subscribers.insert(client.id, Arc::clone(client));
+        }
     }
 
     pub(super) fn remove(&self, scope: Scope, hash: KeyHash, channel: &[u8], client: &Client) {
         let channels = self.channels(scope);
         let mut stripe = channels.stripe(hash).lock();
-        let Some(subscribers) = stripe.get_mut(channel) else { return };
-        subscribers.remove(&client.id);
-        if subscribers.is_empty() {
-            stripe.remove(channel);
+        if stripe.remove(channel, client) {
             channels.count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     pub(super) fn add_pattern(&self, pattern: &[u8], client: &Arc<Client>) {
         let mut patterns = self.patterns.write();
-        patterns.entry(pattern.into()).or_default().insert(client.id, Arc::clone(client));
-        self.pattern_count.store(patterns.len(), Ordering::Relaxed);
+        patterns.add(pattern, client);
+        self.pattern_count.store(patterns.by_name.len(), Ordering::Relaxed);
     }
 
     pub(super) fn remove_pattern(&self, pattern: &[u8], client: &Client) {
         let mut patterns = self.patterns.write();
-        if let Some(subscribers) = patterns.get_mut(pattern) {
-            subscribers.remove(&client.id);
-            if subscribers.is_empty() {
-                patterns.remove(pattern);
-            }
-        }
-        self.pattern_count.store(patterns.len(), Ordering::Relaxed);
+        patterns.remove(pattern, client);
+        self.pattern_count.store(patterns.by_name.len(), Ordering::Relaxed);
     }
 }
 
@@ -149,7 +181,7 @@ impl Engine {
         }
         let mut sent = 0;
         let stripe = pubsub.channels(scope).stripe(self.shards.hash(channel)).lock();
-        if let Some(subscribers) = stripe.get(channel) {
+        if let Some(subscribers) = stripe.by_name.get(channel) {
             let mut parcel = Parcel::new(|reply| {
                 reply.push(3);
                 reply.bulk(scope.message());
@@ -160,7 +192,7 @@ impl Engine {
             sent += subscribers.len();
         }
         if with_patterns {
-            for (pattern, subscribers) in &*pubsub.patterns.read() {
+            for (pattern, subscribers) in &pubsub.patterns.read().by_name {
                 if !glob(pattern, channel, Case::Sensitive) {
                     continue;
                 }
@@ -181,7 +213,7 @@ impl Engine {
     /// How many clients are subscribed to a channel by its name.
     pub fn subscriber_count(&self, scope: Scope, channel: &[u8]) -> usize {
         let stripe = self.pubsub.channels(scope).stripe(self.shards.hash(channel)).lock();
-        stripe.get(channel).map_or(0, Subscribers::len)
+        stripe.by_name.get(channel).map_or(0, Subscribers::len)
     }
 }
 
@@ -208,6 +240,42 @@ mod tests {
         let mut out = OutBuf::new();
         session.client.outbox.take(&mut out);
         out.tail().clone()
+    }
+
+    #[test]
+    fn who_unsubscribes_gives_back_the_room_of_the_tables() {
+        const CHANNELS: usize = 50_000;
+        let engine = Engine::new(Config::new(Machine::of_cores(1)), &[], 1);
+        let mut listener = session(&engine);
+        let names: Vec<String> = (0..CHANNELS).map(|number| format!("channel {number}")).collect();
+        let facts = |topic| {
+            let of = |names: &Names| (names.by_name.capacity(), names.most);
+            let each: Vec<(usize, usize)> = match topic {
+                Topic::Pattern => vec![of(&engine.pubsub.patterns.read())],
+                Topic::Channel => engine.pubsub.global.stripes.iter().map(|stripe| of(&stripe.lock())).collect(),
+                Topic::ShardChannel => engine.pubsub.shard.stripes.iter().map(|stripe| of(&stripe.lock())).collect(),
+            };
+            each.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        };
+        for topic in Topic::ALL {
+            for name in &names {
+                engine.subscribe(&mut listener, topic, name.as_bytes());
+            }
+            assert!(facts(topic).0 >= CHANNELS);
+            let (mut changes, mut before) = (0, facts(topic).1);
+            for name in &names {
+                engine.unsubscribe(&mut listener, topic, name.as_bytes());
+                if topic == Topic::Pattern {
+                    changes += usize::from(facts(topic).1 != before);
+                    before = facts(topic).1;
+                }
+            }
+            let (room, most) = facts(topic);
+            assert!(room <= 2 * STRIPES * NAMES_KEPT, "{room}");
+            assert!(most <= STRIPES * NAMES_KEPT, "{most}");
+            assert!(changes < 10, "made smaller {changes} times");
+        }
+        engine.end_session(&mut listener);
     }
 
     #[test]

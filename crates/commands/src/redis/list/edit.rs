@@ -12,6 +12,9 @@ use tenon_engine::store::types::{Collection, List};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
+const COUNT_TOO_SMALL: CmdError =
+    CmdError::text("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+
 /// Replaces one element.
 pub static LSET: Command = Command {
     name: "LSET",
@@ -115,6 +118,9 @@ fn linsert(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
 
 fn lrem(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let count = parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?;
+    if count == i64::MIN {
+        return Err(COUNT_TOO_SMALL);
+    }
     let (from, most) = match count {
         0 => (End::Front, usize::MAX),
         1.. => (End::Front, count as usize),

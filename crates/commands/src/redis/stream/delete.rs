@@ -1,7 +1,7 @@
 //! XDEL, XDELEX and XACKDEL: single entries go.
 
 use super::id::parse_ids;
-use super::references::parse_deletion;
+use super::references::DeletionArgs;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx};
@@ -75,34 +75,48 @@ fn code(deletion: Deletion) -> i64 {
 }
 
 fn xdelex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let (references, ids) = parse_deletion(args, 2)?;
+    let asked = parse_for_stream(cx, args, 2)?;
+    // Where there is nothing to delete from, the ids may be anything.
     let outcome = cx.update_existing(|stream: &mut Stream| {
-        let deletions: Vec<_> = ids.iter().map(|&id| stream.delete(id, references)).collect();
+        let ids = asked.ids(args)?;
+        let deletions: Vec<_> = ids.into_iter().map(|id| stream.delete(id, asked.references)).collect();
         let any = |what| deletions.contains(&what);
         Ok(change_of(any(Deletion::Deleted), any(Deletion::Forgotten), deletions))
     })?;
-    Ok(reply_deletions(outcome, ids.len(), reply))
+    Ok(reply_deletions(outcome, asked.len(), reply))
 }
 
 fn xackdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let group = args.get(2);
-    let (references, ids) = parse_deletion(args, 3)?;
-    let outcome = cx.update_existing(|stream: &mut Stream| {
+    let asked = parse_for_stream(cx, args, 3)?;
+    let outcome = cx.update_read(|stream: &mut Stream| {
+        if stream.group(group).is_none() {
+            return Ok(Change::nothing(vec![Deletion::Missing; asked.len()]));
+        }
+        let ids = asked.ids(args)?;
         let (mut any_acknowledged, mut any_deleted) = (false, false);
-        let acknowledge_and_delete = |&id| {
+        let acknowledge_and_delete = |id| {
             if !stream.group_mut(group).is_some_and(|group| group.acknowledge(id)) {
                 return Deletion::Missing;
             }
             any_acknowledged = true;
-            let deletion = stream.delete(id, references);
+            let deletion = stream.delete(id, asked.references);
             any_deleted |= deletion == Deletion::Deleted;
             // It was acknowledged, and is not there: as if it had been deleted now.
             if matches!(deletion, Deletion::Missing | Deletion::Forgotten) { Deletion::Deleted } else { deletion }
         };
-        let deletions: Vec<_> = ids.iter().map(acknowledge_and_delete).collect();
+        let deletions: Vec<_> = ids.into_iter().map(acknowledge_and_delete).collect();
         Ok(change_of(any_deleted, any_acknowledged, deletions))
     })?;
-    Ok(reply_deletions(outcome, ids.len(), reply))
+    Ok(reply_deletions(outcome, asked.len(), reply))
+}
+
+/// Reads the arguments from `first` on; what another type holds goes before what is wrong with them.
+fn parse_for_stream(cx: &mut KeyCx<'_>, args: &Args<'_>, first: usize) -> Result<DeletionArgs, CmdError> {
+    if let Some(slot) = cx.find() {
+        cx.collection::<Stream>(slot)?;
+    }
+    DeletionArgs::parse(args, first)
 }
 
 /// What it comes to that entries were deleted, or groups know less of some.

@@ -104,7 +104,7 @@ impl ReadArgs {
                 break;
             };
             match len {
-                _ if args.is(at, "CLAIM") && reader == Reader::Alone => return Err(CLAIM_IN_XREAD),
+                2 if args.is(at, "CLAIM") && reader == Reader::Alone => return Err(CLAIM_IN_XREAD),
                 2 if args.is(at, "CLAIM") => {
                     let idle_ms = parse_i64(args.get(at + 1)).ok_or(IDLE_NOT_AN_INTEGER)?;
                     read.claim_idle_ms = Some(u64::try_from(idle_ms).map_err(|_| IDLE_NEGATIVE)?);

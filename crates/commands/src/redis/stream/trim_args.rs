@@ -83,10 +83,9 @@ impl Options {
             self.limit = Some(u64::try_from(limit).map_err(|_| NEGATIVE_LIMIT)?);
             return Ok(Some(at + 2));
         }
-        if let Some(references) = parse_references(args, at) {
-            if self.references.replace(references).is_some() {
-                return Err(CmdError::Syntax);
-            }
+        // A second one is none of the options: to XADD it is an id, and no good one.
+        if let Some(references) = parse_references(args, at).filter(|_| self.references.is_none()) {
+            self.references = Some(references);
             return Ok(Some(at + 1));
         }
         Ok(None)

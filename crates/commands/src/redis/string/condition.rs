@@ -40,16 +40,8 @@ impl Comparison {
 
 impl<'a> Condition<'a> {
     /// A condition.
-    ///
-    /// # Errors
-    /// When the operand should be a digest and has not its length. As in Redis any 16 bytes will do: those that are no
-    /// digest are no string's.
-    pub fn new(comparison: Comparison, operand: &'a [u8]) -> Result<Condition<'a>, CmdError> {
-        let is_digest = matches!(comparison, Comparison::DigestEqual | Comparison::DigestNotEqual);
-        if is_digest && operand.len() != DIGEST_LEN {
-            return Err(CmdError::text("ERR must be exactly 16 hexadecimal characters"));
-        }
-        Ok(Condition { comparison, operand })
+    pub fn new(comparison: Comparison, operand: &'a [u8]) -> Condition<'a> {
+        Condition { comparison, operand }
     }
 
     /// What it compares.
@@ -58,17 +50,27 @@ impl<'a> Condition<'a> {
     }
 
     /// Whether it holds; a key that is not there equals nothing.
-    pub fn holds(&self, value: Option<ValueRef<'_>>) -> bool {
-        match self.comparison {
-            Comparison::Equal => value.is_some_and(|value| string::equals(value, self.operand)),
-            Comparison::NotEqual => value.is_none_or(|value| !string::equals(value, self.operand)),
-            Comparison::DigestEqual => value.is_some_and(|value| self.is_digest_of(value)),
-            Comparison::DigestNotEqual => value.is_none_or(|value| !self.is_digest_of(value)),
-        }
+    ///
+    /// # Errors
+    /// When a value is to be compared with a digest that has not the length of one. As in Redis any 16 bytes will do: those
+    /// that are no digest are no string's; and where there is no value, nobody looks at the digest.
+    pub fn holds(&self, value: Option<ValueRef<'_>>) -> Result<bool, CmdError> {
+        let is_equal = match (self.comparison, value) {
+            (_, None) => false,
+            (Comparison::Equal | Comparison::NotEqual, Some(value)) => string::equals(value, self.operand),
+            (Comparison::DigestEqual | Comparison::DigestNotEqual, Some(value)) => self.is_digest_of(value)?,
+        };
+        Ok(match self.comparison {
+            Comparison::Equal | Comparison::DigestEqual => is_equal,
+            Comparison::NotEqual | Comparison::DigestNotEqual => !is_equal,
+        })
     }
 
-    fn is_digest_of(&self, value: ValueRef<'_>) -> bool {
-        self.operand.eq_ignore_ascii_case(digest(value).as_bytes())
+    fn is_digest_of(&self, value: ValueRef<'_>) -> Result<bool, CmdError> {
+        if self.operand.len() != DIGEST_LEN {
+            return Err(CmdError::text("ERR must be exactly 16 hexadecimal characters"));
+        }
+        Ok(self.operand.eq_ignore_ascii_case(digest(value).as_bytes()))
     }
 }
 
@@ -117,10 +119,15 @@ mod tests {
             ("IFDNE", "zzzzzzzzzzzzzzzz", true, true),
         ] {
             let comparison = Comparison::named(word.as_bytes()).unwrap();
-            let condition = Condition::new(comparison, operand.as_bytes()).unwrap();
-            assert_eq!((condition.holds(None), condition.holds(Some(hello))), (missing, same), "{word} {operand}");
+            let condition = Condition::new(comparison, operand.as_bytes());
+            let holds = [None, Some(hello)].map(|value| condition.holds(value).unwrap());
+            assert_eq!(holds, [missing, same], "{word} {operand}");
         }
         assert_eq!(Comparison::named(b"IFE"), None);
-        assert!(Condition::new(Comparison::DigestEqual, b"123").is_err());
+        for (comparison, missing) in [(Comparison::DigestEqual, false), (Comparison::DigestNotEqual, true)] {
+            let condition = Condition::new(comparison, b"123");
+            assert_eq!(condition.holds(None), Ok(missing));
+            assert!(condition.holds(Some(hello)).is_err());
+        }
     }
 }

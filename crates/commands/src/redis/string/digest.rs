@@ -58,7 +58,7 @@ fn delex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
                 value.map_err(|_| CmdError::text("ERR Key should be of string type if conditions are specified"))?;
             let comparison = Comparison::named(args.get(2))
                 .ok_or(CmdError::text("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"))?;
-            Condition::new(comparison, args.get(3))?.holds(Some(value))
+            Condition::new(comparison, args.get(3)).holds(Some(value))?
         }
     };
     Ok(delete_if(holds, cx, reply))
@@ -81,7 +81,7 @@ pub static DELIFEQ: Command = Command {
 fn delifeq(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let holds = match cx.find() {
         None => false,
-        Some(slot) => Condition::new(Comparison::Equal, args.get(2))?.holds(Some(cx.string(slot)?)),
+        Some(slot) => Condition::new(Comparison::Equal, args.get(2)).holds(Some(cx.string(slot)?))?,
     };
     Ok(delete_if(holds, cx, reply))
 }

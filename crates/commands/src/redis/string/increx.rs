@@ -203,8 +203,8 @@ fn add_float(
     }
     let sum = before.checked_add(increment);
     let within = sum.filter(|sum| (lower..=upper).contains(sum));
-    let (after, applied) = match (within, options.beyond) {
-        (Some(sum), _) => (sum, increment),
+    let after = match (within, options.beyond) {
+        (Some(sum), _) => sum,
         (None, Beyond::Refused) => {
             reply.array(2);
             reply_float(before, reply);
@@ -216,12 +216,12 @@ fn add_float(
                 Some(sum) => sum > upper,
                 None => increment > LongDouble::ZERO,
             };
-            let after = if is_above { upper } else { lower };
-            // An infinite bound is none to stop at.
-            let applied = if after.is_finite() { after.checked_add(-before) } else { None };
-            (after, applied.ok_or(CmdError::text("ERR applied increment would be Infinity"))?)
+            if is_above { upper } else { lower }
         }
     };
+    // What has been added: of what was to be, a part may be too small for the sum. An infinite bound is none to stop at.
+    let applied = if after.is_finite() { after.checked_add(-before) } else { None };
+    let applied = applied.ok_or(CmdError::text("ERR applied increment would be Infinity"))?;
     reply.array(2);
     reply_float(after, reply);
     reply_float(applied, reply);

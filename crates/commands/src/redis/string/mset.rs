@@ -1,7 +1,7 @@
 //! MSET, MSETNX and MSETEX: storing several strings as one.
 
 use super::options::{Accepts, Options, When};
-use super::set::{store, store_logged};
+use super::set::{EventOrder, store, store_logged};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Find, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Deadline, KeyCx, KeysCx};
@@ -81,7 +81,7 @@ fn msetex(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let options = Options::parse(args, end, Accepts::MSetEx)?;
     let deadline = options.expire.deadline(cx.now_ms(), "msetex")?;
     let holds = store_pairs_when(cx, args, FIRST..end, options.when, reply, |cx, slot, text| {
-        let _all_alike = store_logged(cx, slot, text, deadline);
+        let _all_alike = store_logged(cx, slot, text, deadline, EventOrder::ExpireFirst);
     });
     Ok(if holds { Effect::As } else { Effect::Unchanged })
 }
@@ -92,7 +92,7 @@ fn check_pairs(args: &Args<'_>, command: &str) -> Result<(), CmdError> {
 
 /// Stores a string that the command as it came says enough of.
 fn store_plain(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>) {
-    store(cx, slot, text, Deadline::Clear);
+    store(cx, slot, text, Deadline::Clear, EventOrder::SetFirst);
 }
 
 /// Stores the pairs with `store_one` if all or none of their keys are there, as `when` says, and answers whether it did.

@@ -128,7 +128,7 @@ impl<'a> Options<'a> {
     /// Reads the options from argument `from` on. An option may be repeated; the last one counts.
     ///
     /// # Errors
-    /// For an option that is unknown, lacks its argument or contradicts an earlier one, and for a digest that is none.
+    /// For an option that is unknown, lacks its argument or contradicts an earlier one.
     pub fn parse(args: &Args<'a>, from: usize, accepts: Accepts) -> Result<Options<'a>, CmdError> {
         let mut options = Options { when: When::Always, get: false, expire: Expire::Unsaid };
         let mut at = from;
@@ -154,7 +154,7 @@ impl<'a> Options<'a> {
             } else if accepts == Accepts::Set
                 && let Some(comparison) = Comparison::named(word)
             {
-                options.set_when(When::If(Condition::new(comparison, operand()?)?))?;
+                options.set_when(When::If(Condition::new(comparison, operand()?)))?;
                 used = 2;
             } else {
                 return Err(CmdError::Syntax);

@@ -61,14 +61,23 @@ fn set_with_options(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) 
         When::Always => true,
         When::Absent => slot.is_none(),
         When::Present => slot.is_some(),
-        When::If(condition) => condition.holds(before),
+        When::If(condition) => condition.holds(before)?,
     };
     match (options.get, holds) {
         (true, _) => reply_optional(before, reply),
         (false, true) => reply.ok(),
         (false, false) => reply.null(),
     }
-    Ok(if holds { store_logged(cx, slot, Text::of_arg(args, 2), deadline) } else { Effect::Unchanged })
+    let text = Text::of_arg(args, 2);
+    Ok(if holds { store_logged(cx, slot, text, deadline, EventOrder::SetFirst) } else { Effect::Unchanged })
+}
+
+/// In which order is told that a string was stored and that it has an expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventOrder {
+    SetFirst,
+    /// As MSETEX of Redis has it.
+    ExpireFirst,
 }
 
 /// What storing a string has come to.
@@ -82,8 +91,14 @@ pub(super) enum Stored {
 }
 
 /// Stores a string as `store` does, and puts down what the key has then, whatever led to it.
-pub(super) fn store_logged(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, deadline: Deadline) -> Effect {
-    match store(cx, slot, text, deadline) {
+pub(super) fn store_logged(
+    cx: &mut KeyCx<'_>,
+    slot: Option<Slot>,
+    text: Text<'_>,
+    deadline: Deadline,
+    order: EventOrder,
+) -> Effect {
+    match store(cx, slot, text, deadline, order) {
         Stored::At(slot) => cx.log_string(slot),
         Stored::Removed => cx.log_deleted(),
         Stored::Nothing => Effect::Unchanged,
@@ -91,7 +106,13 @@ pub(super) fn store_logged(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_
 }
 
 /// Stores a string in a slot that was just found, or as a new key; one whose time has passed already is removed.
-pub(super) fn store(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, deadline: Deadline) -> Stored {
+pub(super) fn store(
+    cx: &mut KeyCx<'_>,
+    slot: Option<Slot>,
+    text: Text<'_>,
+    deadline: Deadline,
+    order: EventOrder,
+) -> Stored {
     if let Deadline::At(ms) = deadline
         && is_past(Some(ms), cx.expiry_now_ms())
     {
@@ -99,17 +120,26 @@ pub(super) fn store(cx: &mut KeyCx<'_>, slot: Option<Slot>, text: Text<'_>, dead
         let stored = if cx.delete() { Stored::Removed } else { Stored::Nothing };
         // Redis stores it, and removes it soon after.
         cx.notify_displaced(displaced, ValueType::String);
-        cx.notify(EventClass::STRING, "set");
-        cx.notify(EventClass::GENERIC, "expire");
+        if slot.is_none() {
+            cx.notify(EventClass::NEW, "new");
+        }
+        notify_stored(cx, deadline, order);
         cx.notify(EventClass::EXPIRED, "expired");
         return stored;
     }
     let slot = cx.store_over(slot, text.into_value(), deadline, 0, None);
-    cx.notify(EventClass::STRING, "set");
-    if matches!(deadline, Deadline::At(_)) {
-        cx.notify(EventClass::GENERIC, "expire");
-    }
+    notify_stored(cx, deadline, order);
     Stored::At(slot)
+}
+
+fn notify_stored(cx: &mut KeyCx<'_>, deadline: Deadline, order: EventOrder) {
+    let (set, expire) = ((EventClass::STRING, "set"), (EventClass::GENERIC, "expire"));
+    let has_expiry = matches!(deadline, Deadline::At(_));
+    let events = match order {
+        EventOrder::SetFirst => [Some(set), has_expiry.then_some(expire)],
+        EventOrder::ExpireFirst => [has_expiry.then_some(expire), Some(set)],
+    };
+    events.into_iter().flatten().for_each(|(class, event)| cx.notify(class, event));
 }
 
 /// Stores a string if the key is not there.
@@ -132,7 +162,7 @@ fn setnx(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         return Ok(Effect::Unchanged);
     }
     reply.int(1);
-    store(cx, None, Text::of_arg(args, 2), Deadline::Clear);
+    store(cx, None, Text::of_arg(args, 2), Deadline::Clear, EventOrder::SetFirst);
     Ok(Effect::Verbatim)
 }
 
@@ -184,7 +214,7 @@ fn set_for(
     let deadline = expire.deadline(cx.now_ms(), command)?;
     let slot = cx.find();
     reply.ok();
-    Ok(store_logged(cx, slot, Text::of_arg(args, 3), deadline))
+    Ok(store_logged(cx, slot, Text::of_arg(args, 3), deadline, EventOrder::SetFirst))
 }
 
 /// Stores a string and answers the one before.
@@ -205,6 +235,6 @@ fn getset(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let slot = cx.find_for_read();
     let before = slot.map(|slot| cx.string(slot)).transpose()?;
     reply_optional(before, reply);
-    store(cx, slot, Text::of_arg(args, 2), Deadline::Clear);
+    store(cx, slot, Text::of_arg(args, 2), Deadline::Clear, EventOrder::SetFirst);
     Ok(Effect::Verbatim)
 }

@@ -102,8 +102,7 @@ impl Stream {
         let Some(group) = self.groups.get_mut(group) else { return Vec::new() };
         let Some(latest_ms) = now_ms.checked_sub(idle_ms_min) else { return Vec::new() };
         let entries = &self.entries;
-        let idle = group.delivered_up_to(latest_ms).map(|(id, _)| id);
-        idle.filter(|id| entries.get(*id).is_some()).take(most).collect()
+        group.delivered_up_to(latest_ms, most, |id| entries.get(id).is_some())
     }
 
     /// How long it is until nothing has happened for so long to a further entry, if nothing does: then `idle` is to be
@@ -113,7 +112,7 @@ impl Stream {
         let group = self.groups.get_mut(group);
         let first_ms = group.and_then(|group| match earlier_ms {
             Some(ms) => group.first_delivered_after(ms),
-            None => group.delivered_up_to(u64::MAX).next().map(|(_, pending)| pending.delivered_ms),
+            None => group.first_delivered(),
         });
         first_ms.map_or(idle_ms_min, |ms| ms.saturating_add(idle_ms_min).saturating_sub(now_ms))
     }

@@ -3,6 +3,7 @@
 use super::id::StreamId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
+use tenon_ds::progress;
 
 /// The highest count of entries and of deliveries, and the latest time of one: commands, and with them the log, have signed
 /// numbers for them.
@@ -65,7 +66,8 @@ pub struct Group {
     /// How many of all entries ever added it has read, as far as that is known.
     pub(super) entries_read: Option<u64>,
     pending: BTreeMap<StreamId, Pending>,
-    /// The same by the time of their last delivery. Made when it is first asked for: most groups never need it.
+    /// The same by the time of their last delivery. Made when it is first asked for: most groups never need it. Some that
+    /// the stream has no more are left out.
     by_time: Option<BTreeSet<(u64, StreamId)>>,
     consumers: BTreeMap<ConsumerNumber, Consumer>,
     names: BTreeMap<Box<[u8]>, ConsumerNumber>,
@@ -219,12 +221,42 @@ impl Group {
         self.by_time.get_or_insert_with(|| pending.iter().map(|(id, pending)| (pending.delivered_ms, *id)).collect())
     }
 
-    /// Such entries that were delivered last at a time up to this one, the earliest first, with what is known of them.
-    pub(super) fn delivered_up_to(&mut self, latest_ms: u64) -> impl Iterator<Item = (StreamId, Pending)> {
+    /// Such entries that were delivered last at a time up to this one, the earliest first, at most `most`. Those that the
+    /// stream does not have are passed over, each once: whoever asks again and again would pass all of them every time.
+    pub(super) fn delivered_up_to(
+        &mut self,
+        latest_ms: u64,
+        most: usize,
+        mut is_there: impl FnMut(StreamId) -> bool,
+    ) -> Vec<StreamId> {
         self.by_time();
-        let Group { pending, by_time, .. } = &*self;
-        let by_time = by_time.as_ref().expect("it was made just now");
-        by_time.range(..=(latest_ms, StreamId::MAX)).map(move |(_, id)| (*id, pending[id]))
+        let by_time = self.by_time.as_mut().expect("it was made just now");
+        let (mut found, mut gone) = (Vec::new(), Vec::new());
+        for &(ms, id) in by_time.range(..=(latest_ms, StreamId::MAX)) {
+            if found.len() == most {
+                break;
+            }
+            progress::count(1);
+            if is_there(id) {
+                found.push(id);
+            } else {
+                gone.push((ms, id));
+            }
+        }
+        for passed in gone {
+            by_time.remove(&passed);
+        }
+        found
+    }
+
+    /// When the first such entry was delivered.
+    pub(super) fn first_delivered(&mut self) -> Option<u64> {
+        self.by_time().first().map(|(delivered_ms, _)| *delivered_ms)
+    }
+
+    /// Entries of which the stream had none before may be there: none is left out any more.
+    pub(super) fn look_anew(&mut self) {
+        self.by_time = None;
     }
 
     /// When the first such entry was delivered that was so after this time.
@@ -247,7 +279,9 @@ impl Group {
             let pending = self.pending.get_mut(id).expect("a consumer's entry is its group's");
             let before_ms = pending.delivered_ms;
             visit(*id, pending);
-            if let Some(by_time) = &mut self.by_time {
+            if let Some(by_time) = &mut self.by_time
+                && pending.delivered_ms != before_ms
+            {
                 by_time.remove(&(before_ms, *id));
                 by_time.insert((pending.delivered_ms, *id));
             }
@@ -304,5 +338,39 @@ impl Group {
         let by_time = self.by_time.as_ref().map_or(0, |by_time| by_time.len() * size_of::<(u64, StreamId)>());
         // Each name is there twice. Asked of a stream that is changed: nothing is gone through.
         (self.pending.len() * pending + by_time + self.consumers.len() * consumer) * 4 / 3 + self.names_len * 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_that_were_deleted_are_passed_over_once() {
+        const ENTRIES: u64 = 100;
+        let mut group = Group::new(StreamId::MIN, None);
+        let (consumer, _) = group.see_consumer(b"c", 0);
+        for ms in 1..=ENTRIES {
+            group.assign(StreamId::new(ms, 0), Pending { delivered_ms: ms, deliveries: 1, consumer });
+        }
+        let looked_at = |group: &mut Group, most| {
+            let mut count = 0;
+            let found = group.delivered_up_to(ENTRIES, most, |id| {
+                count += 1;
+                id.ms > ENTRIES - 2
+            });
+            (found.len(), count)
+        };
+        assert_eq!(looked_at(&mut group, 1), (1, ENTRIES - 1));
+        assert_eq!(looked_at(&mut group, 1), (1, 1));
+        assert_eq!(looked_at(&mut group, usize::MAX), (2, 2));
+        assert_eq!(group.first_delivered(), Some(ENTRIES - 1));
+        assert_eq!(group.pending_len() as u64, ENTRIES, "they are pending all the same");
+        assert!(group.acknowledge(StreamId::new(1, 0)));
+        // Where some are looked at that are not there, they stay as they are.
+        assert_eq!(group.each_pending_of(consumer, StreamId::MIN, 10, |_, _| {}), 10);
+        assert_eq!(looked_at(&mut group, usize::MAX), (2, 2));
+        group.look_anew();
+        assert_eq!(looked_at(&mut group, usize::MAX), (2, ENTRIES - 1));
     }
 }

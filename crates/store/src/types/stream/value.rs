@@ -120,6 +120,10 @@ impl Stream {
 
     /// Changes what the stream knows beside its entries and groups. No entry has a higher id than the last.
     pub fn set_state(&mut self, state: StreamState) {
+        if state.last_id < self.state.last_id {
+            // Ids that trimming took may come again.
+            self.groups.values_mut().for_each(Group::look_anew);
+        }
         self.state = StreamState { entries_added: state.entries_added.min(COUNT_MAX), ..state };
     }
 
@@ -183,9 +187,7 @@ impl Stream {
         match references {
             References::Keep => {}
             References::WaitForAcknowledgement => {
-                if self.entries.get(id).is_none() {
-                    return Deletion::Missing;
-                }
+                // As in Redis an id that is not there is needed, too, where a group is before it, or waits for it.
                 if self.groups.values().any(|group| group.needs(id)) {
                     return Deletion::Needed;
                 }
