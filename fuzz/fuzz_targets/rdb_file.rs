@@ -19,7 +19,7 @@ impl Read for Trickle<'_> {
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     // With a header that is known and without a checksum, or nearly nothing would get past them.
-    let header: &[u8] = if input.first().is_some_and(|byte| byte % 4 == 0) { b"VALKEY080" } else { b"REDIS0012" };
+    let header: &[u8] = if input.first().is_some_and(|byte| byte % 4 == 0) { b"VALKEY080" } else { b"REDIS0014" };
     let file = [header, input, b"\xFF\0\0\0\0\0\0\0\0"].concat();
     let whole = sample::read_from(&file[..], Some(file.len() as u64), OnModule::Skip);
     let pieces = sample::read_from(Trickle(&file), None, OnModule::Skip);

@@ -12,7 +12,7 @@ use tenon_engine::clients::{ClientInfo, ConnectionKey, Dialect, Message};
 use tenon_engine::config::{Loader, Machine, Origin};
 use tenon_engine::ds::packed::Item;
 use tenon_engine::execute::Stopped;
-use tenon_engine::persist::rdb::file::{FileOptions, Form};
+use tenon_engine::persist::rdb::file::{FileOptions, Form, OnModule};
 use tenon_engine::persist::rdb::{Origin as ValueOrigin, Scene, Value, dump, load, read_value};
 use tenon_engine::session::Session;
 use tenon_engine::shards::Locked;
@@ -183,7 +183,7 @@ fn copy_of(engine: &Engine, held: &mut dyn Locked) -> Vec<(usize, Vec<u8>, Vec<u
 
 fn data_of(engine: &Engine, copy: Vec<(usize, Vec<u8>, Vec<u8>, Meta)>) -> Data {
     let content = |payload: &[u8], meta: &Meta| {
-        let loaded = load(payload, engine.limits(), EXPANSION_MAX).expect("what was dumped loads");
+        let loaded = load(payload, engine.limits(), EXPANSION_MAX, OnModule::Refuse).expect("what was dumped loads");
         content(loaded.value, meta.deadline_ms, loaded.client_flags)
     };
     copy.into_iter().map(|(database, key, payload, meta)| ((database, key), content(&payload, &meta))).collect()

@@ -510,8 +510,8 @@ settings! {
         name: "dbfilename", kind: Kind::FileName, initial: Is("dump.rdb"), guard: Guard::Protected,
         group: Group::Persistence
     }
-    /// Whether what belongs to modules, of which Tenon has none, is passed over when a snapshot file is loaded. Otherwise
-    /// such a file is refused.
+    /// Whether what belongs to modules, of which Tenon has none, is passed over in snapshot files, and their metadata of
+    /// keys also in payloads of RESTORE. Otherwise it is refused, but for metadata that may be left out as it says.
     rdb_skip_modules: bool {
         name: "rdb-skip-modules", kind: Kind::Bool, initial: Is("no"), group: Group::Persistence
     }

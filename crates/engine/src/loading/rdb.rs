@@ -200,6 +200,15 @@ impl Engine {
                 beside.of_modules += 1;
                 tracing::warn!("passed over key '{}': it is of the module type '{module}'", key.escape_ascii());
             }
+            Note::SkippedMetadata { key, classes } => {
+                beside.of_modules += 1;
+                let (key, classes) = (key.escape_ascii(), classes.join("', '"));
+                tracing::warn!("passed over what modules keep of key '{key}': metadata of the classes '{classes}'");
+            }
+            Note::SkippedProducers { key } => {
+                let key = key.escape_ascii();
+                tracing::warn!("passed over what the stream '{key}' knows of its producers (XADD with IDMP, IDMPAUTO)");
+            }
         }
     }
 

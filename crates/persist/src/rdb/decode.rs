@@ -1,7 +1,8 @@
-//! Reading a value of any form, from Redis 1.0's to those of Redis 8 and Valkey 9. Nothing that is read is believed.
+//! Reading a value of any form, from Redis 1.0's to those of Redis 8.8 and Valkey 9. Nothing that is read is believed.
 
 use super::build::{HashBuilder, ListBuilder, SetBuilder, ZsetBuilder};
 use super::kind::{self, node};
+use super::stream::Form;
 use super::{DecodeError, Value, intset, listpack, stream, ziplist, zipmap};
 use tenon_ds::packed::Item;
 use tenon_store::types::{HashLimits, ListLimits, MEMBER_DEADLINE_MAX_MS, SetLimits, ZsetLimits};
@@ -162,9 +163,11 @@ pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Va
             hash.set_all_until(&mut listpack::Elements::new(&reader.string()?)?)?;
             hash.finish()
         }
-        kind::STREAM_LISTPACKS | kind::STREAM_LISTPACKS_2 | kind::STREAM_LISTPACKS_3 => {
-            stream::read(kind, reader).map(Value::Stream)
-        }
+        kind::STREAM_LISTPACKS
+        | kind::STREAM_LISTPACKS_2
+        | kind::STREAM_LISTPACKS_3
+        | kind::STREAM_LISTPACKS_4
+        | kind::STREAM_LISTPACKS_5 => stream::read(Form::of(kind), reader).map(Value::Stream),
         kind::MODULE | kind::MODULE_2 => Err(DecodeError::Module),
         other => Err(DecodeError::UnknownKind(other)),
     }

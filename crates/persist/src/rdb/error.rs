@@ -12,6 +12,8 @@ pub enum DecodeError {
     Empty,
     /// It belongs to a module, of which there are none.
     Module,
+    /// It has metadata of a module, which may not be left out.
+    Metadata,
     /// No such form is known, by this number.
     UnknownKind(u8),
 }
@@ -35,6 +37,7 @@ impl fmt::Display for DecodeError {
             DecodeError::Read(error) => error.fmt(f),
             DecodeError::Empty => f.write_str("it has no elements"),
             DecodeError::Module => f.write_str("it belongs to a module"),
+            DecodeError::Metadata => f.write_str("it has metadata that belongs to a module"),
             DecodeError::UnknownKind(kind) => write!(f, "no form of values has the number {kind}"),
         }
     }

@@ -38,6 +38,10 @@ pub(super) const HASH_LISTPACK_EX_EARLY: u8 = 23;
 pub(super) const HASH_METADATA: u8 = 24;
 /// The same while it is small.
 pub(super) const HASH_LISTPACK_EX: u8 = 25;
+/// With the producers whose entries are added once (Redis 8.6).
+pub(super) const STREAM_LISTPACKS_4: u8 = 26;
+/// With the entries that groups were given back (Redis 8.8).
+pub(super) const STREAM_LISTPACKS_5: u8 = 27;
 
 /// What a node of a `LIST_QUICKLIST_2` is.
 pub(super) mod node {

@@ -5,9 +5,11 @@
 //! | kind | value | auxiliary fields | version | CRC-64   |    Redis takes no notice of what stands between a value and
 //! | 1 B  |       | of our own       | 2 B     | 8 B      |    the version
 //! +------+-------+------------------+---------+----------+
+//!    Redis 8.6 puts before the kind what modules keep of the key: 0xF3, and what `file/module.rs` tells of
 //! ```
 
 use super::extras::{read_extras, write_extras};
+use super::file::{OnModule, module, opcode};
 use super::{DecodeError, Limits, Origin, Scene, Value, kind_of, read_value, write_value};
 use tenon_store::entry::ValueRef;
 use tenon_wire::rdb::{self, Compression, Reader, Writer};
@@ -54,13 +56,23 @@ pub fn serialized_len(value: ValueRef<'_>) -> usize {
     bytes.len()
 }
 
-/// What is in a payload; compressed strings in it may come to `expansion_max` bytes in all.
+/// What is in a payload; compressed strings in it may come to `expansion_max` bytes in all. A module's value is refused in
+/// any case.
 ///
 /// # Errors
 /// When it is none.
-pub fn load(payload: &[u8], limits: Limits, expansion_max: usize) -> Result<Loaded, LoadError> {
+pub fn load(payload: &[u8], limits: Limits, expansion_max: usize, on_metadata: OnModule) -> Result<Loaded, LoadError> {
     let (mut body, version) = rdb::unseal(payload).ok_or(LoadError::Footer)?;
     let origin = if version >= rdb::VALKEY_VERSION { Origin::Valkey } else { Origin::Redis };
+    if let Some((&opcode::KEY_METADATA, rest)) = body.split_first()
+        && origin == Origin::Redis
+    {
+        let (metadata, value) = module::split_metadata(rest)?;
+        if metadata.needed.is_some() && on_metadata == OnModule::Refuse {
+            return Err(DecodeError::Metadata.into());
+        }
+        body = value;
+    }
     let mut reader = Reader::new(&mut body, expansion_max);
     let kind = reader.byte().map_err(DecodeError::Read)?;
     let mut value = read_value(kind, &mut reader, &Scene { limits, origin })?;

@@ -8,6 +8,10 @@
 //!       how many entries are pending; each: 16 bytes of its id, 8 bytes of milliseconds, how often it was delivered
 //!       how many consumers; each: name, 8 bytes of when it was seen, since 7.2 as many of when it was active,
 //!           how many entries are pending; each: 16 bytes of its id
+//!       since 8.8 how many of the group's pending entries are nobody's; each: 16 bytes of its id
+//!   since 8.6: for how many seconds an entry's id with its producer is kept, and how many of one producer at most
+//!       how many producers; each: name, how many such ids; each: the id, and that of the entry
+//!       how many such ids there ever were; how many of them came again
 //!
 //!   listpack:  live, deleted, how many names, name, ..., 0      behind them for each entry
 //!              flags, ms, seq                                   behind those of the block's first id
@@ -32,6 +36,33 @@ const SAME_FIELDS: i64 = 2;
 const ENTRY_ELEMENTS: i64 = 3;
 /// What stands for a count that is not known, and for a time that never was.
 const UNKNOWN: u64 = u64::MAX;
+/// Who owns the entries that a group was given back (XNACK): here each has an owner, and nobody is called so.
+const NOBODY: &[u8] = b"";
+
+/// What a form has beside the first one: each has all that those before it have.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    /// The first id, the highest deleted one and how many were added; and how many entries a group has read.
+    pub(super) has_counters: bool,
+    /// When consumers were active.
+    pub(super) has_activity: bool,
+    /// What is known of producers.
+    pub(super) has_producers: bool,
+    /// Which pending entries are nobody's.
+    pub(super) has_released: bool,
+}
+
+impl Form {
+    /// What the form of this number has, which is one of a stream.
+    pub(super) fn of(kind: u8) -> Form {
+        Form {
+            has_counters: kind >= kind::STREAM_LISTPACKS_2,
+            has_activity: kind >= kind::STREAM_LISTPACKS_3,
+            has_producers: kind >= kind::STREAM_LISTPACKS_4,
+            has_released: kind >= kind::STREAM_LISTPACKS_5,
+        }
+    }
+}
 
 /// Writes a stream as `STREAM_LISTPACKS_2`, the form of Redis 7.0.
 pub(super) fn write(writer: &mut Writer<'_>, stream: &Stream) {
@@ -137,8 +168,8 @@ fn written(block: &Block) -> Vec<u8> {
     listpack.finish()
 }
 
-/// Reads a stream of one of the three forms.
-pub(super) fn read(kind: u8, reader: &mut Reader<'_>) -> Result<Stream, DecodeError> {
+/// Reads a stream of one of the forms.
+pub(super) fn read(form: Form, reader: &mut Reader<'_>) -> Result<Stream, DecodeError> {
     let mut stream = Stream::default();
     let mut last_added = None;
     for _ in 0..reader.count(2)? {
@@ -153,9 +184,8 @@ pub(super) fn read(kind: u8, reader: &mut Reader<'_>) -> Result<Stream, DecodeEr
     }
     let len = reader.length()?;
     let last_id = read_id(reader)?;
-    let has_counters = kind != kind::STREAM_LISTPACKS;
     let mut state = StreamState { last_id, max_deleted_id: StreamId::MIN, entries_added: len };
-    if has_counters {
+    if form.has_counters {
         // The first id is that of the first entry.
         read_id(reader)?;
         // What commands would refuse to set is of no use to anybody.
@@ -171,12 +201,29 @@ pub(super) fn read(kind: u8, reader: &mut Reader<'_>) -> Result<Stream, DecodeEr
     stream.set_state(state);
     for _ in 0..reader.count(3)? {
         let name = reader.string()?.into_owned();
-        let group = read_group(kind, reader, |last_id| stream.added_up_to(last_id))?;
+        let group = read_group(form, reader, |last_id| stream.added_up_to(last_id))?;
         if !stream.add_group(&name, group) {
             return Err(DecodeError::malformed("a stream has a group twice"));
         }
     }
+    if form.has_producers {
+        pass_producers(reader)?;
+    }
     Ok(stream)
+}
+
+/// Reads what a stream knows of its producers. Nothing of it is kept, as there is nothing here that would heed it.
+fn pass_producers(reader: &mut Reader<'_>) -> Result<(), ReadError> {
+    let limits_or_counts = |reader: &mut Reader<'_>| (0..2).try_for_each(|_| reader.length().map(drop));
+    limits_or_counts(reader)?;
+    for _ in 0..reader.count(2)? {
+        reader.string()?;
+        for _ in 0..reader.count(3)? {
+            reader.string()?;
+            read_id(reader)?;
+        }
+    }
+    limits_or_counts(reader)
 }
 
 fn read_id(reader: &mut Reader<'_>) -> Result<StreamId, ReadError> {
@@ -290,15 +337,13 @@ fn read_block(first: StreamId, listpack: &[u8], stream: &mut Stream) -> Result<S
 
 /// Reads a group. What the oldest form does not say, how many entries it has read, is told by `added_up_to`.
 fn read_group(
-    kind: u8,
+    form: Form,
     reader: &mut Reader<'_>,
     added_up_to: impl Fn(StreamId) -> Option<u64>,
 ) -> Result<Group, DecodeError> {
     let last_id = read_id(reader)?;
-    let entries_read = match kind {
-        kind::STREAM_LISTPACKS => added_up_to(last_id),
-        _ => Some(reader.length()?).filter(|read| *read != UNKNOWN),
-    };
+    let entries_read =
+        if form.has_counters { Some(reader.length()?).filter(|read| *read != UNKNOWN) } else { added_up_to(last_id) };
     let mut group = Group::new(last_id, entries_read);
     let mut unowned = BTreeMap::new();
     for _ in 0..reader.count(16 + 8 + 1)? {
@@ -311,10 +356,8 @@ fn read_group(
     for _ in 0..reader.count(1 + 8 + 1)? {
         let name = reader.string()?.into_owned();
         let seen_ms = reader.word()?;
-        let active_ms = match kind {
-            kind::STREAM_LISTPACKS_3 => Some(reader.word()?).filter(|ms| *ms != UNKNOWN),
-            _ => Some(seen_ms),
-        };
+        let active_ms =
+            if form.has_activity { Some(reader.word()?).filter(|ms| *ms != UNKNOWN) } else { Some(seen_ms) };
         let Some(consumer) = group.add_consumer(&name, seen_ms, active_ms) else {
             return Err(DecodeError::malformed("a group has a consumer twice"));
         };
@@ -326,6 +369,16 @@ fn read_group(
             };
             group.assign(id, Pending { delivered_ms, deliveries, consumer });
         }
+    }
+    for _ in 0..if form.has_released { reader.count(16)? } else { 0 } {
+        let id = read_raw_id(reader)?;
+        let Some((_, deliveries)) = unowned.remove(&id) else {
+            return Err(DecodeError::malformed("a group was given back an entry that is not to be had"));
+        };
+        let known = group.number_of(NOBODY).or_else(|| group.add_consumer(NOBODY, 0, None));
+        let consumer = known.expect("who is not there can be added");
+        // Whoever claims it may have it at once.
+        group.assign(id, Pending { delivered_ms: 0, deliveries, consumer });
     }
     if unowned.is_empty() { Ok(group) } else { Err(DecodeError::malformed("a group has a pending entry of nobody")) }
 }

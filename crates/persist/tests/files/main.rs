@@ -2,7 +2,7 @@
 
 mod sample;
 
-use sample::{File, Found, read, read_from, sample};
+use sample::{EMPTY_STREAM, File, Found, METADATA, PRODUCERS, read, read_from, sample};
 use std::io::{self, Read};
 use tenon_persist::rdb::file::{Cause, Doing, FileError, Note, OnModule};
 
@@ -27,7 +27,7 @@ fn everything_in_a_file_is_found() {
     let found = read(&sample()).unwrap();
     assert_eq!(
         found.keys(),
-        ["0/plain", "0/int", "0/idle", "0/busy", "0/list", "3/hash", "3/set", "3/stream", "3/last"]
+        ["0/plain", "0/int", "0/idle", "0/busy", "0/list", "3/hash", "3/set", "3/stream", "3/once", "3/last"]
     );
     assert_eq!(found.entries["0/plain"].text, b"value");
     assert_eq!(found.entries["0/int"].text, b"-70000");
@@ -52,7 +52,7 @@ fn a_file_may_come_byte_by_byte_and_something_may_follow() {
     let mut bytes = sample();
     bytes.extend_from_slice(b"*1\r\n$4\r\nPING\r\n");
     let (found, rest) = read_from(Trickle(&bytes), None, OnModule::Refuse).unwrap();
-    assert_eq!(found.entries.len(), 9);
+    assert_eq!(found.entries.len(), 10);
     assert_eq!(rest, b"*1\r\n$4\r\nPING\r\n");
     let (_, rest) = read_from(&bytes[..], Some(bytes.len() as u64), OnModule::Refuse).unwrap();
     assert_eq!(rest, b"*1\r\n$4\r\nPING\r\n");
@@ -119,7 +119,7 @@ fn a_length_beyond_any_file_is_an_early_end() {
 
 #[test]
 fn the_first_versions_end_without_checksum() {
-    for version in 1..=12 {
+    for version in 1..=14 {
         let mut file = File::begin(&format!("REDIS{version:04}"));
         file.entry(0, b"k", &[1, b'v']);
         let bytes = file.end();
@@ -141,7 +141,7 @@ fn other_beginnings_are_refused() {
         (b"RADIS0010", true),
         (b"x", true),
         (b"REDIS0000", false),
-        (b"REDIS0013", false),
+        (b"REDIS0015", false),
         (b"REDIS0999", false),
         (b"VALKEY099", false),
         (b"REDIS-001", false),
@@ -202,10 +202,89 @@ fn what_belongs_to_modules_is_refused_or_passed_over() {
 }
 
 #[test]
+fn what_modules_keep_of_a_key_is_refused_or_passed_over() {
+    // It says nowhere that it may be left out.
+    let needed = b"\xf3\x02\x09\xf5\xc4\x28\x02\x01\x00\x18\xf6\xc4\x28\x05\x02hm\x00";
+    let mut file = File::begin("REDIS0013");
+    file.raw(METADATA).entry(0, b"lenient", &[1, b'v']);
+    file.raw(b"\xFC").raw(&4_102_444_800_123u64.to_le_bytes()).raw(needed).entry(0, b"strict", &[1, b'w']);
+    let bytes = file.end();
+    let error = refused(&bytes);
+    assert!(matches!(&error.cause, Cause::Module(class) if class == "KMT2"), "{error}");
+    assert!(error.to_string().contains("key 'strict' of database 0"), "{error}");
+    let (found, _) = read_from(&bytes[..], Some(bytes.len() as u64), OnModule::Skip).unwrap();
+    assert_eq!(found.keys(), ["0/lenient", "0/strict"]);
+    assert_eq!(found.entries["0/strict"].deadline_ms, Some(4_102_444_800_123));
+    let skipped = |key: &[u8], classes: &[&str]| Note::SkippedMetadata {
+        key: key.to_vec(),
+        classes: classes.iter().map(|class| (*class).to_owned()).collect(),
+    };
+    assert_eq!(found.notes, [skipped(b"lenient", &["KMT1"]), skipped(b"strict", &["KMT1", "KMT2"])]);
+    // Cut short, and of classes or parts that there are not.
+    for len in 9..bytes.len() {
+        let error = read_from(&bytes[..len], None, OnModule::Skip).unwrap_err();
+        assert!(matches!(error.cause, Cause::Truncated), "{len} bytes: {error}");
+    }
+    for wrong in
+        [&b"\xf3\x08"[..], b"\xf3\x81\xff\xff\xff\xff\xff\xff\xff\xff", b"\xf3\x01abcd\x06", b"\xf3\x00\xfe\x00"]
+    {
+        let mut file = File::begin("REDIS0013");
+        file.raw(wrong).entry(0, b"k", &[1, b'v']);
+        let error = read_from(&file.end()[..], None, OnModule::Skip).unwrap_err();
+        assert!(matches!(error.cause, Cause::Value(_)), "{wrong:?}: {error}");
+    }
+}
+
+#[test]
+fn slots_that_come_in_are_valkeys() {
+    let slots = b"\xF3\x03job\x01\x00\x41\x00";
+    let file = |header: &str| {
+        let mut file = File::begin(header);
+        file.raw(slots).entry(0, b"k", &[1, b'v']);
+        file.end()
+    };
+    let bytes = file("VALKEY080");
+    let found = read(&bytes).unwrap();
+    assert_eq!((found.keys(), &found.notes[..]), (vec!["0/k"], &[][..]));
+    for len in 9..bytes.len() {
+        assert!(matches!(refused(&bytes[..len]).cause, Cause::Truncated), "{len} bytes");
+    }
+    // With Redis's header the same bytes are metadata, and wrong.
+    assert!(matches!(refused(&file("REDIS0013")).cause, Cause::Value(_)));
+}
+
+#[test]
+fn what_is_known_of_producers_is_not_kept() {
+    let none = b"\x40\x64\x40\x64\x00\x00\x00";
+    let mut file = File::begin("REDIS0013");
+    file.entry(26, b"once", &[EMPTY_STREAM, PRODUCERS].concat());
+    file.entry(26, b"any", &[EMPTY_STREAM, none].concat());
+    file.entry(27, b"newest", &[EMPTY_STREAM, PRODUCERS].concat());
+    let bytes = file.end();
+    let found = read(&bytes).unwrap();
+    assert_eq!(found.keys(), ["0/once", "0/any", "0/newest"]);
+    let noted = |key: &[u8]| Note::SkippedProducers { key: key.to_vec() };
+    assert_eq!(found.notes, [noted(b"once"), noted(b"newest")]);
+    for len in 9..bytes.len() {
+        assert!(matches!(refused(&bytes[..len]).cause, Cause::Truncated), "{len} bytes");
+    }
+    // More producers, and more ids, than any file has room for.
+    for lie in [&b"\x01\x01\x81\0\0\x01\0\0\0\0\0"[..], b"\x01\x01\x01\x01p\x81\0\0\x01\0\0\0\0\0"] {
+        let mut file = File::begin("REDIS0013");
+        file.entry(26, b"once", &[EMPTY_STREAM, lie].concat());
+        let bytes = file.end();
+        for total in [None, Some(bytes.len() as u64)] {
+            let error = read_from(&bytes[..], total, OnModule::Refuse).unwrap_err();
+            assert!(matches!(error.cause, Cause::Truncated), "{error}");
+        }
+    }
+}
+
+#[test]
 fn lengths_that_lie_are_found_out_before_anything_is_read() {
     const HUGE: &[u8] = b"\x81\x00\x00\x0f\xff\xff\xff\xff\xff";
-    for form in [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 25] {
-        let mut file = File::begin("REDIS0012");
+    for form in [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 25, 26, 27] {
+        let mut file = File::begin("REDIS0014");
         file.entry(form, b"k", &[HUGE, HUGE, HUGE].concat());
         let bytes = file.end();
         for total in [None, Some(bytes.len() as u64)] {

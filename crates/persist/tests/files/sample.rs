@@ -51,12 +51,22 @@ impl File {
     }
 }
 
+/// A stream without entries and groups, up to what is known of producers.
+pub const EMPTY_STREAM: &[u8] = b"\x00\x00\x05\x05\x00\x00\x00\x00\x00\x00";
+
+/// What a stream knows of two producers, of which one has added two entries; as Redis 8.6.3 writes it.
+pub const PRODUCERS: &[u8] =
+    b"\x4e\x10\x07\x02\x01p\x02\xc0\x01\x05\x01\xc0\x02\x05\x02\x01q\x01\xc0\x01\x05\x03\x07\x01";
+
+/// What a module keeps of a key, and says that it may be left out; as Redis 8.6.3 writes it.
+pub const METADATA: &[u8] = b"\xf3\x01\x09\xf5\xc4\x28\x05\x04kept\x02\x01\x03\x00\x00\xc0\x3f\x00";
+
 /// A file that has one of everything that is no value's form.
 pub fn sample() -> Vec<u8> {
-    let mut file = File::begin("REDIS0012");
+    let mut file = File::begin("REDIS0014");
     file.auxiliary("redis-ver", "8.0.6").auxiliary("redis-bits", "64");
     file.raw(b"\xF5").string(b"#!lua name=lib\nredis.register_function('f', ...)");
-    file.select(0).raw(b"\xFB\x05\x02").raw(b"\xF4\x03\x05\x02").raw(b"\xF3").string(b"job").raw(b"\x01\x00\x41\x00");
+    file.select(0).raw(b"\xFB\x05\x02").raw(b"\xF4\x03\x05\x02");
     file.entry(0, b"plain", b"\x05value");
     file.raw(b"\xFC").raw(&4_102_444_800_123u64.to_le_bytes());
     file.entry(0, b"int", &[&[0xC2][..], &(-70_000i32).to_le_bytes()].concat());
@@ -71,6 +81,8 @@ pub fn sample() -> Vec<u8> {
     file.auxiliary_bytes("tenon-member-deadlines", &deadlines(b'a', 4_102_444_800_000));
     // An empty stream.
     file.entry(15, b"stream", b"\x00\x00\x05\x05\x00");
+    // The same with a producer, behind metadata that may be left out.
+    file.raw(METADATA).entry(26, b"once", &[EMPTY_STREAM, PRODUCERS].concat());
     file.entry(0, b"last", b"\x01v").auxiliary("tenon-client-flags", "7").auxiliary("tenon-of-later", "?");
     file.end()
 }

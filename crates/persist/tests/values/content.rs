@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use tenon_ds::packed::Item;
+use tenon_persist::rdb::file::OnModule;
 use tenon_persist::rdb::{Limits, LoadError, Loaded, Value, dump, load};
 use tenon_store::entry::{self, Meta};
 use tenon_store::types::stream::{Entry, Group, StreamId, StreamState};
@@ -127,7 +128,7 @@ pub fn payload_of(value: Value, client_flags: u32) -> Vec<u8> {
 
 /// What a payload holds.
 pub fn loaded(payload: &[u8]) -> Result<Loaded, LoadError> {
-    load(payload, *LIMITS, EXPANSION_MAX)
+    load(payload, *LIMITS, EXPANSION_MAX, OnModule::Refuse)
 }
 
 /// A value is the same once it was in a payload, and kept in the same form.

@@ -6,10 +6,11 @@ mod slices;
 use content::{Content, Deadlines, GroupContent, LIMITS, StreamContent, check_round_trip, content, loaded, payload_of};
 use proptest::prelude::*;
 use tenon_ds::packed::Item;
-use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value};
+use tenon_persist::rdb::file::OnModule;
+use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value, load};
 use tenon_store::types::stream::{Acknowledgement, Group, References, StreamId, StreamState};
 use tenon_store::types::{Hash, List, Set, Stream, StreamLimits, Zset};
-use tenon_wire::rdb::{crc64, seal};
+use tenon_wire::rdb::{ReadError, crc64, seal};
 
 /// The content of a value of this form, given as Redis writes it.
 fn read(kind: u8, body: &[u8]) -> Result<Content, LoadError> {
@@ -265,7 +266,7 @@ fn forms_of_old_versions_are_read() {
     assert_eq!(read(17, &pairs), Ok(Content::Zset(scored(&[("a", 1.5), ("b", 2.0)]), "listpack", none())));
 }
 
-/// A stream as redis-server 7.0 (19), 8.0 (21) and one before 7.0 (15) write it, in its parts.
+/// A stream as redis-server 7.0 (19), 8.0 (21), 8.6 (26), 8.8 (27) and one before 7.0 (15) write it, in its parts.
 struct StreamParts {
     kind: u8,
     block_id: Vec<u8>,
@@ -274,6 +275,8 @@ struct StreamParts {
     last_id: Vec<u8>,
     pending: Vec<u8>,
     consumers: Vec<u8>,
+    released: Vec<u8>,
+    producers: Vec<u8>,
 }
 
 const SEEN_MS: u64 = 1_795_329_652_953;
@@ -282,7 +285,7 @@ impl StreamParts {
     fn new(kind: u8) -> StreamParts {
         let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
         let seen = SEEN_MS.to_le_bytes();
-        let active = |active: &[u8]| if kind == 21 { active.to_vec() } else { Vec::new() };
+        let active = |active: &[u8]| if kind >= 21 { active.to_vec() } else { Vec::new() };
         let one = [&string(b"one")[..], &seen, &active(&seen), b"\x01", &id].concat();
         let two = [&string(b"two")[..], &seen, &active(&[0xFF; 8]), b"\x00"].concat();
         StreamParts {
@@ -297,6 +300,12 @@ impl StreamParts {
             last_id: b"\x03\x00".to_vec(),
             pending: [&b"\x01"[..], &id, &seen, b"\x01"].concat(),
             consumers: [&b"\x02"[..], &one, &two].concat(),
+            released: if kind >= 27 { vec![0] } else { Vec::new() },
+            // For an hour, and 7 of each: two ids of p, one of them a number, and one of q; 7 there were, and one again.
+            producers: match kind {
+                26.. => b"\x4e\x10\x07\x02\x01p\x02\xc0\x01\x01\x02\x02id\x03\x00\x01q\x01\xc0\x01\x03\x00\x07\x01".to_vec(),
+                _ => Vec::new(),
+            },
         }
     }
 
@@ -304,22 +313,26 @@ impl StreamParts {
         // First id, highest deleted id, entries added; and what the group has read.
         let (counters, read) =
             if self.kind == 15 { (&b""[..], &b""[..]) } else { (&b"\x01\x02\x01\x01\x03"[..], &b"\x02"[..]) };
-        let group = [&string(b"g")[..], b"\x01\x02", read, &self.pending, &self.consumers].concat();
-        let body =
-            [&b"\x01"[..], &self.block_id[..], &self.block, &[self.len], &self.last_id, counters, b"\x01", &group]
-                .concat();
-        read_of_version(self.kind, &body, 12)
+        let group = [&string(b"g")[..], b"\x01\x02", read, &self.pending, &self.consumers, &self.released].concat();
+        let before = [&b"\x01"[..], &self.block_id[..], &self.block, &[self.len], &self.last_id, counters].concat();
+        let body = [&before[..], b"\x01", &group, &self.producers].concat();
+        let version = match self.kind {
+            27 => 14,
+            26 => 13,
+            _ => 12,
+        };
+        read_of_version(self.kind, &body, version)
     }
 }
 
 #[test]
-fn streams_of_three_versions_are_read() {
+fn streams_of_five_versions_are_read() {
     let id = StreamId::new;
     let pairs =
         |pairs: &[(&str, &str)]| pairs.iter().map(|(field, value)| ((*field).into(), (*value).into())).collect();
-    for kind in [15, 19, 21] {
+    for kind in [15, 19, 21, 26, 27] {
         let before_7 = kind == 15;
-        let active = |active_ms| if kind == 21 { active_ms } else { Some(SEEN_MS) };
+        let active = |active_ms| if kind >= 21 { active_ms } else { Some(SEEN_MS) };
         let state = StreamState {
             last_id: id(3, 0),
             max_deleted_id: if before_7 { StreamId::MIN } else { id(1, 1) },
@@ -382,6 +395,107 @@ fn streams_that_lie_are_refused() {
     refused("a terabyte of pending entries", &|parts| parts.pending = b"\x81\0\0\x01\0\0\0\0\0".to_vec());
     refused("a terabyte of consumers", &|parts| parts.consumers = b"\x81\0\0\x01\0\0\0\0\0".to_vec());
     refused("more behind it", &|parts| parts.consumers.push(0));
+}
+
+#[test]
+fn what_a_group_was_given_back_is_anybodys() {
+    let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
+    let nobodys = |consumer: &[u8]| {
+        let mut parts = StreamParts::new(27);
+        let name = [&[consumer.len() as u8][..], consumer].concat();
+        parts.consumers = [&b"\x01"[..], &name, &SEEN_MS.to_le_bytes(), &SEEN_MS.to_le_bytes(), b"\x00"].concat();
+        parts.released = [&b"\x01"[..], &id].concat();
+        parts
+    };
+    let group = |parts: &StreamParts| match parts.read() {
+        Ok(Content::Stream(stream)) => stream.groups[0].clone(),
+        other => panic!("{other:?}"),
+    };
+    // Idle for ever, and as often delivered as before; of one who has no name, or of him who is called so.
+    let pending = vec![(StreamId::new(1, 2), Vec::new(), 0, 1)];
+    let with_one = group(&nobodys(b"one"));
+    assert_eq!(with_one.pending, pending);
+    assert_eq!(with_one.consumers, [(Vec::new(), 0, None), (b"one".to_vec(), SEEN_MS, Some(SEEN_MS))]);
+    let nameless = group(&nobodys(b""));
+    assert_eq!((nameless.pending, nameless.consumers), (pending, vec![(Vec::new(), SEEN_MS, Some(SEEN_MS))]));
+    // One that a consumer has, one that the group does not know, one twice, and a terabyte.
+    let refused = |why: &str, parts: &StreamParts| {
+        assert!(matches!(parts.read(), Err(LoadError::Value(DecodeError::Read(_)))), "{why}: {:?}", parts.read());
+    };
+    let mut owned = StreamParts::new(27);
+    owned.released = [&b"\x01"[..], &id].concat();
+    refused("an entry of somebody", &owned);
+    let mut unknown = nobodys(b"one");
+    unknown.released[16] = 9;
+    refused("an entry that the group does not know", &unknown);
+    let mut twice = nobodys(b"one");
+    twice.released = [&b"\x02"[..], &id, &id].concat();
+    refused("an entry twice", &twice);
+    let mut huge = nobodys(b"one");
+    huge.released = b"\x81\0\0\x01\0\0\0\0\0".to_vec();
+    refused("a terabyte of entries", &huge);
+}
+
+#[test]
+fn producers_that_lie_are_refused() {
+    let own = StreamParts::new(26).producers;
+    let read = |producers: &[u8]| {
+        let mut parts = StreamParts::new(26);
+        parts.producers = producers.to_vec();
+        parts.read()
+    };
+    assert!(read(b"\x01\x01\x00\x00\x00").is_ok(), "no producers");
+    assert!(read(b"\x01\x01\x01\x01p\x00\x00\x00").is_ok(), "a producer without ids");
+    for end in 0..own.len() {
+        assert_eq!(read(&own[..end]), Err(LoadError::Value(DecodeError::Read(ReadError::Truncated))), "{end} bytes");
+    }
+    let huge = b"\x81\0\0\x01\0\0\0\0\0";
+    for (why, wrong) in [
+        ("a terabyte of producers", [&b"\x01\x01"[..], huge].concat()),
+        ("a terabyte of ids", [&b"\x01\x01\x01\x01p"[..], huge].concat()),
+        ("a terabyte of a name", [&b"\x01\x01\x01"[..], huge].concat()),
+        ("a string in a number's place", [&b"\xc0\x01"[..], &own[2..]].concat()),
+        ("more behind it", [&own[..], b"\x00"].concat()),
+    ] {
+        assert!(matches!(read(&wrong), Err(LoadError::Value(DecodeError::Read(_)))), "{why}: {:?}", read(&wrong));
+    }
+    // The form before has none.
+    let mut parts = StreamParts::new(21);
+    parts.producers = own;
+    assert!(parts.read().is_err());
+}
+
+#[test]
+fn what_modules_keep_of_a_key_is_split_off() {
+    // As Redis 8.6.3 has written them: the class KMT1 may be left out, KMT2 may not.
+    let lenient = b"\xf3\x01\x09\xf5\xc4\x28\x05\x04kept\x02\x01\x03\x00\x00\xc0\x3f\x05\xc3\x0f\x16\x040xa.a\xe0\x03\x00\x049ep-5\
+                    \x00\x00\x01v\x0d\x00\xc3\x92\x97\x78\xf3\x8d\x0f\x74";
+    let strict = b"\xf3\x01\x18\xf6\xc4\x28\x05\x02hm\x02\x01\x03\x00\x00\xc0\x3f\x05\xc3\x0f\x16\x040xa.a\xe0\x03\x00\x049ep-5\
+                   \x00\x10\x11\x11\x00\x00\x00\x04\x00\x81a\x02\x01\x01\x81b\x02\x02\x01\xff\x0d\x00\x02\xad\x7e\xa6\x1e\x66\x85\xcf";
+    let of =
+        |payload: &[u8], on_metadata| load(payload, *LIMITS, 1 << 20, on_metadata).map(|loaded| content(&loaded.value));
+    for on_metadata in [OnModule::Refuse, OnModule::Skip] {
+        assert_eq!(of(lenient, on_metadata), Ok(Content::String(b"v".to_vec())));
+    }
+    let fields = [("a", "1"), ("b", "2")].map(|(field, value)| (field.into(), value.into())).into();
+    assert_eq!(of(strict, OnModule::Refuse), Err(LoadError::Value(DecodeError::Metadata)));
+    assert_eq!(of(strict, OnModule::Skip), Ok(Content::Hash(fields, "listpack", none())));
+    // Metadata alone, of too many classes, twice, and of Valkey, which has none.
+    let malformed = |body: &[u8]| {
+        let error = read_of_version(0xF3, body, 13).expect_err("it lies");
+        assert!(matches!(error, LoadError::Value(DecodeError::Read(_))), "{body:?}: {error:?}");
+    };
+    let body = &lenient[1..lenient.len() - 10];
+    (0..body.len()).for_each(|end| malformed(&body[..end]));
+    malformed(b"\x08");
+    malformed(b"\x81\xff\xff\xff\xff\xff\xff\xff\xff");
+    malformed(b"\x01\x09\xf5\xc4\x28\x06");
+    malformed(b"\x01\x09\xf5\xc4\x28\x05\x81\0\0\x01\0\0\0\0\0");
+    assert_eq!(
+        read_of_version(0xF3, &[b"\x00\xf3", body].concat(), 13),
+        Err(LoadError::Value(DecodeError::UnknownKind(0xF3)))
+    );
+    assert_eq!(read_of_version(0xF3, body, 80), Err(LoadError::Value(DecodeError::UnknownKind(0xF3))));
 }
 
 #[test]
@@ -483,7 +597,7 @@ fn lies_are_refused() {
     for kind in [6, 7] {
         assert_eq!(read(kind, b"\x01"), Err(LoadError::Value(DecodeError::Module)));
     }
-    for kind in [8, 26, 99, 255] {
+    for kind in [8, 28, 99, 255] {
         assert_eq!(read(kind, b"\x01"), Err(LoadError::Value(DecodeError::UnknownKind(kind))));
     }
 }

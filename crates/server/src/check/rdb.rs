@@ -47,6 +47,8 @@ const FORMS: &[&str] = &[
     "hash-listpack-md-pre-release",
     "hash-hashtable-md",
     "hash-listpack-md",
+    "stream-v4",
+    "stream-v5",
 ];
 
 /// What was counted.
@@ -156,6 +158,12 @@ fn tell(offset: u64, note: &Note, out: &mut dyn Write) -> io::Result<()> {
         Note::SkippedModule(name) => writeln!(out, "[offset {offset}] MODULE AUX for: {name}"),
         Note::SkippedKey { key, module } => {
             writeln!(out, "[offset {offset}] MODULE VALUE of key '{}' for: {module}", key.escape_ascii())
+        }
+        Note::SkippedMetadata { key, classes } => {
+            writeln!(out, "[offset {offset}] METADATA of key '{}' for: {}", key.escape_ascii(), classes.join(", "))
+        }
+        Note::SkippedProducers { key } => {
+            writeln!(out, "[offset {offset}] PRODUCERS of stream '{}' are not kept", key.escape_ascii())
         }
     }
 }

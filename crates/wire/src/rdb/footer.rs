@@ -4,8 +4,8 @@ use super::crc64;
 
 /// The version that payloads are written in: Redis 7.0's, which all later ones read.
 pub const PAYLOAD_VERSION: u16 = 10;
-/// The latest version of Redis's that is read: 7.4's and 8.0's.
-const REDIS_VERSION_MAX: u16 = 12;
+/// The latest version of Redis's that is read: 8.8's. That of 8.6 is 13, that of 7.4 to 8.4 is 12.
+const REDIS_VERSION_MAX: u16 = 14;
 /// Valkey's own version: that of 9.0. Those up to 8.1 write 11, as Redis 7.2 does.
 pub const VALKEY_VERSION: u16 = 80;
 const CHECKSUM_BYTES: usize = 8;
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn versions_from_the_future_are_refused() {
-        for (version, is_read) in [(0, true), (9, true), (12, true), (13, false), (79, false), (80, true), (81, false)]
+        for (version, is_read) in [(0, true), (9, true), (14, true), (15, false), (79, false), (80, true), (81, false)]
         {
             let mut payload = b"body".to_vec();
             payload.extend_from_slice(&u16::to_le_bytes(version));

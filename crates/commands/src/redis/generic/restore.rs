@@ -6,6 +6,7 @@ use tenon_engine::context::KeyCx;
 use tenon_engine::ds::progress;
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
+use tenon_engine::persist::rdb::file::OnModule;
 use tenon_engine::persist::rdb::{self, DecodeError, LoadError, Loaded};
 use tenon_engine::store::access::AccessClock;
 use tenon_engine::store::entry::Meta;
@@ -102,10 +103,14 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     let ttl_ms = u64::try_from(ttl_ms).map_err(|_| CmdError::text("ERR Invalid TTL value, must be >= 0"))?;
     // Its checksum comes first.
     progress::count_bytes(args.get(3).len());
+    let engine = cx.engine();
     // What the log has was let in once, and nothing of it may be missing.
-    let room = if cx.is_replaying() { usize::MAX } else { cx.engine().memory_left() };
-    let limits = cx.engine().limits();
-    let Loaded { value, client_flags } = rdb::load(args.get(3), limits, room).map_err(refusal)?;
+    let is_replaying = cx.is_replaying();
+    let room = if is_replaying { usize::MAX } else { engine.memory_left() };
+    let is_metadata_skipped = is_replaying || engine.config.rdb_skip_modules();
+    let on_metadata = if is_metadata_skipped { OnModule::Skip } else { OnModule::Refuse };
+    let loaded = rdb::load(args.get(3), engine.limits(), room, on_metadata);
+    let Loaded { value, client_flags } = loaded.map_err(refusal)?;
     let now_ms = cx.now_ms();
     let deadline_ms = match (ttl_ms, options.absolute) {
         (0, _) => None,

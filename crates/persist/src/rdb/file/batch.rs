@@ -68,6 +68,18 @@ pub enum Note {
         /// The module's name.
         module: String,
     },
+    /// What modules keep of a key was passed over.
+    SkippedMetadata {
+        /// The key, which follows.
+        key: Vec<u8>,
+        /// The names of the classes of metadata.
+        classes: Vec<String>,
+    },
+    /// What a stream knows of its producers, that none adds an entry twice, is not kept.
+    SkippedProducers {
+        /// The stream's key.
+        key: Vec<u8>,
+    },
 }
 
 /// A stretch of a file.

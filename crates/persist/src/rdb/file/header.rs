@@ -9,8 +9,8 @@ const REDIS: &[u8] = b"REDIS";
 const VALKEY: &[u8] = b"VALKEY";
 /// The first version that ends with a checksum.
 const CHECKSUM_SINCE: u16 = 5;
-/// The latest version of Redis's that is read: 7.4's and 8.0's.
-const REDIS_MAX: u16 = 12;
+/// The latest version of Redis's that is read: 8.8's. That of 8.6 is 13, that of 7.4 to 8.4 is 12.
+const REDIS_MAX: u16 = 14;
 /// Valkey's own versions: that of 9.0. Those up to 8.1 write 11, under Redis's name.
 const VALKEY_MIN: u16 = 80;
 const VALKEY_MAX: u16 = 80;
@@ -65,10 +65,10 @@ mod tests {
     fn versions_that_are_known() {
         for (text, known) in [
             (b"REDIS0001", Some((Origin::Redis, 1))),
-            (b"REDIS0012", Some((Origin::Redis, 12))),
+            (b"REDIS0014", Some((Origin::Redis, 14))),
             (b"VALKEY080", Some((Origin::Valkey, 80))),
             (b"REDIS0000", None),
-            (b"REDIS0013", None),
+            (b"REDIS0015", None),
             (b"REDIS0080", None),
             (b"VALKEY081", None),
             (b"VALKEY011", None),

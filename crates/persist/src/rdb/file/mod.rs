@@ -1,10 +1,10 @@
-//! RDB files, of every version from Redis 1.0's to those of Redis 8 and Valkey 9: an index.
+//! RDB files, of every version from Redis 1.0's to those of Redis 8.8 and Valkey 9: an index.
 
 mod batch;
 mod cut;
 mod error;
 mod header;
-mod module;
+pub(super) mod module;
 pub(super) mod opcode;
 mod record;
 mod scan;

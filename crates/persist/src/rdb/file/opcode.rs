@@ -1,6 +1,9 @@
 //! The bytes that a file's records begin with where no value's form stands, as Redis's `rdb.h` gives them out.
 
-/// What a slot is that comes in from another node (Valkey 9): its name, how many ranges, each with first and last slot.
+/// What modules keep of the next key, as `module.rs` has it (Redis 8.6).
+pub(in crate::rdb) const KEY_METADATA: u8 = 0xF3;
+/// The number was given out twice: what a slot is that comes in from another node (Valkey 9): its name, how many ranges,
+/// each with first and last slot.
 pub(super) const SLOT_IMPORT: u8 = 0xF3;
 /// Which slot follows, and how many keys it has (Redis 8, cluster mode).
 pub(super) const SLOT_INFO: u8 = 0xF4;

@@ -9,6 +9,7 @@ use super::module;
 use super::opcode;
 use super::scan::{Scan, Stop};
 use super::skip::{Skipped, skip_value};
+use std::borrow::Cow;
 use tenon_wire::rdb::ReadError;
 
 /// What earlier records have said about those that follow.
@@ -30,6 +31,8 @@ pub(super) enum Record {
     Noted(Note),
     /// A key.
     Entry(EntrySpan),
+    /// A key, not all of which is kept.
+    NotedEntry(EntrySpan, Note),
     /// The end.
     End,
 }
@@ -107,6 +110,7 @@ pub(super) fn read_record(
             return Ok(Record::Noted(Note::Keys { database: place.database, count }));
         }
         opcode::SLOT_INFO => skip_lengths(scan, 3)?,
+        opcode::KEY_METADATA if origin == Origin::Redis => return key_metadata(scan, options.on_module),
         opcode::SLOT_IMPORT => {
             scan.skip_string().doing(Doing::Type)?;
             let ranges = scan.count(2).doing(Doing::Length)?;
@@ -155,6 +159,26 @@ fn module_auxiliary(scan: &mut Scan<'_>, on_module: OnModule) -> Result<Record, 
     Ok(Record::Noted(Note::SkippedModule(name)))
 }
 
+/// Passes over what modules keep of the key that follows.
+fn key_metadata(scan: &mut Scan<'_>, on_module: OnModule) -> Result<Record, Fault> {
+    let metadata = module::skip_metadata(scan).doing(Doing::Type)?;
+    let mut ahead = scan.clone_at(scan.at());
+    let form = ahead.byte().doing(Doing::Type)?;
+    if form >= opcode::KEY_METADATA {
+        let wrong = ReadError::Malformed("no key follows a key's metadata");
+        return Err(Stop::from(wrong)).doing(Doing::Type);
+    }
+    let key_at = ahead.at();
+    let key = ahead.string().doing(Doing::Key)?.into_owned();
+    match metadata.needed {
+        Some(class) if on_module == OnModule::Refuse => {
+            Err(Fault { stop: Cause::Module(class).into(), doing: Doing::Value, key: Some((key_at, form)) })
+        }
+        _ if metadata.classes.is_empty() => Ok(Record::Passed),
+        _ => Ok(Record::Noted(Note::SkippedMetadata { key, classes: metadata.classes })),
+    }
+}
+
 /// Passes over a key and its value, and over what Tenon has written behind it.
 fn entry(
     form: u8,
@@ -168,24 +192,26 @@ fn entry(
     let value_at = scan.at();
     let record =
         value(form, scan, origin).map_err(|stop| Fault { stop, doing: Doing::Value, key: Some((key_at, form)) });
+    let span = EntrySpan {
+        database: place.database as u32,
+        form,
+        usage: place.usage,
+        deadline_ms: place.deadline_ms,
+        key_at,
+        value_at,
+        end: scan.at(),
+    };
+    let key = || scan.clone_at(key_at).string().map(Cow::into_owned).doing(Doing::Key);
     let record = match record? {
-        Skipped::Known => Record::Entry(EntrySpan {
-            database: place.database as u32,
-            form,
-            usage: place.usage,
-            deadline_ms: place.deadline_ms,
-            key_at,
-            value_at,
-            end: scan.at(),
-        }),
+        Skipped::Known => Record::Entry(span),
+        Skipped::WithProducers => Record::NotedEntry(span, Note::SkippedProducers { key: key()? }),
         Skipped::Module(number) => {
             let module = module::name_of(number);
             if on_module == OnModule::Refuse {
                 let stop = Cause::Module(module).into();
                 return Err(Fault { stop, doing: Doing::Value, key: Some((key_at, form)) });
             }
-            let key = scan.clone_at(key_at).string().doing(Doing::Key)?.into_owned();
-            Record::Noted(Note::SkippedKey { key, module })
+            Record::Noted(Note::SkippedKey { key: key()?, module })
         }
     };
     (place.deadline_ms, place.usage) = (None, Usage::Unknown);

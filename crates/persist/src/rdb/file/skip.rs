@@ -1,5 +1,6 @@
 //! Where a value of any form ends, found without reading what is in it. Knows no key.
 
+use super::super::stream::Form;
 use super::super::{DecodeError, Origin, kind};
 use super::module;
 use super::scan::{Scan, Stop};
@@ -9,6 +10,8 @@ use super::scan::{Scan, Stop};
 pub(super) enum Skipped {
     /// One of a type that there is.
     Known,
+    /// A stream that knows of producers, which is not kept.
+    WithProducers,
     /// One of a module's types, of this number.
     Module(u64),
 }
@@ -69,7 +72,15 @@ pub(super) fn skip_value(form: u8, origin: Origin, scan: &mut Scan<'_>) -> Resul
         }
         kind::HASH_METADATA_EARLY => skip_pairs(scan, 3, |scan| scan.length().map(drop))?,
         kind::HASH_LISTPACK_EX_EARLY if origin == Origin::Redis => scan.skip_string()?,
-        kind::STREAM_LISTPACKS | kind::STREAM_LISTPACKS_2 | kind::STREAM_LISTPACKS_3 => skip_stream(form, scan)?,
+        kind::STREAM_LISTPACKS
+        | kind::STREAM_LISTPACKS_2
+        | kind::STREAM_LISTPACKS_3
+        | kind::STREAM_LISTPACKS_4
+        | kind::STREAM_LISTPACKS_5 => {
+            if skip_stream(Form::of(form), scan)? {
+                return Ok(Skipped::WithProducers);
+            }
+        }
         kind::MODULE_2 => {
             let number = scan.length()?;
             module::skip_parts(scan)?;
@@ -96,33 +107,52 @@ fn skip_pairs(
     Ok(())
 }
 
-/// Passes over a stream; what it looks like stands above `stream.rs`.
-fn skip_stream(form: u8, scan: &mut Scan<'_>) -> Result<(), Stop> {
-    let has_counters = form != kind::STREAM_LISTPACKS;
-    let has_active = form == kind::STREAM_LISTPACKS_3;
+/// Passes over a stream, and tells whether it knows of producers; what it looks like stands above `stream.rs`.
+fn skip_stream(form: Form, scan: &mut Scan<'_>) -> Result<bool, Stop> {
     for _ in 0..scan.count(2)? {
         scan.skip_string()?;
         scan.skip_string()?;
     }
-    for _ in 0..if has_counters { 8 } else { 3 } {
-        scan.length()?;
-    }
+    skip_lengths(scan, if form.has_counters { 8 } else { 3 })?;
     for _ in 0..scan.count(3)? {
         scan.skip_string()?;
-        for _ in 0..if has_counters { 3 } else { 2 } {
-            scan.length()?;
-        }
+        skip_lengths(scan, if form.has_counters { 3 } else { 2 })?;
         for _ in 0..scan.count(16 + 8 + 1)? {
             scan.take(16 + 8)?;
             scan.length()?;
         }
         for _ in 0..scan.count(1 + 8 + 1)? {
             scan.skip_string()?;
-            scan.take(if has_active { 16 } else { 8 })?;
-            let pending = scan.count(16)?;
-            // It was looked at that so many bytes are there.
-            scan.take(pending as usize * 16)?;
+            scan.take(if form.has_activity { 16 } else { 8 })?;
+            skip_ids(scan)?;
+        }
+        if form.has_released {
+            skip_ids(scan)?;
         }
     }
-    Ok(())
+    if !form.has_producers {
+        return Ok(false);
+    }
+    skip_lengths(scan, 2)?;
+    let producers = scan.count(2)?;
+    for _ in 0..producers {
+        scan.skip_string()?;
+        for _ in 0..scan.count(3)? {
+            scan.skip_string()?;
+            skip_lengths(scan, 2)?;
+        }
+    }
+    skip_lengths(scan, 2)?;
+    Ok(producers > 0)
+}
+
+fn skip_lengths(scan: &mut Scan<'_>, count: usize) -> Result<(), Stop> {
+    (0..count).try_for_each(|_| scan.length().map(drop))
+}
+
+/// Passes over a number of ids, and them.
+fn skip_ids(scan: &mut Scan<'_>) -> Result<(), Stop> {
+    let count = scan.count(16)?;
+    // It was looked at that so many bytes are there.
+    scan.take(count as usize * 16).map(drop)
 }
