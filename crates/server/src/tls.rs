@@ -1,11 +1,14 @@
 //! What the settings say of TLS, as its library wants it: certificates, keys, ciphers. Knows no connection.
 
+mod sessions;
+
+use self::sessions::Sessions;
 use crate::net::{TlsEvent, TlsTerms};
 use parking_lot::RwLock;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -96,8 +99,8 @@ fn server_config(config: &Config) -> Result<ServerConfig, String> {
         .with_single_cert(chain, key)
         .map_err(|error| format!("Failed to load certificate: {cert_file}: {error}"))?;
     server.ignore_client_order = config.tls_prefer_server_ciphers();
-    if config.tls_session_caching() && config.tls_session_cache_size() > 0 {
-        server.session_storage = ServerSessionMemoryCache::new(config.tls_session_cache_size() as usize);
+    if config.tls_session_caching() {
+        server.session_storage = Arc::new(Sessions::at_most(config.tls_session_cache_size()));
     } else {
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;

@@ -282,7 +282,7 @@ settings! {
     }
     /// Whether clients may take up an earlier session of TLS.
     tls_session_caching: bool { name: "tls-session-caching", kind: Kind::Bool, initial: Is("yes"), group: Group::Tls }
-    /// Sessions of TLS that are remembered.
+    /// Sessions of TLS that are remembered, the newest; each takes memory when it comes. 0 is for up to 262144.
     tls_session_cache_size: u32 {
         name: "tls-session-cache-size", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("20480"),
         group: Group::Tls
