@@ -1,15 +1,15 @@
 //! What the settings say of TLS, as its library wants it: certificates, keys, ciphers. Knows no connection.
 
+mod ciphers;
 mod sessions;
 
 use self::sessions::Sessions;
 use crate::net::{TlsEvent, TlsTerms};
 use parking_lot::RwLock;
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_engine::config::{Config, TlsAuthClients};
@@ -44,19 +44,6 @@ impl Tls {
     }
 }
 
-/// OpenSSL's names of the ciphers that there are, the best first.
-const CIPHERS: &[(&str, CipherSuite)] = &[
-    ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
-    ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
-    ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
-    ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
-    ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
-    ("ECDHE-ECDSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
-    ("ECDHE-RSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
-    ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
-    ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
-];
-
 fn terms(config: &Config, counts: &Arc<TlsCounts>) -> Result<TlsTerms, String> {
     let write_buffer = usize::try_from(config.tls_write_buffer()).expect("it is less than 4 GiB");
     let (counts, keeps_sessions) = (Arc::clone(counts), config.tls_session_caching());
@@ -83,7 +70,7 @@ fn server_config(config: &Config) -> Result<ServerConfig, String> {
     let key = PrivateKeyDer::from_pem_file(&**key_file)
         .map_err(|error| format!("Failed to load private key: {key_file}: {error}"))?;
     let key = by_content(key);
-    let provider = Arc::new(provider(&config.tls_ciphers(), &config.tls_ciphersuites())?);
+    let provider = Arc::new(ciphers::provider(&config.tls_ciphers(), &config.tls_ciphersuites())?);
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&versions(&config.tls_protocols())?)
         .map_err(|error| format!("tls-protocols, tls-ciphers, tls-ciphersuites: {error}"))?;
@@ -179,49 +166,9 @@ fn versions(names: &str) -> Result<Vec<&'static SupportedProtocolVersion>, Strin
     Ok(versions)
 }
 
-/// What encrypts, with these ciphers of TLS 1.2 and these of 1.3; all where none are named.
-fn provider(ciphers: &str, ciphersuites: &str) -> Result<CryptoProvider, String> {
-    let all = ring::default_provider();
-    let mut wanted = Vec::new();
-    for (setting, names, is_13) in [("tls-ciphers", ciphers, false), ("tls-ciphersuites", ciphersuites, true)] {
-        let known = CIPHERS.iter().filter(|(name, _)| name.starts_with("TLS_") == is_13);
-        let suites: Vec<CipherSuite> = known.clone().map(|(_, suite)| *suite).collect();
-        if names.is_empty() || matches!(names, "DEFAULT" | "HIGH" | "ALL") {
-            wanted.extend(suites);
-            continue;
-        }
-        let before = wanted.len();
-        for name in names.split([':', ',', ' ']).filter(|name| !name.is_empty()) {
-            wanted.extend(known.clone().filter(|(known, _)| *known == name).map(|(_, suite)| *suite));
-        }
-        if wanted.len() == before {
-            return Err(format!("{setting}: none of '{names}' is there"));
-        }
-    }
-    let cipher_suites = wanted
-        .into_iter()
-        .filter_map(|suite| all.cipher_suites.iter().find(|known| known.suite() == suite).copied())
-        .collect();
-    Ok(CryptoProvider { cipher_suites, ..all })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ciphers_are_those_that_are_named_in_their_order() {
-        let names = |ciphers, suites| {
-            provider(ciphers, suites)
-                .map(|provider| provider.cipher_suites.iter().map(|it| it.suite()).collect::<Vec<_>>())
-        };
-        assert_eq!(names("", "").unwrap().len(), CIPHERS.len());
-        assert_eq!(
-            names("ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA", "TLS_CHACHA20_POLY1305_SHA256").unwrap(),
-            [CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, CipherSuite::TLS13_CHACHA20_POLY1305_SHA256]
-        );
-        assert!(names("AES128-SHA", "").is_err() && names("", "x").is_err());
-    }
 
     #[test]
     fn a_key_is_what_its_bytes_say() {
