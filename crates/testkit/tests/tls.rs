@@ -239,3 +239,21 @@ fn sessions_take_memory_when_they_come() {
         assert!(answers[0].contains("\nNew, ") && answers[1].contains("\nReused, "), "{size} {version}: {answers:?}");
     }
 }
+
+#[test]
+fn ciphers_are_chosen_by_lists_of_openssl() {
+    let (server, port) = memcached_over_tls();
+    let (address, ca) = (format!("localhost:{port}"), file("ca.pem"));
+    for (list, cipher) in [
+        ("DEFAULT:!MEDIUM:!CHACHA20:!AES256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+        ("ECDHE+CHACHA20:!aNULL:!MD5:@STRENGTH", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+    ] {
+        assert_eq!(config_set(&server, "tls-ciphers", list), Value::Simple(b"OK".to_vec()));
+        let args = ["s_client", "-connect", &address, "-CAfile", &ca, "-ign_eof", "-tls1_2"];
+        let Some(said) = told("openssl", &args, "quit\r\n") else { return };
+        assert!(said.contains(&format!("Cipher is {cipher}\n")), "{list}: {said}");
+    }
+    for list in ["RSA:!aNULL", "ALL:!ECDHE"] {
+        assert!(matches!(config_set(&server, "tls-ciphers", list), Value::Error(_)), "{list}");
+    }
+}

@@ -272,9 +272,9 @@ settings! {
     }
     /// Versions of TLS that are spoken: TLSv1.2 and TLSv1.3, which are also the default. No older one is.
     tls_protocols: Arc<str> { name: "tls-protocols", group: Group::Tls }
-    /// Ciphers of TLS 1.2, by OpenSSL's names with colons between them; empty for all that there are.
+    /// Ciphers of TLS 1.2, in a list as OpenSSL reads it, such as `HIGH:!AES128`; empty for all that there are.
     tls_ciphers: Arc<str> { name: "tls-ciphers", group: Group::Tls }
-    /// Ciphersuites of TLS 1.3, likewise.
+    /// Ciphersuites of TLS 1.3, by OpenSSL's names with colons between them; likewise.
     tls_ciphersuites: Arc<str> { name: "tls-ciphersuites", group: Group::Tls }
     /// Whether the server's order of ciphers counts, not the client's.
     tls_prefer_server_ciphers: bool {
