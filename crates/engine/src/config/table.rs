@@ -264,7 +264,7 @@ settings! {
     tls_key_file: Arc<str> { name: "tls-key-file", group: Group::Tls }
     /// File of the certificates, in PEM, that clients' certificates must lead back to.
     tls_ca_cert_file: Arc<str> { name: "tls-ca-cert-file", group: Group::Tls }
-    /// Directory of such files.
+    /// Directory of such files. Those that have no certificate are passed over, as long as one has.
     tls_ca_cert_dir: Arc<str> { name: "tls-ca-cert-dir", group: Group::Tls }
     /// Whether clients over TLS must show a certificate: yes, no, or optional for those that have one.
     tls_auth_clients: TlsAuthClients {
