@@ -1,12 +1,16 @@
 //! What the settings say of TLS, as its library wants it: certificates, keys, ciphers. Knows no connection.
 
+mod ciphers;
+mod sessions;
+
+use self::sessions::Sessions;
 use crate::net::{TlsEvent, TlsTerms};
 use parking_lot::RwLock;
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
-use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenon_engine::config::{Config, TlsAuthClients};
@@ -41,19 +45,6 @@ impl Tls {
     }
 }
 
-/// OpenSSL's names of the ciphers that there are, the best first.
-const CIPHERS: &[(&str, CipherSuite)] = &[
-    ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
-    ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
-    ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
-    ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
-    ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
-    ("ECDHE-ECDSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
-    ("ECDHE-RSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
-    ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
-    ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
-];
-
 fn terms(config: &Config, counts: &Arc<TlsCounts>) -> Result<TlsTerms, String> {
     let write_buffer = usize::try_from(config.tls_write_buffer()).expect("it is less than 4 GiB");
     let (counts, keeps_sessions) = (Arc::clone(counts), config.tls_session_caching());
@@ -76,18 +67,19 @@ fn server_config(config: &Config) -> Result<ServerConfig, String> {
         return Err("No tls-cert-file configured!".to_owned());
     }
     let key_file = if key_file.is_empty() { &cert_file } else { &key_file };
-    let chain = certificates(&cert_file)?;
+    let chain = certificates(Path::new(&*cert_file))?;
     let key = PrivateKeyDer::from_pem_file(&**key_file)
         .map_err(|error| format!("Failed to load private key: {key_file}: {error}"))?;
     let key = by_content(key);
-    let provider = Arc::new(provider(&config.tls_ciphers(), &config.tls_ciphersuites())?);
+    let provider = Arc::new(ciphers::provider(&config.tls_ciphers(), &config.tls_ciphersuites())?);
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&versions(&config.tls_protocols())?)
         .map_err(|error| format!("tls-protocols, tls-ciphers, tls-ciphersuites: {error}"))?;
     let builder = match config.tls_auth_clients() {
         TlsAuthClients::No => builder.with_no_client_auth(),
         wanted => {
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(config)?), provider);
+            let roots = roots(&config.tls_ca_cert_file(), &config.tls_ca_cert_dir())?;
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             let verifier = if wanted == TlsAuthClients::Optional { verifier.allow_unauthenticated() } else { verifier };
             builder.with_client_cert_verifier(verifier.build().map_err(|error| format!("tls-ca-cert-file: {error}"))?)
         }
@@ -96,8 +88,8 @@ fn server_config(config: &Config) -> Result<ServerConfig, String> {
         .with_single_cert(chain, key)
         .map_err(|error| format!("Failed to load certificate: {cert_file}: {error}"))?;
     server.ignore_client_order = config.tls_prefer_server_ciphers();
-    if config.tls_session_caching() && config.tls_session_cache_size() > 0 {
-        server.session_storage = ServerSessionMemoryCache::new(config.tls_session_cache_size() as usize);
+    if config.tls_session_caching() {
+        server.session_storage = Arc::new(Sessions::at_most(config.tls_session_cache_size()));
     } else {
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
@@ -124,38 +116,51 @@ fn by_content(key: PrivateKeyDer<'static>) -> PrivateKeyDer<'static> {
     }
 }
 
-fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, String> {
-    let refused = |error: &dyn std::fmt::Display| format!("Failed to load certificate: {file}: {error}");
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let refused = |error: &dyn std::fmt::Display| cannot_load(file, error);
     let read = CertificateDer::pem_file_iter(file).map_err(|error| refused(&error))?;
     let chain = read.collect::<Result<Vec<_>, _>>().map_err(|error| refused(&error))?;
     if chain.is_empty() { Err(refused(&"there is no certificate in it")) } else { Ok(chain) }
 }
 
-/// The certificates that clients' must lead back to.
-fn roots(config: &Config) -> Result<RootCertStore, String> {
-    let (file, directory) = (config.tls_ca_cert_file(), config.tls_ca_cert_dir());
-    let mut files = Vec::new();
-    if !file.is_empty() {
-        files.push(file.to_string());
-    }
-    if !directory.is_empty() {
-        let refused = |error: std::io::Error| format!("tls-ca-cert-dir: {directory}: {error}");
-        for entry in std::fs::read_dir(&*directory).map_err(refused)? {
-            let path = entry.map_err(refused)?.path();
-            files.extend(path.is_file().then(|| path.to_string_lossy().into_owned()));
-        }
-    }
-    if files.is_empty() {
+fn cannot_load(file: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("Failed to load certificate: {}: {error}", file.display())
+}
+
+/// The certificates that clients' must lead back to: those of a file, and of a directory's.
+fn roots(file: &str, directory: &str) -> Result<RootCertStore, String> {
+    if file.is_empty() && directory.is_empty() {
         // Redis's words.
         return Err(
             "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-auth-clients is enabled!".to_owned()
         );
     }
     let mut roots = RootCertStore::empty();
-    for file in &files {
-        for certificate in certificates(file)? {
-            roots.add(certificate).map_err(|error| format!("Failed to load certificate: {file}: {error}"))?;
+    if !file.is_empty() {
+        roots = roots_of(Path::new(file))?;
+    }
+    if !directory.is_empty() {
+        let refused = |error: std::io::Error| format!("tls-ca-cert-dir: {directory}: {error}");
+        for entry in std::fs::read_dir(directory).map_err(refused)? {
+            let path = entry.map_err(refused)?.path();
+            if !path.is_file() {
+                continue;
+            }
+            // OpenSSL looks only at files that have a certificate's hash for a name: others may well lie there.
+            match roots_of(&path) {
+                Ok(found) => roots.extend(found.roots),
+                Err(error) => tracing::info!("a file in tls-ca-cert-dir is passed over: {error}"),
+            }
         }
+    }
+    if roots.is_empty() { Err(format!("tls-ca-cert-dir: {directory}: no file has a certificate")) } else { Ok(roots) }
+}
+
+/// The certificates of one file, all of which must be of use.
+fn roots_of(file: &Path) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|error| cannot_load(file, &error))?;
     }
     Ok(roots)
 }
@@ -176,49 +181,9 @@ fn versions(names: &str) -> Result<Vec<&'static SupportedProtocolVersion>, Strin
     Ok(versions)
 }
 
-/// What encrypts, with these ciphers of TLS 1.2 and these of 1.3; all where none are named.
-fn provider(ciphers: &str, ciphersuites: &str) -> Result<CryptoProvider, String> {
-    let all = ring::default_provider();
-    let mut wanted = Vec::new();
-    for (setting, names, is_13) in [("tls-ciphers", ciphers, false), ("tls-ciphersuites", ciphersuites, true)] {
-        let known = CIPHERS.iter().filter(|(name, _)| name.starts_with("TLS_") == is_13);
-        let suites: Vec<CipherSuite> = known.clone().map(|(_, suite)| *suite).collect();
-        if names.is_empty() || matches!(names, "DEFAULT" | "HIGH" | "ALL") {
-            wanted.extend(suites);
-            continue;
-        }
-        let before = wanted.len();
-        for name in names.split([':', ',', ' ']).filter(|name| !name.is_empty()) {
-            wanted.extend(known.clone().filter(|(known, _)| *known == name).map(|(_, suite)| *suite));
-        }
-        if wanted.len() == before {
-            return Err(format!("{setting}: none of '{names}' is there"));
-        }
-    }
-    let cipher_suites = wanted
-        .into_iter()
-        .filter_map(|suite| all.cipher_suites.iter().find(|known| known.suite() == suite).copied())
-        .collect();
-    Ok(CryptoProvider { cipher_suites, ..all })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ciphers_are_those_that_are_named_in_their_order() {
-        let names = |ciphers, suites| {
-            provider(ciphers, suites)
-                .map(|provider| provider.cipher_suites.iter().map(|it| it.suite()).collect::<Vec<_>>())
-        };
-        assert_eq!(names("", "").unwrap().len(), CIPHERS.len());
-        assert_eq!(
-            names("ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA", "TLS_CHACHA20_POLY1305_SHA256").unwrap(),
-            [CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, CipherSuite::TLS13_CHACHA20_POLY1305_SHA256]
-        );
-        assert!(names("AES128-SHA", "").is_err() && names("", "x").is_err());
-    }
 
     #[test]
     fn a_key_is_what_its_bytes_say() {
@@ -242,6 +207,35 @@ mod tests {
         assert_eq!(kind("EC", &[0x30, 0x77, 2, 1, 1, 4, 0x20]), "SEC 1");
         assert_eq!(kind("RSA", &[]), "PKCS 1");
         assert_eq!(kind("EC", &[0x30, 0xff, 2]), "SEC 1");
+    }
+
+    #[test]
+    fn a_directory_of_certificates_may_hold_other_files() {
+        let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tls");
+        let directory = std::env::temp_dir().join(format!("tenon-ca-cert-dir-{}", std::process::id()));
+        std::fs::create_dir_all(directory.join("nested")).unwrap();
+        let name = directory.display().to_string();
+        let count = |file: &str| roots(file, &name).map(|roots| roots.len());
+        for file in ["README.md", "client.key.pem"] {
+            std::fs::copy(format!("{tests}/{file}"), directory.join(file)).unwrap();
+        }
+        for (file, content) in [
+            ("empty", &b""[..]),
+            ("not.text", b"\xff\xfe\0\n"),
+            ("cut.pem", b"-----BEGIN CERTIFICATE-----\nMIIB"),
+            ("no.pem", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+            ("revoked.pem", b"-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n"),
+        ] {
+            std::fs::write(directory.join(file), content).unwrap();
+        }
+        // Where it is all that there is, one must be in it, and what is named itself must be one.
+        assert_eq!(count("").unwrap_err(), format!("tls-ca-cert-dir: {name}: no file has a certificate"));
+        assert_eq!(count(&format!("{tests}/ca.pem")), Ok(1));
+        std::fs::copy(format!("{tests}/ca.pem"), directory.join("ca.pem")).unwrap();
+        assert_eq!((count(""), count(&format!("{tests}/ca.pem"))), (Ok(1), Ok(2)));
+        assert!(count(&format!("{tests}/README.md")).is_err());
+        assert!(roots("", &format!("{name}/nowhere")).is_err() && roots("", "").is_err());
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

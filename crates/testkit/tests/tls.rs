@@ -208,3 +208,52 @@ fn memcached_tells_how_many_handshakes_there_were() {
     assert_eq!(config_set(&server, "tls-session-caching", "no"), Value::Simple(b"OK".to_vec()));
     assert_eq!(stat("ssl_new_sessions"), Some(None));
 }
+
+#[test]
+fn sessions_take_memory_when_they_come() {
+    let (server, port) = memcached_over_tls();
+    let used_memory = || {
+        let address = server.address(Dialect::Redis).expect("RESP is spoken");
+        let mut resp = Resp::connect_to(address, Some(Duration::from_secs(20))).expect("the server listens");
+        let Ok(Value::Bulk(info)) = resp.call(&[b"INFO", b"memory"]) else { panic!("no text") };
+        let info = String::from_utf8(info.to_vec()).expect("it is text");
+        let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("it is told");
+        used.trim().parse::<u64>().expect("it is a number")
+    };
+    let before = used_memory();
+    assert_eq!(config_set(&server, "tls-session-cache-size", "2147483647"), Value::Simple(b"OK".to_vec()));
+    assert!(used_memory() < before + (16 << 20), "{} bytes are used, {before} before", used_memory());
+    // As with OpenSSL no number is no limit, and not no session.
+    let (address, ca, folder) = (format!("localhost:{port}"), file("ca.pem"), std::env::temp_dir());
+    for (size, version) in [("0", "-tls1_2"), ("0", "-tls1_3"), ("1", "-tls1_2")] {
+        assert_eq!(config_set(&server, "tls-session-cache-size", size), Value::Simple(b"OK".to_vec()));
+        let kept = folder.join(format!("tenon-tls-session-{}-{size}{version}", std::process::id()));
+        let kept = kept.display().to_string();
+        let mut answers = Vec::new();
+        for option in ["-sess_out", "-sess_in"] {
+            let args = ["s_client", "-connect", &address, "-CAfile", &ca, "-ign_eof", version, option, &kept];
+            let Some(said) = told("openssl", &args, "version\r\nquit\r\n") else { return };
+            answers.push(said);
+        }
+        std::fs::remove_file(&kept).expect("it is ours");
+        assert!(answers[0].contains("\nNew, ") && answers[1].contains("\nReused, "), "{size} {version}: {answers:?}");
+    }
+}
+
+#[test]
+fn ciphers_are_chosen_by_lists_of_openssl() {
+    let (server, port) = memcached_over_tls();
+    let (address, ca) = (format!("localhost:{port}"), file("ca.pem"));
+    for (list, cipher) in [
+        ("DEFAULT:!MEDIUM:!CHACHA20:!AES256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+        ("ECDHE+CHACHA20:!aNULL:!MD5:@STRENGTH", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+    ] {
+        assert_eq!(config_set(&server, "tls-ciphers", list), Value::Simple(b"OK".to_vec()));
+        let args = ["s_client", "-connect", &address, "-CAfile", &ca, "-ign_eof", "-tls1_2"];
+        let Some(said) = told("openssl", &args, "quit\r\n") else { return };
+        assert!(said.contains(&format!("Cipher is {cipher}\n")), "{list}: {said}");
+    }
+    for list in ["RSA:!aNULL", "ALL:!ECDHE"] {
+        assert!(matches!(config_set(&server, "tls-ciphers", list), Value::Error(_)), "{list}");
+    }
+}

@@ -266,7 +266,7 @@ settings! {
     tls_key_file: Arc<str> { name: "tls-key-file", group: Group::Tls }
     /// File of the certificates, in PEM, that clients' certificates must lead back to.
     tls_ca_cert_file: Arc<str> { name: "tls-ca-cert-file", group: Group::Tls }
-    /// Directory of such files.
+    /// Directory of such files. Those that have no certificate are passed over, as long as one has.
     tls_ca_cert_dir: Arc<str> { name: "tls-ca-cert-dir", group: Group::Tls }
     /// Whether clients over TLS must show a certificate: yes, no, or optional for those that have one.
     tls_auth_clients: TlsAuthClients {
@@ -274,9 +274,9 @@ settings! {
     }
     /// Versions of TLS that are spoken: TLSv1.2 and TLSv1.3, which are also the default. No older one is.
     tls_protocols: Arc<str> { name: "tls-protocols", group: Group::Tls }
-    /// Ciphers of TLS 1.2, by OpenSSL's names with colons between them; empty for all that there are.
+    /// Ciphers of TLS 1.2, in a list as OpenSSL reads it, such as `HIGH:!AES128`; empty for all that there are.
     tls_ciphers: Arc<str> { name: "tls-ciphers", group: Group::Tls }
-    /// Ciphersuites of TLS 1.3, likewise.
+    /// Ciphersuites of TLS 1.3, by OpenSSL's names with colons between them; likewise.
     tls_ciphersuites: Arc<str> { name: "tls-ciphersuites", group: Group::Tls }
     /// Whether the server's order of ciphers counts, not the client's.
     tls_prefer_server_ciphers: bool {
@@ -284,7 +284,7 @@ settings! {
     }
     /// Whether clients may take up an earlier session of TLS.
     tls_session_caching: bool { name: "tls-session-caching", kind: Kind::Bool, initial: Is("yes"), group: Group::Tls }
-    /// Sessions of TLS that are remembered.
+    /// Sessions of TLS that are remembered, the newest; each takes memory when it comes. 0 is for up to 262144.
     tls_session_cache_size: u32 {
         name: "tls-session-cache-size", kind: Kind::Int { min: 0, max: INT_MAX }, initial: Is("20480"),
         group: Group::Tls

@@ -98,7 +98,7 @@ pub(super) fn seal_and_send(fd: &OwnedFd, tls: &mut TlsSession, unsent: &mut Out
 fn seal_and_send_some(fd: &OwnedFd, tls: &mut TlsSession, unsent: &mut OutBuf) -> Result<StoppedBy, Errno> {
     let mut turn_left = SEND_BYTES_PER_TURN;
     loop {
-        // Encryption fails only when a connection has sent more than its key may be used for.
+        // It fails when a connection has sent as much as its key may be used for, or its client has not spoken TLS.
         tls.seal(unsent).map_err(|_| Errno::PROTO)?;
         let len = unsent.len();
         if len == 0 {

@@ -16,6 +16,9 @@ const SEALED_PIECE: usize = 64 * 1024;
 /// How many pieces of output may be gathered to be encrypted.
 const PIECES_PER_SEAL: usize = 16;
 
+/// How a record begins that carries output. TLS 1.3 has every record begin so that is encrypted.
+const RECORD_OF_DATA: u8 = 23;
+
 /// What becomes of connections' TLS, for who counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsEvent {
@@ -136,30 +139,46 @@ impl TlsSession {
     }
 
     /// Encrypts output into `sealed`, as long as not too much waits there.
+    ///
+    /// # Errors
+    /// None will be encrypted any more.
     pub(super) fn seal(&mut self, sealed: &mut OutBuf) -> io::Result<()> {
-        loop {
-            while self.connection.wants_write() {
-                self.connection.write_tls(sealed.tail_below(SEALED_PIECE))?;
-            }
-            if self.clear.is_empty() || sealed.len() >= SEALED_MAX || self.connection.is_handshaking() {
-                return Ok(());
-            }
+        self.drain(sealed)?;
+        while !(self.clear.is_empty() || sealed.len() >= SEALED_MAX || self.connection.is_handshaking()) {
             let mut slices = [IoSlice::new(&[]); PIECES_PER_SEAL];
             let filled = self.clear.io_slices(&mut slices);
             // Not more than the session's limit, which is the write buffer's length.
             let taken = self.connection.writer().write_vectored(&slices[..filled])?;
+            if self.drain(sealed)? != Some(RECORD_OF_DATA) {
+                // rustls says that it has taken them: behind the last record of its key it ends the session instead.
+                tracing::info!("a connection has sent as much as its TLS may encrypt with one key; it is closed");
+                return Err(io::Error::other("the session of TLS has been ended"));
+            }
             self.clear.advance(taken);
             if self.clear.is_empty() {
                 self.clear.clear();
             }
         }
+        Ok(())
+    }
+
+    /// Moves what the session has to send to `sealed`; tells the type of the first record of that.
+    fn drain(&mut self, sealed: &mut OutBuf) -> io::Result<Option<u8>> {
+        let mut first = None;
+        while self.connection.wants_write() {
+            let sealed = sealed.tail_below(SEALED_PIECE);
+            let before = sealed.len();
+            self.connection.write_tls(sealed)?;
+            first = first.or_else(|| sealed.get(before).copied());
+        }
+        Ok(first)
     }
 
     /// Says that nothing more will be sent.
     pub(super) fn end(&mut self, sealed: &mut OutBuf) {
         self.connection.send_close_notify();
         // Into memory; what is not sent any more is missed by nobody.
-        let _ = self.seal(sealed);
+        let _ = self.drain(sealed);
     }
 }
 

@@ -2,10 +2,12 @@
 
 use crate::echo::pattern;
 use crate::harness::{PATIENCE, Server, eventually};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
+use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned, SupportedProtocolVersion};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -29,10 +31,19 @@ fn start_with(write_buffer: usize) -> Server {
 }
 
 fn start_telling(write_buffer: usize, tell: impl Fn(TlsEvent) + Send + Sync + 'static) -> Server {
+    start_encrypting(ring::default_provider(), write_buffer, tell)
+}
+
+fn start_encrypting(
+    provider: CryptoProvider,
+    write_buffer: usize,
+    tell: impl Fn(TlsEvent) + Send + Sync + 'static,
+) -> Server {
     let endpoint = Endpoint::Tls { bind: Bind::parse("127.0.0.1"), port: 0 };
     let server = Server::start_with(2, vec![Listen { front_end: FrontEnd::Resp, endpoint }]);
     let key = PrivateKeyDer::from_pem_file(file("server.key.pem")).unwrap();
-    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate("server.pem")], key);
+    let config = ServerConfig::builder_with_provider(Arc::new(provider)).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate("server.pem")], key);
     let terms = TlsTerms { config: Arc::new(config.unwrap()), write_buffer, tell: Arc::new(tell) };
     *server.echo.tls.lock().unwrap() = Some(terms);
     server
@@ -210,16 +221,79 @@ fn the_end_is_said_by_either_side() {
     });
 }
 
+/// What encrypts, and thinks of each key as used up after so many records.
+fn with_records_per_key(records: u64) -> CryptoProvider {
+    let mut provider = ring::default_provider();
+    for suite in &mut provider.cipher_suites {
+        // The library wants them for ever, and there are few.
+        *suite = match *suite {
+            SupportedCipherSuite::Tls12(suite) => {
+                let common = CipherSuiteCommon { confidentiality_limit: records, ..suite.common };
+                SupportedCipherSuite::Tls12(Box::leak(Box::new(Tls12CipherSuite { common, ..*suite })))
+            }
+            SupportedCipherSuite::Tls13(suite) => {
+                let common = CipherSuiteCommon { confidentiality_limit: records, ..suite.common };
+                SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite { common, ..*suite })))
+            }
+        };
+    }
+    provider
+}
+
+fn connect_by(server: &Server, version: &'static SupportedProtocolVersion) -> Client {
+    let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let config = ClientConfig::builder_with_protocol_versions(&[version]);
+    let config = Arc::new(config.with_root_certificates(roots()).with_no_client_auth());
+    let connection = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
+    BufReader::new(StreamOwned::new(connection, stream))
+}
+
+#[test]
+fn who_has_used_up_a_key_gets_another_or_is_closed() {
+    const RECORDS: usize = 20;
+    let server = start_encrypting(with_records_per_key(RECORDS as u64), 1024, |_| {});
+    let mut client = connect_by(&server, &TLS13);
+    let answers = |client: &mut Client| {
+        let mut answers = 0;
+        for count in 0..5 * RECORDS {
+            let text = format!("{count}\n");
+            if client.get_mut().write_all(text.as_bytes()).is_err() || line(client) != text {
+                break;
+            }
+            answers += 1;
+        }
+        answers
+    };
+    assert_eq!(answers(&mut client), 5 * RECORDS);
+    // Also within one answer, and in each of those that are gathered.
+    const LENGTH: usize = 100_000;
+    client.get_mut().write_all(format!("big {LENGTH}\n").as_bytes()).unwrap();
+    let mut got = vec![0; LENGTH + 3];
+    client.read_exact(&mut got).unwrap();
+    assert!(got[1..=LENGTH] == pattern(LENGTH));
+    // TLS 1.2 has no other key. The first record ended the handshake.
+    let mut client = connect_by(&server, &TLS12);
+    assert_eq!(answers(&mut client), RECORDS - 1);
+    assert_eq!(client.read(&mut [0; 1]).unwrap(), 0, "the end is said");
+    eventually("the connection to be closed", || {
+        matches!(server.echo.closed.lock().unwrap()[..], [CloseReason::Failed(_)]).then_some(())
+    });
+    let mut client = connect_by(&server, &TLS12);
+    client.get_mut().write_all(format!("big {LENGTH}\nnot any more\n").as_bytes()).unwrap();
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    assert_eq!(got.len(), (RECORDS - 1) * 1024);
+    eventually("the other to be closed", || {
+        matches!(server.echo.closed.lock().unwrap()[..], [_, CloseReason::Failed(_)]).then_some(())
+    });
+}
+
 #[test]
 fn an_end_that_comes_with_the_last_request_is_heard() {
     let server = start();
     for version in [&TLS12, &TLS13] {
-        let stream = TcpStream::connect(server.address(FrontEnd::Resp)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let config = ClientConfig::builder_with_protocol_versions(&[version]);
-        let config = Arc::new(config.with_root_certificates(roots()).with_no_client_auth());
-        let connection = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
-        let mut client = BufReader::new(StreamOwned::new(connection, stream));
+        let mut client = connect_by(&server, version);
         client.get_mut().write_all(b"hello\n").unwrap();
         assert_eq!(line(&mut client), "hello\n");
         let tls = client.get_mut();
