@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tenon_script::interpreter::Settings;
 use tenon_script::{Host, Interpreter, Kind, Script};
 
-/// Scripts compiled beyond those that are known: forgotten ones are let go when there are so many.
+/// Compiled scripts at which forgotten ones are let go for the first time.
 const COMPILED_MAX: usize = 1_024;
 
 /// Bytes up to which the state of functions is kept when all libraries that it knows are gone. One with nothing but the
@@ -36,6 +36,9 @@ pub struct Interpreters {
     last: Option<Rc<Compiled>>,
     by_source: HashMap<Box<[u8]>, Rc<Compiled>>,
     by_sha: HashMap<Sha, Rc<Compiled>>,
+    /// Compiled scripts at which forgotten ones are let go, at least [`COMPILED_MAX`]. All are looked at then, and twice as
+    /// many as stay are the next bound: so each script that comes costs the same, however many there are.
+    let_go_at: usize,
     /// How many times all scripts had been forgotten when the state of EVAL was made.
     flushes: u64,
     functions: Option<Interpreter>,
@@ -43,6 +46,9 @@ pub struct Interpreters {
     version: u64,
     loaded: HashMap<Vec<u8>, Arc<Library>>,
     by_name: HashMap<Vec<u8>, Rc<CompiledFunction>>,
+    /// How many times all scripts were looked at to let some go.
+    #[cfg(test)]
+    let_go_count: u32,
 }
 
 impl std::fmt::Debug for Interpreters {
@@ -87,6 +93,7 @@ impl Interpreters {
             self.last = None;
             self.by_source.clear();
             self.by_sha.clear();
+            self.let_go_at = 0;
             self.eval = None;
         }
     }
@@ -113,7 +120,7 @@ impl Interpreters {
 
     /// Keeps a compiled script.
     pub(crate) fn keep(&mut self, compiled: Compiled) -> Rc<Compiled> {
-        if self.by_sha.len() >= COMPILED_MAX {
+        if self.by_sha.len() >= self.let_go_at.max(COMPILED_MAX) {
             self.let_go();
         }
         let compiled = Rc::new(compiled);
@@ -127,6 +134,11 @@ impl Interpreters {
         self.last.take_if(|compiled| compiled.known.is_forgotten());
         self.by_source.retain(|_, compiled| !compiled.known.is_forgotten());
         self.by_sha.retain(|_, compiled| !compiled.known.is_forgotten());
+        self.let_go_at = 2 * self.by_sha.len();
+        #[cfg(test)]
+        {
+            self.let_go_count += 1;
+        }
     }
 
     /// Lets go of the libraries that are gone since `version`. Those that are new are loaded when a function of theirs is
@@ -203,5 +215,36 @@ impl Interpreters {
     /// The compiled function of a name, in any case.
     pub(crate) fn function(&self, name: &[u8]) -> Option<Rc<CompiledFunction>> {
         self.by_name.get(&*folded(name)).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripting::known::{KnownScripts, Origin};
+    use crate::scripting::scripts::sha_of;
+    use tenon_script::ScriptFlags;
+
+    #[test]
+    fn scripts_that_stay_are_rarely_looked_at_and_forgotten_ones_go() {
+        let (mut interpreters, known) = (Interpreters::default(), KnownScripts::default());
+        let mut keep = |number: usize, origin| {
+            let source = format!("return {number}");
+            let script = interpreters.eval(0).compile(source.as_bytes(), "@user_script").expect("it is a script");
+            let new = Known::new(sha_of(source.as_bytes()), source.as_bytes(), ScriptFlags::UNSAID, 0);
+            interpreters.keep(Compiled { known: known.add(new, origin), script });
+            (interpreters.let_go_count, interpreters.by_sha.len())
+        };
+        let (loaded, evals) = (5_000, 20_000);
+        let (count, _) = (0..loaded).map(|number| keep(number, Origin::Load)).last().expect("there are some");
+        assert_eq!(count, 3, "at 1,024, 2,048 and 4,096");
+        let mut most = 0;
+        let mut count = 0;
+        for number in loaded..loaded + evals {
+            let (so_far, compiled) = keep(number, Origin::Eval);
+            (count, most) = (so_far, most.max(compiled));
+        }
+        assert!(count < 10, "{count}");
+        assert!(most < 3 * loaded, "{most}");
     }
 }
