@@ -346,12 +346,9 @@ impl Engine {
                     indexes = if attempt == 0 { wanted } else { everything() };
                 }
                 Outcome::Stopped(Stop::Killed | Stop::LoadTimeout, place) => {
-                    let command = match subject {
-                        Subject::Script(_) => "SCRIPT",
-                        Subject::Function(_) => "FUNCTION",
-                    };
-                    let text = format!("ERR Script killed by user with {command} KILL.");
-                    let failure = Failure { text: text.into_bytes(), place, is_counted: false, is_broken: false };
+                    // Of a function, too.
+                    let text = b"ERR Script killed by user with SCRIPT KILL...".to_vec();
+                    let failure = Failure { text, place, is_counted: false, is_broken: false };
                     return self.fail(cx.worker, args, subject, &failure, reply);
                 }
             }
