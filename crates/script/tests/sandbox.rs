@@ -104,6 +104,25 @@ fn errors_say_where() {
 }
 
 #[test]
+fn numbers_for_the_server_may_be_texts_and_are_cut() {
+    check("redis.setresp('3') return {true}", "*1 #t");
+    check("redis.setresp(3.5) return {true}", "*1 #t");
+    check("redis.setresp(3) redis.setresp('2.9') return redis.call('x')", "*1 $1 x");
+    check("redis.setresp(4)", "failed: ERR RESP version must be 2 or 3. at @user_script:1");
+    check("redis.setresp({})", "failed: ERR RESP version must be 2 or 3. at @user_script:1");
+    let mut host = Echo::default();
+    run_on(
+        &interpreter(0),
+        "redis.log('1', 'a') redis.log(2.9, 'b') redis.log('0x3', 'c') redis.log(-0.5, 'd')",
+        &mut host,
+    );
+    assert_eq!(host.log, ["Verbose a", "Notice b", "Warning c", "Debug d"]);
+    check("redis.log('x', 'a')", "failed: ERR First argument must be a number (log level). at @user_script:1");
+    check("redis.log('4', 'a')", "failed: ERR Invalid debug level. at @user_script:1");
+    check("redis.log(0/0, 'a')", "failed: ERR Invalid debug level. at @user_script:1");
+}
+
+#[test]
 fn what_is_shared_cannot_be_changed() {
     let refused = "Attempt to modify a readonly table";
     for source in [
