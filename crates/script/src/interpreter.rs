@@ -46,7 +46,10 @@ pub struct Settings {
 pub(crate) struct State {
     pub(crate) lua: WeakLua,
     memory_max: Cell<usize>,
-    pub(crate) random: RefCell<Random>,
+    /// The thread's random numbers: each of its states goes on with them.
+    random: Rc<Cell<Random>>,
+    /// Those that the script has asked for with `math.randomseed`, until it ends.
+    seeded: Cell<Option<Random>>,
     /// The version that the script has chosen with `redis.setresp`.
     pub(crate) proto: Cell<Proto>,
     /// Where a call's words and reply are put together; taken out while it runs.
@@ -137,6 +140,17 @@ fn set_limit(lua: &Lua, memory_max: usize) {
 }
 
 impl State {
+    /// The script's next random number, from 0 to 1, 1 excluded.
+    pub(crate) fn next_random(&self) -> f64 {
+        let mut random = self.seeded.get().unwrap_or_else(|| self.random.get());
+        let number = random.next();
+        match self.seeded.get() {
+            Some(_) => self.seeded.set(Some(random)),
+            None => self.random.set(random),
+        }
+        number
+    }
+
     /// Counts so many pieces of work that are Rust's; tells whether the host is to be asked whether to go on.
     pub(crate) fn is_time(&self, work: usize) -> bool {
         const ASKED_EVERY: usize = 4096;
@@ -246,8 +260,8 @@ const FREED_BY_ANOTHER: usize = 1 << 16;
 const STEPS_AT_ONCE: usize = 256;
 
 impl Interpreter {
-    /// A state at its start.
-    pub fn new(kind: Kind, settings: &Settings) -> Interpreter {
+    /// A state at its start, with the thread's random numbers.
+    pub fn new(kind: Kind, settings: &Settings, random: &Rc<Cell<Random>>) -> Interpreter {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::OS;
         let lua = Lua::new_with(libraries, LuaOptions::default()).expect("all of these libraries are safe");
         let state = Rc::new(State {
@@ -255,7 +269,8 @@ impl Interpreter {
             memory_max: Cell::new(0),
             panic: RefCell::default(),
             text: RefCell::default(),
-            random: RefCell::new(Random::new()),
+            random: Rc::clone(random),
+            seeded: Cell::new(None),
             proto: Cell::new(Proto::Resp2),
             scratch: RefCell::default(),
             odd: RefCell::default(),
@@ -355,6 +370,7 @@ impl Interpreter {
     ) -> Outcome {
         self.state.proto.set(Proto::Resp2);
         self.state.json.reset();
+        self.state.seeded.set(None);
         self.state.kept.take();
         self.state.input.set(keys, args, reply);
         let result = HOST.set(host, || {
@@ -478,7 +494,7 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
     raw.raw_set(
         "randomseed",
         function(lua, state, |lua, state, args| {
-            state.random.borrow_mut().seed(crate::arguments::int(lua, &args, 1)?);
+            state.seeded.set(Some(Random::seeded(crate::arguments::int(lua, &args, 1)?)));
             Ok(())
         })?,
     )?;

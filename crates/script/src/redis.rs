@@ -291,7 +291,7 @@ fn acl_check_cmd(_: &Lua, _: &State, args: MultiValue) -> mlua::Result<bool> {
 
 /// `math.random`.
 pub(crate) fn random(stack: &mut Stack<'_>) -> Result<usize, Fault> {
-    let part = stack.state.random.borrow_mut().next();
+    let part = stack.state.next_random();
     let value = match stack.args() {
         0 => part,
         1 => {

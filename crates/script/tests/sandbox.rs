@@ -1,6 +1,8 @@
 //! Scripts in a state of their own, against a host that echoes: results, errors, and what the sandbox must not allow.
 
-use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Stop, Words};
+use std::cell::Cell;
+use std::rc::Rc;
+use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Random, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
@@ -48,7 +50,7 @@ impl Host for Echo {
 
 fn interpreter(memory_max: usize) -> Interpreter {
     let settings = tenon_script::interpreter::Settings { memory_max, redis_version: ("7.4.0", 0x0007_0400) };
-    Interpreter::new(Kind::Scripts, &settings)
+    Interpreter::new(Kind::Scripts, &settings, &Rc::new(Cell::new(Random::new(1))))
 }
 
 fn run_on(interpreter: &Interpreter, source: &str, host: &mut Echo) -> String {
@@ -120,6 +122,25 @@ fn numbers_for_the_server_may_be_texts_and_are_cut() {
     check("redis.log('x', 'a')", "failed: ERR First argument must be a number (log level). at @user_script:1");
     check("redis.log('4', 'a')", "failed: ERR Invalid debug level. at @user_script:1");
     check("redis.log(0/0, 'a')", "failed: ERR Invalid debug level. at @user_script:1");
+}
+
+#[test]
+fn random_numbers_go_on_from_state_to_state_and_a_seed_holds_until_the_script_ends() {
+    let settings = tenon_script::interpreter::Settings { memory_max: 0, redis_version: ("7.4.0", 0x0007_0400) };
+    let random = Rc::new(Cell::new(Random::new(1)));
+    let (one, other) = (Interpreter::new(Kind::Scripts, &settings, &random), interpreter(0));
+    let number = |interpreter: &Interpreter, before: &str| {
+        run_on(interpreter, &format!("{before} return tostring(math.random())"), &mut Echo::default())
+    };
+    let numbers: Vec<_> = (0..3).map(|_| number(&other, "")).collect();
+    assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2]);
+    assert_eq!(number(&one, ""), numbers[0]);
+    let seeded = number(&one, "math.randomseed(5)");
+    assert_eq!(seeded, number(&other, "math.randomseed(5)"));
+    assert_eq!(seeded, "$16 0.52483957937213");
+    assert_eq!(number(&one, ""), numbers[1], "the seed was that script's");
+    drop(one);
+    assert_eq!(number(&Interpreter::new(Kind::Libraries, &settings, &random), ""), numbers[2]);
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use super::known::{Known, Sha};
 use super::libraries::{Function, Library, folded};
 use crate::errors::{CmdError, exact};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use tenon_script::interpreter::Settings;
-use tenon_script::{Host, Interpreter, Kind, Script};
+use tenon_script::{Host, Interpreter, Kind, Random, Script};
 
 /// Compiled scripts at which forgotten ones are let go for the first time.
 const COMPILED_MAX: usize = 1_024;
@@ -29,8 +30,9 @@ pub(crate) struct CompiledFunction {
 }
 
 /// A worker's states, made when they are first needed.
-#[derive(Default)]
 pub struct Interpreters {
+    /// What `math.random` of all of them goes on with.
+    random: Rc<Cell<Random>>,
     eval: Option<Interpreter>,
     /// The script that was run last by its text: mostly it is the next one, too.
     last: Option<Rc<Compiled>>,
@@ -67,16 +69,37 @@ fn settings(memory_max: usize) -> Settings {
 }
 
 impl Interpreters {
+    /// None yet; `seed` is where the random numbers of scripts begin.
+    pub(crate) fn new(seed: u64) -> Interpreters {
+        Interpreters {
+            random: Rc::new(Cell::new(Random::new(seed))),
+            eval: None,
+            last: None,
+            by_source: HashMap::new(),
+            by_sha: HashMap::new(),
+            let_go_at: 0,
+            flushes: 0,
+            functions: None,
+            version: 0,
+            loaded: HashMap::new(),
+            by_name: HashMap::new(),
+            #[cfg(test)]
+            let_go_count: 0,
+        }
+    }
+
     /// The state of EVAL.
     pub(crate) fn eval(&mut self, memory_max: usize) -> &Interpreter {
-        let eval = self.eval.get_or_insert_with(|| Interpreter::new(Kind::Scripts, &settings(memory_max)));
+        let new = || Interpreter::new(Kind::Scripts, &settings(memory_max), &self.random);
+        let eval = self.eval.get_or_insert_with(new);
         eval.set_memory_max(memory_max);
         eval
     }
 
     /// The state of functions.
     pub(crate) fn functions(&mut self, memory_max: usize) -> &Interpreter {
-        let functions = self.functions.get_or_insert_with(|| Interpreter::new(Kind::Libraries, &settings(memory_max)));
+        let new = || Interpreter::new(Kind::Libraries, &settings(memory_max), &self.random);
+        let functions = self.functions.get_or_insert_with(new);
         functions.set_memory_max(memory_max);
         functions
     }
@@ -221,13 +244,15 @@ impl Interpreters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, Machine};
+    use crate::engine::Engine;
     use crate::scripting::known::{KnownScripts, Origin};
     use crate::scripting::scripts::sha_of;
     use tenon_script::ScriptFlags;
 
     #[test]
     fn scripts_that_stay_are_rarely_looked_at_and_forgotten_ones_go() {
-        let (mut interpreters, known) = (Interpreters::default(), KnownScripts::default());
+        let (mut interpreters, known) = (Interpreters::new(1), KnownScripts::default());
         let mut keep = |number: usize, origin| {
             let source = format!("return {number}");
             let script = interpreters.eval(0).compile(source.as_bytes(), "@user_script").expect("it is a script");
@@ -246,5 +271,11 @@ mod tests {
         }
         assert!(count < 10, "{count}");
         assert!(most < 3 * loaded, "{most}");
+    }
+    #[test]
+    fn each_worker_has_random_numbers_of_its_own() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let first = |worker: usize| engine.worker(worker).take_interpreters().random.get();
+        assert_ne!(first(0), first(1));
     }
 }

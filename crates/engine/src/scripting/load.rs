@@ -126,7 +126,7 @@ impl Engine {
         code: &[u8],
         on_existing: OnExisting,
     ) -> Result<(), CmdError> {
-        let mut interpreters = worker.interpreters.take().unwrap_or_default();
+        let mut interpreters = worker.take_interpreters();
         let shelf = self.scripts.libraries.shelf();
         let library = self.read_library(&mut interpreters, code, &shelf, on_existing, None);
         let (eval, functions) = interpreters.memory();
@@ -286,7 +286,7 @@ mod tests {
         add(b"b", "#!lua name=b\nredis.register_function('b', function() return 1 end)");
         add(b"c", "#!lua name=c\nnothing()");
         assert!(memory_max(b"1mb"));
-        let mut interpreters = Interpreters::default();
+        let mut interpreters = Interpreters::new(1);
         let mut compile = |name: &[u8]| {
             let compiled = engine.compiled_function(&mut interpreters, name);
             compiled.map(|compiled| compiled.function.info.name.clone()).map_err(|error| error.to_string())

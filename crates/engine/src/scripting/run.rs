@@ -162,7 +162,7 @@ impl Engine {
     /// # Errors
     /// When it does not compile.
     pub fn script_load(&self, worker: &mut Worker, source: &[u8]) -> Result<Sha, CmdError> {
-        let mut interpreters = worker.interpreters.take().unwrap_or_default();
+        let mut interpreters = worker.take_interpreters();
         interpreters.follow_flushes(self.scripts.known.flushes());
         let compiled = self.compiled_of_source(&mut interpreters, source, Origin::Load);
         worker.interpreters = Some(interpreters);
@@ -180,7 +180,7 @@ impl Engine {
         cx: &mut ServerCx<'_>,
         work: impl FnOnce(&mut ServerCx<'_>, &mut Interpreters) -> R,
     ) -> R {
-        let mut interpreters = cx.worker.interpreters.take().unwrap_or_default();
+        let mut interpreters = cx.worker.take_interpreters();
         interpreters.follow_flushes(self.scripts.known.flushes());
         let ran_script = std::mem::replace(&mut cx.worker.runs_script, true);
         let result = work(cx, &mut interpreters);
