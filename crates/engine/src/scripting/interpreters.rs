@@ -44,8 +44,8 @@ pub struct Interpreters {
     /// How many times all scripts had been forgotten when the state of EVAL was made.
     flushes: u64,
     functions: Option<Interpreter>,
-    /// The version of the libraries that are loaded here.
-    version: u64,
+    /// How many libraries had been taken away when those that are loaded here were last looked at.
+    removed: u64,
     loaded: HashMap<Vec<u8>, Arc<Library>>,
     by_name: HashMap<Vec<u8>, Rc<CompiledFunction>>,
     /// How many times all scripts were looked at to let some go.
@@ -55,7 +55,7 @@ pub struct Interpreters {
 
 impl std::fmt::Debug for Interpreters {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Interpreters").field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("Interpreters").field("removed", &self.removed).finish_non_exhaustive()
     }
 }
 
@@ -80,7 +80,7 @@ impl Interpreters {
             let_go_at: 0,
             flushes: 0,
             functions: None,
-            version: 0,
+            removed: 0,
             loaded: HashMap::new(),
             by_name: HashMap::new(),
             #[cfg(test)]
@@ -164,14 +164,14 @@ impl Interpreters {
         }
     }
 
-    /// Lets go of the libraries that are gone since `version`. Those that are new are loaded when a function of theirs is
+    /// Lets go of the libraries that are gone since it was last called. Those that are new are loaded when a function of theirs is
     /// first called: so none stands in another's way.
     #[inline]
     pub(crate) fn follow(&mut self, libraries: &super::libraries::Libraries) {
-        let version = libraries.version();
-        if self.version != version {
+        let removed = libraries.removed();
+        if self.removed != removed {
             self.unload_gone(libraries);
-            self.version = version;
+            self.removed = removed;
         }
     }
 
