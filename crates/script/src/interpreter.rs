@@ -4,7 +4,7 @@ use crate::host::{HOST, Host, Stop, Words};
 use crate::raise::{self, Raised};
 use crate::random::Random;
 use crate::raw::results::Written;
-use crate::raw::{calls, stack};
+use crate::raw::{calls, guarded, stack};
 use crate::{bit, cjson, cmsgpack, pattern, redis, structs};
 use mlua::chunk::ChunkMode;
 use mlua::{
@@ -489,6 +489,7 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
         })?,
     )?;
     raw.raw_set("compile", function(lua, state, compile_chunk)?)?;
+    guarded::register(lua, &raw)?;
     pattern::register(lua, state, &raw)?;
     stack::register(lua, state, &state.json, &raw, &[("random", redis::random)])?;
     raw.raw_set(

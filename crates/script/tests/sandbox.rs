@@ -144,6 +144,94 @@ fn random_numbers_go_on_from_state_to_state_and_a_seed_holds_until_the_script_en
 }
 
 #[test]
+fn errors_of_what_the_prelude_calls_say_where_the_script_is() {
+    let bracket = "malformed pattern (missing ']')";
+    for source in [
+        "\nlocal x = string.gmatch('a','[a')()",
+        "\nfor x in string.gmatch('a','[a') do end",
+        "\nlocal x = string.gsub('a','[a',function() end)",
+        "\nlocal x = string.gsub('a','[a',{})",
+        "\nlocal x = string.gsub('a','[a','')",
+    ] {
+        check(source, &format!("failed: ERR user_script:2: {bracket} at @user_script:2"));
+    }
+    let caught = |call: &str, text: &str| {
+        check(&format!("local ok, e = pcall({call}) return e"), &format!("${} {text}", text.len()));
+    };
+    caught("string.gmatch('a','[a')", bracket);
+    caught("string.gsub,'a','[a',{}", bracket);
+    caught("string.gsub,'abc','%1',{}", "invalid capture index");
+    caught("string.gsub,'abc','(a',function() end", "unfinished capture");
+    let unordered = "table.sort({3,1,2,5,4,9,8},function() return true end)";
+    check(unordered, "failed: ERR user_script:1: invalid order function for sorting at @user_script:1");
+    caught("table.sort,{3,1,2,5,4,9,8},function() return true end", "invalid order function for sorting");
+    check(
+        "\ntable.sort({1,2},function()\nreturn 1 < {} end)",
+        "failed: ERR user_script:3: attempt to compare number with table at @user_script:3",
+    );
+    check(
+        "string.gsub('a','a',setmetatable({},{__index=1}))",
+        "failed: ERR attempt to index a number value at @user_script:1",
+    );
+    check(
+        "coroutine.wrap(string.rep)",
+        "failed: ERR user_script:1: bad argument #1 to 'wrap' (Lua function expected) at @user_script:1",
+    );
+}
+
+#[test]
+fn an_argument_that_is_missing_is_none_that_is_nil() {
+    for (call, said) in [
+        ("setmetatable({})", "#2 to 'setmetatable' (nil or table expected)"),
+        ("setmetatable()", "#1 to 'setmetatable' (table expected, got no value)"),
+        ("rawget({})", "#2 to 'rawget' (value expected)"),
+        ("rawget()", "#1 to 'rawget' (table expected, got no value)"),
+        ("rawset({}, nil)", "#3 to 'rawset' (value expected)"),
+        ("rawset({})", "#2 to 'rawset' (value expected)"),
+        ("xpcall(nil)", "#2 to 'xpcall' (value expected)"),
+        ("getmetatable()", "#1 to 'getmetatable' (value expected)"),
+        ("next()", "#1 to 'next' (table expected, got no value)"),
+        ("next(nil)", "#1 to 'next' (table expected, got nil)"),
+        ("pairs()", "#1 to 'pairs' (table expected, got no value)"),
+        ("unpack()", "#1 to 'unpack' (table expected, got no value)"),
+        ("unpack({}, nil, 'x')", "#3 to 'unpack' (number expected, got string)"),
+        ("table.insert()", "#1 to 'insert' (table expected, got no value)"),
+        ("table.insert(nil)", "#1 to 'insert' (table expected, got nil)"),
+        ("table.insert({}, nil, 1)", "#2 to 'insert' (number expected, got nil)"),
+        ("table.remove()", "#1 to 'remove' (table expected, got no value)"),
+        ("table.remove({}, 'x')", "#2 to 'remove' (number expected, got string)"),
+        ("table.sort()", "#1 to 'sort' (table expected, got no value)"),
+        ("table.sort({}, 1)", "#2 to 'sort' (function expected, got number)"),
+        ("table.foreach({})", "#2 to 'foreach' (function expected, got no value)"),
+        ("table.foreach({}, nil)", "#2 to 'foreach' (function expected, got nil)"),
+        ("loadstring()", "#1 to 'loadstring' (string expected, got no value)"),
+        ("loadstring('x', {})", "#2 to 'loadstring' (string expected, got table)"),
+        ("load()", "#1 to 'load' (function expected, got no value)"),
+        ("load(1, {})", "#2 to 'load' (string expected, got table)"),
+        ("string.gmatch('a')", "#2 to 'gmatch' (string expected, got no value)"),
+        ("string.gmatch('a', nil)", "#2 to 'gmatch' (string expected, got nil)"),
+    ] {
+        check(
+            &format!("local x = {call} return x"),
+            &format!("failed: ERR user_script:1: bad argument {said} at @user_script:1"),
+        );
+    }
+    // What Lua itself does is named as the script does.
+    let named = "bad argument #1 to 'f' (table expected, got nil)";
+    check("local f = rawget return f(nil, 1)", &format!("failed: ERR user_script:1: {named} at @user_script:1"));
+    check("local ok, e = pcall(table.sort) return e", "$53 bad argument #1 to '?' (table expected, got no value)");
+    check("local f = string.gmatch('ab', 'a') f() return {select('#', f()), select('#', f())}", "*2 :0 :0");
+    check("return {xpcall(function() return 7 end, nil)}", "*2 #t :7");
+    check("return {xpcall(nil, nil)}", "*2 _ $23 error in error handling");
+    check("return {select('#', rawset({}, 1, 2, 3)), rawget(redis, 'LOG_WARNING'), (next(bit)) ~= nil}", "*3 :1 :3 :1");
+    check("local n = 0 table.foreach(bit, function() n = n + 1 end) return n > 5", ":1");
+    check(
+        "local t = setmetatable({}, {__metatable = 1}) setmetatable(t, nil)",
+        "failed: ERR user_script:1: cannot change a protected metatable at @user_script:1",
+    );
+}
+
+#[test]
 fn what_is_shared_cannot_be_changed() {
     let refused = "Attempt to modify a readonly table";
     for source in [

@@ -2,5 +2,6 @@
 //! file says at its head what must hold in it.
 
 pub(crate) mod calls;
+pub(crate) mod guarded;
 pub(crate) mod results;
 pub(crate) mod stack;
