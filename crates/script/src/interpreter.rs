@@ -5,7 +5,7 @@ use crate::raise::{self, Raised};
 use crate::random::Random;
 use crate::raw::results::Written;
 use crate::raw::{calls, guarded, stack};
-use crate::{bit, cjson, cmsgpack, pattern, redis, structs};
+use crate::{bit, cjson, cmsgpack, pattern, raw, redis, structs};
 use mlua::chunk::ChunkMode;
 use mlua::{
     Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, RegistryKey, StdLib, Table, Value, VmState,
@@ -576,17 +576,15 @@ fn compile(lua: &Lua, source: &[u8], name: &[u8], env: &Table) -> Result<Functio
     if source.len() > i32::MAX as usize {
         return Err(b"not enough memory".to_vec());
     }
-    // A C string, and one that stays referenced: Lua's parser does not hold it while it collects garbage
-    // (CVE-2025-49844).
-    let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
-    let anchor = lua.create_string(&name).map_err(|error| error.to_string().into_bytes())?;
-    let chunk = lua.load(source).set_name(name).set_mode(ChunkMode::Text).set_environment(env.clone());
-    let result = chunk.into_function();
-    drop(anchor);
-    result.map_err(|error| match error {
-        mlua::Error::SyntaxError { message, .. } => message.into_bytes(),
-        other => other.to_string().into_bytes(),
-    })
+    let text = |error: mlua::Error| error.to_string().into_bytes();
+    match raw::compile::compile(lua, source, name).map_err(text)? {
+        Value::Function(function) => {
+            function.set_environment(env.clone()).map_err(text)?;
+            Ok(function)
+        }
+        Value::String(error) => Err(error.as_bytes().to_vec()),
+        other => unreachable!("the compiler gives no {}", other.type_name()),
+    }
 }
 
 /// The error in a table with `err`, and maybe the place.

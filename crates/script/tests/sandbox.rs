@@ -232,6 +232,21 @@ fn an_argument_that_is_missing_is_none_that_is_nil() {
 }
 
 #[test]
+fn a_compilers_error_has_the_bytes_of_the_text() {
+    let compiled = |source: &[u8]| interpreter(0).compile(source, "@user_script").map(|_| ());
+    assert_eq!(compiled(b"return \xFF"), Err(b"user_script:1: unexpected symbol near '\xFF'".to_vec()));
+    assert_eq!(compiled(b"return '\xFF\0'"), Ok(()));
+    assert_eq!(compiled(b"\x1BLua"), Err(b"attempt to load chunk with wrong mode".to_vec()));
+    let error = r#"'[string "\255"]:1: unexpected symbol near \'\255\''"#;
+    check(&format!("local f, e = loadstring('\\255') return e == {error}"), ":1");
+    check(
+        "local f, e = loadstring('return 1 +', '=\\255\\0x') return e == '\\255:1: unexpected symbol near \\'<eof>\\''",
+        ":1",
+    );
+    check("return loadstring('return KEYS[1]')()", "$2 k1");
+}
+
+#[test]
 fn what_is_shared_cannot_be_changed() {
     let refused = "Attempt to modify a readonly table";
     for source in [
