@@ -247,6 +247,14 @@ fn a_compilers_error_has_the_bytes_of_the_text() {
 }
 
 #[test]
+fn more_results_than_a_frame_has_room_for_end_no_process() {
+    check("return select('#', unpack({}, -32))", ":33");
+    check("return unpack({}, -32)", "_");
+    check("return select('#', coroutine.resume(coroutine.create(function() return unpack({}, -32) end)))", ":34");
+    check("local function f() return pcall(f) end return tostring(f())", "$4 true");
+}
+
+#[test]
 fn what_is_shared_cannot_be_changed() {
     let refused = "Attempt to modify a readonly table";
     for source in [
