@@ -203,6 +203,12 @@ impl Worker {
         self.random.split()
     }
 
+    /// Takes the Lua states out.
+    pub(crate) fn take_interpreters(&mut self) -> Box<Interpreters> {
+        let interpreters = self.interpreters.take();
+        interpreters.unwrap_or_else(|| Box::new(Interpreters::new(self.random_source().bits())))
+    }
+
     /// Frees an entry: at once when that is quick, else when no shard is locked.
     #[inline]
     pub fn discard(&mut self, entry: Entry) {

@@ -4,8 +4,8 @@ use crate::host::{HOST, Host, Stop, Words};
 use crate::raise::{self, Raised};
 use crate::random::Random;
 use crate::raw::results::Written;
-use crate::raw::{calls, stack};
-use crate::{bit, cjson, cmsgpack, pattern, redis, structs};
+use crate::raw::{calls, guarded, stack};
+use crate::{bit, cjson, cmsgpack, pattern, raw, redis, structs};
 use mlua::chunk::ChunkMode;
 use mlua::{
     Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, RegistryKey, StdLib, Table, Value, VmState,
@@ -46,7 +46,10 @@ pub struct Settings {
 pub(crate) struct State {
     pub(crate) lua: WeakLua,
     memory_max: Cell<usize>,
-    pub(crate) random: RefCell<Random>,
+    /// The thread's random numbers: each of its states goes on with them.
+    random: Rc<Cell<Random>>,
+    /// Those that the script has asked for with `math.randomseed`, until it ends.
+    seeded: Cell<Option<Random>>,
     /// The version that the script has chosen with `redis.setresp`.
     pub(crate) proto: Cell<Proto>,
     /// Where a call's words and reply are put together; taken out while it runs.
@@ -137,6 +140,17 @@ fn set_limit(lua: &Lua, memory_max: usize) {
 }
 
 impl State {
+    /// The script's next random number, from 0 to 1, 1 excluded.
+    pub(crate) fn next_random(&self) -> f64 {
+        let mut random = self.seeded.get().unwrap_or_else(|| self.random.get());
+        let number = random.next();
+        match self.seeded.get() {
+            Some(_) => self.seeded.set(Some(random)),
+            None => self.random.set(random),
+        }
+        number
+    }
+
     /// Counts so many pieces of work that are Rust's; tells whether the host is to be asked whether to go on.
     pub(crate) fn is_time(&self, work: usize) -> bool {
         const ASKED_EVERY: usize = 4096;
@@ -246,8 +260,8 @@ const FREED_BY_ANOTHER: usize = 1 << 16;
 const STEPS_AT_ONCE: usize = 256;
 
 impl Interpreter {
-    /// A state at its start.
-    pub fn new(kind: Kind, settings: &Settings) -> Interpreter {
+    /// A state at its start, with the thread's random numbers.
+    pub fn new(kind: Kind, settings: &Settings, random: &Rc<Cell<Random>>) -> Interpreter {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::OS;
         let lua = Lua::new_with(libraries, LuaOptions::default()).expect("all of these libraries are safe");
         let state = Rc::new(State {
@@ -255,7 +269,8 @@ impl Interpreter {
             memory_max: Cell::new(0),
             panic: RefCell::default(),
             text: RefCell::default(),
-            random: RefCell::new(Random::new()),
+            random: Rc::clone(random),
+            seeded: Cell::new(None),
             proto: Cell::new(Proto::Resp2),
             scratch: RefCell::default(),
             odd: RefCell::default(),
@@ -355,6 +370,7 @@ impl Interpreter {
     ) -> Outcome {
         self.state.proto.set(Proto::Resp2);
         self.state.json.reset();
+        self.state.seeded.set(None);
         self.state.kept.take();
         self.state.input.set(keys, args, reply);
         let result = HOST.set(host, || {
@@ -473,12 +489,13 @@ fn build(lua: &Lua, state: &Rc<State>, kind: Kind, settings: &Settings) -> mlua:
         })?,
     )?;
     raw.raw_set("compile", function(lua, state, compile_chunk)?)?;
+    guarded::register(lua, &raw)?;
     pattern::register(lua, state, &raw)?;
     stack::register(lua, state, &state.json, &raw, &[("random", redis::random)])?;
     raw.raw_set(
         "randomseed",
         function(lua, state, |lua, state, args| {
-            state.random.borrow_mut().seed(crate::arguments::int(lua, &args, 1)?);
+            state.seeded.set(Some(Random::seeded(crate::arguments::int(lua, &args, 1)?)));
             Ok(())
         })?,
     )?;
@@ -559,17 +576,15 @@ fn compile(lua: &Lua, source: &[u8], name: &[u8], env: &Table) -> Result<Functio
     if source.len() > i32::MAX as usize {
         return Err(b"not enough memory".to_vec());
     }
-    // A C string, and one that stays referenced: Lua's parser does not hold it while it collects garbage
-    // (CVE-2025-49844).
-    let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
-    let anchor = lua.create_string(&name).map_err(|error| error.to_string().into_bytes())?;
-    let chunk = lua.load(source).set_name(name).set_mode(ChunkMode::Text).set_environment(env.clone());
-    let result = chunk.into_function();
-    drop(anchor);
-    result.map_err(|error| match error {
-        mlua::Error::SyntaxError { message, .. } => message.into_bytes(),
-        other => other.to_string().into_bytes(),
-    })
+    let text = |error: mlua::Error| error.to_string().into_bytes();
+    match raw::compile::compile(lua, source, name).map_err(text)? {
+        Value::Function(function) => {
+            function.set_environment(env.clone()).map_err(text)?;
+            Ok(function)
+        }
+        Value::String(error) => Err(error.as_bytes().to_vec()),
+        other => unreachable!("the compiler gives no {}", other.type_name()),
+    }
 }
 
 /// The error in a table with `err`, and maybe the place.

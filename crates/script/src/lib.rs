@@ -22,4 +22,5 @@ mod structs;
 pub use host::{Host, LogLevel, NoSuchCommand, Propagation, Stop, Words};
 pub use interpreter::{Failure, Interpreter, Kind, Outcome, Script};
 pub use library::{FunctionInfo, LibraryHead};
+pub use random::Random;
 pub use shebang::ScriptFlags;

@@ -1,8 +1,8 @@
 -- The sandbox. Runs once when a state is made, with Rust's functions in `raw`; gives what Rust calls in return.
 --
 -- Lua 5.1 has no read-only tables. What all scripts share is therefore reached through empty tables, the proxies, whose
--- metatable reads from the real table and refuses writes. Functions that pass metatables by are replaced by ones that
--- know the proxies. Functions that catch errors are replaced too: see raise.rs.
+-- metatable reads from the real table and refuses writes. Functions that pass metatables by stand behind a guard that
+-- knows the proxies, see raw/guarded.rs, or are replaced. Functions that catch errors are replaced too: see raise.rs.
 --
 -- One difference to functions of C shows: `return f(x)` leaves the frame of who called when `f` is written in Lua. An
 -- error in the arguments of such a call has no place in its text.
@@ -11,9 +11,9 @@ local raw = ...
 local assert, error, next, pcall, xpcall, rawequal, select = assert, error, next, pcall, xpcall, rawequal, select
 local tonumber, tostring, type, unpack, collectgarbage = tonumber, tostring, type, unpack, collectgarbage
 local getmetatable, setmetatable, rawget, rawset = getmetatable, setmetatable, rawget, rawset
-local concat, insert, remove, sort, foreach = table.concat, table.insert, table.remove, table.sort, table.foreach
+local concat, insert, remove = table.concat, table.insert, table.remove
 local create, resume, wrapped_null = coroutine.create, coroutine.resume, raw.null
-local explain, compile, position, step = raw.explain, raw.compile, raw.position, raw.step
+local explain, compile, position, step, index = raw.explain, raw.compile, raw.position, raw.step, raw.index
 
 local READONLY = "Attempt to modify a readonly table"
 -- More results than this `unpack` cannot give; the difference is formed before C could overflow over it.
@@ -42,9 +42,10 @@ local function bad_argument(number, name, text)
   error("bad argument #" .. number .. " to '" .. name .. "' (" .. text .. ")", 3)
 end
 
-local function bad_type(number, name, expected, value)
-  error("bad argument #" .. number .. " to '" .. name .. "' (" .. expected .. " expected, got "
-    .. (value == nil and number > 1 and "no value" or type(value)) .. ")", 3)
+-- With all arguments of the call behind, as one that is missing is not one that is nil.
+local function bad_type(number, name, expected, ...)
+  local got = select("#", ...) < number and "no value" or type((select(number, ...)))
+  error("bad argument #" .. number .. " to '" .. name .. "' (" .. expected .. " expected, got " .. got .. ")", 3)
 end
 
 -- What a script sees of an error that it has caught. One that stops the script is raised again.
@@ -108,7 +109,11 @@ local function settle_xpcall(ok, ...)
   return ok, ...
 end
 
-function real.xpcall(f, handler)
+function real.xpcall(...)
+  if select("#", ...) < 2 then
+    bad_argument(2, "xpcall", "value expected")
+  end
+  local f, handler = ...
   return settle_xpcall(xpcall(f, function(failure)
     if stops(failure) then
       return failure
@@ -118,44 +123,13 @@ function real.xpcall(f, handler)
 end
 
 -- Tables.
-function real.rawget(t, key)
-  local hidden = real_of[t]
-  if hidden then
-    return rawget(hidden, key)
-  end
-  if type(t) ~= "table" then
-    bad_type(1, "rawget", "table", t)
-  end
-  return rawget(t, key)
-end
+real.rawget, real.next = raw.reading(rawget, real_of), raw.reading(next, real_of)
+real.rawset, real.setmetatable = raw.writing(rawset, real_of), raw.writing(setmetatable, real_of)
 
-function real.rawset(t, key, value)
+function real.pairs(...)
+  local t = ...
   if type(t) ~= "table" then
-    bad_type(1, "rawset", "table", t)
-  elseif real_of[t] then
-    error(READONLY, 0)
-  elseif key == nil then
-    error("table index is nil", 0)
-  elseif key ~= key then
-    error("table index is NaN", 0)
-  end
-  return rawset(t, key, value)
-end
-
-function real.next(t, key)
-  local hidden = real_of[t]
-  if hidden then
-    return next(hidden, key)
-  end
-  if type(t) ~= "table" then
-    bad_type(1, "next", "table", t)
-  end
-  return next(t, key)
-end
-
-function real.pairs(t)
-  if type(t) ~= "table" then
-    bad_type(1, "pairs", "table", t)
+    bad_type(1, "pairs", "table", ...)
   end
   if real_of[t] then
     return real.next, t, nil
@@ -167,7 +141,11 @@ end
 local of_strings = getmetatable("")
 local shown_of_strings
 
-function real.getmetatable(value)
+function real.getmetatable(...)
+  if select("#", ...) == 0 then
+    bad_argument(1, "getmetatable", "value expected")
+  end
+  local value = ...
   if type(value) == "string" then
     return shown_of_strings
   elseif real_of[value] then
@@ -176,32 +154,18 @@ function real.getmetatable(value)
   return getmetatable(value)
 end
 
-function real.setmetatable(t, metatable)
+function real.unpack(...)
+  local t, first, last = ...
   if type(t) ~= "table" then
-    bad_type(1, "setmetatable", "table", t)
-  elseif metatable ~= nil and type(metatable) ~= "table" then
-    bad_argument(2, "setmetatable", "nil or table expected")
-  elseif real_of[t] then
-    error(READONLY, 0)
-  end
-  local before = getmetatable(t)
-  if type(before) ~= "table" and before ~= nil or type(before) == "table" and rawget(before, "__metatable") ~= nil then
-    error("cannot change a protected metatable", 2)
-  end
-  return setmetatable(t, metatable)
-end
-
-function real.unpack(t, first, last)
-  if type(t) ~= "table" then
-    bad_type(1, "unpack", "table", t)
+    bad_type(1, "unpack", "table", ...)
   end
   -- The arguments take places on the stack beside the results, so no more of them are passed on than were given.
   local from, to, given = 1, #t, 1
   if first ~= nil then
-    from, given = tonumber(first) or bad_type(2, "unpack", "number", first), 2
+    from, given = tonumber(first) or bad_type(2, "unpack", "number", ...), 2
   end
   if last ~= nil then
-    to, given = tonumber(last) or bad_type(3, "unpack", "number", last), 3
+    to, given = tonumber(last) or bad_type(3, "unpack", "number", ...), 3
   end
   -- C cuts both to an int, between which the difference may overflow (CVE-2025-46817): what is none is refused, as is NaN.
   local are_ints = from > -2147483649 and from < 2147483648 and to > -2147483649 and to < 2147483648
@@ -216,17 +180,18 @@ function real.unpack(t, first, last)
   return unpack(t, from, to)
 end
 
-function tables.insert(t, ...)
+function tables.insert(...)
+  local t, at = ...
   if type(t) ~= "table" then
-    bad_type(1, "insert", "table", t)
+    bad_type(1, "insert", "table", ...)
   elseif real_of[t] then
     error(READONLY, 0)
   end
   local count = select("#", ...)
-  if count == 2 then
-    local at = tonumber((...))
+  if count == 3 then
+    at = tonumber(at)
     if not at then
-      bad_type(2, "insert", "number", (...))
+      bad_type(2, "insert", "number", ...)
     end
     local length = #t
     if at > 2147483647 then
@@ -238,53 +203,41 @@ function tables.insert(t, ...)
       for index = length, at, -1 do
         t[index + 1] = t[index]
       end
-      t[at] = select(2, ...)
+      t[at] = select(3, ...)
       return
     end
-  elseif count ~= 1 then
+  elseif count ~= 2 then
     error("wrong number of arguments to 'insert'", 2)
   end
-  return insert(t, ...)
+  return insert(...)
 end
 
-function tables.remove(t, ...)
+function tables.remove(...)
+  local t, at = ...
   if type(t) ~= "table" then
-    bad_type(1, "remove", "table", t)
+    bad_type(1, "remove", "table", ...)
   elseif real_of[t] then
     -- There is no element that could go.
     return
-  elseif select("#", ...) > 0 and (...) ~= nil and not tonumber((...)) then
-    bad_type(2, "remove", "number", (...))
+  elseif at ~= nil and not tonumber(at) then
+    bad_type(2, "remove", "number", ...)
   end
-  return remove(t, ...)
+  return remove(...)
 end
 
-function tables.sort(t, order)
-  if type(t) ~= "table" then
-    bad_type(1, "sort", "table", t)
-  elseif real_of[t] then
-    error(READONLY, 0)
-  elseif order ~= nil and type(order) ~= "function" then
-    bad_type(2, "sort", "function", order)
-  end
-  return sort(t, order)
-end
-
-function tables.foreach(t, f)
-  if type(t) ~= "table" then
-    bad_type(1, "foreach", "table", t)
-  elseif type(f) ~= "function" then
-    bad_type(2, "foreach", "function", f)
-  end
-  return foreach(real_of[t] or t, f)
-end
+tables.sort, tables.foreach = raw.writing(table.sort, real_of), raw.reading(table.foreach, real_of)
 
 -- Chunks.
-function real.loadstring(text, name)
-  if type(text) ~= "string" and type(text) ~= "number" then
-    bad_type(1, "loadstring", "string", text)
-  elseif name ~= nil and type(name) ~= "string" and type(name) ~= "number" then
-    bad_type(2, "loadstring", "string", name)
+local function is_text(value)
+  return type(value) == "string" or type(value) == "number"
+end
+
+function real.loadstring(...)
+  local text, name = ...
+  if not is_text(text) then
+    bad_type(1, "loadstring", "string", ...)
+  elseif name ~= nil and not is_text(name) then
+    bad_type(2, "loadstring", "string", ...)
   end
   text = tostring(text)
   return compile(text, name and tostring(name) or text, env)
@@ -335,29 +288,39 @@ function coroutines.wrap(f)
   if type(f) ~= "function" then
     bad_argument(1, "wrap", "Lua function expected")
   end
-  local thread = create(f)
+  local ok, thread = pcall(create, f)
+  if not ok and tostring(thread):find("Lua function expected", 1, true) then
+    bad_argument(1, "wrap", "Lua function expected")
+  elseif not ok then
+    error(thread, 0)
+  end
   return function(...)
     return settle_wrap(coroutines.resume(thread, ...))
   end
 end
 
--- Strings: what matches patterns is Rust's, which can be interrupted and does not recurse without bound.
+-- Strings: what matches patterns is Rust's, which can be interrupted and does not recurse without bound. `step` gives
+-- `false` and the text for a pattern that is none, as the place of that is where the script's call is.
 strings.find, strings.match, strings.rep, strings.gsub = raw.find, raw.match, raw.rep, raw.gsub
 
 local function advance(state, first, behind, ...)
-  if not first then
+  if first == false then
+    -- Above are the iterator, whose frame this one has taken, and who has called it.
+    error(behind, 3)
+  elseif not first then
     state.from = #state.text + 2
-    return nil
+    return
   end
   state.from = behind == first and behind + 1 or behind
   return ...
 end
 
-function strings.gmatch(text, pattern)
-  if type(text) ~= "string" and type(text) ~= "number" then
-    bad_type(1, "gmatch", "string", text)
-  elseif type(pattern) ~= "string" and type(pattern) ~= "number" then
-    bad_type(2, "gmatch", "string", pattern)
+function strings.gmatch(...)
+  local text, pattern = ...
+  if not is_text(text) then
+    bad_type(1, "gmatch", "string", ...)
+  elseif not is_text(pattern) then
+    bad_type(2, "gmatch", "string", ...)
   end
   local state = {text = tostring(text), pattern = tostring(pattern), from = 1}
   return function()
@@ -370,9 +333,9 @@ strings.gfind = strings.gmatch
 
 local function replaced(replacing, first, behind, ...)
   if not first then
-    return nil
+    return first, behind
   elseif type(replacing) == "table" then
-    return first, behind, replacing[(...)]
+    return first, behind, (index(replacing, (...)))
   end
   return first, behind, (replacing(...))
 end
@@ -383,7 +346,9 @@ raw.replace(function(text, pattern, replacing, most)
   local anchored = pattern:sub(1, 1) == "^"
   while count < most and at <= #text + 1 do
     local first, behind, value = replaced(replacing, step(text, pattern, at, false, type(replacing) == "table"))
-    if not first then
+    if first == false then
+      return nil, behind
+    elseif not first then
       break
     end
     count = count + 1
@@ -453,9 +418,12 @@ local function describe(failure)
   return value
 end
 
-function real.load(reader, name)
-  if type(reader) ~= "function" then
-    bad_type(1, "load", "function", reader)
+function real.load(...)
+  local reader, name = ...
+  if name ~= nil and not is_text(name) then
+    bad_type(2, "load", "string", ...)
+  elseif type(reader) ~= "function" then
+    bad_type(1, "load", "function", ...)
   end
   local pieces = {}
   local ok, failure = xpcall(function()

@@ -1,6 +1,6 @@
 //! The `redis` table of scripts and libraries. Knows no command: calls go to the host.
 
-use crate::arguments::get;
+use crate::arguments::truncate;
 use crate::host::{HOST, LogLevel, Propagation, Stop, Words};
 use crate::interpreter::{Kind, Settings, State, function};
 use crate::raise::{Raised, redis_error, with_code};
@@ -185,12 +185,10 @@ fn log(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
     if args.len() < 2 {
         return Err(redis_error("redis.log() requires two arguments or more."));
     }
-    let level = match get(&args, 1) {
-        Some(Value::Integer(level)) => *level,
-        Some(Value::Number(level)) => crate::arguments::truncate(*level),
-        _ => return Err(redis_error("First argument must be a number (log level).")),
+    let Some(level) = lua.coerce_number(args[0].clone())? else {
+        return Err(redis_error("First argument must be a number (log level)."));
     };
-    let Some((_, level)) = usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level)) else {
+    let Some((_, level)) = usize::try_from(truncate(level)).ok().and_then(|level| LOG_LEVELS.get(level)) else {
         return Err(redis_error("Invalid debug level."));
     };
     let mut text = Vec::new();
@@ -210,7 +208,7 @@ fn setresp(lua: &Lua, state: &State, args: MultiValue) -> mlua::Result<()> {
     if args.len() != 1 {
         return Err(redis_error("redis.setresp() requires one argument."));
     }
-    state.proto.set(match lua.coerce_integer(args[0].clone())? {
+    state.proto.set(match lua.coerce_number(args[0].clone())?.map(truncate) {
         Some(2) => Proto::Resp2,
         Some(3) => Proto::Resp3,
         _ => return Err(redis_error("RESP version must be 2 or 3.")),
@@ -276,7 +274,7 @@ fn set_repl(lua: &Lua, _: &State, args: MultiValue) -> mlua::Result<()> {
         return Err(redis_error("redis.set_repl() requires two arguments."));
     }
     // What is no number counts as none of the flags.
-    let flags = lua.coerce_number(args[0].clone())?.map_or(0, |flags| flags as i64);
+    let flags = lua.coerce_number(args[0].clone())?.map_or(0, truncate);
     if !(0..=3).contains(&flags) {
         return Err(redis_error("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE."));
     }
@@ -293,7 +291,7 @@ fn acl_check_cmd(_: &Lua, _: &State, args: MultiValue) -> mlua::Result<bool> {
 
 /// `math.random`.
 pub(crate) fn random(stack: &mut Stack<'_>) -> Result<usize, Fault> {
-    let part = stack.state.random.borrow_mut().next();
+    let part = stack.state.next_random();
     let value = match stack.args() {
         0 => part,
         1 => {

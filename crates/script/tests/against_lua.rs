@@ -3,8 +3,10 @@
 
 use mlua::{Lua, MultiValue, Value};
 use proptest::prelude::*;
+use std::cell::Cell;
+use std::rc::Rc;
 use tenon_script::interpreter::Settings;
-use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Stop, Words};
+use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Random, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
@@ -46,8 +48,11 @@ fn both(call: &str, words: &[&[u8]]) -> (String, String) {
     let expected = expected.to_string_lossy();
 
     thread_local! {
-        static OURS: Interpreter =
-            Interpreter::new(Kind::Scripts, &Settings { memory_max: 0, redis_version: ("7.4.0", 0) });
+        static OURS: Interpreter = Interpreter::new(
+            Kind::Scripts,
+            &Settings { memory_max: 0, redis_version: ("7.4.0", 0) },
+            &Rc::new(Cell::new(Random::new(1))),
+        );
     }
     let got = OURS.with(|ours| {
         let script = ours.compile(source.as_bytes(), "@user_script").unwrap();

@@ -2,8 +2,10 @@
 //! RESP3 still takes, and what is left of both when something fails in the middle.
 
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Stop, Words};
+use std::rc::Rc;
+use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Random, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
@@ -40,7 +42,7 @@ impl Host for Canned {
 
 fn interpreter(memory_max: usize) -> Interpreter {
     let settings = tenon_script::interpreter::Settings { memory_max, redis_version: ("7.4.0", 0x0007_0400) };
-    Interpreter::new(Kind::Scripts, &settings)
+    Interpreter::new(Kind::Scripts, &settings, &Rc::new(Cell::new(Random::new(1))))
 }
 
 /// Writes a value down as a script sees it.

@@ -1,6 +1,8 @@
 //! What scripts return, as the client sees it; and that a result without end neither runs on nor fills the memory.
 
-use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Stop, Words};
+use std::cell::Cell;
+use std::rc::Rc;
+use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Random, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
@@ -26,7 +28,7 @@ impl Host for Patient {
 
 fn interpreter(memory_max: usize) -> Interpreter {
     let settings = tenon_script::interpreter::Settings { memory_max, redis_version: ("7.4.0", 0x0007_0400) };
-    Interpreter::new(Kind::Scripts, &settings)
+    Interpreter::new(Kind::Scripts, &settings, &Rc::new(Cell::new(Random::new(1))))
 }
 
 /// Runs a script behind a reply that waits already; gives what comes behind that.

@@ -1,6 +1,8 @@
 //! Scripts in a state of their own, against a host that echoes: results, errors, and what the sandbox must not allow.
 
-use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Stop, Words};
+use std::cell::Cell;
+use std::rc::Rc;
+use tenon_script::{Host, Interpreter, Kind, LogLevel, NoSuchCommand, Outcome, Random, Stop, Words};
 use tenon_wire::OutBuf;
 use tenon_wire::resp::{Proto, Reply};
 
@@ -48,7 +50,7 @@ impl Host for Echo {
 
 fn interpreter(memory_max: usize) -> Interpreter {
     let settings = tenon_script::interpreter::Settings { memory_max, redis_version: ("7.4.0", 0x0007_0400) };
-    Interpreter::new(Kind::Scripts, &settings)
+    Interpreter::new(Kind::Scripts, &settings, &Rc::new(Cell::new(Random::new(1))))
 }
 
 fn run_on(interpreter: &Interpreter, source: &str, host: &mut Echo) -> String {
@@ -101,6 +103,155 @@ fn errors_say_where() {
     );
     check("error({err='A b'})", "failed: A b at @user_script:1");
     check("string.gsub('a', 'a', function() error('x', 0) end)", "failed: ERR x at @user_script:1");
+}
+
+#[test]
+fn numbers_for_the_server_may_be_texts_and_are_cut() {
+    check("redis.setresp('3') return {true}", "*1 #t");
+    check("redis.setresp(3.5) return {true}", "*1 #t");
+    check("redis.setresp(3) redis.setresp('2.9') return redis.call('x')", "*1 $1 x");
+    check("redis.setresp(4)", "failed: ERR RESP version must be 2 or 3. at @user_script:1");
+    check("redis.setresp({})", "failed: ERR RESP version must be 2 or 3. at @user_script:1");
+    let mut host = Echo::default();
+    run_on(
+        &interpreter(0),
+        "redis.log('1', 'a') redis.log(2.9, 'b') redis.log('0x3', 'c') redis.log(-0.5, 'd')",
+        &mut host,
+    );
+    assert_eq!(host.log, ["Verbose a", "Notice b", "Warning c", "Debug d"]);
+    check("redis.log('x', 'a')", "failed: ERR First argument must be a number (log level). at @user_script:1");
+    check("redis.log('4', 'a')", "failed: ERR Invalid debug level. at @user_script:1");
+    check("redis.log(0/0, 'a')", "failed: ERR Invalid debug level. at @user_script:1");
+}
+
+#[test]
+fn random_numbers_go_on_from_state_to_state_and_a_seed_holds_until_the_script_ends() {
+    let settings = tenon_script::interpreter::Settings { memory_max: 0, redis_version: ("7.4.0", 0x0007_0400) };
+    let random = Rc::new(Cell::new(Random::new(1)));
+    let (one, other) = (Interpreter::new(Kind::Scripts, &settings, &random), interpreter(0));
+    let number = |interpreter: &Interpreter, before: &str| {
+        run_on(interpreter, &format!("{before} return tostring(math.random())"), &mut Echo::default())
+    };
+    let numbers: Vec<_> = (0..3).map(|_| number(&other, "")).collect();
+    assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2]);
+    assert_eq!(number(&one, ""), numbers[0]);
+    let seeded = number(&one, "math.randomseed(5)");
+    assert_eq!(seeded, number(&other, "math.randomseed(5)"));
+    assert_eq!(seeded, "$16 0.52483957937213");
+    assert_eq!(number(&one, ""), numbers[1], "the seed was that script's");
+    drop(one);
+    assert_eq!(number(&Interpreter::new(Kind::Libraries, &settings, &random), ""), numbers[2]);
+}
+
+#[test]
+fn errors_of_what_the_prelude_calls_say_where_the_script_is() {
+    let bracket = "malformed pattern (missing ']')";
+    for source in [
+        "\nlocal x = string.gmatch('a','[a')()",
+        "\nfor x in string.gmatch('a','[a') do end",
+        "\nlocal x = string.gsub('a','[a',function() end)",
+        "\nlocal x = string.gsub('a','[a',{})",
+        "\nlocal x = string.gsub('a','[a','')",
+    ] {
+        check(source, &format!("failed: ERR user_script:2: {bracket} at @user_script:2"));
+    }
+    let caught = |call: &str, text: &str| {
+        check(&format!("local ok, e = pcall({call}) return e"), &format!("${} {text}", text.len()));
+    };
+    caught("string.gmatch('a','[a')", bracket);
+    caught("string.gsub,'a','[a',{}", bracket);
+    caught("string.gsub,'abc','%1',{}", "invalid capture index");
+    caught("string.gsub,'abc','(a',function() end", "unfinished capture");
+    let unordered = "table.sort({3,1,2,5,4,9,8},function() return true end)";
+    check(unordered, "failed: ERR user_script:1: invalid order function for sorting at @user_script:1");
+    caught("table.sort,{3,1,2,5,4,9,8},function() return true end", "invalid order function for sorting");
+    check(
+        "\ntable.sort({1,2},function()\nreturn 1 < {} end)",
+        "failed: ERR user_script:3: attempt to compare number with table at @user_script:3",
+    );
+    check(
+        "string.gsub('a','a',setmetatable({},{__index=1}))",
+        "failed: ERR attempt to index a number value at @user_script:1",
+    );
+    check(
+        "coroutine.wrap(string.rep)",
+        "failed: ERR user_script:1: bad argument #1 to 'wrap' (Lua function expected) at @user_script:1",
+    );
+}
+
+#[test]
+fn an_argument_that_is_missing_is_none_that_is_nil() {
+    for (call, said) in [
+        ("setmetatable({})", "#2 to 'setmetatable' (nil or table expected)"),
+        ("setmetatable()", "#1 to 'setmetatable' (table expected, got no value)"),
+        ("rawget({})", "#2 to 'rawget' (value expected)"),
+        ("rawget()", "#1 to 'rawget' (table expected, got no value)"),
+        ("rawset({}, nil)", "#3 to 'rawset' (value expected)"),
+        ("rawset({})", "#2 to 'rawset' (value expected)"),
+        ("xpcall(nil)", "#2 to 'xpcall' (value expected)"),
+        ("getmetatable()", "#1 to 'getmetatable' (value expected)"),
+        ("next()", "#1 to 'next' (table expected, got no value)"),
+        ("next(nil)", "#1 to 'next' (table expected, got nil)"),
+        ("pairs()", "#1 to 'pairs' (table expected, got no value)"),
+        ("unpack()", "#1 to 'unpack' (table expected, got no value)"),
+        ("unpack({}, nil, 'x')", "#3 to 'unpack' (number expected, got string)"),
+        ("table.insert()", "#1 to 'insert' (table expected, got no value)"),
+        ("table.insert(nil)", "#1 to 'insert' (table expected, got nil)"),
+        ("table.insert({}, nil, 1)", "#2 to 'insert' (number expected, got nil)"),
+        ("table.remove()", "#1 to 'remove' (table expected, got no value)"),
+        ("table.remove({}, 'x')", "#2 to 'remove' (number expected, got string)"),
+        ("table.sort()", "#1 to 'sort' (table expected, got no value)"),
+        ("table.sort({}, 1)", "#2 to 'sort' (function expected, got number)"),
+        ("table.foreach({})", "#2 to 'foreach' (function expected, got no value)"),
+        ("table.foreach({}, nil)", "#2 to 'foreach' (function expected, got nil)"),
+        ("loadstring()", "#1 to 'loadstring' (string expected, got no value)"),
+        ("loadstring('x', {})", "#2 to 'loadstring' (string expected, got table)"),
+        ("load()", "#1 to 'load' (function expected, got no value)"),
+        ("load(1, {})", "#2 to 'load' (string expected, got table)"),
+        ("string.gmatch('a')", "#2 to 'gmatch' (string expected, got no value)"),
+        ("string.gmatch('a', nil)", "#2 to 'gmatch' (string expected, got nil)"),
+    ] {
+        check(
+            &format!("local x = {call} return x"),
+            &format!("failed: ERR user_script:1: bad argument {said} at @user_script:1"),
+        );
+    }
+    // What Lua itself does is named as the script does.
+    let named = "bad argument #1 to 'f' (table expected, got nil)";
+    check("local f = rawget return f(nil, 1)", &format!("failed: ERR user_script:1: {named} at @user_script:1"));
+    check("local ok, e = pcall(table.sort) return e", "$53 bad argument #1 to '?' (table expected, got no value)");
+    check("local f = string.gmatch('ab', 'a') f() return {select('#', f()), select('#', f())}", "*2 :0 :0");
+    check("return {xpcall(function() return 7 end, nil)}", "*2 #t :7");
+    check("return {xpcall(nil, nil)}", "*2 _ $23 error in error handling");
+    check("return {select('#', rawset({}, 1, 2, 3)), rawget(redis, 'LOG_WARNING'), (next(bit)) ~= nil}", "*3 :1 :3 :1");
+    check("local n = 0 table.foreach(bit, function() n = n + 1 end) return n > 5", ":1");
+    check(
+        "local t = setmetatable({}, {__metatable = 1}) setmetatable(t, nil)",
+        "failed: ERR user_script:1: cannot change a protected metatable at @user_script:1",
+    );
+}
+
+#[test]
+fn a_compilers_error_has_the_bytes_of_the_text() {
+    let compiled = |source: &[u8]| interpreter(0).compile(source, "@user_script").map(|_| ());
+    assert_eq!(compiled(b"return \xFF"), Err(b"user_script:1: unexpected symbol near '\xFF'".to_vec()));
+    assert_eq!(compiled(b"return '\xFF\0'"), Ok(()));
+    assert_eq!(compiled(b"\x1BLua"), Err(b"attempt to load chunk with wrong mode".to_vec()));
+    let error = r#"'[string "\255"]:1: unexpected symbol near \'\255\''"#;
+    check(&format!("local f, e = loadstring('\\255') return e == {error}"), ":1");
+    check(
+        "local f, e = loadstring('return 1 +', '=\\255\\0x') return e == '\\255:1: unexpected symbol near \\'<eof>\\''",
+        ":1",
+    );
+    check("return loadstring('return KEYS[1]')()", "$2 k1");
+}
+
+#[test]
+fn more_results_than_a_frame_has_room_for_end_no_process() {
+    check("return select('#', unpack({}, -32))", ":33");
+    check("return unpack({}, -32)", "_");
+    check("return select('#', coroutine.resume(coroutine.create(function() return unpack({}, -32) end)))", ":34");
+    check("local function f() return pcall(f) end return tostring(f())", "$4 true");
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use super::known::{Known, Sha};
 use super::libraries::{Function, Library, folded};
 use crate::errors::{CmdError, exact};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use tenon_script::interpreter::Settings;
-use tenon_script::{Host, Interpreter, Kind, Script};
+use tenon_script::{Host, Interpreter, Kind, Random, Script};
 
-/// Scripts compiled beyond those that are known: forgotten ones are let go when there are so many.
+/// Compiled scripts at which forgotten ones are let go for the first time.
 const COMPILED_MAX: usize = 1_024;
 
 /// Bytes up to which the state of functions is kept when all libraries that it knows are gone. One with nothing but the
@@ -29,25 +30,32 @@ pub(crate) struct CompiledFunction {
 }
 
 /// A worker's states, made when they are first needed.
-#[derive(Default)]
 pub struct Interpreters {
+    /// What `math.random` of all of them goes on with.
+    random: Rc<Cell<Random>>,
     eval: Option<Interpreter>,
     /// The script that was run last by its text: mostly it is the next one, too.
     last: Option<Rc<Compiled>>,
     by_source: HashMap<Box<[u8]>, Rc<Compiled>>,
     by_sha: HashMap<Sha, Rc<Compiled>>,
+    /// Compiled scripts at which forgotten ones are let go, at least [`COMPILED_MAX`]. All are looked at then, and twice as
+    /// many as stay are the next bound: so each script that comes costs the same, however many there are.
+    let_go_at: usize,
     /// How many times all scripts had been forgotten when the state of EVAL was made.
     flushes: u64,
     functions: Option<Interpreter>,
-    /// The version of the libraries that are loaded here.
-    version: u64,
+    /// How many libraries had been taken away when those that are loaded here were last looked at.
+    removed: u64,
     loaded: HashMap<Vec<u8>, Arc<Library>>,
     by_name: HashMap<Vec<u8>, Rc<CompiledFunction>>,
+    /// How many times all scripts were looked at to let some go.
+    #[cfg(test)]
+    let_go_count: u32,
 }
 
 impl std::fmt::Debug for Interpreters {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Interpreters").field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("Interpreters").field("removed", &self.removed).finish_non_exhaustive()
     }
 }
 
@@ -61,16 +69,37 @@ fn settings(memory_max: usize) -> Settings {
 }
 
 impl Interpreters {
+    /// None yet; `seed` is where the random numbers of scripts begin.
+    pub(crate) fn new(seed: u64) -> Interpreters {
+        Interpreters {
+            random: Rc::new(Cell::new(Random::new(seed))),
+            eval: None,
+            last: None,
+            by_source: HashMap::new(),
+            by_sha: HashMap::new(),
+            let_go_at: 0,
+            flushes: 0,
+            functions: None,
+            removed: 0,
+            loaded: HashMap::new(),
+            by_name: HashMap::new(),
+            #[cfg(test)]
+            let_go_count: 0,
+        }
+    }
+
     /// The state of EVAL.
     pub(crate) fn eval(&mut self, memory_max: usize) -> &Interpreter {
-        let eval = self.eval.get_or_insert_with(|| Interpreter::new(Kind::Scripts, &settings(memory_max)));
+        let new = || Interpreter::new(Kind::Scripts, &settings(memory_max), &self.random);
+        let eval = self.eval.get_or_insert_with(new);
         eval.set_memory_max(memory_max);
         eval
     }
 
     /// The state of functions.
     pub(crate) fn functions(&mut self, memory_max: usize) -> &Interpreter {
-        let functions = self.functions.get_or_insert_with(|| Interpreter::new(Kind::Libraries, &settings(memory_max)));
+        let new = || Interpreter::new(Kind::Libraries, &settings(memory_max), &self.random);
+        let functions = self.functions.get_or_insert_with(new);
         functions.set_memory_max(memory_max);
         functions
     }
@@ -87,6 +116,7 @@ impl Interpreters {
             self.last = None;
             self.by_source.clear();
             self.by_sha.clear();
+            self.let_go_at = 0;
             self.eval = None;
         }
     }
@@ -113,7 +143,7 @@ impl Interpreters {
 
     /// Keeps a compiled script.
     pub(crate) fn keep(&mut self, compiled: Compiled) -> Rc<Compiled> {
-        if self.by_sha.len() >= COMPILED_MAX {
+        if self.by_sha.len() >= self.let_go_at.max(COMPILED_MAX) {
             self.let_go();
         }
         let compiled = Rc::new(compiled);
@@ -127,16 +157,21 @@ impl Interpreters {
         self.last.take_if(|compiled| compiled.known.is_forgotten());
         self.by_source.retain(|_, compiled| !compiled.known.is_forgotten());
         self.by_sha.retain(|_, compiled| !compiled.known.is_forgotten());
+        self.let_go_at = 2 * self.by_sha.len();
+        #[cfg(test)]
+        {
+            self.let_go_count += 1;
+        }
     }
 
-    /// Lets go of the libraries that are gone since `version`. Those that are new are loaded when a function of theirs is
+    /// Lets go of the libraries that are gone since it was last called. Those that are new are loaded when a function of theirs is
     /// first called: so none stands in another's way.
     #[inline]
     pub(crate) fn follow(&mut self, libraries: &super::libraries::Libraries) {
-        let version = libraries.version();
-        if self.version != version {
+        let removed = libraries.removed();
+        if self.removed != removed {
             self.unload_gone(libraries);
-            self.version = version;
+            self.removed = removed;
         }
     }
 
@@ -203,5 +238,44 @@ impl Interpreters {
     /// The compiled function of a name, in any case.
     pub(crate) fn function(&self, name: &[u8]) -> Option<Rc<CompiledFunction>> {
         self.by_name.get(&*folded(name)).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Machine};
+    use crate::engine::Engine;
+    use crate::scripting::known::{KnownScripts, Origin};
+    use crate::scripting::scripts::sha_of;
+    use tenon_script::ScriptFlags;
+
+    #[test]
+    fn scripts_that_stay_are_rarely_looked_at_and_forgotten_ones_go() {
+        let (mut interpreters, known) = (Interpreters::new(1), KnownScripts::default());
+        let mut keep = |number: usize, origin| {
+            let source = format!("return {number}");
+            let script = interpreters.eval(0).compile(source.as_bytes(), "@user_script").expect("it is a script");
+            let new = Known::new(sha_of(source.as_bytes()), source.as_bytes(), ScriptFlags::UNSAID, 0);
+            interpreters.keep(Compiled { known: known.add(new, origin), script });
+            (interpreters.let_go_count, interpreters.by_sha.len())
+        };
+        let (loaded, evals) = (5_000, 20_000);
+        let (count, _) = (0..loaded).map(|number| keep(number, Origin::Load)).last().expect("there are some");
+        assert_eq!(count, 3, "at 1,024, 2,048 and 4,096");
+        let mut most = 0;
+        let mut count = 0;
+        for number in loaded..loaded + evals {
+            let (so_far, compiled) = keep(number, Origin::Eval);
+            (count, most) = (so_far, most.max(compiled));
+        }
+        assert!(count < 10, "{count}");
+        assert!(most < 3 * loaded, "{most}");
+    }
+    #[test]
+    fn each_worker_has_random_numbers_of_its_own() {
+        let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
+        let first = |worker: usize| engine.worker(worker).take_interpreters().random.get();
+        assert_ne!(first(0), first(1));
     }
 }

@@ -45,7 +45,10 @@ impl Library {
 #[derive(Clone, Debug, Default)]
 pub struct Shelf {
     libraries: BTreeMap<Vec<u8>, Arc<Library>>,
-    functions: HashMap<Vec<u8>, Arc<Function>>,
+    /// The functions by their names in lower case, each with its library.
+    functions: HashMap<Vec<u8>, (Arc<Function>, Arc<Library>)>,
+    /// How many libraries have been taken away.
+    removed: u64,
 }
 
 impl Shelf {
@@ -57,12 +60,6 @@ impl Shelf {
     /// The library of this name.
     pub fn library(&self, name: &[u8]) -> Option<&Arc<Library>> {
         self.libraries.get(name)
-    }
-
-    /// The library that has the function of a name, in any case.
-    pub(crate) fn library_of(&self, function: &[u8]) -> Option<&Arc<Library>> {
-        let name = folded(function);
-        self.libraries().find(|library| library.functions.iter().any(|function| folded(&function.info.name) == name))
     }
 
     /// Whether there is a library of this name.
@@ -96,7 +93,8 @@ impl Shelf {
 
     fn insert(&mut self, library: Arc<Library>) {
         for function in &library.functions {
-            self.functions.insert(folded(&function.info.name).into_owned(), Arc::clone(function));
+            let name = folded(&function.info.name).into_owned();
+            self.functions.insert(name, (Arc::clone(function), Arc::clone(&library)));
         }
         self.libraries.insert(library.name.clone(), library);
     }
@@ -107,7 +105,15 @@ impl Shelf {
         for function in &library.functions {
             self.functions.remove(&*folded(&function.info.name));
         }
+        self.removed += 1;
         Some(library)
+    }
+
+    /// Takes all libraries away.
+    pub fn clear(&mut self) {
+        self.removed += self.libraries.len() as u64;
+        self.libraries.clear();
+        self.functions.clear();
     }
 }
 
@@ -116,14 +122,14 @@ pub(crate) fn folded(name: &[u8]) -> Cow<'_, [u8]> {
     if name.iter().any(u8::is_ascii_uppercase) { name.to_ascii_lowercase().into() } else { name.into() }
 }
 
-/// The libraries, and how often they have changed.
+/// The libraries, and how many have been taken away.
 #[derive(Debug, Default)]
 pub struct Libraries {
     shelf: Mutex<Arc<Shelf>>,
     /// Held from a change until it is in the log: no shard's lock keeps libraries from changing. Taken behind shards, and
     /// who holds it waits for none.
     order: Mutex<()>,
-    version: AtomicU64,
+    removed: AtomicU64,
 }
 
 impl Libraries {
@@ -138,32 +144,40 @@ impl Libraries {
         self.order.try_lock_for(at_most)
     }
 
-    /// Goes up with each change.
-    pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+    /// Goes up with each library that is taken away or replaced.
+    pub(crate) fn removed(&self) -> u64 {
+        self.removed.load(Ordering::Acquire)
     }
 
-    /// All libraries as they are now.
+    /// All libraries as they are now. Who keeps them has the next change copy them all.
     pub fn shelf(&self) -> Arc<Shelf> {
         Arc::clone(&self.shelf.lock())
     }
 
-    /// Changes the libraries, or leaves them as they are when the change fails.
+    /// Changes the libraries. A change that fails has to leave them as they were.
     ///
     /// # Errors
     /// Those of the change.
     pub fn change<R>(&self, change: impl FnOnce(&mut Shelf) -> Result<R, CmdError>) -> Result<R, CmdError> {
         let mut shelf = self.shelf.lock();
-        let mut next = Shelf::clone(&shelf);
-        let result = change(&mut next)?;
-        *shelf = Arc::new(next);
-        self.version.fetch_add(1, Ordering::AcqRel);
-        Ok(result)
+        let result = change(Arc::make_mut(&mut shelf));
+        self.removed.store(shelf.removed, Ordering::Release);
+        result
+    }
+
+    /// Whether there is a library of this name.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.shelf.lock().has(name)
     }
 
     /// The function of a name, in any case.
     pub fn function(&self, name: &[u8]) -> Option<Arc<Function>> {
-        self.shelf.lock().functions.get(&*folded(name)).cloned()
+        self.shelf.lock().functions.get(&*folded(name)).map(|(function, _)| Arc::clone(function))
+    }
+
+    /// The library that has the function of a name, in any case.
+    pub(crate) fn library_of(&self, function: &[u8]) -> Option<Arc<Library>> {
+        self.shelf.lock().functions.get(&*folded(function)).map(|(_, library)| Arc::clone(library))
     }
 
     /// Bytes of memory that their texts and tables take.
@@ -174,5 +188,58 @@ impl Libraries {
             library.code.len() + 2 * library.name.len() + names + library.functions.len() * size_of::<Function>()
         };
         shelf.libraries().map(library).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenon_script::ScriptFlags;
+
+    fn library(name: &str, functions: &[&str]) -> Arc<Library> {
+        let info =
+            |name: &&str| FunctionInfo { name: name.as_bytes().to_vec(), description: None, flags: ScriptFlags::NONE };
+        Arc::new(Library::new(name.as_bytes().to_vec(), b"", functions.iter().map(info)))
+    }
+
+    #[test]
+    fn a_change_copies_nothing_unless_somebody_reads_what_was_before() {
+        let libraries = Libraries::default();
+        let add = |library: Arc<Library>| libraries.change(|shelf| shelf.add(library));
+        let place = || Arc::as_ptr(&libraries.shelf());
+        let at_first = place();
+        for number in 0..100 {
+            let name = format!("l{number}");
+            add(library(&name, &[&name])).expect("its names are free");
+        }
+        assert_eq!(place(), at_first);
+        let kept = libraries.shelf();
+        add(library("more", &["more"])).expect("its names are free");
+        assert_ne!(place(), at_first);
+        assert_eq!((kept.libraries().len(), libraries.shelf().libraries().len()), (100, 101));
+    }
+
+    #[test]
+    fn functions_know_their_library_and_what_fails_changes_nothing() {
+        let libraries = Libraries::default();
+        let add = |library: Arc<Library>| libraries.change(|shelf| shelf.add(library));
+        let library_of = |name: &[u8]| libraries.library_of(name).map(|library| library.name.clone());
+        add(library("a", &["F", "g"])).expect("its names are free");
+        add(library("b", &["h"])).expect("its names are free");
+        assert_eq!(libraries.removed(), 0);
+        assert_eq!(
+            add(library("b", &["f", "i"])).map_err(|error| error.to_string()),
+            Err("ERR Function f already exists".into())
+        );
+        assert_eq!(
+            ["f", "G", "h", "i"].map(|name| library_of(name.as_bytes())),
+            [Some(b"a".to_vec()), Some(b"a".to_vec()), Some(b"b".to_vec()), None]
+        );
+        let before = libraries.removed();
+        add(library("b", &["i"])).expect("its names are free");
+        assert_eq!((library_of(b"h"), library_of(b"I")), (None, Some(b"b".to_vec())));
+        assert_eq!(libraries.removed(), before + 1);
+        libraries.change(|shelf| Ok(shelf.clear())).expect("emptying does not fail");
+        assert_eq!((libraries.removed(), libraries.has(b"a"), library_of(b"f")), (before + 3, false, None));
     }
 }

@@ -84,11 +84,10 @@ impl Engine {
         if let Some(function) = interpreters.function(name) {
             return Ok(function);
         }
-        let shelf = self.scripts.libraries.shelf();
-        let library = shelf.library_of(name).ok_or(MISSING)?;
+        let library = self.scripts.libraries.library_of(name).ok_or(MISSING)?;
         let memory_max = self.config.script_memory_max() as usize;
         let scripts = interpreters.load(&library.code, memory_max, &mut LoadHost::new(None))?;
-        interpreters.adopt(library, scripts);
+        interpreters.adopt(&library, scripts);
         interpreters.function(name).ok_or(MISSING)
     }
 
@@ -99,9 +98,9 @@ impl Engine {
     pub fn function_load(&self, cx: &mut ServerCx<'_>, code: &[u8], replace: bool) -> Result<Vec<u8>, CmdError> {
         let on_existing = if replace { OnExisting::Replace } else { OnExisting::Refuse };
         self.with_interpreters(cx, |cx, interpreters| {
-            let shelf = self.scripts.libraries.shelf();
+            let is_known = |name: &[u8]| self.scripts.libraries.has(name);
             let time_max = time_max(cx.worker);
-            let (library, scripts) = self.read_library(interpreters, code, &shelf, on_existing, time_max)?;
+            let (library, scripts) = self.read_library(interpreters, code, is_known, on_existing, time_max)?;
             self.change_libraries(cx.worker, |worker, shelf| {
                 if on_existing == OnExisting::Refuse && shelf.has(&library.name) {
                     return Err(already_exists(&library.name));
@@ -126,9 +125,9 @@ impl Engine {
         code: &[u8],
         on_existing: OnExisting,
     ) -> Result<(), CmdError> {
-        let mut interpreters = worker.interpreters.take().unwrap_or_default();
-        let shelf = self.scripts.libraries.shelf();
-        let library = self.read_library(&mut interpreters, code, &shelf, on_existing, None);
+        let mut interpreters = worker.take_interpreters();
+        let is_known = |name: &[u8]| self.scripts.libraries.has(name);
+        let library = self.read_library(&mut interpreters, code, is_known, on_existing, None);
         let (eval, functions) = interpreters.memory();
         worker.stats.note_lua(eval, functions);
         worker.interpreters = Some(interpreters);
@@ -141,13 +140,13 @@ impl Engine {
         &self,
         interpreters: &mut Interpreters,
         code: &[u8],
-        shelf: &Shelf,
+        is_known: impl Fn(&[u8]) -> bool,
         on_existing: OnExisting,
         time_max: Option<Duration>,
     ) -> Result<Loaded, CmdError> {
         let text = |text: Vec<u8>| CmdError::new(exact(&text));
         let head = LibraryHead::parse(code).map_err(text)?;
-        if on_existing == OnExisting::Refuse && shelf.has(&head.name) {
+        if on_existing == OnExisting::Refuse && is_known(&head.name) {
             return Err(already_exists(&head.name));
         }
         // What is loaded without a limit of time was accepted once, under whatever limits there were.
@@ -177,7 +176,7 @@ impl Engine {
             if shelf.libraries().len() > 0 {
                 self.log_libraries(worker, &["FUNCTION".into(), "FLUSH".into()]);
             }
-            *shelf = Shelf::default();
+            shelf.clear();
             Ok(())
         });
         emptied.expect("emptying does not fail");
@@ -199,21 +198,25 @@ impl Engine {
             let mut restored = Shelf::default();
             for code in &codes {
                 let time_max = time_max(cx.worker);
-                let (library, _) = self.read_library(interpreters, code, &restored, OnExisting::Refuse, time_max)?;
+                let is_known = |name: &[u8]| restored.has(name);
+                let (library, _) = self.read_library(interpreters, code, is_known, OnExisting::Refuse, time_max)?;
                 restored.add(library)?;
             }
             self.change_libraries(cx.worker, |worker, shelf| {
+                // All libraries or none: what fails does so on a copy.
+                let mut next = shelf.clone();
                 if how == Restore::Flush {
-                    *shelf = Shelf::default();
+                    next.clear();
                 }
                 for library in restored.libraries() {
-                    if how == Restore::Append && shelf.has(&library.name) {
+                    if how == Restore::Append && next.has(&library.name) {
                         let name = String::from_utf8_lossy(&library.name);
                         return Err(CmdError::new(format!("ERR Library {name} already exists")));
                     }
-                    shelf.remove(&library.name);
+                    next.remove(&library.name);
                 }
-                restored.libraries().try_for_each(|library| shelf.add(Arc::clone(library)))?;
+                restored.libraries().try_for_each(|library| next.add(Arc::clone(library)))?;
+                *shelf = next;
                 let policy = if how == Restore::Flush { "FLUSH" } else { "REPLACE" };
                 self.log_libraries(worker, &["FUNCTION".into(), "RESTORE".into(), bytes.into(), policy.into()]);
                 Ok(())
@@ -221,7 +224,7 @@ impl Engine {
         })
     }
 
-    /// Changes the libraries, in the order in which the log has it.
+    /// Changes the libraries, in the order in which the log has it. A change that fails has to leave them as they were.
     fn change_libraries<R>(
         &self,
         worker: &mut Worker,
@@ -286,7 +289,7 @@ mod tests {
         add(b"b", "#!lua name=b\nredis.register_function('b', function() return 1 end)");
         add(b"c", "#!lua name=c\nnothing()");
         assert!(memory_max(b"1mb"));
-        let mut interpreters = Interpreters::default();
+        let mut interpreters = Interpreters::new(1);
         let mut compile = |name: &[u8]| {
             let compiled = engine.compiled_function(&mut interpreters, name);
             compiled.map(|compiled| compiled.function.info.name.clone()).map_err(|error| error.to_string())

@@ -181,7 +181,7 @@ impl Engine {
     /// # Errors
     /// When it does not compile.
     pub fn script_load(&self, worker: &mut Worker, source: &[u8]) -> Result<Sha, CmdError> {
-        let mut interpreters = worker.interpreters.take().unwrap_or_default();
+        let mut interpreters = worker.take_interpreters();
         interpreters.follow_flushes(self.scripts.known.flushes());
         let compiled = self.compiled_of_source(&mut interpreters, source, Origin::Load);
         worker.interpreters = Some(interpreters);
@@ -199,7 +199,7 @@ impl Engine {
         cx: &mut ServerCx<'_>,
         work: impl FnOnce(&mut ServerCx<'_>, &mut Interpreters) -> R,
     ) -> R {
-        let mut interpreters = cx.worker.interpreters.take().unwrap_or_default();
+        let mut interpreters = cx.worker.take_interpreters();
         interpreters.follow_flushes(self.scripts.known.flushes());
         let ran_script = std::mem::replace(&mut cx.worker.runs_script, true);
         let result = work(cx, &mut interpreters);
@@ -365,12 +365,9 @@ impl Engine {
                     indexes = if attempt == 0 { wanted } else { everything() };
                 }
                 Outcome::Stopped(Stop::Killed | Stop::LoadTimeout, place) => {
-                    let command = match subject {
-                        Subject::Script(_) => "SCRIPT",
-                        Subject::Function(_) => "FUNCTION",
-                    };
-                    let text = format!("ERR Script killed by user with {command} KILL.");
-                    let failure = Failure { text: text.into_bytes(), place, is_counted: false, is_broken: false };
+                    // Of a function, too.
+                    let text = b"ERR Script killed by user with SCRIPT KILL...".to_vec();
+                    let failure = Failure { text, place, is_counted: false, is_broken: false };
                     return self.fail(cx.worker, args, subject, &failure, reply);
                 }
             }

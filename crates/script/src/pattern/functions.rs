@@ -126,8 +126,21 @@ fn find_plain(text: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 /// `step(text, pattern, from, literal_caret, first_capture)`: the first match from there on: its first position, the
-/// position behind it, and its captures or all of it; of several captures the first alone if that is said.
+/// position behind it, and its captures or all of it; of several captures the first alone if that is said. Where Lua would
+/// raise a text behind the place of the call, it is given behind `false`: the call is the prelude's, and its place not meant.
 fn step(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    match try_step(stack) {
+        Err(Raise::Failed(text)) => {
+            stack.pop(stack.top() - stack.args());
+            stack.push_boolean(false)?;
+            stack.push_string(&text)?;
+            Ok(2)
+        }
+        result => result,
+    }
+}
+
+fn try_step(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let (text, pattern) = (stack.text(1)?, stack.text(2)?);
     let from = stack.integer_or(3, 1)? as usize - 1;
     let literal_caret = stack.kind(4) == Kind::Boolean(true);

@@ -2,5 +2,7 @@
 //! file says at its head what must hold in it.
 
 pub(crate) mod calls;
+pub(crate) mod compile;
+pub(crate) mod guarded;
 pub(crate) mod results;
 pub(crate) mod stack;

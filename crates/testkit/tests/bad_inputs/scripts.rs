@@ -48,18 +48,18 @@ fn an_endless_script_lets_others_know_and_can_be_killed() {
         let mut others: Vec<Resp> = (0..4).map(|_| resp(&server)).collect();
         let mut endless = resp(&server);
         for (source, killed) in [
-            ("while true do end", "ERR Script killed by user with SCRIPT KILL. script: "),
+            ("while true do end", "ERR Script killed by user with SCRIPT KILL... script: "),
             (
                 "while true do pcall(function() while true do end end) end",
-                "ERR Script killed by user with SCRIPT KILL. ",
+                "ERR Script killed by user with SCRIPT KILL... ",
             ),
-            ("return string.find(('a'):rep(1e5), '.-.-.-.-.-b')", "ERR Script killed by user with SCRIPT KILL. "),
+            ("return string.find(('a'):rep(1e5), '.-.-.-.-.-b')", "ERR Script killed by user with SCRIPT KILL... "),
             // What it returns is what does not end.
-            ("local t = {1} for i = 1, 60 do t = {t, t} end return t", "ERR Script killed by user with SCRIPT KILL."),
+            ("local t = {1} for i = 1, 60 do t = {t, t} end return t", "ERR Script killed by user with SCRIPT KILL..."),
             // Others have heard of it, but it has written nothing.
             (
                 "redis.call('publish', 'c', 'm') redis.call('pfcount', 'p') while true do end",
-                "ERR Script killed by user with SCRIPT KILL. script: ",
+                "ERR Script killed by user with SCRIPT KILL... script: ",
             ),
         ] {
             start(&mut endless, &["EVAL", source, "0"]);
@@ -139,7 +139,7 @@ fn functions_are_killed_by_their_own_command() {
     assert_eq!(running[1], Value::Bulk(b"forever".to_vec()));
     assert_eq!(call(&mut other, &["FUNCTION", "KILL"]), Value::Simple(b"OK".to_vec()));
     let answer = endless.receive().expect("an answer");
-    assert!(is_error(&answer, "ERR Script killed by user with FUNCTION KILL. script: forever, on @user_function:2."));
+    assert!(is_error(&answer, "ERR Script killed by user with SCRIPT KILL... script: forever, on @user_function:2."));
     let code = "#!lua name=m\nwhile true do end";
     assert!(is_error(
         &call(&mut other, &["FUNCTION", "LOAD", code]),
