@@ -239,7 +239,11 @@ mod tests {
         add(library("b", &["i"])).expect("its names are free");
         assert_eq!((library_of(b"h"), library_of(b"I")), (None, Some(b"b".to_vec())));
         assert_eq!(libraries.removed(), before + 1);
-        libraries.change(|shelf| Ok(shelf.clear())).expect("emptying does not fail");
+        let emptied = libraries.change(|shelf| {
+            shelf.clear();
+            Ok(())
+        });
+        emptied.expect("emptying does not fail");
         assert_eq!((libraries.removed(), libraries.has(b"a"), library_of(b"f")), (before + 3, false, None));
     }
 }
