@@ -3,8 +3,8 @@
 //!
 //! - Every socket has one receive in flight that goes on by itself (multishot) and takes its buffers from the ring's. What
 //!   the worker does not take in the same turn is put aside, and that receive ended: a client that is not read costs no more
-//!   than what the kernel had for it then. It is read on with plain receives until the socket is empty. Completions come
-//!   within [`Io::wait`] alone (deferred task run), so a plain receive never overtakes one.
+//!   than what the kernel had for it then. It is read on with plain receives, once that one has ended, until the socket is
+//!   empty: so a plain receive never overtakes what another has brought.
 //! - Short outputs are staged and sent together by the next wait, and their buffers are the ring's until then. What a socket
 //!   does not take then, and long output, is sent by plain calls as the socket has room.
 //! - Who sends much at a time is received from by plain calls, when the ring says that there is something: into the one

@@ -23,6 +23,12 @@ impl Uring {
             Some(End::Failed(error)) => return Received::Failed(error),
             None => {}
         }
+        if port.in_flight.receive {
+            // It tells of all that follows, the end included, and of its own end: what it has brought may be here, and not
+            // handed out yet, since a full queue has the kernel work in the middle of a turn.
+            port.may_hold = false;
+            return Received::Nothing;
+        }
         self.receive_plainly(port, room)
     }
 
@@ -51,8 +57,6 @@ impl Uring {
         };
         if !port.may_hold {
             self.receive_on(port);
-        } else {
-            self.end_receive(port);
         }
         result
     }
