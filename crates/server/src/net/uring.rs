@@ -3,8 +3,9 @@
 //!
 //! - Every socket has one receive in flight that goes on by itself (multishot) and takes its buffers from the ring's. What
 //!   the worker does not take in the same turn is put aside, and that receive ended: a client that is not read costs no more
-//!   than what the kernel had for it then. It is read on with plain receives, once that one has ended, until the socket is
-//!   empty: so a plain receive never overtakes what another has brought.
+//!   than what the kernel had for it then. It is read on with plain receives until the socket is empty. Completions come
+//!   within [`Io::wait`] (deferred task run), or where a full queue has the kernel work in the middle of a turn; while some of
+//!   those wait for the next turn, plain receives that could overtake them do, too.
 //! - Short outputs are staged and sent together by the next wait, and their buffers are the ring's until then. What a socket
 //!   does not take then, and long output, is sent by plain calls as the socket has room.
 //! - Who sends much at a time is received from by plain calls, when the ring says that there is something: into the one

@@ -1,8 +1,10 @@
 //! Shutdown: what was asked is answered, what nobody takes is given up.
 
 use crate::echo::Message;
-use crate::harness::{PATIENCE, Server};
+use crate::harness::{PATIENCE, Server, eventually, tcp};
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenon_server::net::{CloseReason, FrontEnd};
 
@@ -27,6 +29,26 @@ fn buffered_requests_are_answered_and_then_nobody_listens() {
     let echo = stopping.join().unwrap();
     assert_eq!(*echo.closed.lock().unwrap(), [CloseReason::Shutdown; 22]);
     assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn whatever_had_come_before_the_end_is_answered_however_many_have_sent_it() {
+    const CLIENTS: usize = 300;
+    let server = Server::start_with(1, vec![tcp(FrontEnd::Resp, "127.0.0.1")]);
+    let clients: Vec<_> = (0..CLIENTS).map(|_| server.connect_known()).collect();
+    let holding = server.connect_known();
+    holding.send("hold it\n");
+    let echo = Arc::clone(&server.echo);
+    eventually("the worker to be held", || (echo.holding.load(Ordering::Relaxed) == 1).then_some(()));
+    for client in &clients {
+        client.send("question\n".repeat(3));
+    }
+    server.shutdown.request(PATIENCE);
+    echo.release("it");
+    for client in clients {
+        assert_eq!(client.rest(), "question\n".repeat(3).as_bytes());
+    }
+    assert_eq!(holding.rest(), b"held it\n");
 }
 
 #[test]

@@ -23,10 +23,12 @@ impl Uring {
             Some(End::Failed(error)) => return Received::Failed(error),
             None => {}
         }
-        if port.in_flight.receive {
-            // It tells of all that follows, the end included, and of its own end: what it has brought may be here, and not
-            // handed out yet, since a full queue has the kernel work in the middle of a turn.
-            port.may_hold = false;
+        if port.in_flight.receive && self.ring.has_completed() {
+            // What it has brought may be among what is to be handed out by the next wait, and comes first.
+            if !port.queued {
+                port.queued = true;
+                self.again(port.token);
+            }
             return Received::Nothing;
         }
         self.receive_plainly(port, room)
@@ -57,6 +59,8 @@ impl Uring {
         };
         if !port.may_hold {
             self.receive_on(port);
+        } else {
+            self.end_receive(port);
         }
         result
     }

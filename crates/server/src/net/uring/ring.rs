@@ -297,6 +297,12 @@ impl Ring {
         self.unended > 0 || !self.sending.is_empty()
     }
 
+    /// Whether something has completed that is not handed out yet.
+    #[inline]
+    pub(super) fn has_completed(&self) -> bool {
+        !self.completed.is_empty()
+    }
+
     /// The next of what has completed.
     #[inline]
     pub(super) fn completion(&mut self) -> Option<Completion> {
