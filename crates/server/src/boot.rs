@@ -106,12 +106,13 @@ fn start(config: Config, words: &[OsString]) -> Result<bool, Failure> {
     serve(config, &supervisor)
 }
 
-/// Whether the directory is there, and the log file can be written.
+/// Whether the directory is there, and the log file can be written: by this user, where it is not to become another, whose file
+/// it has to be.
 fn can_work_in(config: &Config) -> Result<(), String> {
     let (dir, file) = (config.dir(), config.logfile());
     let directory = Path::new(&*dir);
     directory.read_dir().map_err(|error| cannot_work_in(&dir, &error))?;
-    if file.is_empty() {
+    if file.is_empty() || !config.run_as().is_empty() {
         return Ok(());
     }
     Logging::can_append_to(&directory.join(&*file)).map_err(|error| cannot_log_to(&file, &error))
