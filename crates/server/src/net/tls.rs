@@ -174,9 +174,11 @@ impl TlsSession {
         Ok(first)
     }
 
-    /// Says that nothing more will be sent.
+    /// Says that nothing more will be sent, unless output is left behind: then the peer is to see that it lacks something.
     pub(super) fn end(&mut self, sealed: &mut OutBuf) {
-        self.connection.send_close_notify();
+        if self.clear.is_empty() {
+            self.connection.send_close_notify();
+        }
         // Into memory; what is not sent any more is missed by nobody.
         let _ = self.drain(sealed);
     }
