@@ -113,12 +113,17 @@ impl Interpreters {
     pub(crate) fn follow_flushes(&mut self, flushes: u64) {
         if self.flushes != flushes {
             self.flushes = flushes;
-            self.last = None;
-            self.by_source.clear();
-            self.by_sha.clear();
-            self.let_go_at = 0;
-            self.eval = None;
+            self.begin_eval_anew();
         }
+    }
+
+    /// Lets the state of EVAL go with all scripts that are compiled in it; each is compiled again when it is run next.
+    pub(crate) fn begin_eval_anew(&mut self) {
+        self.last = None;
+        self.by_source.clear();
+        self.by_sha.clear();
+        self.let_go_at = 0;
+        self.eval = None;
     }
 
     /// Collects a part of the states' garbage, where there is much; tells whether something is left to do.

@@ -254,8 +254,18 @@ impl Engine {
     }
 
     fn compile(&self, interpreters: &mut Interpreters, known: &Known) -> Result<Script, CmdError> {
-        let interpreter = interpreters.eval(self.config.script_memory_max() as usize);
-        interpreter.compile(&known.source[known.body..], "@user_script").map_err(|text| {
+        let memory_max = self.config.script_memory_max() as usize;
+        let compile = |interpreters: &mut Interpreters| {
+            interpreters.eval(memory_max).compile(&known.source[known.body..], "@user_script")
+        };
+        let mut compiled = compile(interpreters);
+        let lacks_memory = compiled.as_ref().is_err_and(|text| text.ends_with(b"not enough memory"));
+        // Where other scripts have taken the room, which would stay so for ever, they are compiled again when they come.
+        if lacks_memory && interpreters.memory().0 > memory_max / 2 {
+            interpreters.begin_eval_anew();
+            compiled = compile(interpreters);
+        }
+        compiled.map_err(|text| {
             let text = exact(&text);
             CmdError::new(format!("ERR Error compiling script (new function): {text}"))
         })

@@ -171,6 +171,28 @@ fn memory_bombs_end_with_an_error() {
 }
 
 #[test]
+fn scripts_without_end_leave_room_for_the_next() {
+    const SCRIPTS: i64 = 400;
+    let server = tenon(&[("workers", "1"), ("script-memory-max", "8mb")]);
+    let mut client = resp(&server);
+    let load = |client: &mut _, number: i64| {
+        let source = format!("local text = '{}' return {number}", "x".repeat(40_000));
+        (eval(client, &source), source)
+    };
+    let mut first = None;
+    for number in 0..SCRIPTS {
+        let (answer, source) = load(&mut client, number);
+        assert_eq!(answer, Value::Int(number));
+        first.get_or_insert(source);
+    }
+    let Value::Bulk(sha) = call(&mut client, &["SCRIPT", "LOAD", &first.expect("there are some")]) else {
+        panic!("it is known still")
+    };
+    let sha = String::from_utf8(sha).expect("it is text");
+    assert_eq!(call(&mut client, &["EVALSHA", &sha, "0"]), Value::Int(0));
+}
+
+#[test]
 fn what_scripts_leave_behind_is_freed_without_another_script() {
     let server = tenon(&[]);
     let mut client = resp(&server);
