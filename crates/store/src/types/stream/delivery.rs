@@ -102,7 +102,7 @@ impl Stream {
         let Some(group) = self.groups.get_mut(group) else { return Vec::new() };
         let Some(latest_ms) = now_ms.checked_sub(idle_ms_min) else { return Vec::new() };
         let entries = &self.entries;
-        group.delivered_up_to(latest_ms, most, |id| entries.get(id).is_some())
+        group.delivered_up_to(latest_ms, most, self.state.last_id, |id| entries.get(id).is_some())
     }
 
     /// How long it is until nothing has happened for so long to a further entry, if nothing does: then `idle` is to be

@@ -2,8 +2,11 @@
 
 use super::id::StreamId;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
 use tenon_ds::progress;
+
+/// So many deleted entries are gathered before they are taken out of the order of times.
+const GONE_AT_ONCE: usize = 4_096;
 
 /// The highest count of entries and of deliveries, and the latest time of one: commands, and with them the log, have signed
 /// numbers for them.
@@ -67,7 +70,7 @@ pub struct Group {
     pub(super) entries_read: Option<u64>,
     pending: BTreeMap<StreamId, Pending>,
     /// The same by the time of their last delivery. Made when it is first asked for: most groups never need it. Some that
-    /// the stream has no more are left out.
+    /// the stream has no more, and cannot have again, are left out.
     by_time: Option<BTreeSet<(u64, StreamId)>>,
     consumers: BTreeMap<ConsumerNumber, Consumer>,
     names: BTreeMap<Box<[u8]>, ConsumerNumber>,
@@ -222,31 +225,41 @@ impl Group {
     }
 
     /// Such entries that were delivered last at a time up to this one, the earliest first, at most `most`. Those that the
-    /// stream does not have are passed over, each once: whoever asks again and again would pass all of them every time.
+    /// stream does not have are passed over, and if they cannot come again, their ids being up to its last one, each once:
+    /// whoever asks again and again would pass all of them every time.
     pub(super) fn delivered_up_to(
         &mut self,
         latest_ms: u64,
         most: usize,
+        last_id: StreamId,
         mut is_there: impl FnMut(StreamId) -> bool,
     ) -> Vec<StreamId> {
         self.by_time();
         let by_time = self.by_time.as_mut().expect("it was made just now");
-        let (mut found, mut gone) = (Vec::new(), Vec::new());
-        for &(ms, id) in by_time.range(..=(latest_ms, StreamId::MAX)) {
-            if found.len() == most {
-                break;
+        let (mut found, mut gone, mut from) = (Vec::new(), Vec::new(), Bound::Unbounded);
+        loop {
+            let rest = (from, Bound::Included((latest_ms, StreamId::MAX)));
+            for &(ms, id) in by_time.range(rest) {
+                if found.len() == most || gone.len() == GONE_AT_ONCE {
+                    break;
+                }
+                progress::count(1);
+                from = Bound::Excluded((ms, id));
+                if is_there(id) {
+                    found.push(id);
+                } else if id <= last_id {
+                    gone.push((ms, id));
+                }
             }
-            progress::count(1);
-            if is_there(id) {
-                found.push(id);
-            } else {
-                gone.push((ms, id));
+            let goes_on = gone.len() == GONE_AT_ONCE;
+            progress::count(gone.len());
+            for passed in gone.drain(..) {
+                by_time.remove(&passed);
+            }
+            if !goes_on {
+                return found;
             }
         }
-        for passed in gone {
-            by_time.remove(&passed);
-        }
-        found
     }
 
     /// When the first such entry was delivered.
@@ -355,7 +368,7 @@ mod tests {
         }
         let looked_at = |group: &mut Group, most| {
             let mut count = 0;
-            let found = group.delivered_up_to(ENTRIES, most, |id| {
+            let found = group.delivered_up_to(ENTRIES, most, StreamId::new(ENTRIES, 0), |id| {
                 count += 1;
                 id.ms > ENTRIES - 2
             });
@@ -372,5 +385,33 @@ mod tests {
         assert_eq!(looked_at(&mut group, usize::MAX), (2, 2));
         group.look_anew();
         assert_eq!(looked_at(&mut group, usize::MAX), (2, ENTRIES - 1));
+        // Those behind the last id may be added anew.
+        group.look_anew();
+        for _ in 0..2 {
+            let half = StreamId::new(ENTRIES / 2, 0);
+            assert_eq!(group.delivered_up_to(ENTRIES, usize::MAX, half, |_| false), []);
+        }
+        let all = group.delivered_up_to(ENTRIES, usize::MAX, StreamId::MAX, |_| true);
+        assert_eq!(all.len() as u64, ENTRIES / 2);
+        assert_eq!(all[0], StreamId::new(ENTRIES / 2 + 1, 0));
+    }
+
+    #[test]
+    fn very_many_entries_that_were_deleted_are_passed_over() {
+        let entries = 3 * GONE_AT_ONCE as u64 + 7;
+        let mut group = Group::new(StreamId::MIN, None);
+        let (consumer, _) = group.see_consumer(b"c", 0);
+        for ms in 1..=entries {
+            group.assign(StreamId::new(ms, 0), Pending { delivered_ms: ms, deliveries: 1, consumer });
+        }
+        // Every thousandth is there.
+        let found = group.delivered_up_to(entries, usize::MAX, StreamId::MAX, |id| id.ms.is_multiple_of(1_000));
+        assert!(found.iter().map(|id| id.ms).eq((1_000..=entries).step_by(1_000)));
+        let mut count = 0;
+        group.delivered_up_to(entries, usize::MAX, StreamId::MAX, |_| {
+            count += 1;
+            true
+        });
+        assert_eq!(count, found.len());
     }
 }
