@@ -28,7 +28,10 @@ impl Engine {
         }
         let now_ms = worker.clock.now_ms;
         let part = worker.index;
-        if now_ms.saturating_add(SET_BACK_MS) >= worker.expired_at_ms || self.look_at_all_due(part) {
+        if now_ms.saturating_add(SET_BACK_MS) >= worker.expired_at_ms {
+            // Small steps back add up.
+            worker.expired_at_ms = worker.expired_at_ms.max(now_ms);
+        } else if self.look_at_all_due(part) {
             worker.expired_at_ms = now_ms;
         }
         if !self.shards.take_part_due(part, now_ms) {
@@ -37,19 +40,25 @@ impl Engine {
         let started = Instant::now();
         let mut first_due_ms = u64::MAX;
         let mut next = PERIOD;
+        let mut time_is_up = false;
         let all = (part..self.shards.count()).step_by(self.workers());
         // A tick begins with the shard at which the last one's time was up, so that none is always behind others.
         let begin = worker.expires_from;
         for index in all.clone().skip_while(|index| *index < begin).chain(all.take_while(|index| *index < begin)) {
-            while self.shards.due_ms(index) <= now_ms && next > Duration::ZERO {
+            while self.shards.due_ms(index) <= now_ms && !time_is_up {
                 // A shard that a script holds is left for a later tick: a script may hold it for long.
-                let Some(mut state) = self.shards.try_lock_for(index, BUDGET) else { break };
+                let Some(mut state) = self.shards.try_lock_for(index, BUDGET) else {
+                    // It may hold all of them.
+                    time_is_up = started.elapsed() > BUDGET;
+                    worker.expires_from = index + self.workers();
+                    break;
+                };
                 let is_done = self.expire_shard(worker, &mut state, index, now_ms);
                 if !worker.ready.is_empty() {
                     self.release_changed(worker, index, state);
                 }
                 if started.elapsed() > BUDGET {
-                    next = Duration::ZERO;
+                    (time_is_up, next) = (true, Duration::ZERO);
                     worker.expires_from = index;
                 }
                 if is_done {
@@ -72,7 +81,7 @@ impl Engine {
     fn look_at_all_due(&self, part: usize) -> bool {
         let mut are_all = true;
         for index in (part..self.shards.count()).step_by(self.workers()) {
-            match self.shards.try_lock_for(index, BUDGET) {
+            match self.shards.try_lock(index) {
                 Some(state) if state.shard.next_due_ms().is_some() => self.shards.set_due(index, Some(0)),
                 Some(_) => {}
                 None => are_all = false,
