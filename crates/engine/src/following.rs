@@ -72,7 +72,7 @@ impl Engine {
         let (database, touches, rights) = (session.database, session.touches, session.rights());
         let databases = self.databases_seen_from(database);
         FollowingCx {
-            keys: KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now },
+            keys: KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now, lets_go: false },
             may_read_all_keys: rights.may_use_all_keys(resolved, args, KeyFlags::READ, databases),
         }
     }

@@ -40,7 +40,7 @@ impl KeyCounts {
         self.changes[0].fetch_add(1, Ordering::Release);
     }
 
-    /// Notes its end. Its shards are still locked.
+    /// Notes its end. Its shards are still locked, if it has changed anything.
     #[inline]
     pub(crate) fn end(&self) {
         self.changes[1].fetch_add(1, Ordering::Release);

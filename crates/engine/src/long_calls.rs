@@ -1,7 +1,7 @@
 //! The calls that have lent their worker's other clients, and the clients that wait for what those calls hold: they are put
 //! off until one of them ends, so that no thread waits with each. Knows no command.
 //!
-//! A long command holds the shards of its keys to its end. Whoever asks for a key in one of them could wait on the thread
+//! A long command holds the shards of its keys to its end, or for long. Whoever asks for a key in one of them could wait on the thread
 //! that has the other clients, and those be lent once more; but there are only a few such threads. So a command that has
 //! not changed anything yet comes again later, as it does at the end of a CLIENT PAUSE.
 //!

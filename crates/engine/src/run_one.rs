@@ -68,7 +68,6 @@ impl Engine {
         // What a client is told of later is noted behind the command, and long arguments are put down by then.
         worker.lets_go = !session.is_told_of(resolved.command) && !args.may_have_bigs();
         let result = self.run_held(worker, session, resolved, args, &mut held, reply);
-        worker.lets_go = false;
         self.commit(worker);
         if worker.ready.is_empty() {
             worker.keep_indexes(held.into_indexes());
@@ -89,6 +88,8 @@ impl Engine {
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         let (database, touches) = (session.database, session.touches);
+        // It is said for this one alone.
+        let lets_go = std::mem::take(&mut worker.lets_go);
         self.hand_over_keys(worker, database, resolved, args, held);
         // In a pause data stays as it is, also what is past its deadline. What writes in spite of it, such as a
         // transaction that began it, goes on removing: it may put a new key in the old one's place.
@@ -110,11 +111,11 @@ impl Engine {
                 run(&mut cx, args, reply)
             }
             Run::Keys(run) => {
-                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
+                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now, lets_go };
                 run(&mut cx, args, reply)
             }
             Run::Blocking(run) => {
-                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now };
+                let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now, lets_go };
                 run(&mut cx, args, reply).map(|outcome| match outcome {
                     Outcome::Done(effect) => effect,
                     Outcome::Wait(wait) => {
@@ -123,7 +124,11 @@ impl Engine {
                     }
                 })
             }
-            Run::Following { run, .. } => run(&mut self.following(worker, session, resolved, args, held), args, reply),
+            Run::Following { run, .. } => {
+                let mut cx = self.following(worker, session, resolved, args, held);
+                cx.keys.lets_go = lets_go;
+                run(&mut cx, args, reply)
+            }
             Run::Session(run) | Run::Alone(run, _) => {
                 run(&mut SessionCx { engine: self, worker, session }, args, reply).map(|()| Effect::Unchanged)
             }

@@ -50,7 +50,7 @@ pub struct Worker {
     pub(crate) interpreters: Option<Box<Interpreters>>,
     /// Whether a script runs: commands are its calls.
     pub(crate) runs_script: bool,
-    /// Whether a command may let its shards go before its end (`KeysCx::let_go`).
+    /// Whether the command that is about to run may let its shards go before its end (`KeysCx::let_go`).
     pub(crate) lets_go: bool,
     /// Whether what runs now does so while another command of this worker waits: it must not lock a shard.
     pub(crate) is_nested: bool,

@@ -72,7 +72,15 @@ impl Engine {
         let mut held = self.lock_several(worker, self.shards_of(resolved.command, args), OnBusy::Refuse)?;
         let (database, touches) = (session.database, session.touches);
         self.hand_over_keys(worker, database, resolved, args, &mut held);
-        let mut cx = KeysCx { engine: self, worker, held: &mut held, database, touches, turn: Turn::BehindOthers };
+        let mut cx = KeysCx {
+            engine: self,
+            worker,
+            held: &mut held,
+            database,
+            touches,
+            turn: Turn::BehindOthers,
+            lets_go: false,
+        };
         cx.worker.stats.keys.begin();
         let outcome = run(&mut cx, args, reply);
         worker.stats.keys.end();
@@ -366,7 +374,7 @@ impl Engine {
         let (database, touches) = (waiter.database, waiter.touches);
         self.hand_over_keys(worker, database, waiter.resolved, args, held);
         worker.stats.keys.begin();
-        let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key) };
+        let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Woken(key), lets_go: false };
         let outcome = run(&mut cx, args, reply);
         worker.stats.keys.end();
         if waiter.is_told {

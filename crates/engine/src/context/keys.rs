@@ -28,6 +28,8 @@ pub struct KeysCx<'a> {
     pub(crate) database: usize,
     pub(crate) touches: bool,
     pub(crate) turn: Turn<'a>,
+    /// Whether the command may let its shards go before its end.
+    pub(crate) lets_go: bool,
 }
 
 impl<'a> KeysCx<'a> {
@@ -60,7 +62,7 @@ impl<'a> KeysCx<'a> {
     /// that makes no difference. None of them may be touched any more.
     pub fn let_go(&mut self) {
         // What has expired on the way is put down, and told to those who wait, while the shards are held.
-        if self.worker.lets_go && self.worker.ready.is_empty() {
+        if self.lets_go && self.worker.ready.is_empty() {
             self.engine.commit(self.worker);
             self.held.let_go();
             self.engine.go_on_where_free();
