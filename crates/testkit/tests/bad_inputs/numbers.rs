@@ -354,8 +354,8 @@ fn difference(value: &str, tried: Vec<Vec<u8>>, tenon: &mut Raw, redis: &mut Opt
     if nul_in_cursor || own && [&ours, &theirs].iter().all(|played| !played.0.starts_with(b"-")) && ours.1 == theirs.1 {
         return None;
     }
-    // Redis 7.0 negates the rank and goes over the end of its type; later versions refuse it as Tenon does.
-    if shown == "LPOS l a RANK -9223372036854775808" {
+    // Redis 7.0 negates the number and goes over the end of its type; later versions refuse it as Tenon does.
+    if ["LPOS l a RANK -9223372036854775808", "LREM l -9223372036854775808 a"].contains(&&*shown) {
         return None;
     }
     let is_same = same(&ours.0, &theirs.0) && same(&ours.1, &theirs.1);
