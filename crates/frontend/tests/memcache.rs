@@ -3,7 +3,7 @@
 
 mod host;
 
-use host::{Host, take};
+use host::{Host, command, take};
 use tenon_engine::clients::{Dialect, Message};
 use tenon_engine::pause::PauseMode;
 use tenon_frontend::{Ending, Flow};
@@ -65,6 +65,24 @@ fn answers_do_not_depend_on_how_the_bytes_arrive() {
 
 fn tail(bytes: &[u8]) -> String {
     bytes[bytes.len().saturating_sub(200)..].escape_ascii().to_string()
+}
+
+#[test]
+fn a_read_that_fails_is_over_however_its_keys_arrive() {
+    let mut host = Host::new();
+    let (mut client, mut resp) = (host.memcached(), host.connect(Dialect::Resp));
+    host.ask(&mut resp, &command(&[b"LPUSH", b"list", b"1"]));
+    host.ask(&mut resp, &command(&[b"SET", b"a", b"x"]));
+    for keys in ["list a", "a list a"] {
+        let line = format!("get {keys}{}\r\nmn\r\n", " a".repeat(2_000));
+        let whole = host.ask(&mut client, line.as_bytes());
+        assert!(whole.ends_with(b"SERVER_ERROR the key holds a value of another type than string\r\nMN\r\n"));
+        for cut in (1..line.len()).step_by(97) {
+            let [before, behind] = [&line[..cut], &line[cut..]].map(str::as_bytes);
+            let got = [host.ask(&mut client, before), host.ask(&mut client, behind)].concat();
+            assert!(got == whole, "{keys}, cut at {cut}: {}", tail(&got));
+        }
+    }
 }
 
 #[test]

@@ -329,7 +329,12 @@ impl MemcacheConnection {
                 }
                 keys.skip_to(behind);
                 match failed {
-                    Some(answer) => (answer, false),
+                    Some(answer) => {
+                        if !last {
+                            self.decoder.pass_rest_of_line();
+                        }
+                        (answer, false)
+                    }
                     None => {
                         if last {
                             out.tail().extend_from_slice(b"END\r\n");

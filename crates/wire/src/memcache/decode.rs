@@ -163,6 +163,13 @@ impl TextDecoder {
         }
     }
 
+    /// Tells that a read whose keys come in parts has been answered with an error: the keys that are left are no request.
+    pub fn pass_rest_of_line(&mut self) {
+        if let State::Keys { .. } = self.state {
+            self.state = State::RestOfLine;
+        }
+    }
+
     /// Tells that the caller holds the bytes of the data block that was asked for.
     ///
     /// # Panics
