@@ -170,7 +170,8 @@ impl RespConnection {
         match progress {
             Progress::Incomplete { from } => {
                 if self.holds_too_much(engine, worker, buf.len() - from) {
-                    return (0..0, Flow::Close);
+                    // What ran before it is answered.
+                    return (0..0, Flow::CloseAfterFlush);
                 }
                 (from..buf.len(), Flow::Continue)
             }
@@ -179,7 +180,7 @@ impl RespConnection {
             Progress::Big { from, at, len } => {
                 // Its length is known: what can't fit is not collected first.
                 if self.holds_too_much(engine, worker, at - from + len) {
-                    return (0..0, Flow::Close);
+                    return (0..0, Flow::CloseAfterFlush);
                 }
                 self.filling = Some(Filling::new(len, &buf[at..], self.has_filled));
                 (from..at, Flow::Fill)
