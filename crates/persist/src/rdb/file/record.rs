@@ -8,7 +8,7 @@ use super::error::{Cause, Doing};
 use super::module;
 use super::opcode;
 use super::scan::{Scan, Stop};
-use super::skip::{Skipped, skip_value};
+use super::skip::{Skipped, skip_lengths, skip_value};
 use std::borrow::Cow;
 use tenon_wire::rdb::ReadError;
 
@@ -106,16 +106,16 @@ pub(super) fn read_record(
         }
         opcode::RESIZE => {
             let count = scan.length().doing(Doing::Length)?;
-            skip_lengths(scan, 1)?;
+            skip_lengths(scan, 1).doing(Doing::Length)?;
             return Ok(Record::Noted(Note::Keys { database: place.database, count }));
         }
-        opcode::SLOT_INFO => skip_lengths(scan, 3)?,
+        opcode::SLOT_INFO => skip_lengths(scan, 3).doing(Doing::Length)?,
         opcode::KEY_METADATA if origin == Origin::Redis => return key_metadata(scan, options.on_module),
         opcode::SLOT_IMPORT => {
             scan.skip_string().doing(Doing::Type)?;
             let ranges = scan.count(2).doing(Doing::Length)?;
             for _ in 0..ranges {
-                skip_lengths(scan, 2)?;
+                skip_lengths(scan, 2).doing(Doing::Length)?;
             }
         }
         opcode::AUXILIARY => {
@@ -138,10 +138,6 @@ pub(super) fn read_record(
 /// What is meant by a deadline: -1 is none, and what lies before the epoch is past.
 fn deadline(ms: i64) -> Option<u64> {
     (ms != -1).then(|| u64::try_from(ms).unwrap_or(0))
-}
-
-fn skip_lengths(scan: &mut Scan<'_>, count: usize) -> Result<(), Fault> {
-    (0..count).try_for_each(|_| scan.length().map(drop)).doing(Doing::Length)
 }
 
 fn module_auxiliary(scan: &mut Scan<'_>, on_module: OnModule) -> Result<Record, Fault> {

@@ -146,7 +146,8 @@ fn skip_stream(form: Form, scan: &mut Scan<'_>) -> Result<bool, Stop> {
     Ok(producers > 0)
 }
 
-fn skip_lengths(scan: &mut Scan<'_>, count: usize) -> Result<(), Stop> {
+/// Passes over so many lengths.
+pub(super) fn skip_lengths(scan: &mut Scan<'_>, count: usize) -> Result<(), Stop> {
     (0..count).try_for_each(|_| scan.length().map(drop))
 }
 
