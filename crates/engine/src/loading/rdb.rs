@@ -89,6 +89,11 @@ struct Beside {
 }
 
 impl Engine {
+    /// What is done about what belongs to modules.
+    pub fn on_module(&self) -> OnModule {
+        if self.config.rdb_skip_modules() { OnModule::Skip } else { OnModule::Refuse }
+    }
+
     /// Loads a file; what follows behind its end is given back: bytes that were read already, and the source.
     ///
     /// # Errors
@@ -101,7 +106,7 @@ impl Engine {
         options: &RdbOptions,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<(LoadReport, (Vec<u8>, R)), LoadError> {
-        let on_module = if self.config.rdb_skip_modules() { OnModule::Skip } else { OnModule::Refuse };
+        let on_module = self.on_module();
         let databases = self.config.databases() as usize;
         let mut cutter = Cutter::new(source, Options { total_bytes: options.total_bytes, databases, on_module })?;
         self.read_clock(worker);

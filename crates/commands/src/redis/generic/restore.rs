@@ -105,10 +105,8 @@ fn restore(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     progress::count_bytes(args.get(3).len());
     let engine = cx.engine();
     // What the log has was let in once, and nothing of it may be missing.
-    let is_replaying = cx.is_replaying();
-    let room = if is_replaying { usize::MAX } else { engine.memory_left() };
-    let is_metadata_skipped = is_replaying || engine.config.rdb_skip_modules();
-    let on_metadata = if is_metadata_skipped { OnModule::Skip } else { OnModule::Refuse };
+    let (room, on_metadata) =
+        if cx.is_replaying() { (usize::MAX, OnModule::Skip) } else { (engine.memory_left(), engine.on_module()) };
     let loaded = rdb::load(args.get(3), engine.limits(), room, on_metadata);
     let Loaded { value, client_flags } = loaded.map_err(refusal)?;
     let now_ms = cx.now_ms();
