@@ -317,14 +317,19 @@ fn push_settings(command: &mut Command, settings: &[(&str, &str)]) {
     }
 }
 
-/// A folder for one server, deleted when dropped.
+/// A folder for one server or test, deleted when dropped.
 #[derive(Debug)]
-pub(crate) struct Folder {
-    pub(crate) path: PathBuf,
+pub struct Folder {
+    /// Where it is.
+    pub path: PathBuf,
 }
 
 impl Folder {
-    pub(crate) fn new() -> io::Result<Folder> {
+    /// One of its own.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new() -> io::Result<Folder> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Short: the path of a UNIX socket may have 107 bytes.

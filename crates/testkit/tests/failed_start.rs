@@ -3,27 +3,10 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use tenon_testkit::patience::{self, wait_until};
-use tenon_testkit::server::tenon_binary;
-
-/// A folder that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("tenon-{name}-{}", std::process::id()));
-        fs::create_dir(&path).expect("a folder of our own");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use tenon_testkit::server::{Folder, tenon_binary};
 
 /// What a server says that is started on an address which this test has.
 fn start_on_taken_port(folder: &Path, settings: &[&str]) -> Output {
@@ -41,31 +24,32 @@ fn start_on_taken_port(folder: &Path, settings: &[&str]) -> Output {
 
 #[test]
 fn the_log_of_who_has_the_address_stays_where_it_is() {
-    let folder = Folder::new("taken");
-    let old = folder.0.join("appendonly.aof");
+    let folder = Folder::new().expect("a folder of our own");
+    let old = folder.path.join("appendonly.aof");
     fs::write(&old, "*1\r\n$4\r\nPING\r\n").expect("it is written");
-    let output = start_on_taken_port(&folder.0, &["--appendonly", "yes"]);
+    let output = start_on_taken_port(&folder.path, &["--appendonly", "yes"]);
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && why.starts_with("tenon: cannot listen on 127.0.0.1:"), "{why}");
-    let left: Vec<_> = fs::read_dir(&folder.0).expect("it is there").map(|file| file.expect("a file").path()).collect();
+    let left: Vec<_> =
+        fs::read_dir(&folder.path).expect("it is there").map(|file| file.expect("a file").path()).collect();
     assert_eq!(left, [old]);
 }
 
 #[test]
 fn a_start_in_the_background_says_in_its_log_why_it_fails() {
-    let folder = Folder::new("background");
-    let output = start_on_taken_port(&folder.0, &["--daemonize", "yes", "--logfile", "log"]);
+    let folder = Folder::new().expect("a folder of our own");
+    let output = start_on_taken_port(&folder.path, &["--daemonize", "yes", "--logfile", "log"]);
     // As with Redis, whoever has started it is gone by then.
     assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
 fn a_background_without_its_directory_or_log_is_refused_while_somebody_listens() {
-    let folder = Folder::new("nowhere");
-    let output = start_on_taken_port(&folder.0.join("nosuch"), &["--daemonize=yes"]);
+    let folder = Folder::new().expect("a folder of our own");
+    let output = start_on_taken_port(&folder.path.join("nosuch"), &["--daemonize=yes"]);
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && why.ends_with("nosuch': No such file or directory\n"), "{why}");
-    let output = start_on_taken_port(&folder.0, &["--daemonize=yes", "--logfile", "nosuch/log"]);
+    let output = start_on_taken_port(&folder.path, &["--daemonize=yes", "--logfile", "nosuch/log"]);
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && why.starts_with("tenon: cannot log to 'nosuch/log': "), "{why}");
 }

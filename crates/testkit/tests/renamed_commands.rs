@@ -1,11 +1,10 @@
 //! `rename-command`: by what clients call a command, as redis-server has it, and that a log is read with and without it.
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 use tenon_client::{Resp, Value};
 use tenon_testkit::oracle::oracle;
-use tenon_testkit::server::Server;
+use tenon_testkit::server::{Folder, Server};
 use tenon_testkit::target::Dialect;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -23,34 +22,17 @@ fn call(client: &mut Resp, command: &str) -> Value {
     client.call(&words).expect("an answer")
 }
 
-/// A folder of a test's own, which goes with this.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("tenon-renamed-{}-{name}", std::process::id()));
-        fs::create_dir(&path).expect("it is not there");
-        Folder(path)
-    }
-
-    /// The path of a file with this text.
-    fn written(&self, text: &str) -> String {
-        let path = self.0.join("renames.conf");
-        fs::write(&path, text).expect("it can be written");
-        path.to_str().expect("it is text").to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).expect("it is there");
-    }
+/// The path of a file with this text in a folder.
+fn written(folder: &Folder, text: &str) -> String {
+    let path = folder.path.join("renames.conf");
+    fs::write(&path, text).expect("it can be written");
+    path.to_str().expect("it is text").to_owned()
 }
 
 #[test]
 fn clients_and_scripts_call_commands_by_their_new_names() {
-    let folder = Folder::new("calls");
-    let settings = [("include", &*folder.written(RENAMES)), ("save", "")];
+    let folder = Folder::new().expect("a folder of our own");
+    let settings = [("include", &*written(&folder, RENAMES)), ("save", "")];
     let tenon = Server::tenon(&settings).expect("tenon starts");
     let redis = oracle(Dialect::Redis, &settings);
     let mut ours = client(&tenon);
@@ -104,9 +86,9 @@ fn clients_and_scripts_call_commands_by_their_new_names() {
 
 #[test]
 fn a_log_is_read_with_and_without_the_names() {
-    let folder = Folder::new("log");
-    let dir = folder.0.to_str().expect("it is text");
-    let conf = folder.written(RENAMES);
+    let folder = Folder::new().expect("a folder of our own");
+    let dir = folder.path.to_str().expect("it is text");
+    let conf = written(&folder, RENAMES);
     let settings = [("dir", dir), ("appendonly", "yes"), ("appendfsync", "always"), ("save", "")];
     let with_names = |names: bool| {
         let mut settings = settings.to_vec();
@@ -136,14 +118,14 @@ fn a_log_is_read_with_and_without_the_names() {
 
 #[test]
 fn names_that_cannot_be_given_stop_the_start() {
-    let folder = Folder::new("refused");
+    let folder = Folder::new().expect("a folder of our own");
     for (line, why) in [
         ("rename-command nothing something", "No such command in rename-command"),
         ("rename-command GET set", "Target command name already exists"),
         ("rename-command GET", "wrong number of arguments"),
         ("rename-command GET \"\"\nrename-command GET \"\"", "No such command in rename-command"),
     ] {
-        let conf = folder.written(line);
+        let conf = written(&folder, line);
         let refused = Server::tenon(&[("include", &conf)]).expect_err("it does not start").to_string();
         assert!(refused.contains(why) && refused.contains("renames.conf"), "{line}: {refused}");
     }

@@ -277,6 +277,7 @@ mod tests {
         assert!(count < 10, "{count}");
         assert!(most < 3 * loaded, "{most}");
     }
+
     #[test]
     fn each_worker_has_random_numbers_of_its_own() {
         let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
