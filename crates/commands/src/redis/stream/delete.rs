@@ -49,7 +49,7 @@ pub static XACKDEL: Command = Command {
     complexity: "O(1) for each message ID processed.",
     since: "8.2.0",
     arity: Arity::AtLeast(6),
-    keys: KEYS,
+    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::CHANGE.or(KeyFlags::DELETE))]),
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(xackdel),
 };

@@ -39,10 +39,18 @@ pub static DELEX: Command = Command {
     complexity: "O(1) for IFEQ/IFNE, O(N) for IFDEQ/IFDNE where N is the length of the string value.",
     since: "8.4.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::Specs(&[KeySpec::at(1, KeyFlags::REMOVE)]),
+    keys: Keys::Found {
+        specs: &[KeySpec::at(1, KeyFlags::SHRINK.or(KeyFlags::VARIABLE_FLAGS))],
+        find: delex_keys,
+    },
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(delex),
 };
+
+/// Without a condition it is a DEL.
+fn delex_keys(args: &Args<'_>) -> Vec<(usize, KeyFlags)> {
+    vec![(1, if args.len() > 2 { KeyFlags::SHRINK } else { KeyFlags::REMOVE })]
+}
 
 fn delex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     if !matches!(args.len(), 2 | 4) {

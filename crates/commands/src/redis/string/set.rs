@@ -32,11 +32,17 @@ pub static SET: Command = Command {
     run: Run::Key(set),
 };
 
-/// SET reads the old value only where it is to give it back or to compare it.
+/// SET reads the old value only where it is to give it back. One that compares it, with IFEQ and its kin, asks for no right
+/// to read, as in Redis 8.6.
 fn set_keys(args: &Args<'_>) -> Vec<(usize, KeyFlags)> {
-    const READS: [&str; 5] = ["GET", "IFEQ", "IFNE", "IFDEQ", "IFDNE"];
-    let reads = (3..args.len()).any(|at| READS.iter().any(|word| args.is(at, word)));
-    vec![(1, if reads { KeyFlags::READ_AND_CHANGE } else { KeyFlags::OVERWRITE })]
+    const COMPARES: [&str; 4] = ["IFEQ", "IFNE", "IFDEQ", "IFDNE"];
+    let has = |words: &[&str]| (3..args.len()).any(|at| words.iter().any(|word| args.is(at, word)));
+    let flags = match () {
+        () if has(&["GET"]) => KeyFlags::READ_AND_CHANGE,
+        () if has(&COMPARES) => KeyFlags::CHANGE,
+        () => KeyFlags::OVERWRITE,
+    };
+    vec![(1, flags)]
 }
 
 fn set(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
