@@ -45,6 +45,7 @@ use crate::table::CommandTable;
 use crate::tracking::Tracking;
 use crate::under_way::KeysUnderWay;
 use crate::unsent::Unsent;
+use crate::uploads::Uploads;
 use crate::watchers::Watchers;
 use crate::worker::Worker;
 use parking_lot::Mutex;
@@ -112,6 +113,8 @@ pub struct Engine {
     pub(crate) held_replies: Apart<HeldReplies>,
     /// Output that clients have not taken yet.
     pub(crate) unsent: Apart<Unsent>,
+    /// Long values that memcached's clients have under way.
+    pub uploads: Uploads,
     /// What of clients' memory was last held against `maxmemory-clients`.
     pub(crate) clients_seen: Mutex<ClientsSeen>,
     /// Data that comes from files.
@@ -297,6 +300,7 @@ impl Engine {
             held_replies: Apart::default(),
             blocking: Apart(Blocking::new(workers)),
             unsent: Apart::default(),
+            uploads: Uploads::default(),
             clients_seen: Mutex::default(),
             errands: Errands::default(),
             migrating: KeysUnderWay::default(),

@@ -14,7 +14,6 @@ use crate::meanwhile;
 use crate::monitor::Origin;
 use crate::session::{ReplyMode, Session};
 use crate::table::Resolved;
-use crate::unsent::OUTPUT_PAUSE;
 use crate::worker::Worker;
 use gate::Gate;
 use one_key::Answer;
@@ -116,7 +115,7 @@ impl Engine {
                     self.note_large_requests(worker, session, batch, &calls[at..ran], from, large);
                 }
                 (args_from, input_from) = (last.args_end, last.input_end);
-                if out.len() > OUTPUT_PAUSE && ran < calls.len() {
+                if self.is_much_output(out.len()) && ran < calls.len() {
                     stopped = Stopped::Output;
                     break;
                 }
@@ -172,7 +171,7 @@ impl Engine {
                 stopped = Stopped::Parked;
                 break;
             }
-            if out.len() > OUTPUT_PAUSE && ran < calls.len() {
+            if self.is_much_output(out.len()) && ran < calls.len() {
                 stopped = Stopped::Output;
                 break;
             }
@@ -231,7 +230,7 @@ impl Engine {
                 self.note_large(worker, session, &call.target, &args, large, (0, len - answered));
             }
             answered = len;
-            if len > OUTPUT_PAUSE {
+            if self.is_much_output(len) {
                 break;
             }
         }

@@ -86,6 +86,7 @@ pub mod tracking;
 pub mod transaction;
 pub mod under_way;
 pub mod unsent;
+pub mod uploads;
 pub mod version;
 pub mod watch;
 pub mod watchers;

@@ -7,17 +7,20 @@ use crate::engine::Engine;
 use crate::session::Roles;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Output of one call at which its batch stops until there is room for more, in bytes.
-pub const OUTPUT_PAUSE: usize = 1 << 20;
+/// Output of one call at which its batch stops until there is room for more, in bytes, as long as all together are within
+/// their share.
+const OUTPUT_PAUSE: usize = 1 << 20;
 /// Both, the pause and the bound, for a client that still has to say who it is, in bytes: what it is told are errors,
-/// and it has no right to memory for them.
+/// and it has no right to memory for them. And the least that both are for anybody.
 pub const OUTPUT_OF_STRANGER: usize = 64 << 10;
-/// What a client may always leave unread that has said who it is, in bytes.
+/// What a client may leave unread that has said who it is, in bytes, as long as there are not so many that the share is less
+/// for each.
 const UNSENT_LEAST: usize = 1 << 20;
 /// What one client may leave unread as long as all together are within their share, in bytes. Some clients write a
 /// million requests before they read an answer: less would let them wait for the server and it for them, for ever.
 const UNSENT_MOST: usize = 64 << 20;
-/// All clients' unread output together is at most this part of the memory; beyond that each has the least.
+/// All clients' unread output together is at most this part of the memory; beyond that each has an equal
+/// part of it.
 const SHARE_OF_MEMORY: usize = 8;
 
 /// The output that is unsent now.
@@ -78,7 +81,13 @@ impl Engine {
     pub fn unsent_max(&self) -> usize {
         let maxmemory = Some(self.config.maxmemory()).filter(|&bytes| bytes > 0);
         let memory = maxmemory.or(self.config.machine().memory_bytes).map(|bytes| bytes as usize);
-        bound(self.unsent.total(), memory)
+        bound(self.unsent.total(), memory, || self.clients.count())
+    }
+
+    /// Whether a call that has so many bytes of output goes on only when there is room for more.
+    #[inline]
+    pub fn is_much_output(&self, bytes: usize) -> bool {
+        bytes > OUTPUT_OF_STRANGER && bytes > self.unsent_max().min(OUTPUT_PAUSE)
     }
 }
 
@@ -88,10 +97,14 @@ fn change(sum: &AtomicUsize, before: usize, now: usize) {
     sum.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
 }
 
-/// What one client may leave unread when all together leave `total` bytes, of this much memory if that is known.
-fn bound(total: usize, memory: Option<usize>) -> usize {
+/// What one of so many clients may leave unread when all together leave `total` bytes, of this much memory if that is known.
+fn bound(total: usize, memory: Option<usize>, clients: impl Fn() -> usize) -> usize {
     let share = memory.map_or(UNSENT_MOST, |bytes| bytes / SHARE_OF_MEMORY);
-    if total > share { UNSENT_LEAST } else { share.clamp(UNSENT_LEAST, UNSENT_MOST) }
+    if total > share {
+        (share / clients().max(1)).clamp(OUTPUT_OF_STRANGER, UNSENT_LEAST)
+    } else {
+        share.clamp(UNSENT_LEAST, UNSENT_MOST)
+    }
 }
 
 #[cfg(test)]
@@ -113,12 +126,15 @@ mod tests {
     #[test]
     fn together_they_have_their_share() {
         const GIB: usize = 1 << 30;
-        assert_eq!(bound(0, Some(4 * GIB)), UNSENT_MOST);
-        assert_eq!(bound(GIB / 2, Some(4 * GIB)), UNSENT_MOST);
-        assert_eq!(bound(GIB / 2 + 1, Some(4 * GIB)), UNSENT_LEAST);
-        assert_eq!(bound(0, Some(80 << 20)), 10 << 20, "one client alone does not take more than all may");
-        assert_eq!(bound(0, Some(1)), UNSENT_LEAST);
-        assert_eq!(bound(0, None), UNSENT_MOST);
-        assert_eq!(bound(UNSENT_MOST + 1, None), UNSENT_LEAST);
+        let bound = |total, memory, clients| super::bound(total, memory, || clients);
+        assert_eq!(bound(0, Some(4 * GIB), 1), UNSENT_MOST);
+        assert_eq!(bound(GIB / 2, Some(4 * GIB), 1), UNSENT_MOST);
+        assert_eq!(bound(GIB / 2 + 1, Some(4 * GIB), 1), UNSENT_LEAST);
+        assert_eq!(bound(0, Some(80 << 20), 1), 10 << 20, "one client alone does not take more than all may");
+        assert_eq!(bound(0, Some(1), 1), UNSENT_LEAST);
+        assert_eq!(bound(0, None, 1), UNSENT_MOST);
+        assert_eq!(bound(UNSENT_MOST + 1, None, 1), UNSENT_LEAST);
+        assert_eq!(bound(GIB / 2 + 1, Some(4 * GIB), 2_000), GIB / 4_000, "as much as there is for each of many");
+        assert_eq!(bound(8 << 20, Some(1), 1_000), OUTPUT_OF_STRANGER);
     }
 }

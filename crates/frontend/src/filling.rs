@@ -3,10 +3,10 @@
 
 use tenon_engine::store::types::{CHUNK_FRONT, CHUNK_LEN, Rope};
 
-/// Room that an announcement alone is worth, in bytes: anyone can announce anything.
-const ROOM_UNPROVEN: usize = 64 * 1024;
+/// Room that an announcement alone is worth, in bytes: anyone can announce anything, and what is kept for it counts.
+const ROOM_UNPROVEN: usize = 4 * 1024;
 
-/// Once so many bytes have come, room is made for whole chunks. For who has sent a long argument before it is at once: room
+/// There is room for as much again as has come, and once so many bytes have come, room is made for whole chunks. For who has sent a long argument before it is at once: room
 /// that grows is copied.
 const PROVEN_FROM: usize = 16 * 1024;
 
@@ -42,6 +42,11 @@ impl Filling {
         self.rope.len() + self.come()
     }
 
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.rope.len() + self.block.capacity()
+    }
+
     /// Bytes that have not come.
     pub(crate) fn missing(&self) -> usize {
         self.behind_rope - self.come()
@@ -69,10 +74,15 @@ impl Filling {
     /// Where the next bytes belong: as many as there is room for may be put behind what is there. `None` if some of them
     /// could be those of what follows the argument.
     pub(crate) fn room(&mut self) -> Option<&mut Vec<u8>> {
-        self.seal();
-        self.make_room(0);
+        self.prepare();
         // An allocator may give more than was asked for, though none does.
         (self.block.capacity() <= CHUNK_FRONT + self.chunk_len()).then_some(&mut self.block)
+    }
+
+    /// Makes room for the next bytes.
+    pub(crate) fn prepare(&mut self) {
+        self.seal();
+        self.make_room(0);
     }
 
     /// The whole argument.
@@ -103,7 +113,14 @@ impl Filling {
     /// Makes room in the chunk, for `ready` bytes at least.
     fn make_room(&mut self, ready: usize) {
         self.is_proven |= self.come() + ready >= PROVEN_FROM;
-        let wanted = if self.is_proven { self.chunk_len() } else { self.chunk_len().min(ROOM_UNPROVEN) };
+        let needed = self.come() + ready.max(1);
+        let wanted = if self.is_proven {
+            self.chunk_len()
+        } else if self.block.capacity() < CHUNK_FRONT + needed {
+            (needed + self.come().max(ROOM_UNPROVEN)).min(self.chunk_len())
+        } else {
+            0
+        };
         if self.block.capacity() < CHUNK_FRONT + wanted {
             self.block.reserve_exact(CHUNK_FRONT + wanted - self.block.len());
         }
@@ -168,9 +185,16 @@ mod tests {
     #[test]
     fn an_announcement_alone_takes_little_memory() {
         let mut filling = Filling::new(512 << 20, b"", false);
-        assert!(filling.room().expect("room").capacity() <= CHUNK_FRONT + ROOM_UNPROVEN);
-        filling.add(&vec![1; PROVEN_FROM - 1]);
-        assert!(filling.room().expect("room").capacity() <= CHUNK_FRONT + ROOM_UNPROVEN);
+        assert!(filling.room().expect("room").capacity() <= CHUNK_FRONT + ROOM_UNPROVEN + 1);
+        let mut moves = 0;
+        while filling.len() < PROVEN_FROM - 1 {
+            let before = filling.room().expect("room").as_ptr();
+            filling.add(b"1");
+            moves += u32::from(filling.room().expect("room").as_ptr() != before);
+            let capacity = filling.room().expect("room").capacity();
+            assert!(capacity <= CHUNK_FRONT + ROOM_UNPROVEN + 2 * (filling.len() + 1), "{capacity}");
+        }
+        assert!(moves <= 4, "{moves}");
         filling.add(b"1");
         assert_eq!(filling.room().expect("room").capacity(), CHUNK_FRONT + CHUNK_LEN);
         // Who has sent a long one has room for a chunk of the next, and no more.

@@ -26,7 +26,8 @@ use tenon_engine::args::BigArg;
 use tenon_engine::batch::BatchScratch;
 use tenon_engine::clients::{Awaited, Client};
 use tenon_engine::config::MemcachedProtocol;
-use tenon_engine::unsent::{OUTPUT_OF_STRANGER, OUTPUT_PAUSE};
+use tenon_engine::unsent::OUTPUT_OF_STRANGER;
+use tenon_engine::uploads::Upload;
 use tenon_engine::wire::memcache::binary::{BinaryDecoder, HEADER, REQUEST_MAGIC};
 use tenon_engine::wire::memcache::{Limits, TextDecoder};
 use tenon_engine::wire::{OutBuf, Place, Span};
@@ -50,8 +51,8 @@ pub struct MemcacheConnection {
     login: Option<Box<Login>>,
     /// The bytes of requests that are not complete or could not run yet.
     pending: Vec<u8>,
-    /// The data block that is being read.
-    filling: Option<Filling>,
+    /// The data block that is being read, and that it is.
+    filling: Option<(Filling, Upload)>,
     /// Whether one has been read this way to its end.
     has_filled: bool,
     /// The data block of the request at the start of `pending`, when it was taken out of the stream.
@@ -118,12 +119,15 @@ impl MemcacheConnection {
 
     /// Where the next bytes belong, if they are part of a data block.
     pub(crate) fn room(&mut self) -> Option<&mut Vec<u8>> {
-        self.filling.as_mut()?.room()
+        let (filling, upload) = self.filling.as_mut()?;
+        filling.prepare();
+        upload.holds(filling.memory());
+        filling.room()
     }
 
     /// How many bytes of the data block are missing.
     pub(crate) fn missing(&self) -> usize {
-        self.filling.as_ref().map_or(0, Filling::missing)
+        self.filling.as_ref().map_or(0, |(filling, _)| filling.missing())
     }
 
     /// Consumes all of `input`: runs the complete requests, keeps the rest, appends the answers to `out`.
@@ -157,7 +161,7 @@ impl MemcacheConnection {
         let received = client.received_bytes.load(Ordering::Relaxed) + input.len() as u64;
         client.received_bytes.store(received, Ordering::Relaxed);
         client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
-        let filled = self.filling.as_ref().map_or(0, Filling::len);
+        let filled = self.filling.as_ref().map_or(0, |(filling, _)| filling.len());
         let kept = (self.pending.len() + filled) as u64;
         client.input_bytes.store(kept, Ordering::Relaxed);
         if kept > 0 {
@@ -182,22 +186,28 @@ impl MemcacheConnection {
             self.pending.extend_from_slice(input);
             return Flow::Drain;
         }
-        if let Some(filling) = &mut self.filling {
+        if let Some((filling, upload)) = &mut self.filling {
             input = filling.add(input);
-            if !filling.is_whole() {
+            upload.holds(filling.memory());
+            let is_whole = filling.is_whole();
+            if !is_whole && engine.has_room_for(upload) {
                 return Flow::Fill;
             }
-            let filling = self.filling.take().expect("it was just there");
-            self.has_filled = true;
-            self.big = Some(BigArg::new(filling.finish()));
-            match &mut self.binary {
-                Some(decoder) => decoder.big_taken(),
-                None => self.decoder.big_taken(),
+            let (filling, _) = self.filling.take().expect("it was just there");
+            match (is_whole, &mut self.binary) {
+                (true, Some(decoder)) => decoder.big_taken(),
+                (true, None) => self.decoder.big_taken(),
+                (false, Some(decoder)) => decoder.big_let_go(filling.len()),
+                (false, None) => self.decoder.big_let_go(filling.len()),
+            }
+            if is_whole {
+                self.has_filled = true;
+                self.big = Some(BigArg::new(filling.finish()));
             }
         }
         if self.pending.is_empty() {
             let progress = self.run_buffer(engine, worker, scratch, input, out);
-            let (keep, flow) = self.settle(input, progress);
+            let (keep, flow) = self.settle(engine, input, progress);
             self.pending.extend_from_slice(&input[keep]);
             flow
         } else {
@@ -205,7 +215,7 @@ impl MemcacheConnection {
             let mut own = std::mem::take(&mut self.pending);
             own.extend_from_slice(input);
             let progress = self.run_buffer(engine, worker, scratch, &own, out);
-            let (keep, flow) = self.settle(&own, progress);
+            let (keep, flow) = self.settle(engine, &own, progress);
             self.pending = pending::cut(own, keep);
             flow
         }
@@ -228,13 +238,15 @@ impl MemcacheConnection {
     }
 
     /// Which part of the buffer is to be kept, and what is to happen next.
-    fn settle(&mut self, buf: &[u8], progress: Progress) -> (Range<usize>, Flow) {
+    fn settle(&mut self, engine: &Engine, buf: &[u8], progress: Progress) -> (Range<usize>, Flow) {
         match progress {
             Progress::Incomplete { from } => (from..buf.len(), Flow::Continue),
             Progress::Stopped { from, flow } => (from..buf.len(), flow),
             Progress::Ended(flow) => (0..0, flow),
             Progress::Big { from, at, len } => {
-                self.filling = Some(Filling::new(len, &buf[at..], self.has_filled));
+                let filling = Filling::new(len, &buf[at..], self.has_filled);
+                let upload = engine.uploads.begin(filling.memory());
+                self.filling = Some((filling, upload));
                 (from..at, Flow::Fill)
             }
         }
@@ -256,13 +268,13 @@ impl MemcacheConnection {
     /// Whether the next request is to wait for the client's next turn: there is much unsent output already, or as many
     /// have run in this one as may.
     #[inline]
-    fn has_had_its_turn(&mut self, worker: &Worker, out: &OutBuf) -> bool {
+    fn has_had_its_turn(&mut self, engine: &Engine, worker: &Worker, out: &OutBuf) -> bool {
         if self.turn_left == 0 {
             worker.stats.all.mc_yields.add(1);
             return true;
         }
         self.turn_left -= 1;
-        out.len() > OUTPUT_OF_STRANGER && (out.len() > OUTPUT_PAUSE || self.is_stranger())
+        out.len() > OUTPUT_OF_STRANGER && (engine.is_much_output(out.len()) || self.is_stranger())
     }
 
     /// Counts the requests of a batch.
@@ -308,5 +320,5 @@ fn count_get(engine: &Engine, key: &[u8], is_hit: bool) {
 /// How much a client may ask for.
 fn limits(engine: &Engine) -> Limits {
     let (value_max, sasl) = (engine.config.max_value_size() as usize, engine.config.memcached_auth());
-    Limits { value_max, big_min: BIG_MIN, sasl, ..Limits::default() }
+    Limits { value_max, big_min: BIG_MIN, takes_big: engine.takes_uploads(), sasl, ..Limits::default() }
 }

@@ -14,7 +14,7 @@ use tenon_engine::clock::monotonic_ns;
 use tenon_engine::ds::progress;
 use tenon_engine::execute::{BatchArgs, Stopped};
 use tenon_engine::session::Session;
-use tenon_engine::unsent::{OUTPUT_OF_STRANGER, OUTPUT_PAUSE};
+use tenon_engine::unsent::OUTPUT_OF_STRANGER;
 use tenon_engine::wire::resp::{CommandDecoder, Limits, ProtocolError, Reply, Step};
 use tenon_engine::wire::{ArgSpans, OutBuf};
 use tenon_engine::worker::Worker;
@@ -268,7 +268,7 @@ impl RespConnection {
                 }
             }
             match parsed {
-                Ok(Parsed::Full) if at < buf.len() && out.len() > self.output_pause(engine) => {
+                Ok(Parsed::Full) if at < buf.len() && self.is_much_output(engine, out.len()) => {
                     // The engine looks within a batch alone, and a stranger's batch is one command.
                     return Progress::Stopped { from: at, flow: Flow::Drain };
                 }
@@ -295,9 +295,9 @@ impl RespConnection {
         }
     }
 
-    /// Output of one call at which the client's next command waits until there is room for more, in bytes.
-    fn output_pause(&self, engine: &Engine) -> usize {
-        if engine.wants_password(&self.session) { OUTPUT_OF_STRANGER } else { OUTPUT_PAUSE }
+    /// Whether so many bytes of output of one call let the client's next command wait until there is room for more.
+    fn is_much_output(&self, engine: &Engine, bytes: usize) -> bool {
+        bytes > OUTPUT_OF_STRANGER && (engine.is_much_output(bytes) || engine.wants_password(&self.session))
     }
 
     /// Parses up to a batch of commands from `buf[*at..]` on; `*at` is then the start of the first one not parsed.

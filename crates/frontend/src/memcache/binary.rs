@@ -140,7 +140,7 @@ impl MemcacheConnection {
         let is_kept = engine.refusal().is_none();
         let timed = engine.timed_requests();
         for step in &scratch.binary {
-            if self.has_had_its_turn(worker, out) {
+            if self.has_had_its_turn(engine, worker, out) {
                 flow = Some(Flow::Drain);
                 break;
             }
@@ -196,7 +196,11 @@ impl MemcacheConnection {
                     if let Some(key) = stale_key {
                         keys.visit(worker, bytes_of(*key, buf, &[]), delete::drop_stale);
                     }
-                    Refused::from(*status).write(head, out);
+                    let refused = match status {
+                        Status::OutOfMemory => Refused::NO_MEMORY_STORING,
+                        status => Refused::from(*status),
+                    };
+                    refused.write(head, out);
                     if *closes {
                         flow = Some(Flow::CloseAfterFlush);
                         break;

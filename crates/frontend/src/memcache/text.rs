@@ -15,7 +15,6 @@ use tenon_engine::Engine;
 use tenon_engine::batch::{BatchScratch, TextStep};
 use tenon_engine::clock::monotonic_ns;
 use tenon_engine::pause::PauseMode;
-use tenon_engine::unsent::OUTPUT_PAUSE;
 use tenon_engine::wire::memcache::{Fatal, MetaWords, Refusal, Request, RequestError, Step, TextDecoder};
 use tenon_engine::wire::{OutBuf, Span};
 use tenon_engine::worker::Worker;
@@ -196,7 +195,7 @@ impl MemcacheConnection {
         let not_kept = engine.refusal();
         let timed = engine.timed_requests();
         for request in &scratch.requests {
-            if self.has_had_its_turn(worker, out) {
+            if self.has_had_its_turn(engine, worker, out) {
                 stopped = Stopped::Output;
                 break;
             }
@@ -314,7 +313,7 @@ impl MemcacheConnection {
                 let mut failed = None;
                 let counts_prefixes = engine.prefixes.is_on();
                 for &key in &args[self.answered..] {
-                    if out.len() > OUTPUT_PAUSE {
+                    if engine.is_much_output(out.len()) {
                         return Ran::Partly(keys.passed() - before);
                     }
                     let key = bytes_of(key, buf, &[]);
@@ -456,7 +455,7 @@ impl MemcacheConnection {
     /// Writes as much of the list of items as there is room for; tells whether that was the rest.
     pub(super) fn go_on_with_dump(&mut self, engine: &Engine, worker: &mut Worker, out: &mut OutBuf) -> bool {
         while let Some(dump) = &mut self.dump {
-            if out.len() > OUTPUT_PAUSE {
+            if engine.is_much_output(out.len()) {
                 return false;
             }
             if dump.step(engine, worker, out.tail()) {

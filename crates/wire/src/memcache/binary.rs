@@ -242,6 +242,8 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct BinaryDecoder {
     state: State,
+    /// Bytes of the next request's data that the caller had and has let go.
+    let_go: usize,
 }
 
 impl Default for BinaryDecoder {
@@ -253,7 +255,7 @@ impl Default for BinaryDecoder {
 impl BinaryDecoder {
     /// A decoder at the start of a stream.
     pub const fn new() -> BinaryDecoder {
-        BinaryDecoder { state: State::Request { taken: false } }
+        BinaryDecoder { state: State::Request { taken: false }, let_go: 0 }
     }
 
     /// Whether part of a request was read and its rest is awaited.
@@ -269,6 +271,11 @@ impl BinaryDecoder {
     /// Tells that the caller holds the data that was asked for.
     pub fn big_taken(&mut self) {
         self.state = State::Request { taken: true };
+    }
+
+    /// Tells that the caller has let go of the first `come` bytes of the data that was asked for: the request is to be refused.
+    pub fn big_let_go(&mut self, come: usize) {
+        self.let_go = come;
     }
 
     /// Reads one request from `buf[start..]`; spans count from the start of `buf`.
@@ -287,16 +294,16 @@ impl BinaryDecoder {
         let Some(header) = input.first_chunk::<HEADER>() else { return BinaryStep::Incomplete };
         let frame = Frame::of(header);
         let key_at = HEADER + frame.extras_len;
-        // Memcached looks at nothing before extras and key are there.
-        let Some(front) = input.get(..key_at + frame.key_len) else { return BinaryStep::Incomplete };
         let refused =
             |status, end| BinaryStep::Refused { head: frame.head, status, stale_key: None, closes: true, end };
-        let Some(data_len) = frame.body_len.checked_sub(frame.extras_len + frame.key_len) else {
-            return refused(Status::Unknown, start + front.len());
-        };
+        let data_len = frame.body_len.checked_sub(frame.extras_len + frame.key_len);
         if frame.key_len > KEY_MAX {
-            return refused(Status::Invalid, start + front.len());
+            // No memory for what ends the connection.
+            return refused(data_len.map_or(Status::Unknown, |_| Status::Invalid), start + HEADER);
         }
+        // Memcached looks at nothing before extras and key are there.
+        let Some(front) = input.get(..key_at + frame.key_len) else { return BinaryStep::Incomplete };
+        let Some(data_len) = data_len else { return refused(Status::Unknown, start + front.len()) };
         let key = Span::bytes(start + key_at, frame.key_len);
         let at = start + front.len();
         let (head, command) = match frame.command(&front[HEADER..key_at], key, data_len, limits.sasl) {
@@ -319,6 +326,11 @@ impl BinaryDecoder {
         }
         let (data, len) = if taken { (Span::big(0), 0) } else { (Span::bytes(at, data_len), data_len) };
         if buf.len() - at < len {
+            if len >= limits.big_min && (!limits.takes_big || self.let_go > 0) {
+                let stale_key = (verb == BinaryStore::Set).then_some(key);
+                let rest = len - std::mem::take(&mut self.let_go);
+                return self.refuse(head, Status::OutOfMemory, stale_key, rest, at);
+            }
             return if len >= limits.big_min { BinaryStep::Big { len, at } } else { BinaryStep::Incomplete };
         }
         self.state = State::Request { taken: false };
@@ -471,6 +483,8 @@ mod tests {
         assert!(matches!(next(&short), BinaryStep::Refused { status: Status::Unknown, closes: true, .. }));
         let long = packet(0, b"", &[b'k'; 251], b"", 1, 2);
         assert!(matches!(next(&long), BinaryStep::Refused { status: Status::Invalid, closes: true, .. }));
+        // Its extras and key are not awaited.
+        assert!(matches!(next(&long[..HEADER]), BinaryStep::Refused { status: Status::Invalid, closes: true, .. }));
         let mut huge = packet(0x0e, b"", b"k", b"", 1, 2);
         huge[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
         assert!(matches!(next(&huge), BinaryStep::Refused { status: Status::TooLarge, closes: false, .. }));

@@ -21,13 +21,15 @@ pub struct Limits {
     pub line_max: usize,
     /// A data block of this many bytes, not yet wholly there, is left to the caller to fetch. `usize::MAX`: none.
     pub big_min: usize,
+    /// Whether the caller has memory to fetch such a one; if not it is refused and passed over.
+    pub takes_big: bool,
     /// Whether clients of the binary protocol are asked who they are.
     pub sasl: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { value_max: 512 << 20, line_max: 2048, big_min: 32 << 10, sasl: false }
+        Limits { value_max: 512 << 20, line_max: 2048, big_min: 32 << 10, takes_big: true, sasl: false }
     }
 }
 
@@ -92,6 +94,7 @@ enum State {
 ///   |      +--(set ...)--> Data --> Request, Refused -----------------+
 ///   |      |                 +----> Big --big_taken--> Data ----------+
 ///   |      +--(set, too large)--> Refused, RestOfData --> Skip -------+
+///   |      +--(set, no memory to fetch it, big_let_go)--> the same ---+
 ///   |      +--(get, line over the limit)--> Keys --> Request ...------+
 ///   |                                         +----> Refused, RestOfLine --> Skip
 ///   +------------------------------------------------------------------
@@ -99,6 +102,8 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct TextDecoder {
     state: State,
+    /// Bytes of the next request's data block that the caller had and has let go.
+    let_go: usize,
 }
 
 impl Default for TextDecoder {
@@ -110,7 +115,7 @@ impl Default for TextDecoder {
 impl TextDecoder {
     /// A decoder at the start of a stream.
     pub const fn new() -> TextDecoder {
-        TextDecoder { state: State::Line { scanned: 0 } }
+        TextDecoder { state: State::Line { scanned: 0 }, let_go: 0 }
     }
 
     /// Whether part of a request was read and its rest is awaited.
@@ -182,6 +187,19 @@ impl TextDecoder {
         *taken = true;
     }
 
+    /// Tells that the caller has let go of the first `come` bytes of the data block that was asked for: the request is to be
+    /// refused. The next call must begin with its bytes.
+    pub fn big_let_go(&mut self, come: usize) {
+        self.state = State::Line { scanned: 0 };
+        self.let_go = come;
+    }
+
+    /// Whether a data block is fetched that is not wholly there.
+    #[cold]
+    fn is_wanted(&self, limits: &Limits) -> bool {
+        limits.takes_big && self.let_go == 0
+    }
+
     #[inline(never)]
     fn read_line(
         &mut self,
@@ -220,6 +238,10 @@ impl TextDecoder {
             Line::Refused { error, noreply } => {
                 Ok(Step::Refused { refusal: Refusal { error, noreply, stale_key: None }, end })
             }
+            Line::RefusedStore { error, noreply, len } => {
+                self.state = State::RestOfData { len: len + 2 };
+                Ok(Step::Refused { refusal: Refusal { error, noreply, stale_key: None }, end })
+            }
         }
     }
 
@@ -230,12 +252,15 @@ impl TextDecoder {
         let len = if taken { 0 } else { store.len };
         let ready = buf.len() - data_start;
         if ready < len || ready - len < 2 {
+            let is_big = ready < len && len >= limits.big_min;
+            if is_big && !self.is_wanted(limits) {
+                let stale_key = (store.verb == StoreVerb::Set).then_some(store.key.shifted(start));
+                let refusal = Refusal { error: RequestError::OutOfMemory, noreply: store.noreply, stale_key };
+                self.state = State::RestOfData { len: len + 2 - std::mem::take(&mut self.let_go) };
+                return Step::Refused { refusal, end: data_start };
+            }
             self.state = State::Data { store, at, taken };
-            return if ready < len && len >= limits.big_min {
-                Step::Big { len, at: data_start }
-            } else {
-                Step::Incomplete
-            };
+            return if is_big { Step::Big { len, at: data_start } } else { Step::Incomplete };
         }
         self.state = State::Line { scanned: 0 };
         let end = data_start + len + 2;
@@ -273,12 +298,15 @@ impl TextDecoder {
             Ok(_) if len > limits.value_max => {
                 Some(Refusal { error: RequestError::TooLarge, noreply: false, stale_key: Some(key) })
             }
+            Ok(_) if len >= limits.big_min && buf.len() - start - at < len && !self.is_wanted(limits) => {
+                Some(Refusal { error: RequestError::OutOfMemory, noreply: false, stale_key: Some(key) })
+            }
             Ok(_) => None,
         };
         args.spans.truncate(first);
         match refusal {
             Some(refusal) => {
-                self.state = State::RestOfData { len: len + 2 };
+                self.state = State::RestOfData { len: len + 2 - std::mem::take(&mut self.let_go) };
                 Step::Refused { refusal, end: start + at }
             }
             None => self.await_meta_data(buf, start, len, at, false, limits),
@@ -302,7 +330,8 @@ impl TextDecoder {
             return Ok(self.await_meta_data(buf, start, len, at, taken, limits));
         }
         let first = args.spans.len();
-        parse_line(without_cr(&buf[start..start + at - 1]), start, args, limits.value_max)?;
+        // Its length was found good when the line came; the limit may have become lower since.
+        parse_line(without_cr(&buf[start..start + at - 1]), start, args, usize::MAX)?;
         Ok(self.end_meta_data(buf, start + at, beside, data, first, args))
     }
 

@@ -13,6 +13,8 @@ pub enum RequestError {
     BadDataChunk,
     /// The data is longer than the server takes.
     TooLarge,
+    /// There is no memory to receive the data into.
+    OutOfMemory,
     /// The amount of `incr` or `decr` is no number.
     InvalidDelta,
     /// The expiry of `touch`, `gat`, `gats` or `flush_all` is no number.
@@ -55,6 +57,7 @@ impl RequestError {
             RequestError::BadFormat => "CLIENT_ERROR bad command line format",
             RequestError::BadDataChunk => "CLIENT_ERROR bad data chunk",
             RequestError::TooLarge => "SERVER_ERROR object too large for cache",
+            RequestError::OutOfMemory => "SERVER_ERROR out of memory storing object",
             RequestError::InvalidDelta => "CLIENT_ERROR invalid numeric delta argument",
             RequestError::InvalidExptime => "CLIENT_ERROR invalid exptime argument",
             RequestError::DeleteUsage => "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",

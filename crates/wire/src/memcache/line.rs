@@ -23,6 +23,8 @@ pub(super) enum Line {
     MetaSet { len: usize },
     /// It is refused, and nothing follows.
     Refused { error: RequestError, noreply: bool },
+    /// It is refused, and a data block of so many bytes follows that nobody wants.
+    RefusedStore { error: RequestError, noreply: bool, len: usize },
 }
 
 /// A write whose data block is still to be read.
@@ -155,6 +157,12 @@ const fn refused(error: RequestError) -> Line {
     Line::Refused { error, noreply: false }
 }
 
+/// A write that is refused. Where the length of its data block can be read that is passed over, as memcached 1.6.45 does:
+/// 1.6.18 took what somebody wanted to store for requests, and ran them.
+fn refused_store(error: RequestError, noreply: bool, len: Option<usize>) -> Line {
+    len.map_or(Line::Refused { error, noreply }, |len| Line::RefusedStore { error, noreply, len })
+}
+
 fn parse_get(verb: GetVerb, mut tokens: Tokens, start: usize, spans: &mut Vec<Span>) -> Line {
     let mut exptime = None;
     if verb.has_exptime() {
@@ -200,12 +208,11 @@ fn parse_meta_set(mut tokens: Tokens, start: usize, args: &mut ArgSpans, value_m
     let Some(key) = tokens.next() else { return refused(RequestError::Unknown) };
     let Some((_, len)) = tokens.next() else { return refused(RequestError::BadFormat) };
     let before = args.spans.len();
-    if let Err(error) = push_words(MetaVerb::Set, std::iter::once(key).chain(tokens), start, args) {
-        return refused(error);
-    }
-    match parse_i64(len).and_then(|len| data_len(len, value_max)) {
-        Some(len) => Line::MetaSet { len },
-        None => {
+    let words = push_words(MetaVerb::Set, std::iter::once(key).chain(tokens), start, args);
+    match (words, parse_i64(len).and_then(|len| data_len(len, value_max))) {
+        (Ok(_), Some(len)) => Line::MetaSet { len },
+        (Err(error), len) => refused_store(error, false, len),
+        (Ok(_), None) => {
             args.spans.truncate(before);
             refused(RequestError::BadFormat)
         }
@@ -289,24 +296,28 @@ impl<'a> Arguments<'a> {
         }
         match self.parsed(4, parse_u64) {
             Some(token) => self.store_fields(StoreVerb::Cas(token), value_max),
-            None => Line::Refused { error: RequestError::BadFormat, noreply: self.noreply(0) },
+            None => refused_store(RequestError::BadFormat, self.noreply(0), self.data_len(value_max)),
         }
+    }
+
+    fn data_len(&self, value_max: usize) -> Option<usize> {
+        data_len(self.parsed(3, parse_i64)?, value_max)
     }
 
     fn store_fields(&self, verb: StoreVerb, value_max: usize) -> Line {
         let noreply = self.noreply(0);
+        let len = self.data_len(value_max);
         let fields = || {
-            let len = self.parsed(3, parse_i64)?;
             Some(Store {
                 verb,
                 key: self.key()?,
                 flags: self.parsed(1, parse_u32)?,
                 exptime: self.parsed(2, parse_i64)?,
                 noreply,
-                len: data_len(len, value_max)?,
+                len: len?,
             })
         };
-        fields().map_or(Line::Refused { error: RequestError::BadFormat, noreply }, Line::Store)
+        fields().map_or_else(|| refused_store(RequestError::BadFormat, noreply, len), Line::Store)
     }
 
     fn arithmetic(&self, verb: ArithmeticVerb) -> Line {

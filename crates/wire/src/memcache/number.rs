@@ -60,7 +60,8 @@ pub(super) fn parse_u64(token: &[u8]) -> Option<u64> {
     }
 }
 
-/// Client flags. Memcached 1.6.18 cuts off bits over 32; newer ones refuse, as here.
+/// Client flags. Memcached 1.6.18 cuts off bits over 32, newer ones do so in `set` and its kin and refuse them in `ms`: here
+/// they are refused everywhere.
 pub fn parse_u32(token: &[u8]) -> Option<u32> {
     parse_u64(token)?.try_into().ok()
 }

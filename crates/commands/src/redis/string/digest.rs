@@ -39,10 +39,7 @@ pub static DELEX: Command = Command {
     complexity: "O(1) for IFEQ/IFNE, O(N) for IFDEQ/IFDNE where N is the length of the string value.",
     since: "8.4.0",
     arity: Arity::AtLeast(2),
-    keys: Keys::Found {
-        specs: &[KeySpec::at(1, KeyFlags::SHRINK.or(KeyFlags::VARIABLE_FLAGS))],
-        find: delex_keys,
-    },
+    keys: Keys::Found { specs: &[KeySpec::at(1, KeyFlags::SHRINK.or(KeyFlags::VARIABLE_FLAGS))], find: delex_keys },
     flags: Flags::WRITE.or(Flags::FAST),
     run: Run::Key(delex),
 };

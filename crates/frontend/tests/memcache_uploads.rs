@@ -1,0 +1,113 @@
+//! Long values of memcached's clients that come slowly, or never wholly.
+
+mod host;
+
+use host::{Client, Host};
+use tenon_frontend::Flow;
+
+const MIB: usize = 1 << 20;
+/// How long each value will be.
+const VALUE: usize = 25 * MIB;
+const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
+
+/// Sends so many bytes of a value in pieces; gives the answer.
+fn send_part(host: &mut Host, client: &mut Client, bytes: usize) -> Vec<u8> {
+    let piece = vec![b'v'; 256 * 1024];
+    let mut got = Vec::new();
+    let mut left = bytes;
+    while left > 0 {
+        let now = left.min(piece.len());
+        got.extend(host.ask(client, &piece[..now]));
+        left -= now;
+    }
+    got
+}
+
+/// A server that keeps 32 MiB of unfinished values, one client of which has sent 20 MiB of one.
+fn with_one() -> (Host, Client) {
+    let mut host = Host::new();
+    host.set("maxmemory", "64mb");
+    let mut first = host.memcached();
+    assert_eq!(host.says(&mut first, &format!("set first 0 0 {VALUE}\r\n")), "");
+    assert_eq!(send_part(&mut host, &mut first, 20 * MIB), b"");
+    (host, first)
+}
+
+/// A SET of the binary protocol up to where its value begins.
+fn binary_set(key: &str, len: usize) -> Vec<u8> {
+    let mut request = vec![0x80, 1, 0, key.len() as u8, 8, 0, 0, 0];
+    request.extend(((8 + key.len() + len) as u32).to_be_bytes());
+    request.extend([0; 12 + 8]);
+    request.extend(key.as_bytes());
+    request
+}
+
+#[test]
+fn one_that_is_too_much_is_let_go_and_passed_over() {
+    let (mut host, mut first) = with_one();
+    let mut other = host.memcached();
+    host.says(&mut other, "set old 0 0 1\r\n1\r\nset kept 0 0 1\r\n1\r\n");
+    for begin in [format!("set old 0 0 {VALUE}\r\n"), format!("ms old {VALUE}\r\n")] {
+        let mut second = host.memcached();
+        assert_eq!(host.says(&mut second, &begin), "");
+        assert_eq!(send_part(&mut host, &mut second, 11 * MIB), b"");
+        assert_eq!(send_part(&mut host, &mut second, 2 * MIB), NO_MEMORY);
+        assert_eq!(second.flow, Flow::Continue);
+        // As after every write that failed, nobody reads what is no longer so.
+        assert_eq!(host.says(&mut other, "get old kept\r\n"), "VALUE kept 0 1\r\n1\r\nEND\r\n");
+        // The rest of it is no request.
+        let rest = [vec![b'v'; VALUE - 13 * MIB], b"\r\nget kept\r\n".to_vec()].concat();
+        assert_eq!(host.ask(&mut second, &rest), b"VALUE kept 0 1\r\n1\r\nEND\r\n");
+    }
+    // Who does not want to hear of it does not.
+    let mut silent = host.memcached();
+    assert_eq!(host.says(&mut silent, &format!("set old 0 0 {VALUE} noreply\r\n")), "");
+    assert_eq!(send_part(&mut host, &mut silent, VALUE), b"");
+    assert_eq!(host.says(&mut silent, "\r\nmn\r\n"), "MN\r\n");
+    // The first one has not lost anything.
+    assert_eq!(first.flow, Flow::Fill);
+    assert_eq!(send_part(&mut host, &mut first, 4 * MIB), b"");
+    first.connection.closed(&host.engine, tenon_frontend::Ending::Normal);
+    drop(first);
+    let mut next = host.memcached();
+    assert_eq!(host.says(&mut next, &format!("set next 0 0 {VALUE}\r\n")), "");
+    assert_eq!(send_part(&mut host, &mut next, 24 * MIB), b"");
+}
+
+#[test]
+fn the_binary_protocol_says_so_too() {
+    let (mut host, _first) = with_one();
+    let mut second = host.memcached();
+    assert_eq!(host.ask(&mut second, &binary_set("old", VALUE)), b"");
+    let answer = send_part(&mut host, &mut second, 13 * MIB);
+    assert_eq!((&answer[6..8], &answer[24..]), (&[0, 0x82][..], &b"Out of memory allocating item"[..]));
+    let mut rest = vec![b'v'; VALUE - 13 * MIB];
+    rest.extend([0x80, 0x0a]);
+    rest.extend([0; 22]);
+    assert_eq!(host.ask(&mut second, &rest)[..2], [0x81, 0x0a]);
+}
+
+#[test]
+fn beyond_the_share_none_begins() {
+    let mut host = Host::new();
+    host.set("maxmemory", "64mb");
+    let mut first = host.memcached();
+    host.says(&mut first, &format!("set first 0 0 {}\r\n", 60 * MIB));
+    assert_eq!(send_part(&mut host, &mut first, 40 * MIB), b"", "one alone may be long");
+    let mut second = host.memcached();
+    assert_eq!(host.ask(&mut second, format!("add second 0 0 {VALUE}\r\n").as_bytes()), NO_MEMORY);
+    let (_, _) = (send_part(&mut host, &mut second, VALUE), host.says(&mut second, "\r\n"));
+    // What comes at once needs to be kept by nobody, nor do short ones.
+    assert_eq!(host.says(&mut second, "mn\r\nset short 0 0 1\r\n"), "MN\r\n");
+}
+
+#[test]
+fn a_limit_that_is_lowered_meanwhile_holds_for_the_next() {
+    let mut host = Host::new();
+    let mut client = host.memcached();
+    assert_eq!(host.says(&mut client, "ms k 70000\r\n"), "");
+    host.set("max-value-size", "60000");
+    let rest = [&vec![b'v'; 70_000][..], b"\r\nms k 70000\r\n"].concat();
+    let answer = String::from_utf8(host.ask(&mut client, &rest)).expect("text");
+    assert_eq!(answer, "HD\r\nSERVER_ERROR object too large for cache\r\n");
+}
