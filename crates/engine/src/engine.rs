@@ -437,6 +437,7 @@ impl Engine {
             hash: self.config.hash_limits(),
             set: self.config.set_limits(),
             zset: self.config.zset_limits(),
+            producers: self.config.producer_limits(),
         }
     }
 

@@ -133,6 +133,8 @@ impl Engine {
         let entry = match &expired {
             Expired::Member(_) => unreachable!("they are dealt with above"),
             Expired::Key(entry) | Expired::AllMembers { of: entry, .. } => entry.view(),
+            // What a stream remembers of its producers is nothing that it holds.
+            Expired::Members { of, .. } if ValueType::of(of.value()) == ValueType::Stream => return,
             Expired::Members { of, .. } => *of,
         };
         if let Some(watched) = watched {

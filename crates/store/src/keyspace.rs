@@ -23,11 +23,18 @@ const STALE_SLACK: usize = 32;
 pub struct Keyspace {
     table: TagTable<Entry>,
     /// Made with the first deadline.
-    wheel: Option<Box<TimerWheel>>,
+    index: Option<Box<Index>>,
     /// Keys with a deadline.
     expiring: u32,
-    /// Keys with members that have one, and what is to be known of a snapshot.
+    /// Keys with something in them that has one, and what is to be known of a snapshot.
     noted: Noted,
+}
+
+/// The index of deadlines.
+struct Index {
+    wheel: TimerWheel,
+    /// Streams that remember something for a while: keys, but without members that expire.
+    streams: u32,
 }
 
 /// How many keys of a keyspace have deadlines.
@@ -80,16 +87,19 @@ pub enum Ahead {
 struct Due {
     /// The key itself.
     key_ms: Option<u64>,
-    /// The first of its members.
+    /// The first of its members, or of what a stream remembers.
     members_ms: Option<u64>,
+    is_stream: bool,
 }
 
 impl Due {
-    const NEVER: Due = Due { key_ms: None, members_ms: None };
+    const NEVER: Due = Due { key_ms: None, members_ms: None, is_stream: false };
 
     #[inline]
     fn of(entry: EntryRef<'_>) -> Due {
-        Due { key_ms: entry.deadline_ms(), members_ms: entry.members_due_ms() }
+        let members_ms = entry.members_due_ms();
+        let is_stream = members_ms.is_some() && matches!(entry.value(), ValueRef::Object(Object::Stream(_)));
+        Due { key_ms: entry.deadline_ms(), members_ms, is_stream }
     }
 
     fn first_ms(self) -> Option<u64> {
@@ -144,18 +154,27 @@ impl Keyspace {
     /// Keys with members that have a deadline.
     #[inline]
     pub fn with_deadlines(&self) -> usize {
-        self.noted.with_deadlines() as usize
+        self.with_members() as usize
     }
 
     /// How many keys have deadlines, of their own or of members.
     #[inline]
     pub fn deadline_counts(&self) -> DeadlineCounts {
-        DeadlineCounts { keys: self.expiring, with_members: self.noted.with_deadlines() }
+        DeadlineCounts { keys: self.expiring, with_members: self.with_members() }
+    }
+
+    /// Keys with members that have a deadline. Where there is nothing of the kind the index is not looked at: it lies elsewhere.
+    #[inline]
+    fn with_members(&self) -> u32 {
+        match self.noted.with_deadlines() {
+            0 => 0,
+            all => all - self.index.as_ref().map_or(0, |index| index.streams),
+        }
     }
 
     /// Whether any key, or a member of one, has a deadline.
     pub fn has_deadlines(&self) -> bool {
-        self.wheel.is_some()
+        self.index.is_some()
     }
 
     /// Bytes of memory that table and index take, entries not counted.
@@ -170,7 +189,7 @@ impl Keyspace {
 
     /// Bytes of memory that the index of deadlines takes.
     pub fn expiry_overhead(&self) -> usize {
-        self.wheel.as_ref().map_or(0, |w| size_of::<TimerWheel>() + w.memory())
+        self.index.as_ref().map_or(0, |index| size_of::<Index>() + index.wheel.memory())
     }
 
     /// Slots of the table, used and free.
@@ -275,7 +294,7 @@ impl Keyspace {
     pub fn members_changed(&mut self, slot: Slot, now_ms: u64) -> bool {
         let mut entry = self.table.get_mut(slot);
         let before = Due::of(entry.view());
-        let members_ms = entry.view().value().deadlines().and_then(DeadlinesRef::next_ms);
+        let members_ms = entry.view().value().members_due_ms();
         if before.members_ms == members_ms {
             return false;
         }
@@ -327,7 +346,7 @@ impl Keyspace {
         let due = Due::of(entry.view());
         if due != Due::NEVER {
             self.count_due(due, Due::NEVER);
-            self.drop_idle_wheel();
+            self.drop_idle_index();
         }
         entry
     }
@@ -348,14 +367,24 @@ impl Keyspace {
         self.expiring = changed(self.expiring, before.key_ms, after.key_ms);
         let with_deadlines = changed(self.noted.with_deadlines(), before.members_ms, after.members_ms);
         self.noted.set_with_deadlines(with_deadlines);
+        if before.is_stream != after.is_stream {
+            let index = self.index.as_mut().expect("there is one while anything is due");
+            index.streams = index.streams + u32::from(after.is_stream) - u32::from(before.is_stream);
+        }
     }
 
     /// Keeps counts and index in step with deadlines that changed.
     fn note_due(&mut self, tag: u16, before: Due, after: Due, now_ms: u64) {
+        let Some(due_ms) = after.first_ms() else {
+            self.count_due(before, after);
+            return self.drop_idle_index();
+        };
+        if self.index.is_none() {
+            // The first key's tag is as good as a random phase: wheels of different shards should differ.
+            self.index = Some(Box::new(Index { wheel: TimerWheel::new(now_ms / TICK_MS, tag), streams: 0 }));
+        }
         self.count_due(before, after);
-        let Some(due_ms) = after.first_ms() else { return self.drop_idle_wheel() };
-        // The first key's tag is as good as a random phase: wheels of different shards should differ.
-        let wheel = self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(now_ms / TICK_MS, tag)));
+        let wheel = &mut self.index.as_mut().expect("it was made").wheel;
         let tick = tick_after(due_ms);
         if before.first_ms().is_none_or(|before| !wheel.same_bucket(tick_after(before), tick)) {
             wheel.insert(tick, tag);
@@ -365,23 +394,23 @@ impl Keyspace {
         }
     }
 
-    fn drop_idle_wheel(&mut self) {
+    fn drop_idle_index(&mut self) {
         if self.expiring == 0 && self.noted.with_deadlines() == 0 {
-            self.wheel = None;
+            self.index = None;
         }
     }
 
     /// Makes the index anew without its stale items.
     fn rebuild_wheel(&mut self, now_ms: u64) {
-        let phase = self.wheel.as_ref().map_or(0, |wheel| wheel.phase());
-        let mut wheel = Box::new(TimerWheel::new(now_ms / TICK_MS, phase));
+        let Some(index) = &mut self.index else { return };
+        let mut wheel = TimerWheel::new(now_ms / TICK_MS, index.wheel.phase());
         Deadlines(&self.table).each(&mut |tag, tick| wheel.insert(tick, tag));
-        self.wheel = Some(wheel);
+        index.wheel = wheel;
     }
 
     /// A time before which neither a key nor a member is due, in milliseconds; `None` when none has a deadline.
     pub fn next_due_ms(&self) -> Option<u64> {
-        self.wheel.as_ref()?.next_tick().map(|tick| tick.saturating_mul(TICK_MS))
+        self.index.as_ref()?.wheel.next_tick().map(|tick| tick.saturating_mul(TICK_MS))
     }
 
     /// Takes out keys and members that are past their deadlines, about `budget` of them, and tells `expired` of each key
@@ -394,14 +423,14 @@ impl Keyspace {
         mut ahead: impl FnMut(EntryRef<'_>) -> Ahead,
         mut expired: impl FnMut(Expired<'_>),
     ) -> bool {
-        let is_set_back = |wheel: &TimerWheel| wheel.ticks_ahead_of(now_ms / TICK_MS) > SET_BACK_MS / TICK_MS;
-        if self.wheel.as_deref().is_some_and(is_set_back) {
+        let is_set_back = |index: &Index| index.wheel.ticks_ahead_of(now_ms / TICK_MS) > SET_BACK_MS / TICK_MS;
+        if self.index.as_deref().is_some_and(is_set_back) {
             // What is due before the wheel's present would come out once that is reached again.
             self.rebuild_wheel(now_ms);
         }
-        let Some(wheel) = &mut self.wheel else { return true };
+        let Some(index) = &mut self.index else { return true };
         let mut due = Vec::new();
-        let mut done = wheel.advance(now_ms / TICK_MS, budget, &Deadlines(&self.table), &mut due);
+        let mut done = index.wheel.advance(now_ms / TICK_MS, budget, &Deadlines(&self.table), &mut due);
         let mut left = budget;
         for tag in due {
             while let Some(slot) = {
@@ -431,7 +460,7 @@ impl Keyspace {
     /// Has the wheel, which has given a key's tag away, take it back, to come out at once when time goes on.
     fn come_again(&mut self, slot: Slot) {
         let tick = tick_after(self.table.get(slot).due_ms().expect("it is past"));
-        self.wheel.as_mut().expect("a key is due").insert(tick, self.table.tag(slot));
+        self.index.as_mut().expect("a key is due").wheel.insert(tick, self.table.tag(slot));
     }
 
     /// Takes members of a key out that are past their deadlines, at most so many, and tells `expired`; tells how many
@@ -497,8 +526,8 @@ impl Keyspace {
     /// Moves table and index out of memory that is to be given back.
     pub fn relocate_table(&mut self) {
         self.table.relocate_slots();
-        if let Some(wheel) = &mut self.wheel {
-            wheel.relocate();
+        if let Some(index) = &mut self.index {
+            index.wheel.relocate();
         }
     }
 

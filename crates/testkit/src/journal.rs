@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tenon_engine::Engine;
+use tenon_engine::clock;
 use tenon_engine::journal::Journal;
 use tenon_engine::loading::{Hands, LogReport};
 use tenon_engine::persist::aof::{Directory, Names};
@@ -14,7 +15,7 @@ use tenon_engine::persist::journal::files::Memory;
 use tenon_engine::replay::Replayer;
 use tenon_engine::store::entry::{EntryRef, ValueRef};
 use tenon_engine::store::types::hll::{Registers, SketchRef};
-use tenon_engine::store::types::stream::{Group, StreamId};
+use tenon_engine::store::types::stream::{Group, ProducerCounts, ProducerLimits, StreamId};
 use tenon_engine::store::types::{Collection, DeadlinesRef, Hash, List, Set, Stream, ValueType, Zset};
 use tenon_engine::string;
 use tenon_engine::worker::Worker;
@@ -301,7 +302,26 @@ fn show_stream(stream: &Stream) -> Vec<String> {
         format!("[{} {}]", id(entry.id()), fields.join(" "))
     });
     let groups = stream.groups().map(|(name, group)| show_group(name, group));
-    std::iter::once(added).chain(entries).chain(groups).collect()
+    std::iter::once(added).chain(entries).chain(groups).chain(show_producers(stream)).collect()
+}
+
+/// What will soon be past, or is and has not gone yet, is not shown: of two engines one may be quicker.
+fn show_producers(stream: &Stream) -> Option<String> {
+    const SOON_MS: u64 = 30_000;
+    let (limits, producers) = (stream.producer_limits(), stream.producers()?);
+    let soon_ms = clock::now_us() / 1_000 + SOON_MS;
+    let stays = |entry: StreamId| entry.ms.saturating_add(u64::from(limits.duration_s) * 1_000) > soon_ms;
+    let shown = producers.starting_at(0).map(|(name, ids)| {
+        let ids = ids.filter(|(_, entry)| stays(*entry)).map(|(of, entry)| format!(" {}={}", escape(of), id(entry)));
+        format!("{}:{}", escape(name), ids.collect::<String>())
+    });
+    let shown = sorted(shown.filter(|producer| !producer.ends_with(':')).collect());
+    let counts = producers.counts();
+    Some(format!(
+        "producers {} s {} ids <added {} duplicates {}> {shown:?}",
+        limits.duration_s, limits.ids_max, counts.added, counts.duplicates
+    ))
+    .filter(|_| limits != ProducerLimits::INITIAL || counts != ProducerCounts::default() || producers.ids() > 0)
 }
 
 /// When a consumer was seen last is not in the log, nor is it in Redis's.

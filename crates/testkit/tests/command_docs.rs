@@ -41,7 +41,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("set", "conditions on the value are of a later version"),
     ("sort", "the patterns and the destination are numbered otherwise, and ALPHA is called alpha, as every other word"),
     ("sort_ro", "the patterns are numbered otherwise, and ALPHA is called alpha, as every other word"),
-    ("xadd", "what becomes of references is of a later version"),
+    ("xadd", "what becomes of references, and ids of producers, are of later versions"),
     ("xclaim", "the last id is called lastid, as in Redis 7.2"),
     ("xgroup|create", "a group is called group, as in Redis 7.2"),
     ("xgroup|createconsumer", "a group is called group, as in Redis 7.2"),

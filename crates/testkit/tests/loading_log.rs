@@ -151,3 +151,33 @@ fn a_library_that_was_accepted_once_may_take_its_time() {
     let engine = engine(1);
     journal::load(&engine, bytes.as_bytes()).expect("it is loaded");
 }
+
+#[test]
+fn a_log_of_redis_8_6_has_what_streams_remember() {
+    // As it writes it: what came again has no id, and is not trimmed; what is told of one that has gone is Tenon's. In the
+    // last stream an id was past when it came again: whatever the time is now, the log says that it was added.
+    let log = log("SELECT 0
+XADD s IDMP p one 2000000000000-0 f v
+XADD s IDMP p one MAXLEN 0 * f v
+XADD s NOMKSTREAM IDMPAUTO q MAXLEN = 2 70000000000000-0 f v
+XADD s IDMP p two 70000000000000-1 f v
+XADD none IDMP p one * f v
+XADD set 1-1 f v
+XCFGSET set IDMP-DURATION 500 IDMP-MAXSIZE 2
+XIDMPRECORD set p one 70000000000000-3
+XIDMPRECORD set p two 1-1
+XADD past IDMP p one 60000000000000-0 f v
+XADD past IDMP p one 70000000000000-0 f v");
+    let engine = engine(2);
+    let report = journal::load(&engine, &log);
+    report.expect("each of them can be run again");
+    let shown: Vec<String> = journal::state(&engine).into_values().collect();
+    let [past, s, set] = &shown[..] else { panic!("{shown:?}") };
+    let told = |stream: &String, what: &str| assert!(stream.contains(what), "{stream}");
+    told(past, "added 2 [60000000000000-0 f=v] [70000000000000-0 f=v]");
+    told(past, "<added 2 duplicates 0> [\"p: one=70000000000000-0\"]");
+    told(s, "added 3 [2000000000000-0 f=v] [70000000000000-0 f=v] [70000000000000-1 f=v]");
+    told(s, "producers 100 s 100 ids <added 3 duplicates 1>");
+    told(s, "[\"p: one=2000000000000-0 two=70000000000000-1\", \"q: ");
+    told(set, "producers 500 s 2 ids <added 2 duplicates 0> [\"p: one=70000000000000-3\"]");
+}

@@ -1,6 +1,7 @@
 //! Up to where collections stay small, as the settings say. Knows no collection.
 
 use super::Config;
+use tenon_store::types::stream::ProducerLimits;
 use tenon_store::types::{HashLimits, SetLimits, StreamLimits, ZsetLimits};
 
 /// A number of elements or bytes.
@@ -35,5 +36,11 @@ impl Config {
     #[inline]
     pub fn stream_limits(&self) -> StreamLimits {
         StreamLimits::new(size(self.stream_node_max_bytes()), size(self.stream_node_max_entries()))
+    }
+
+    /// How much a new stream remembers of its producers.
+    pub fn producer_limits(&self) -> ProducerLimits {
+        let limits = ProducerLimits::new(self.stream_idmp_duration(), self.stream_idmp_maxsize());
+        limits.expect("the settings have the same bounds")
     }
 }

@@ -538,13 +538,11 @@ settings! {
     }
     /// Members up to which a set of integers is packed.
     set_max_intset_entries: u64 {
-        name: "set-max-intset-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("512"),
-        group: Group::Collections
+        name: "set-max-intset-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("512"), group: Group::Collections
     }
     /// Members up to which any other set is packed.
     set_max_listpack_entries: u64 {
-        name: "set-max-listpack-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"),
-        group: Group::Collections
+        name: "set-max-listpack-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("128"), group: Group::Collections
     }
     /// Bytes of the longest member of a packed set.
     set_max_listpack_value: u64 {
@@ -570,34 +568,36 @@ settings! {
     }
     /// Entries of one node of a stream; 0 for no limit.
     stream_node_max_entries: u64 {
-        name: "stream-node-max-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("100"),
-        group: Group::Collections
+        name: "stream-node-max-entries", kind: Kind::Int { min: 0, max: i64::MAX }, initial: Is("100"), group: Group::Collections
+    }
+    /// Seconds for which a new stream remembers the ids that entries have of their producers (XADD with IDMP, XCFGSET).
+    stream_idmp_duration: u64 {
+        name: "stream-idmp-duration", kind: Kind::Int { min: 1, max: 86_400 }, initial: Is("100"), group: Group::Collections
+    }
+    /// Such ids of one producer that a new stream remembers at most.
+    stream_idmp_maxsize: u64 {
+        name: "stream-idmp-maxsize", kind: Kind::Int { min: 1, max: 10_000 }, initial: Is("100"), group: Group::Collections
     }
 
     /// Whether eviction frees in the background.
     lazyfree_lazy_eviction: bool {
-        name: "lazyfree-lazy-eviction", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
-        support: LAZYFREE
+        name: "lazyfree-lazy-eviction", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility, support: LAZYFREE
     }
     /// Whether expiry frees in the background.
     lazyfree_lazy_expire: bool {
-        name: "lazyfree-lazy-expire", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
-        support: LAZYFREE
+        name: "lazyfree-lazy-expire", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility, support: LAZYFREE
     }
     /// Whether overwriting frees in the background.
     lazyfree_lazy_server_del: bool {
-        name: "lazyfree-lazy-server-del", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
-        support: LAZYFREE
+        name: "lazyfree-lazy-server-del", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility, support: LAZYFREE
     }
     /// Whether DEL frees in the background.
     lazyfree_lazy_user_del: bool {
-        name: "lazyfree-lazy-user-del", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
-        support: LAZYFREE
+        name: "lazyfree-lazy-user-del", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility, support: LAZYFREE
     }
     /// Whether FLUSHALL and FLUSHDB free in the background.
     lazyfree_lazy_user_flush: bool {
-        name: "lazyfree-lazy-user-flush", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility,
-        support: LAZYFREE
+        name: "lazyfree-lazy-user-flush", kind: Kind::Bool, initial: Is("no"), group: Group::Compatibility, support: LAZYFREE
     }
     /// Whether memory is moved together in the background.
     activedefrag: bool {

@@ -207,13 +207,18 @@ impl KeyCx<'_> {
                 let object = entry.object().expect("the value is an object");
                 let size = SizeBefore::now();
                 let collection = T::of_object_mut(object).ok_or(CmdError::WrongType)?;
-                let had_deadlines = collection.deadlines().is_some();
+                let did_expire = collection.expires_in_part();
                 let Change { result, extent, event, second_event, times } = change(collection)?;
                 let is_empty = collection.is_empty();
-                let has_deadlines = had_deadlines || collection.deadlines().is_some();
+                let expires = did_expire || collection.expires_in_part();
                 match extent {
                     Extent::Nothing => {}
-                    Extent::Aside => self.worker.stats.changed(),
+                    Extent::Aside => {
+                        if expires {
+                            self.members_changed(slot);
+                        }
+                        self.worker.stats.changed();
+                    }
                     Extent::Awaited => {
                         self.note_size(slot, size);
                         self.worker.stats.changed();
@@ -222,7 +227,7 @@ impl KeyCx<'_> {
                     Extent::Elements if is_empty => {}
                     Extent::Elements => {
                         self.note_size(slot, size);
-                        if has_deadlines {
+                        if expires {
                             self.members_changed(slot);
                         }
                         self.changed();

@@ -210,10 +210,6 @@ impl Engine {
                 let (key, classes) = (key.escape_ascii(), classes.join("', '"));
                 tracing::warn!("passed over what modules keep of key '{key}': metadata of the classes '{classes}'");
             }
-            Note::SkippedProducers { key } => {
-                let key = key.escape_ascii();
-                tracing::warn!("passed over what the stream '{key}' knows of its producers (XADD with IDMP, IDMPAUTO)");
-            }
         }
     }
 

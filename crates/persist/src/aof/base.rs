@@ -5,13 +5,13 @@
 //!   FUNCTION LOAD ...    SELECT n    SET k v | RPUSH k 64 elements | SADD | HSET | ZADD | XADD ...    PEXPIREAT k ms
 //! ```
 //!
-//! What is beside a value comes behind it: deadlines of members, a stream's last id and its groups. Client flags stand in a
-//! line of Tenon's before SET.
+//! What is beside a value comes behind it: deadlines of members, a stream's last id, its groups and what it
+//! remembers of its producers. Client flags stand in a line of Tenon's before SET.
 
 use crate::rdb::{Cursor, Stage, View, view};
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::entry::{EntryRef, ValueRef};
-use tenon_store::types::stream::{Block, Group, StreamId, StreamState};
+use tenon_store::types::stream::{Block, Group, ProducerLimits, StreamId, StreamState};
 use tenon_store::types::zset::Direction;
 use tenon_store::types::{ListRef, Rope, Stream};
 use tenon_wire::resp::double::write_double;
@@ -79,6 +79,7 @@ pub(crate) fn write_slice(out: &mut Vec<u8>, entry: EntryRef<'_>, cursor: Cursor
         Stage::Blocks(from) => write_blocks(out, key, stream_of(value), from),
         Stage::Groups(at) => write_group(out, key, stream_of(value), at),
         Stage::Consumers(at, nth, _) => write_consumers(out, key, stream_of(value), at, nth),
+        Stage::Producers(nth, from) => write_producers(out, key, stream_of(value), nth, from),
         Stage::Pending(at, from) => write_pending(out, key, stream_of(value), at, from),
     };
     if next.is_none()
@@ -298,7 +299,11 @@ fn write_blocks(out: &mut Vec<u8>, key: &[u8], stream: &Stream, from: StreamId) 
             max_deleted_id.as_bytes(),
         ],
     );
-    (stream.groups().len() > 0).then_some(Stage::Groups(0))
+    if stream.groups().len() > 0 { Some(Stage::Groups(0)) } else { behind_groups(stream) }
+}
+
+fn behind_groups(stream: &Stream) -> Option<Stage> {
+    stream.producers().map(|_| Stage::Producers(0, 0))
 }
 
 fn write_block(out: &mut Vec<u8>, key: &[u8], block: &Block) {
@@ -369,5 +374,28 @@ fn write_pending(out: &mut Vec<u8>, key: &[u8], stream: &Stream, at: usize, from
     if let Some((next, _)) = waiting.next() {
         return Some(Stage::Pending(at, next));
     }
-    (at + 1 < stream.groups().len()).then_some(Stage::Groups(at + 1))
+    if at + 1 < stream.groups().len() { Some(Stage::Groups(at + 1)) } else { behind_groups(stream) }
+}
+
+/// Writes how much a stream remembers of its producers, and what from this id of this one on. Redis leaves out what it
+/// remembers of entries that are no longer there: then they would be added once more.
+fn write_producers(out: &mut Vec<u8>, key: &[u8], stream: &Stream, nth: usize, from: usize) -> Option<Stage> {
+    let producers = stream.producers()?;
+    if (nth, from) == (0, 0) {
+        let ProducerLimits { duration_s, ids_max } = producers.limits();
+        let (duration, ids) = (duration_s.to_string(), ids_max.to_string());
+        write_command(out, &[b"XCFGSET", key, b"IDMP-DURATION", duration.as_bytes(), b"IDMP-MAXSIZE", ids.as_bytes()]);
+    }
+    let (mut left, mut begin, end) = (SLICE_ELEMENTS, from, out.len() + SLICE_BYTES);
+    for (nth, (name, ids)) in (nth..).zip(producers.starting_at(nth)) {
+        for (at, (id, entry)) in ids.enumerate().skip(begin) {
+            if left == 0 || out.len() >= end {
+                return Some(Stage::Producers(nth, at));
+            }
+            write_command(out, &[b"XIDMPRECORD", key, name, id, text_of(entry).as_bytes()]);
+            left -= 1;
+        }
+        begin = 0;
+    }
+    None
 }

@@ -5,6 +5,7 @@ use super::kind::{self, node};
 use super::stream::Form;
 use super::{DecodeError, Value, intset, listpack, stream, ziplist, zipmap};
 use tenon_ds::packed::Item;
+use tenon_store::types::stream::ProducerLimits;
 use tenon_store::types::{HashLimits, ListLimits, MEMBER_DEADLINE_MAX_MS, SetLimits, ZsetLimits};
 use tenon_wire::rdb::Reader;
 
@@ -19,6 +20,8 @@ pub struct Limits {
     pub set: SetLimits,
     /// Sorted sets.
     pub zset: ZsetLimits,
+    /// How much streams remember of their producers that do not say so themselves.
+    pub producers: ProducerLimits,
 }
 
 /// Whose numbers of forms are meant: later ones were given out twice.
@@ -167,7 +170,7 @@ pub fn read_value(kind: u8, reader: &mut Reader<'_>, scene: &Scene) -> Result<Va
         | kind::STREAM_LISTPACKS_2
         | kind::STREAM_LISTPACKS_3
         | kind::STREAM_LISTPACKS_4
-        | kind::STREAM_LISTPACKS_5 => stream::read(Form::of(kind), reader).map(Value::Stream),
+        | kind::STREAM_LISTPACKS_5 => stream::read(Form::of(kind), reader, limits.producers).map(Value::Stream),
         kind::MODULE | kind::MODULE_2 => Err(DecodeError::Module),
         other => Err(DecodeError::UnknownKind(other)),
     }

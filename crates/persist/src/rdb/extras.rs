@@ -1,25 +1,28 @@
-//! What Redis has no place for beside a value: the flags of memcached's clients, and deadlines of members of sets and
-//! sorted sets. Written as files have their auxiliary fields, which whoever does not know them passes over.
+//! What Redis 7.0 has no place for beside a value: the flags of memcached's clients, deadlines of members of sets and
+//! sorted sets, and what streams remember of their producers. Written as files have their auxiliary fields, which whoever does not know them passes over.
 //!
 //! ```text
 //!   0xFA, "tenon-client-flags", the flags as a text
 //!   0xFA, "tenon-member-deadlines", a string: how many, and for each one the member and 8 bytes of milliseconds
+//!   0xFA, "tenon-stream-producers", a string (producers.rs)
 //! ```
 
 use super::build::set_deadline;
 use super::file::opcode::AUXILIARY;
+use super::producers::{self, Place};
 use super::{DecodeError, Value};
 use tenon_store::entry::ValueRef;
-use tenon_store::types::{DeadlinesRef, ValueType};
+use tenon_store::types::{DeadlinesRef, Object, Stream, ValueType};
 use tenon_wire::rdb::{Compression, Reader, Writer};
 use tenon_wire::resp::number::parse_i64;
 
 const CLIENT_FLAGS: &[u8] = b"tenon-client-flags";
 const MEMBER_DEADLINES: &[u8] = b"tenon-member-deadlines";
+const STREAM_PRODUCERS: &[u8] = b"tenon-stream-producers";
 
 /// Whether an auxiliary field of this name is about the value before it.
 pub(super) fn is_of_value(name: &[u8]) -> bool {
-    name == CLIENT_FLAGS || name == MEMBER_DEADLINES
+    [CLIENT_FLAGS, MEMBER_DEADLINES, STREAM_PRODUCERS].contains(&name)
 }
 
 /// Writes the flags of memcached's clients, if there are any.
@@ -62,11 +65,35 @@ pub(super) fn deadlines_beside(value: ValueRef<'_>) -> Option<DeadlinesRef<'_>> 
     value.deadlines().filter(|_| ValueType::of(value) != ValueType::Hash)
 }
 
+/// The stream that a value is, if it remembers anything of its producers.
+pub(super) fn stream_with_producers(value: ValueRef<'_>) -> Option<&Stream> {
+    match value {
+        ValueRef::Object(Object::Stream(stream)) if producers::has_any(stream) => Some(stream),
+        _ => None,
+    }
+}
+
+/// Writes what a stream remembers of its producers from a place on, about so many ids of them as a slice may have; gives the
+/// place to go on from, `None` at the end.
+pub(super) fn write_producers(writer: &mut Writer<'_>, stream: &Stream, place: Place) -> Option<Place> {
+    let (text, next) = producers::text_from(stream, place);
+    writer.byte(AUXILIARY);
+    writer.string(STREAM_PRODUCERS);
+    writer.string(&text);
+    next
+}
+
 /// Writes what there is beside a value.
 pub(super) fn write_extras(writer: &mut Writer<'_>, value: ValueRef<'_>, client_flags: u32) {
     write_client_flags(writer, client_flags);
     if let Some(deadlines) = deadlines_beside(value) {
         write_deadlines(writer, deadlines, 0, usize::MAX);
+    }
+    if let Some(stream) = stream_with_producers(value) {
+        let mut next = Some((0, 0));
+        while let Some(place) = next {
+            next = write_producers(writer, stream, place);
+        }
     }
 }
 
@@ -85,6 +112,7 @@ pub(super) fn read_extras(reader: &mut Reader<'_>, value: &mut Value) -> Result<
                 client_flags = flags.ok_or(DecodeError::malformed("the client flags are no number"))?;
             }
             MEMBER_DEADLINES => read_deadlines(&reader.string()?, value)?,
+            STREAM_PRODUCERS => read_producers(&reader.string()?, value)?,
             _ => return Err(WRONG),
         }
     }
@@ -109,4 +137,13 @@ fn read_deadlines(mut bytes: &[u8], value: &mut Value) -> Result<(), DecodeError
         }
     }
     Ok(())
+}
+
+fn read_producers(mut bytes: &[u8], value: &mut Value) -> Result<(), DecodeError> {
+    let Value::Stream(stream) = value else {
+        return Err(DecodeError::malformed("what a stream remembers follows a value that is none"));
+    };
+    let mut reader = Reader::new(&mut bytes, 0);
+    producers::read(&mut reader, stream)?;
+    if reader.left() == 0 { Ok(()) } else { Err(DecodeError::malformed("more follows what a stream remembers")) }
 }

@@ -11,6 +11,7 @@ mod intset;
 mod kind;
 mod listpack;
 mod payload;
+mod producers;
 mod slices;
 mod stream;
 mod value;

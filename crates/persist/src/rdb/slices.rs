@@ -2,7 +2,7 @@
 //! but must not change. Knows no key and no lock.
 
 use super::encode::{View, view, write_item, write_node};
-use super::extras::{deadlines_beside, write_deadlines};
+use super::extras::{deadlines_beside, stream_with_producers, write_deadlines, write_producers};
 use super::stream;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::entry::ValueRef;
@@ -40,6 +40,8 @@ pub(crate) enum Stage {
     Consumers(usize, usize, Option<StreamId>),
     /// The deadlines of members from this place on.
     Deadlines(usize),
+    /// A stream's producers from this one on, and its ids from this one on.
+    Producers(usize, usize),
 }
 
 impl Cursor {
@@ -106,6 +108,10 @@ pub(super) fn write_slice(writer: &mut Writer<'_>, value: ValueRef<'_>, cursor: 
         Stage::Deadlines(from) => {
             let deadlines = deadlines_beside(value).expect("there were some when the first of them were written");
             write_deadlines(writer, deadlines, from, SLICE_ELEMENTS).map(Stage::Deadlines)
+        }
+        Stage::Producers(nth, from) => {
+            let stream = stream_with_producers(value).expect("there were some when the first of them were written");
+            write_producers(writer, stream, (nth, from)).map(|(nth, from)| Stage::Producers(nth, from))
         }
     };
     stage.map(Cursor)
@@ -214,7 +220,11 @@ fn write_blocks(writer: &mut Writer<'_>, value: ValueRef<'_>, from: StreamId) ->
         room.take(block.memory());
     }
     stream::write_state(writer, stream);
-    (stream.groups().len() > 0).then_some(Stage::Groups(0))
+    if stream.groups().len() > 0 { Some(Stage::Groups(0)) } else { behind_groups(value) }
+}
+
+fn behind_groups(value: ValueRef<'_>) -> Option<Stage> {
+    stream_with_producers(value).map(|_| Stage::Producers(0, 0))
 }
 
 fn groups_from<'v>(value: ValueRef<'v>, at: usize) -> impl ExactSizeIterator<Item = (&'v [u8], &'v Group)> {
@@ -271,5 +281,5 @@ fn write_consumers(
             room.take(0);
         }
     }
-    (groups_from(value, at).len() > 1).then_some(Stage::Groups(at + 1))
+    if groups_from(value, at).len() > 1 { Some(Stage::Groups(at + 1)) } else { behind_groups(value) }
 }

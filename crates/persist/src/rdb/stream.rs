@@ -9,9 +9,7 @@
 //!       how many consumers; each: name, 8 bytes of when it was seen, since 7.2 as many of when it was active,
 //!           how many entries are pending; each: 16 bytes of its id
 //!       since 8.8 how many of the group's pending entries are nobody's; each: 16 bytes of its id
-//!   since 8.6: for how many seconds an entry's id with its producer is kept, and how many of one producer at most
-//!       how many producers; each: name, how many such ids; each: the id, and that of the entry
-//!       how many such ids there ever were; how many of them came again
+//!   since 8.6: what is remembered of producers (producers.rs)
 //!
 //!   listpack:  live, deleted, how many names, name, ..., 0      behind them for each entry
 //!              flags, ms, seq                                   behind those of the block's first id
@@ -23,11 +21,11 @@
 //! ```
 
 use super::listpack::{self, Elements};
-use super::{DecodeError, kind};
+use super::{DecodeError, kind, producers};
 use std::collections::BTreeMap;
 use tenon_ds::packed::{IntText, Item};
 use tenon_store::types::Stream;
-use tenon_store::types::stream::{Block, Consumer, Group, Pending, StreamId, StreamState};
+use tenon_store::types::stream::{Block, Consumer, Group, Pending, ProducerLimits, StreamId, StreamState};
 use tenon_wire::rdb::{ReadError, Reader, Writer};
 
 const DELETED: i64 = 1;
@@ -168,9 +166,14 @@ fn written(block: &Block) -> Vec<u8> {
     listpack.finish()
 }
 
-/// Reads a stream of one of the forms.
-pub(super) fn read(form: Form, reader: &mut Reader<'_>) -> Result<Stream, DecodeError> {
+/// Reads a stream of one of the forms. One that does not say how much it remembers of its producers has these limits.
+pub(super) fn read(
+    form: Form,
+    reader: &mut Reader<'_>,
+    producer_limits: ProducerLimits,
+) -> Result<Stream, DecodeError> {
     let mut stream = Stream::default();
+    stream.set_producer_limits(producer_limits);
     let mut last_added = None;
     for _ in 0..reader.count(2)? {
         let first = match <[u8; 16]>::try_from(&*reader.string()?) {
@@ -207,23 +210,9 @@ pub(super) fn read(form: Form, reader: &mut Reader<'_>) -> Result<Stream, Decode
         }
     }
     if form.has_producers {
-        pass_producers(reader)?;
+        producers::read(reader, &mut stream)?;
     }
     Ok(stream)
-}
-
-/// Reads what a stream knows of its producers. Nothing of it is kept, as there is nothing here that would heed it.
-fn pass_producers(reader: &mut Reader<'_>) -> Result<(), ReadError> {
-    let limits_or_counts = |reader: &mut Reader<'_>| (0..2).try_for_each(|_| reader.length().map(drop));
-    limits_or_counts(reader)?;
-    for _ in 0..reader.count(2)? {
-        reader.string()?;
-        for _ in 0..reader.count(3)? {
-            reader.string()?;
-            read_id(reader)?;
-        }
-    }
-    limits_or_counts(reader)
 }
 
 fn read_id(reader: &mut Reader<'_>) -> Result<StreamId, ReadError> {

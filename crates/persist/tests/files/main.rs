@@ -254,7 +254,7 @@ fn slots_that_come_in_are_valkeys() {
 }
 
 #[test]
-fn what_is_known_of_producers_is_not_kept() {
+fn what_is_known_of_producers_is_read() {
     let none = b"\x40\x64\x40\x64\x00\x00\x00";
     let mut file = File::begin("REDIS0013");
     file.entry(26, b"once", &[EMPTY_STREAM, PRODUCERS].concat());
@@ -263,8 +263,9 @@ fn what_is_known_of_producers_is_not_kept() {
     let bytes = file.end();
     let found = read(&bytes).unwrap();
     assert_eq!(found.keys(), ["0/once", "0/any", "0/newest"]);
-    let noted = |key: &[u8]| Note::SkippedProducers { key: key.to_vec() };
-    assert_eq!(found.notes, [noted(b"once"), noted(b"newest")]);
+    assert_eq!(found.notes, []);
+    let ids = |key: &str| found.entries[key].producer_ids;
+    assert_eq!([ids("0/once"), ids("0/any"), ids("0/newest")], [3, 0, 3]);
     for len in 9..bytes.len() {
         assert!(matches!(refused(&bytes[..len]).cause, Cause::Truncated), "{len} bytes");
     }

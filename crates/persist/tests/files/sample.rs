@@ -5,6 +5,7 @@ use std::io::Read;
 use tenon_persist::rdb::file::{Cut, Cutter, Ending, FileError, Note, OnModule, Options};
 use tenon_persist::rdb::{Limits, Scene};
 use tenon_store::entry::{Entry, Meta, ValueRef};
+use tenon_store::types::stream::{ProducerLimits, Producers};
 use tenon_store::types::{HashLimits, ListLimits, Object, SetLimits, ZsetLimits};
 use tenon_wire::rdb::crc64;
 
@@ -102,6 +103,8 @@ pub struct FoundEntry {
     pub usage: String,
     pub flags: u32,
     pub deadlines: Vec<(Vec<u8>, u64)>,
+    /// How many ids of producers a stream remembers.
+    pub producer_ids: usize,
 }
 
 /// What is in a file.
@@ -138,6 +141,7 @@ pub fn read_from(
         hash: HashLimits { fields: 16, bytes: 64 },
         set: SetLimits { ints: 20, members: 16, bytes: 64 },
         zset: ZsetLimits { members: 16, bytes: 64 },
+        producers: ProducerLimits::INITIAL,
     };
     let mut cutter = Cutter::new(source, Options { total_bytes, databases: 16, on_module })?;
     let scene = Scene { limits, origin: cutter.header().origin };
@@ -157,6 +161,7 @@ pub fn read_from(
                 usage: format!("{:?}", span.usage),
                 flags: 0,
                 deadlines: Vec::new(),
+                producer_ids: 0,
             };
             batch.store(span, &scene, |value, flags| {
                 found.flags = flags;
@@ -170,6 +175,9 @@ pub fn read_from(
                     ValueRef::Int(int) => found.text = int.to_string().into_bytes(),
                     ValueRef::Object(Object::Shared(bytes)) => found.text = bytes.to_vec(),
                     ValueRef::Object(Object::Rope(rope)) => found.text = rope.to_vec(),
+                    ValueRef::Object(Object::Stream(stream)) => {
+                        found.producer_ids = stream.producers().map_or(0, Producers::ids);
+                    }
                     ValueRef::Object(_) | ValueRef::Packed(..) => {}
                 }
             })?;

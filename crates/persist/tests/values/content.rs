@@ -7,7 +7,7 @@ use tenon_ds::packed::Item;
 use tenon_persist::rdb::file::OnModule;
 use tenon_persist::rdb::{Limits, LoadError, Loaded, Value, dump, load};
 use tenon_store::entry::{self, Meta};
-use tenon_store::types::stream::{Entry, Group, StreamId, StreamState};
+use tenon_store::types::stream::{Entry, Group, ProducerCounts, ProducerLimits, Producers, StreamId, StreamState};
 use tenon_store::types::{Collection, DeadlinesRef, HashLimits, ListLimits, SetLimits, Stream, ZsetLimits};
 
 /// Bytes that compressed strings may come to.
@@ -19,6 +19,7 @@ pub static LIMITS: LazyLock<Limits> = LazyLock::new(|| Limits {
     hash: HashLimits { fields: 16, bytes: 64 },
     set: SetLimits { ints: 20, members: 16, bytes: 64 },
     zset: ZsetLimits { members: 16, bytes: 64 },
+    producers: ProducerLimits::INITIAL,
 });
 
 /// When members expire.
@@ -44,7 +45,13 @@ pub struct StreamContent {
     pub entries: Vec<EntryContent>,
     pub state: StreamState,
     pub groups: Vec<GroupContent>,
+    pub limits: ProducerLimits,
+    pub counts: ProducerCounts,
+    pub producers: Vec<ProducerContent>,
 }
+
+/// A producer's name and its ids with the entries that they came with.
+pub type ProducerContent = (Vec<u8>, Vec<(Vec<u8>, StreamId)>);
 
 /// What a stream's group holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,10 +77,20 @@ fn stream_content(stream: &Stream) -> StreamContent {
             .map(|(id, it)| (id, group.consumer(it.consumer).name().to_vec(), it.delivered_ms, it.deliveries))
             .collect(),
     };
+    let mut producers: Vec<ProducerContent> = Vec::new();
+    if let Some(all) = stream.producers() {
+        for (name, ids) in all.starting_at(0) {
+            producers.push((name.to_vec(), ids.map(|(id, entry)| (id.to_vec(), entry)).collect()));
+        }
+    }
+    producers.sort();
     StreamContent {
         entries: stream.range(StreamId::MIN..=StreamId::MAX).map(|entry| (entry.id(), pairs(entry))).collect(),
         state: stream.state(),
         groups: stream.groups().map(group).collect(),
+        limits: stream.producer_limits(),
+        counts: stream.producers().map(Producers::counts).unwrap_or_default(),
+        producers,
     }
 }
 

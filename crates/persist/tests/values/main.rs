@@ -2,15 +2,16 @@
 
 mod content;
 mod slices;
+mod streams;
 
-use content::{Content, Deadlines, GroupContent, LIMITS, StreamContent, check_round_trip, content, loaded, payload_of};
+use content::{Content, Deadlines, LIMITS, check_round_trip, content, loaded, payload_of};
 use proptest::prelude::*;
 use tenon_ds::packed::Item;
 use tenon_persist::rdb::file::OnModule;
 use tenon_persist::rdb::{DecodeError, LoadError, Loaded, Value, load};
-use tenon_store::types::stream::{Acknowledgement, Group, References, StreamId, StreamState};
+use tenon_store::types::stream::{Acknowledgement, Group, ProducerLimits, References, StreamId};
 use tenon_store::types::{Hash, List, Set, Stream, StreamLimits, Zset};
-use tenon_wire::rdb::{ReadError, crc64, seal};
+use tenon_wire::rdb::{crc64, seal};
 
 /// The content of a value of this form, given as Redis writes it.
 fn read(kind: u8, body: &[u8]) -> Result<Content, LoadError> {
@@ -110,6 +111,8 @@ enum Step {
     Group(u8),
     Deliver { group: u8, consumer: u8, most: usize },
     Acknowledge { group: u8, at: usize },
+    Remember { producer: u8, id: Vec<u8> },
+    Limits(ProducerLimits),
 }
 
 fn streams() -> impl Strategy<Value = Stream> {
@@ -121,6 +124,10 @@ fn streams() -> impl Strategy<Value = Stream> {
         1 => (0..3u8).prop_map(Step::Group),
         2 => (0..3u8, 0..3u8, 1..5usize).prop_map(|(group, consumer, most)| Step::Deliver { group, consumer, most }),
         1 => (0..3u8, any::<usize>()).prop_map(|(group, at)| Step::Acknowledge { group, at }),
+        1 => (0..3u8, proptest::collection::vec(any::<u8>(), 1..80))
+            .prop_map(|(producer, id)| Step::Remember { producer, id }),
+        1 => (1..=86_400u32, 1..=10_000u32)
+            .prop_map(|(duration_s, ids_max)| Step::Limits(ProducerLimits { duration_s, ids_max })),
     ];
     proptest::collection::vec(steps, 0..60).prop_map(|steps| {
         let mut stream = Stream::default();
@@ -149,6 +156,14 @@ fn streams() -> impl Strategy<Value = Stream> {
                         group.acknowledge(*id);
                     }
                 }
+                Step::Remember { producer, id } => {
+                    if stream.entry_of_producer(&[b'p', producer], &id, 0).is_some() {
+                        stream.count_duplicate();
+                    } else {
+                        stream.remember(&[b'p', producer], &id, stream.last_id());
+                    }
+                }
+                Step::Limits(limits) => _ = stream.set_producer_limits(limits),
                 Step::Delete(_) => {}
             }
         }
@@ -264,205 +279,6 @@ fn forms_of_old_versions_are_read() {
     assert_eq!(read(12, &pair), Ok(Content::Zset(scored(&[("f", 3.5)]), "listpack", none())));
     let pairs = string(b"\x14\0\0\0\x04\0\x81b\x02\x02\x01\x81a\x02\x831.5\x04\xff");
     assert_eq!(read(17, &pairs), Ok(Content::Zset(scored(&[("a", 1.5), ("b", 2.0)]), "listpack", none())));
-}
-
-/// A stream as redis-server 7.0 (19), 8.0 (21), 8.6 (26), 8.8 (27) and one before 7.0 (15) write it, in its parts.
-struct StreamParts {
-    kind: u8,
-    block_id: Vec<u8>,
-    block: Vec<u8>,
-    len: u8,
-    last_id: Vec<u8>,
-    pending: Vec<u8>,
-    consumers: Vec<u8>,
-    released: Vec<u8>,
-    producers: Vec<u8>,
-}
-
-const SEEN_MS: u64 = 1_795_329_652_953;
-
-impl StreamParts {
-    fn new(kind: u8) -> StreamParts {
-        let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
-        let seen = SEEN_MS.to_le_bytes();
-        let active = |active: &[u8]| if kind >= 21 { active.to_vec() } else { Vec::new() };
-        let one = [&string(b"one")[..], &seen, &active(&seen), b"\x01", &id].concat();
-        let two = [&string(b"two")[..], &seen, &active(&[0xFF; 8]), b"\x00"].concat();
-        StreamParts {
-            kind,
-            block_id: string(b"\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"),
-            // 1-1 is deleted, 1-2 has the block's field a, 3-0 others.
-            block: string(
-                b"=\0\0\0\x18\0\x02\x01\x01\x01\x01\x01\x81a\x02\0\x01\x03\x01\0\x01\0\x01\x01\x01\x04\x01\x02\x01\0\x01\
-                  \x01\x01\x02\x01\x04\x01\0\x01\x02\x01\xdf\xff\x02\x02\x01\x81b\x02\x81x\x02\x81c\x02\x81y\x02\x08\x01\xff",
-            ),
-            len: 2,
-            last_id: b"\x03\x00".to_vec(),
-            pending: [&b"\x01"[..], &id, &seen, b"\x01"].concat(),
-            consumers: [&b"\x02"[..], &one, &two].concat(),
-            released: if kind >= 27 { vec![0] } else { Vec::new() },
-            // For an hour, and 7 of each: two ids of p, one of them a number, and one of q; 7 there were, and one again.
-            producers: match kind {
-                26.. => b"\x4e\x10\x07\x02\x01p\x02\xc0\x01\x01\x02\x02id\x03\x00\x01q\x01\xc0\x01\x03\x00\x07\x01".to_vec(),
-                _ => Vec::new(),
-            },
-        }
-    }
-
-    fn read(&self) -> Result<Content, LoadError> {
-        // First id, highest deleted id, entries added; and what the group has read.
-        let (counters, read) =
-            if self.kind == 15 { (&b""[..], &b""[..]) } else { (&b"\x01\x02\x01\x01\x03"[..], &b"\x02"[..]) };
-        let group = [&string(b"g")[..], b"\x01\x02", read, &self.pending, &self.consumers, &self.released].concat();
-        let before = [&b"\x01"[..], &self.block_id[..], &self.block, &[self.len], &self.last_id, counters].concat();
-        let body = [&before[..], b"\x01", &group, &self.producers].concat();
-        let version = match self.kind {
-            27 => 14,
-            26 => 13,
-            _ => 12,
-        };
-        read_of_version(self.kind, &body, version)
-    }
-}
-
-#[test]
-fn streams_of_five_versions_are_read() {
-    let id = StreamId::new;
-    let pairs =
-        |pairs: &[(&str, &str)]| pairs.iter().map(|(field, value)| ((*field).into(), (*value).into())).collect();
-    for kind in [15, 19, 21, 26, 27] {
-        let before_7 = kind == 15;
-        let active = |active_ms| if kind >= 21 { active_ms } else { Some(SEEN_MS) };
-        let state = StreamState {
-            last_id: id(3, 0),
-            max_deleted_id: if before_7 { StreamId::MIN } else { id(1, 1) },
-            entries_added: if before_7 { 2 } else { 3 },
-        };
-        let group = GroupContent {
-            name: b"g".to_vec(),
-            last_id: id(1, 2),
-            // Before Redis 7 it was not said: up to 1-2 there is one entry.
-            entries_read: Some(if before_7 { 1 } else { 2 }),
-            consumers: vec![
-                (b"one".to_vec(), SEEN_MS, active(Some(SEEN_MS))),
-                (b"two".to_vec(), SEEN_MS, active(None)),
-            ],
-            pending: vec![(id(1, 2), b"one".to_vec(), SEEN_MS, 1)],
-        };
-        let entries = vec![(id(1, 2), pairs(&[("a", "2")])), (id(3, 0), pairs(&[("b", "x"), ("c", "y")]))];
-        let expected = Content::Stream(StreamContent { entries, state, groups: vec![group] });
-        assert_eq!(StreamParts::new(kind).read(), Ok(expected), "{kind}");
-    }
-}
-
-#[test]
-fn streams_that_lie_are_refused() {
-    let refused = |why: &str, change: &dyn Fn(&mut StreamParts)| {
-        let mut parts = StreamParts::new(19);
-        change(&mut parts);
-        assert!(matches!(parts.read(), Err(LoadError::Value(DecodeError::Read(_)))), "{why}: {:?}", parts.read());
-    };
-    let own = StreamParts::new(19);
-    let replace = |bytes: &[u8], from: &[u8], to: &[u8]| {
-        let at = bytes.windows(from.len()).rposition(|window| window == from).expect("it is there");
-        [&bytes[..at], to, &bytes[at + from.len()..]].concat()
-    };
-    refused("a length that is not the entries'", &|parts| parts.len = 3);
-    refused("a last id that is not the last", &|parts| parts.last_id = b"\x02\x00".to_vec());
-    refused("a block's id of 15 bytes", &|parts| parts.block_id = string(&[0; 15]));
-    refused("a block's id behind its entries'", &|parts| parts.block_id = string(&[1; 16]));
-    refused("a block of nothing", &|parts| parts.block = string(b"\x07\0\0\0\0\0\xff"));
-    refused("fewer live entries", &|parts| parts.block = replace(&own.block, b"\x18\0\x02\x01", b"\x18\0\x03\x01"));
-    refused("more live entries", &|parts| parts.block = replace(&own.block, b"\x18\0\x02\x01", b"\x18\0\x01\x01"));
-    refused("a wrong number of elements", &|parts| parts.block = replace(&own.block, b"\x08\x01\xff", b"\x07\x01\xff"));
-    refused("entries out of order", &|parts| {
-        parts.block = replace(&own.block, b"\x02\x01\0\x01\x01\x01", b"\x02\x01\0\x01\0\x01");
-    });
-    refused("half an entry", &|parts| parts.block = replace(&own.block, b"\x02\x01\xdf\xff", b"\x7f\x01\xdf\xff"));
-    // Two consumers have the same entry.
-    let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
-    refused("an entry of two", &|parts| {
-        parts.consumers.pop();
-        parts.consumers.extend_from_slice(b"\x01");
-        parts.consumers.extend_from_slice(&id);
-    });
-    refused("an entry of nobody", &|parts| parts.consumers = b"\x00".to_vec());
-    refused("an entry that the group does not know", &|parts| parts.pending = b"\x00".to_vec());
-    refused("an entry twice", &|parts| {
-        parts.pending = [&b"\x02"[..], &own.pending[1..], &own.pending[1..]].concat();
-    });
-    refused("a consumer twice", &|parts| parts.consumers = replace(&own.consumers, b"two", b"one"));
-    refused("a terabyte of pending entries", &|parts| parts.pending = b"\x81\0\0\x01\0\0\0\0\0".to_vec());
-    refused("a terabyte of consumers", &|parts| parts.consumers = b"\x81\0\0\x01\0\0\0\0\0".to_vec());
-    refused("more behind it", &|parts| parts.consumers.push(0));
-}
-
-#[test]
-fn what_a_group_was_given_back_is_anybodys() {
-    let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
-    let nobodys = |consumer: &[u8]| {
-        let mut parts = StreamParts::new(27);
-        let name = [&[consumer.len() as u8][..], consumer].concat();
-        parts.consumers = [&b"\x01"[..], &name, &SEEN_MS.to_le_bytes(), &SEEN_MS.to_le_bytes(), b"\x00"].concat();
-        parts.released = [&b"\x01"[..], &id].concat();
-        parts
-    };
-    let group = |parts: &StreamParts| match parts.read() {
-        Ok(Content::Stream(stream)) => stream.groups[0].clone(),
-        other => panic!("{other:?}"),
-    };
-    // Idle for ever, and as often delivered as before; of one who has no name, or of him who is called so.
-    let pending = vec![(StreamId::new(1, 2), Vec::new(), 0, 1)];
-    let with_one = group(&nobodys(b"one"));
-    assert_eq!(with_one.pending, pending);
-    assert_eq!(with_one.consumers, [(Vec::new(), 0, None), (b"one".to_vec(), SEEN_MS, Some(SEEN_MS))]);
-    let nameless = group(&nobodys(b""));
-    assert_eq!((nameless.pending, nameless.consumers), (pending, vec![(Vec::new(), SEEN_MS, Some(SEEN_MS))]));
-    // One that a consumer has, one that the group does not know, one twice, and a terabyte.
-    let refused = |why: &str, parts: &StreamParts| {
-        assert!(matches!(parts.read(), Err(LoadError::Value(DecodeError::Read(_)))), "{why}: {:?}", parts.read());
-    };
-    let mut owned = StreamParts::new(27);
-    owned.released = [&b"\x01"[..], &id].concat();
-    refused("an entry of somebody", &owned);
-    let mut unknown = nobodys(b"one");
-    unknown.released[16] = 9;
-    refused("an entry that the group does not know", &unknown);
-    let mut twice = nobodys(b"one");
-    twice.released = [&b"\x02"[..], &id, &id].concat();
-    refused("an entry twice", &twice);
-    let mut huge = nobodys(b"one");
-    huge.released = b"\x81\0\0\x01\0\0\0\0\0".to_vec();
-    refused("a terabyte of entries", &huge);
-}
-
-#[test]
-fn producers_that_lie_are_refused() {
-    let own = StreamParts::new(26).producers;
-    let read = |producers: &[u8]| {
-        let mut parts = StreamParts::new(26);
-        parts.producers = producers.to_vec();
-        parts.read()
-    };
-    assert!(read(b"\x01\x01\x00\x00\x00").is_ok(), "no producers");
-    assert!(read(b"\x01\x01\x01\x01p\x00\x00\x00").is_ok(), "a producer without ids");
-    for end in 0..own.len() {
-        assert_eq!(read(&own[..end]), Err(LoadError::Value(DecodeError::Read(ReadError::Truncated))), "{end} bytes");
-    }
-    let huge = b"\x81\0\0\x01\0\0\0\0\0";
-    for (why, wrong) in [
-        ("a terabyte of producers", [&b"\x01\x01"[..], huge].concat()),
-        ("a terabyte of ids", [&b"\x01\x01\x01\x01p"[..], huge].concat()),
-        ("a terabyte of a name", [&b"\x01\x01\x01"[..], huge].concat()),
-        ("a string in a number's place", [&b"\xc0\x01"[..], &own[2..]].concat()),
-        ("more behind it", [&own[..], b"\x00"].concat()),
-    ] {
-        assert!(matches!(read(&wrong), Err(LoadError::Value(DecodeError::Read(_)))), "{why}: {:?}", read(&wrong));
-    }
-    // The form before has none.
-    let mut parts = StreamParts::new(21);
-    parts.producers = own;
-    assert!(parts.read().is_err());
 }
 
 #[test]
@@ -600,29 +416,6 @@ fn lies_are_refused() {
     for kind in [8, 28, 99, 255] {
         assert_eq!(read(kind, b"\x01"), Err(LoadError::Value(DecodeError::UnknownKind(kind))));
     }
-}
-
-#[test]
-fn ids_far_apart_come_back() {
-    let mut stream = Stream::default();
-    for (ms, seq) in [(1, 1), (1 << 63, 0), ((1 << 63) + 1, u64::MAX), (u64::MAX, u64::MAX - 1)] {
-        stream.append(StreamId::new(ms, seq), [(&b"f"[..], &b"v"[..])].into_iter(), StreamLimits::new(4_096, 100));
-    }
-    assert_eq!(stream.block_count(), 1);
-    check_round_trip(Value::Stream(stream), 0);
-}
-
-#[test]
-fn a_streams_counters_are_such_as_commands_could_set() {
-    let mut stream = Stream::default();
-    stream.append(StreamId::new(5, 0), [(&b"f"[..], &b"v"[..])].into_iter(), StreamLimits::new(4_096, 100));
-    let last_id = stream.last_id();
-    stream.set_state(StreamState { last_id, max_deleted_id: StreamId::MAX, entries_added: 0 });
-    let Loaded { value: Value::Stream(read), .. } = loaded(&payload_of(Value::Stream(stream), 0)).expect("it is one")
-    else {
-        panic!("it is no stream");
-    };
-    assert_eq!(read.state(), StreamState { last_id, max_deleted_id: last_id, entries_added: 1 });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tenon_persist::aof::Reader;
 use tenon_persist::rdb::file::{Access, FileOptions, Form, write_slice};
 use tenon_persist::rdb::{Cursor, Value, is_large};
 use tenon_store::entry::{Entry, Meta};
-use tenon_store::types::stream::{Acknowledgement, Group, StreamId};
+use tenon_store::types::stream::{Acknowledgement, Group, ProducerLimits, StreamId};
 use tenon_store::types::{Hash, List, Set, Stream, StreamLimits, Zset};
 use tenon_wire::rdb::{Compression, seal};
 
@@ -159,4 +159,19 @@ fn streams_whose_groups_wait_for_much() {
     stream.add_group(b"g3", stream.group(b"g1").expect("it was added").clone());
     // Each of two groups has its 18,982 entries twice.
     check(Value::Stream(stream), 2 * 2 * 18_982 / 512);
+}
+
+#[test]
+fn streams_that_remember_much() {
+    // One producer with very many ids, many with one each; one with long ids.
+    let mut stream = Stream::default();
+    stream.set_producer_limits(ProducerLimits { duration_s: 60, ids_max: 5_000 });
+    let producers = (0..5_000).map(|number| (b"p".to_vec(), number)).chain((0..3_000).map(|number| (word(number), 1)));
+    for (name, number) in producers {
+        stream.remember(&name, &word(number), StreamId::new(number + 1, 0));
+    }
+    for number in 0..20u8 {
+        stream.remember(b"long", &vec![b'a' + number; 20_000], StreamId::new(1, 0));
+    }
+    check(Value::Stream(stream), 15);
 }

@@ -7,6 +7,7 @@ use tenon_engine::clock;
 use tenon_engine::persist::rdb::file::{At, Batch, Cause, Cut, Cutter, Doing, FileError, Note, OnModule, Options};
 use tenon_engine::persist::rdb::{DecodeError, Limits, Scene};
 use tenon_engine::store::keyspace::is_past;
+use tenon_engine::store::types::stream::ProducerLimits;
 use tenon_engine::store::types::{HashLimits, ListLimits, SetLimits, ZsetLimits};
 
 /// Redis's defaults: which form a value would take does not matter here.
@@ -16,6 +17,7 @@ fn limits() -> Limits {
         hash: HashLimits { fields: 512, bytes: 64 },
         set: SetLimits { ints: 512, members: 128, bytes: 64 },
         zset: ZsetLimits { members: 128, bytes: 64 },
+        producers: ProducerLimits::INITIAL,
     }
 }
 
@@ -142,7 +144,7 @@ fn count(batch: &Batch, scene: &Scene, tally: &mut Tally) -> Result<(), FileErro
         tally.keys += 1;
         tally.expires += u64::from(entry.deadline_ms.is_some());
         tally.already_expired += u64::from(is_past(entry.deadline_ms, now_ms));
-        let members_expire = batch.store(entry, scene, |value, _| value.members_due_ms().is_some())?;
+        let members_expire = batch.store(entry, scene, |value, _| value.has_expiring_members())?;
         tally.subexpires += u64::from(members_expire);
     }
     Ok(())
@@ -161,9 +163,6 @@ fn tell(offset: u64, note: &Note, out: &mut dyn Write) -> io::Result<()> {
         }
         Note::SkippedMetadata { key, classes } => {
             writeln!(out, "[offset {offset}] METADATA of key '{}' for: {}", key.escape_ascii(), classes.join(", "))
-        }
-        Note::SkippedProducers { key } => {
-            writeln!(out, "[offset {offset}] PRODUCERS of stream '{}' are not kept", key.escape_ascii())
         }
     }
 }

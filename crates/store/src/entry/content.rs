@@ -66,6 +66,15 @@ impl NewValue<'_> {
             NewValue::Bytes(_) | NewValue::Int(_) => None,
         }
     }
+
+    /// Whether it is a collection of which a member expires.
+    pub fn has_expiring_members(&self) -> bool {
+        match self {
+            NewValue::Object(object) => object.deadlines().is_some(),
+            NewValue::Packed(form, _) => form.has_deadlines,
+            NewValue::Bytes(_) | NewValue::Int(_) => false,
+        }
+    }
 }
 
 impl<'a> ValueRef<'a> {
@@ -85,6 +94,14 @@ impl<'a> ValueRef<'a> {
             ValueRef::Object(object) => object.deadlines(),
             ValueRef::Packed(form, bytes) => PackedDeadlines::of_packed(form, bytes).map(DeadlinesRef::Packed),
             ValueRef::Bytes(_) | ValueRef::Int(_) => None,
+        }
+    }
+
+    /// When the first member of a collection expires, or what a stream remembers, in milliseconds since the UNIX epoch.
+    pub fn members_due_ms(self) -> Option<u64> {
+        match self {
+            ValueRef::Object(object) => object.members_due_ms(),
+            _ => self.deadlines().and_then(DeadlinesRef::next_ms),
         }
     }
 

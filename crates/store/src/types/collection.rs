@@ -84,4 +84,9 @@ pub trait Collection: Default + 'static {
     fn deadlines(&self) -> Option<DeadlinesRef<'_>> {
         None
     }
+
+    /// Whether something of it goes when its time has come: members, or what it remembers.
+    fn expires_in_part(&self) -> bool {
+        self.deadlines().is_some()
+    }
 }

@@ -9,6 +9,10 @@ use crate::hash::element_hash;
 use bytes::Bytes;
 use tenon_ds::hash_table::Ahead;
 
+/// How many ids of producers a stream forgets in one go: more than one brings into a stream in the same time, and less than
+/// anybody notices. What is left is past all the same.
+const FORGOTTEN_MAX: usize = 256;
+
 /// A value with an allocation of its own.
 #[derive(Debug)]
 pub enum Object {
@@ -172,19 +176,24 @@ impl Object {
         }
     }
 
-    /// When the first member expires, in milliseconds since the UNIX epoch.
+    /// When the first member expires, or what a stream remembers of its producers, in milliseconds since the UNIX epoch.
     #[inline]
     pub fn members_due_ms(&self) -> Option<u64> {
-        self.deadlines().and_then(DeadlinesRef::next_ms)
+        match self {
+            Object::Stream(stream) => stream.producers_due_ms(),
+            _ => self.deadlines().and_then(DeadlinesRef::next_ms),
+        }
     }
 
-    /// Takes out members whose deadlines are past, at most so many; tells how many there were. Each is handed to `visit`.
+    /// Takes out members whose deadlines are past, at most so many; tells how many there were. Each is handed to `visit`, but
+    /// for what streams remember, which nobody is told of.
     pub fn take_past_members(&mut self, now_ms: u64, at_most: usize, visit: &mut dyn FnMut(&[u8])) -> usize {
         match self {
             Object::Hash(hash) => hash.take_past(now_ms, at_most, visit),
             Object::Set(set) => set.take_past(now_ms, at_most, visit),
             Object::Zset(zset) => zset.take_past(now_ms, at_most, visit),
-            Object::Shared(_) | Object::Rope(_) | Object::List(_) | Object::Stream(_) => 0,
+            Object::Stream(stream) => stream.forget_past(now_ms, at_most.min(FORGOTTEN_MAX)),
+            Object::Shared(_) | Object::Rope(_) | Object::List(_) => 0,
         }
     }
 

@@ -212,6 +212,9 @@ fn add_what_expires(tenon: &mut Side, knows: Knows) {
         tenon.say(&format!("SPEXPIREAT expiring-set {FAR_MS} MEMBERS 1 a"));
         tenon.say("ZADD expiring-zset 1 a 2 b 3.5 c");
         tenon.say(&format!("ZPEXPIREAT expiring-zset {FAR_MS} MEMBERS 1 a"));
+        // What it remembers of its producers stands behind it; elsewhere it is the stream.
+        tenon.say(&format!("XADD expiring-stream {FAR_MS}-0 f v"));
+        assert_eq!(tenon.say(&format!("XIDMPRECORD expiring-stream p one {FAR_MS}-0")), ok());
     }
 }
 
@@ -249,7 +252,7 @@ fn loads_what_tenon_writes_as(start: impl Fn(&[(&str, &str)]) -> Option<Side>, k
     // The others know no command for these.
     for database in DATABASES {
         tenon.say(&format!("SELECT {database}"));
-        assert_eq!(tenon.say("DEL expiring-set expiring-zset"), Value::Int(2));
+        assert_eq!(tenon.say("DEL expiring-set expiring-zset expiring-stream"), Value::Int(3));
         if preamble == "no" {
             // No command says that an entry which is gone waits to be acknowledged; this lets go of such.
             for group in ["early", "late", "g"] {

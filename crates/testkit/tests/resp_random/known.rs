@@ -326,6 +326,13 @@ fn without_times(answer: Reply) -> Reply {
                     ) => {
                         all.next();
                     }
+                    // From Redis 8.6 on.
+                    Some(
+                        b"idmp-duration" | b"idmp-maxsize" | b"pids-tracked" | b"iids-tracked" | b"iids-added"
+                        | b"iids-duplicates",
+                    ) => {
+                        all.next();
+                    }
                     // How many consumers there are; which, in the full form, is looked at below.
                     Some(b"consumers") if all.peek().is_some_and(|next| next.integer().is_some()) => {
                         all.next();

@@ -64,6 +64,7 @@ pub fn leaf_kind(command: &str, name: &str) -> Kind {
         "start" | "stop" if command == "ZRANGE" => Kind::String,
         "start" | "end" if command.starts_with('X') => Kind::String,
         "min-idle-time" if command == "XPENDING" => Kind::Integer,
+        "duration" | "maxsize" if command == "XCFGSET" => Kind::Integer,
         // The key that is asked about is not used.
         "key" if command == "CLUSTER KEYSLOT" => Kind::String,
         "key" | "key1" | "key2" | "newkey" => Kind::Key,

@@ -1,6 +1,7 @@
 //! XADD: entries.
 
 use super::id::NewId;
+use super::producers::{limits_of_new, log_limits, log_record};
 use super::reply::{IdText, reply_id};
 use super::trim_args::{parse_add, words_of_trim};
 use tenon_engine::args::Args;
@@ -25,7 +26,7 @@ const ENTRY_LEN_MAX: usize = 1 << 30;
 pub static XADD: Command = Command {
     name: "XADD",
     group: Group::Stream,
-    syntax: "key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
+    syntax: "key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [IDMPAUTO pid | IDMP pid iid] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
     summary: "Appends a new message to a stream. Creates the key if it doesn't exist.",
     complexity: "O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.",
     since: "5.0.0",
@@ -52,43 +53,99 @@ fn new_id(wanted: NewId, last: StreamId, now_ms: u64) -> Result<StreamId, CmdErr
 }
 
 fn xadd(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let options = parse_add(args, cx.engine())?;
+    let is_replaying = cx.is_replaying();
+    let options = parse_add(args, cx.engine(), is_replaying)?;
     if options.id == NewId::Exactly(StreamId::MIN) {
         return Err(NO_LOWEST_ID);
     }
     let len: usize = (options.fields_at..args.len()).map(|index| args.len_of(index)).sum();
     let fields = Fields { args: *args, at: options.fields_at };
     let (limits, now_ms) = (cx.engine().config.stream_limits(), cx.now_ms());
+    let producer = options.producer.map(|asked| (asked.name(args), asked.id(args, fields.clone())));
+    let producer = producer.as_ref().map(|(name, id)| (*name, &**id));
+    // A log has the ids of those that were added: without one it has come again.
+    let came_again = is_replaying && producer.is_some() && options.id == NewId::Next;
+    let makes_stream = options.makes_stream && !came_again;
+    let limits_of_new = if makes_stream { limits_of_new(cx) } else { None };
     let add = |stream: &mut Stream| {
+        let known = match producer {
+            Some(_) if came_again => Some(stream.last_id()),
+            Some((name, id)) if !is_replaying => stream.entry_of_producer(name, id, now_ms),
+            _ => None,
+        };
+        if let Some(id) = known {
+            stream.count_duplicate();
+            return Ok(Change::aside(None, Outcome::Known(id)));
+        }
         let id = new_id(options.id, stream.last_id(), now_ms)?;
         if len > ENTRY_LEN_MAX {
             return Err(TOO_LARGE);
         }
         stream.append(id, fields, limits);
+        if let Some(limits) = limits_of_new {
+            stream.set_producer_limits(limits);
+        }
+        if let Some((name, of_producer)) = producer {
+            if is_replaying {
+                // Nothing expires by itself meanwhile, and a long log has many producers.
+                stream.forget_past(now_ms, usize::MAX);
+            }
+            stream.remember(name, of_producer, id);
+        }
         let trimmed = match options.trimming {
             Some(trimming) => stream.trim(trimming.trim, trimming.references),
             None => (0, TakenBlocks::default()),
         };
         let second_event = (trimmed.0 > 0).then_some("xtrim");
-        Ok(Change::made("xadd", (id, trimmed, stream.len())).and(second_event))
+        Ok(Change::made("xadd", Outcome::Added(id, trimmed, stream.len())).and(second_event))
     };
-    let outcome = if options.makes_stream { Some(cx.update(add)?) } else { cx.update_existing(add)? };
-    let Some(((id, (trimmed, taken), len), effect)) = outcome else {
-        reply.null();
-        return Ok(Effect::Unchanged);
+    let outcome = if makes_stream { Some(cx.update(add)?) } else { cx.update_existing(add)? };
+    let (id, (trimmed, taken), len) = match outcome {
+        None => {
+            reply.null();
+            return Ok(Effect::Unchanged);
+        }
+        Some((Outcome::Known(id), effect)) => {
+            reply_id(reply, id);
+            return Ok(effect);
+        }
+        Some((Outcome::Added(id, trimmed, len), effect)) => {
+            debug_assert!(effect.is_change(), "an entry was added");
+            (id, trimmed, len)
+        }
     };
     let allocations = taken.allocations();
     cx.worker().discard_part(taken, allocations);
     reply_id(reply, id);
-    debug_assert!(effect.is_change(), "an entry was added");
     if !cx.logs() {
         return Ok(Effect::As);
     }
-    let (key, id) = (cx.key, IdText::of(id));
+    let (key, id_text) = (cx.key, IdText::of(id));
     let mut words: Vec<Word<'_>> = vec!["XADD".into(), key.into()];
+    if let Some(asked) = options.producer
+        && limits_of_new.is_none()
+    {
+        words.extend(asked.words(args));
+    }
     words.extend(options.trimming.filter(|_| trimmed > 0).into_iter().flat_map(|trim| words_of_trim(trim, len)));
-    words.push(id.as_bytes().into());
-    Ok(cx.log_of(&words, args.from(options.fields_at).map(Word::Bytes)))
+    words.push(id_text.as_bytes().into());
+    let mut effect = cx.log_of(&words, args.from(options.fields_at).map(Word::Bytes));
+    if let Some(limits) = limits_of_new {
+        // Whoever gets other limits forgets what it remembered.
+        effect = log_limits(cx, limits);
+        if let Some((name, of_producer)) = producer {
+            effect = log_record(cx, name, of_producer, id);
+        }
+    }
+    Ok(effect)
+}
+
+/// What became of an entry.
+enum Outcome {
+    /// It was added with this id, so many others were trimmed, and so many are left.
+    Added(StreamId, (u64, TakenBlocks), u64),
+    /// It had been added before, with this id.
+    Known(StreamId),
 }
 
 /// Fields and values in turn, from an argument on.

@@ -1,11 +1,12 @@
 //! XGROUP: consumer groups and their consumers.
 
 use super::id::{parse_bound, parse_id};
+use super::producers::{limits_of_new, log_limits};
 use crate::redis::help::{reply_help, wrong_form};
 use crate::redis::help_command::help_command;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::{Change, KeyCx, SessionCx};
+use tenon_engine::context::{Change, KeyCx, SessionCx, Word};
 use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::Stream;
 use tenon_engine::store::types::stream;
@@ -178,8 +179,20 @@ fn create(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         }
         Ok(Change::aside(Some("xgroup-create"), ()))
     };
-    let ((), effect) =
+    let limits_of_new = if options.makes_stream { limits_of_new(cx) } else { None };
+    let create = |stream: &mut Stream| {
+        let change = create(stream)?;
+        if let Some(limits) = limits_of_new {
+            stream.set_producer_limits(limits);
+        }
+        Ok(change)
+    };
+    let ((), mut effect) =
         if options.makes_stream { cx.update(create)? } else { cx.update_existing(create)?.ok_or(NO_KEY)? };
+    if let Some(limits) = limits_of_new {
+        _ = cx.log_of(&[], args.from(0).map(Word::Bytes));
+        effect = log_limits(cx, limits);
+    }
     reply.ok();
     Ok(effect)
 }

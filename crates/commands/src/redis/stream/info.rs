@@ -9,7 +9,7 @@ use tenon_engine::command::{Arity, Command, Effect, Flags, Group, Keys, Run};
 use tenon_engine::context::{KeyCx, SessionCx};
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::Stream;
-use tenon_engine::store::types::stream::{self, Consumer, StreamId};
+use tenon_engine::store::types::stream::{self, Consumer, Producers, StreamId};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -155,7 +155,7 @@ fn stream(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let stream = cx.read_collection::<Stream>()?.ok_or(CmdError::NoSuchKey)?;
     let full = parse_full(args)?;
     let state = stream.state();
-    reply.map(if full.is_some() { 9 } else { 10 });
+    reply.map(if full.is_some() { 15 } else { 16 });
     reply.bulk(b"length");
     reply.int(stream.len() as i64);
     reply.bulk(b"radix-tree-keys");
@@ -170,11 +170,29 @@ fn stream(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     reply.int(state.entries_added as i64);
     reply.bulk(b"recorded-first-entry-id");
     reply_id(reply, stream.first().map_or(StreamId::MIN, |entry| entry.id()));
+    reply_producers(stream, reply);
     match full {
         None => reply_ends(stream, reply),
         Some(count) => reply_everything(stream, count, reply),
     }
     Ok(Effect::Unchanged)
+}
+
+/// Writes what the stream remembers of its producers: six pairs.
+fn reply_producers(stream: &Stream, reply: &mut Reply<'_>) {
+    let (limits, producers) = (stream.producer_limits(), stream.producers());
+    let counts = producers.map(Producers::counts).unwrap_or_default();
+    for (name, number) in [
+        ("idmp-duration", limits.duration_s.into()),
+        ("idmp-maxsize", limits.ids_max.into()),
+        ("pids-tracked", producers.map_or(0, Producers::len) as u64),
+        ("iids-tracked", producers.map_or(0, Producers::ids) as u64),
+        ("iids-added", counts.added),
+        ("iids-duplicates", counts.duplicates),
+    ] {
+        reply.bulk(name.as_bytes());
+        reply.int(number as i64);
+    }
 }
 
 fn reply_ends(stream: &Stream, reply: &mut Reply<'_>) {

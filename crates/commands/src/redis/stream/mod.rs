@@ -9,6 +9,7 @@ pub mod group;
 mod id;
 pub mod info;
 pub mod pending;
+pub mod producers;
 pub mod range;
 pub mod read;
 mod read_args;

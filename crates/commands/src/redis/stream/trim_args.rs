@@ -1,6 +1,7 @@
 //! The options that XADD and XTRIM share: how the oldest entries go. Knows no stream.
 
 use super::id::{NewId, parse_id, parse_new_id};
+use super::producers::ProducerArgs;
 use super::references::{parse_references, word_of};
 use tenon_engine::Engine;
 use tenon_engine::args::Args;
@@ -16,6 +17,8 @@ const NEGATIVE_LIMIT: CmdError = CmdError::text("ERR The LIMIT argument must be 
 const LIMIT_ALONE: CmdError =
     CmdError::text("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
 const LIMIT_EXACT: CmdError = CmdError::text("ERR syntax error, LIMIT cannot be used without the special ~ option");
+const NO_ID_OF_ITS_OWN: CmdError =
+    CmdError::text("ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs");
 const NO_STRATEGY: CmdError = CmdError::text("ERR syntax error, XTRIM must be called with a trimming strategy");
 
 /// Blocks that approximate trimming takes at most when the client does not say.
@@ -39,6 +42,7 @@ pub(super) struct AddArgs {
     pub(super) fields_at: usize,
     /// Whether the stream is made if it is not there.
     pub(super) makes_stream: bool,
+    pub(super) producer: Option<ProducerArgs>,
     pub(super) trimming: Option<Trimming>,
 }
 
@@ -112,13 +116,13 @@ impl Options {
     }
 }
 
-/// Reads the options of XADD and the id.
+/// Reads the options of XADD and the id. In a log an entry that has an id of its producer's has its own, too.
 ///
 /// # Errors
 /// When they make no sense.
-pub(super) fn parse_add(args: &Args<'_>, engine: &Engine) -> Result<AddArgs, CmdError> {
+pub(super) fn parse_add(args: &Args<'_>, engine: &Engine, is_replaying: bool) -> Result<AddArgs, CmdError> {
     let mut options = Options::default();
-    let (mut id, mut makes_stream) = (None, true);
+    let (mut id, mut makes_stream, mut producer) = (None, true, None);
     let mut at = 2;
     while at < args.len() && id.is_none() {
         // An id may look like no option does, and options come first.
@@ -127,17 +131,27 @@ pub(super) fn parse_add(args: &Args<'_>, engine: &Engine) -> Result<AddArgs, Cmd
             None => {
                 if args.is(at, "NOMKSTREAM") {
                     makes_stream = false;
+                    at + 1
+                } else if let Some((found, next)) = ProducerArgs::read(args, at, producer)? {
+                    producer = Some(found);
+                    next
                 } else {
-                    id = Some(parse_new_id(args.get(at))?);
+                    let wanted = parse_new_id(args.get(at))?;
+                    if producer.is_some() && wanted != NewId::Next && !is_replaying {
+                        return Err(NO_ID_OF_ITS_OWN);
+                    }
+                    id = Some(wanted);
+                    at + 1
                 }
-                at + 1
             }
         };
     }
     let trimming = options.finish(engine)?;
     let fields = args.len() - at;
     match id {
-        Some(id) if fields > 0 && fields.is_multiple_of(2) => Ok(AddArgs { id, fields_at: at, makes_stream, trimming }),
+        Some(id) if fields > 0 && fields.is_multiple_of(2) => {
+            Ok(AddArgs { id, fields_at: at, makes_stream, producer, trimming })
+        }
         _ => Err(CmdError::Arity("xadd".to_owned())),
     }
 }

@@ -75,11 +75,6 @@ pub enum Note {
         /// The names of the classes of metadata.
         classes: Vec<String>,
     },
-    /// What a stream knows of its producers, that none adds an entry twice, is not kept.
-    SkippedProducers {
-        /// The stream's key.
-        key: Vec<u8>,
-    },
 }
 
 /// A stretch of a file.

@@ -150,10 +150,6 @@ impl<R: Read> Cutter<R> {
                     match record {
                         Record::Noted(note) => batch.notes.push((self.offset + at as u64, note)),
                         Record::Entry(entry) => batch.entries.push(entry),
-                        Record::NotedEntry(entry, note) => {
-                            batch.entries.push(entry);
-                            batch.notes.push((self.offset + at as u64, note));
-                        }
                         Record::Passed | Record::End => {}
                     }
                 }

@@ -31,8 +31,6 @@ pub(super) enum Record {
     Noted(Note),
     /// A key.
     Entry(EntrySpan),
-    /// A key, not all of which is kept.
-    NotedEntry(EntrySpan, Note),
     /// The end.
     End,
 }
@@ -200,7 +198,6 @@ fn entry(
     let key = || scan.clone_at(key_at).string().map(Cow::into_owned).doing(Doing::Key);
     let record = match record? {
         Skipped::Known => Record::Entry(span),
-        Skipped::WithProducers => Record::NotedEntry(span, Note::SkippedProducers { key: key()? }),
         Skipped::Module(number) => {
             let module = module::name_of(number);
             if on_module == OnModule::Refuse {

@@ -10,8 +10,6 @@ use super::scan::{Scan, Stop};
 pub(super) enum Skipped {
     /// One of a type that there is.
     Known,
-    /// A stream that knows of producers, which is not kept.
-    WithProducers,
     /// One of a module's types, of this number.
     Module(u64),
 }
@@ -76,11 +74,7 @@ pub(super) fn skip_value(form: u8, origin: Origin, scan: &mut Scan<'_>) -> Resul
         | kind::STREAM_LISTPACKS_2
         | kind::STREAM_LISTPACKS_3
         | kind::STREAM_LISTPACKS_4
-        | kind::STREAM_LISTPACKS_5 => {
-            if skip_stream(Form::of(form), scan)? {
-                return Ok(Skipped::WithProducers);
-            }
-        }
+        | kind::STREAM_LISTPACKS_5 => skip_stream(Form::of(form), scan)?,
         kind::MODULE_2 => {
             let number = scan.length()?;
             module::skip_parts(scan)?;
@@ -107,8 +101,8 @@ fn skip_pairs(
     Ok(())
 }
 
-/// Passes over a stream, and tells whether it knows of producers; what it looks like stands above `stream.rs`.
-fn skip_stream(form: Form, scan: &mut Scan<'_>) -> Result<bool, Stop> {
+/// Passes over a stream; what it looks like stands above `stream.rs`.
+fn skip_stream(form: Form, scan: &mut Scan<'_>) -> Result<(), Stop> {
     for _ in 0..scan.count(2)? {
         scan.skip_string()?;
         scan.skip_string()?;
@@ -131,19 +125,17 @@ fn skip_stream(form: Form, scan: &mut Scan<'_>) -> Result<bool, Stop> {
         }
     }
     if !form.has_producers {
-        return Ok(false);
+        return Ok(());
     }
     skip_lengths(scan, 2)?;
-    let producers = scan.count(2)?;
-    for _ in 0..producers {
+    for _ in 0..scan.count(2)? {
         scan.skip_string()?;
         for _ in 0..scan.count(3)? {
             scan.skip_string()?;
             skip_lengths(scan, 2)?;
         }
     }
-    skip_lengths(scan, 2)?;
-    Ok(producers > 0)
+    skip_lengths(scan, 2)
 }
 
 /// Passes over so many lengths.

@@ -7,6 +7,7 @@ mod entries;
 mod group;
 mod id;
 mod limits;
+mod producers;
 mod value;
 mod varint;
 
@@ -16,4 +17,5 @@ pub use entries::{Keep, Reach, TakenBlocks, Trim};
 pub use group::{Consumer, ConsumerNumber, Group, Pending};
 pub use id::StreamId;
 pub use limits::StreamLimits;
+pub use producers::{ProducerCounts, ProducerLimits, Producers};
 pub use value::{Deletion, References, Stream, StreamState};

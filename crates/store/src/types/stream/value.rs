@@ -6,6 +6,7 @@ use super::entries::{Entries, TakenBlocks, Trim};
 use super::group::{COUNT_MAX, Group};
 use super::id::StreamId;
 use super::limits::StreamLimits;
+use super::producers::{ProducerCounts, ProducerLimits, Producers};
 use crate::types::{Collection, Object, PackedForm, ValueType};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -50,13 +51,15 @@ pub struct StreamState {
 /// It can be empty, and is always an object of its own.
 ///
 /// Whoever writes it somewhere reads `state`, `blocks` and `groups`; whoever has read it makes a default one,
-/// calls `set_state`, `begin_block` and `restore_entry` in the order of the ids, and `add_group` with groups made by
-/// `Group::new`, `add_consumer` and `assign`.
+/// calls `set_state`, `begin_block` and `restore_entry` in the order of the ids, `add_group` with groups made by
+/// `Group::new`, `add_consumer` and `assign`, and `set_producer_limits`, `remember` and `set_producer_counts`.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     pub(super) entries: Entries,
     pub(super) state: StreamState,
     pub(super) groups: BTreeMap<Box<[u8]>, Group>,
+    /// Made with the first entry that has an id of its producer's, or with limits that are not the usual ones.
+    producers: Option<Box<Producers>>,
 }
 
 impl Collection for Stream {
@@ -103,6 +106,10 @@ impl Collection for Stream {
     fn is_empty(&self) -> bool {
         // A stream without entries still knows its last id and its groups.
         false
+    }
+
+    fn expires_in_part(&self) -> bool {
+        self.producers.is_some()
     }
 }
 
@@ -263,6 +270,62 @@ impl Stream {
         self.groups.remove(name)
     }
 
+    /// What is remembered of producers, if anything ever was.
+    pub fn producers(&self) -> Option<&Producers> {
+        self.producers.as_deref()
+    }
+
+    /// How much is remembered of producers.
+    pub fn producer_limits(&self) -> ProducerLimits {
+        self.producers().map_or(ProducerLimits::INITIAL, Producers::limits)
+    }
+
+    /// Changes how much is remembered of producers. Unless it was so before, what was is forgotten; tells whether.
+    pub fn set_producer_limits(&mut self, limits: ProducerLimits) -> bool {
+        let changes = limits != self.producer_limits();
+        if changes {
+            self.producers_mut().set_limits(limits);
+        }
+        changes
+    }
+
+    fn producers_mut(&mut self) -> &mut Producers {
+        self.producers.get_or_insert_with(|| Box::new(Producers::new(ProducerLimits::INITIAL)))
+    }
+
+    /// The entry that came with this id of a producer's, as far as it is remembered. It may have been deleted.
+    pub fn entry_of_producer(&self, producer: &[u8], id: &[u8], now_ms: u64) -> Option<StreamId> {
+        self.producers()?.entry_of(producer, id, now_ms)
+    }
+
+    /// Remembers that an entry has come with this id of a producer's.
+    pub fn remember(&mut self, producer: &[u8], id: &[u8], entry: StreamId) {
+        let producers = self.producers_mut();
+        producers.remember(producer, id, entry);
+        producers.counts.added = producers.counts.added.saturating_add(1);
+    }
+
+    /// Counts that an entry has come again.
+    pub fn count_duplicate(&mut self) {
+        let counts = &mut self.producers_mut().counts;
+        counts.duplicates = counts.duplicates.saturating_add(1);
+    }
+
+    /// Changes what is counted of producers.
+    pub fn set_producer_counts(&mut self, counts: ProducerCounts) {
+        self.producers_mut().counts = counts;
+    }
+
+    /// When the first id of a producer's is past, or a time before; `None` where there is none.
+    pub fn producers_due_ms(&self) -> Option<u64> {
+        self.producers().and_then(Producers::due_ms)
+    }
+
+    /// Forgets ids of producers that are past, at most so many; tells how many.
+    pub fn forget_past(&mut self, now_ms: u64, at_most: usize) -> usize {
+        self.producers.as_mut().map_or(0, |producers| producers.expire(now_ms, at_most))
+    }
+
     /// How many blocks there are.
     pub fn block_count(&self) -> usize {
         self.entries.block_count()
@@ -303,18 +366,20 @@ impl Stream {
 
     /// How many allocations there are to free, about.
     pub fn allocations(&self) -> usize {
-        self.block_count() + self.groups.values().map(Group::allocations).sum::<usize>() + 1
+        let producers = self.producers().map_or(0, Producers::allocations);
+        self.block_count() + self.groups.values().map(Group::allocations).sum::<usize>() + producers + 1
     }
 
     /// About how many steps `memory` takes, and more for a long stream: it need not be looked at with every entry.
     pub fn memory_steps(&self) -> usize {
-        self.block_count() + self.groups.len()
+        self.block_count() + self.groups.len() + self.producers().map_or(0, Producers::len)
     }
 
     /// Bytes of memory beside the object itself.
     pub fn memory(&self) -> usize {
         let groups = self.groups().map(|(name, group)| name.len() + size_of::<(Box<[u8]>, Group)>() + group.memory());
-        size_of::<Stream>() + self.entries.memory() + groups.sum::<usize>()
+        let producers = self.producers().map_or(0, Producers::memory);
+        size_of::<Stream>() + self.entries.memory() + groups.sum::<usize>() + producers
     }
 }
 
