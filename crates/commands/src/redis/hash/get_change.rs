@@ -1,7 +1,7 @@
 //! HGETEX and HGETDEL: values that are given while their fields get another deadline, or go.
 
 use super::get::reply_value;
-use crate::redis::member_expiry::arguments::{Members, NumberError, parse_deadline, type_first};
+use crate::redis::member_expiry::arguments::{Members, named_twice, parse_deadline, type_first, unknown};
 use crate::redis::member_expiry::change::{Tally, effect_of};
 use crate::redis::member_expiry::names::Named;
 use crate::redis::string::options::TimeUnit;
@@ -37,19 +37,54 @@ enum Then {
     Expire(u64),
 }
 
+/// Reads the fields and the option, which stands before them or behind.
 fn parse(args: &Args<'_>, now_ms: u64) -> Result<(Then, Members), CmdError> {
-    let (then, at) = if let Some(unit) = TimeUnit::named(args.get(2)) {
-        (Then::Expire(parse_deadline(args.get(3), unit, now_ms, "hgetex")?), 4)
-    } else if args.is(2, "PERSIST") {
-        (Then::Persist, 3)
-    } else {
-        (Then::Nothing, 2)
-    };
-    // Redis wants the number to be there before it looks at the word before it.
-    if at + 1 >= args.len() {
-        return Err(CmdError::Arity("hgetex".to_owned()));
+    const SEVERAL: CmdError =
+        CmdError::text("ERR Only one of EX, PX, EXAT, PXAT or PERSIST arguments can be specified");
+    // Words of HSETEX: Redis refuses them when it has read all others.
+    let (mut then, mut fields, mut keeps, mut has_condition) = (Then::Nothing, None, false, false);
+    let mut at = 2;
+    while at < args.len() {
+        let unit = TimeUnit::named(args.get(at));
+        if args.is(at, HashForm::NAMES.list) {
+            if fields.is_some() {
+                return Err(named_twice(HashForm::NAMES));
+            }
+            if at + 1 >= args.len() {
+                return Err(CmdError::Arity("hgetex".to_owned()));
+            }
+            let wrong_number = || CmdError::text("ERR invalid number of fields");
+            let (found, next) = Members::parse_within(args, at, 1, wrong_number)?;
+            (fields, at) = (Some(found), next);
+            continue;
+        }
+        if unit.is_some() || args.is(at, "PERSIST") {
+            if !matches!(then, Then::Nothing) || unit.is_some() && keeps {
+                return Err(SEVERAL);
+            }
+            then = Then::Persist;
+            if let Some(unit) = unit {
+                at += 1;
+                let amount = args.try_get(at).ok_or(CmdError::text("ERR missing expire time"))?;
+                then = Then::Expire(parse_deadline(amount, unit, now_ms, "hgetex")?);
+            }
+        } else if args.is(at, "KEEPTTL") {
+            if keeps || matches!(then, Then::Expire(_)) {
+                return Err(SEVERAL);
+            }
+            keeps = true;
+        } else if args.is(at, "FNX") || args.is(at, "FXX") {
+            if has_condition {
+                return Err(CmdError::text("ERR Only one of FXX or FNX arguments can be specified"));
+            }
+            has_condition = true;
+        } else {
+            return Err(unknown(args.get(at)));
+        }
+        at += 1;
     }
-    Ok((then, Members::parse(args, at, HashForm::NAMES, NumberError::Positive)?))
+    let fields = fields.ok_or(CmdError::text("ERR missing FIELDS argument"))?;
+    if keeps || has_condition { Err(CmdError::text("ERR unknown argument")) } else { Ok((then, fields)) }
 }
 
 fn hgetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
@@ -104,7 +139,7 @@ pub static HGETDEL: Command = Command {
 };
 
 fn hgetdel(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let parsed = Members::parse(args, 2, HashForm::NAMES, NumberError::Positive);
+    let parsed = Members::parse(args, 2, HashForm::NAMES);
     let fields = type_first::<HashForm, _>(cx, parsed)?;
     let outcome = cx.update_existing(|hash: &mut Hash| {
         let mut removed = 0;

@@ -1,15 +1,16 @@
 //! HSETEX: fields that get values and deadlines at once.
 
-use crate::redis::member_expiry::arguments::parse_deadline;
+use crate::redis::member_expiry::arguments::{Members, named_twice, parse_deadline, unknown};
 use crate::redis::member_expiry::change::{Tally, log_deadline};
+use crate::redis::member_expiry::names::Named;
 use crate::redis::string::options::TimeUnit;
+use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::{Change, KeyCx, Word};
-use tenon_engine::errors::{CmdError, shown};
+use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::{Collection, Hash, HashForm};
 use tenon_engine::wire::resp::Reply;
-use tenon_engine::wire::resp::number::parse_i64;
 
 /// Sets fields with a deadline.
 pub static HSETEX: Command = Command {
@@ -61,16 +62,18 @@ struct Options {
     key_is: KeyIs,
     when: When,
     expire: Expire,
-    /// Where fields and values begin, which go to the end in turn.
-    pairs: usize,
+    /// Where fields and values stand, in turn.
+    pairs: Range<usize>,
 }
 
 impl Options {
     fn parse(args: &Args<'_>, now_ms: u64) -> Result<Options, CmdError> {
-        const ARITY: &str = "hsetex";
-        let (mut key_is, mut when, mut expire) = (None, None, None);
+        const SEVERAL: CmdError =
+            CmdError::text("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified");
+        // Of HGETEX: Redis refuses it when it has read all others.
+        let (mut key_is, mut when, mut expire, mut pairs, mut is_of_hgetex) = (None, None, None, None, false);
         let mut at = 2;
-        while !args.is(at, "FIELDS") {
+        while at < args.len() {
             let unit = TimeUnit::named(args.get(at));
             let condition = match () {
                 () if args.is(at, "FNX") => Some(When::AllAbsent),
@@ -82,10 +85,21 @@ impl Options {
                 () if args.is(at, "XX") => Some(KeyIs::Present),
                 () => None,
             };
+            if args.is(at, HashForm::NAMES.list) {
+                if pairs.is_some() {
+                    return Err(named_twice(HashForm::NAMES));
+                }
+                if at + 1 >= args.len() {
+                    return Err(CmdError::Arity("hsetex".to_owned()));
+                }
+                let wrong_number = || CmdError::text("ERR invalid number of fields");
+                let (fields, next) = Members::parse_within(args, at, 2, wrong_number)?;
+                (pairs, at) = (Some(fields.first()..next), next);
+                continue;
+            }
             if unit.is_some() || args.is(at, "KEEPTTL") {
-                if expire.is_some() {
-                    let text = "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified";
-                    return Err(CmdError::text(text));
+                if expire.is_some() || unit.is_some() && is_of_hgetex {
+                    return Err(SEVERAL);
                 }
                 expire = Some(Expire::Keep);
                 if let Some(unit) = unit {
@@ -104,25 +118,19 @@ impl Options {
                     return Err(CmdError::Syntax);
                 }
                 key_is = key_condition;
+            } else if args.is(at, "PERSIST") {
+                if matches!(expire, Some(Expire::At(_))) {
+                    return Err(SEVERAL);
+                }
+                is_of_hgetex = true;
             } else {
-                let word = shown(args.get(at));
-                return Err(CmdError::new(format!("ERR unknown argument: {word}")));
+                return Err(unknown(args.get(at)));
             }
             at += 1;
-            if at == args.len() {
-                return Err(CmdError::Arity(ARITY.to_owned()));
-            }
         }
-        let pairs = at + 2;
-        // The first pair must be there before Redis looks at the number.
-        if pairs + 2 > args.len() {
-            return Err(CmdError::Arity(ARITY.to_owned()));
-        }
-        let count = parse_i64(args.get(at + 1)).filter(|count| (1..=i64::from(i32::MAX)).contains(count));
-        let count = count.ok_or(CmdError::text("ERR invalid number of fields"))?;
-        let rest = args.len() - pairs;
-        if !rest.is_multiple_of(2) || count != (rest / 2) as i64 {
-            return Err(CmdError::Arity(ARITY.to_owned()));
+        let pairs = pairs.ok_or(CmdError::text("ERR missing FIELDS argument"))?;
+        if is_of_hgetex {
+            return Err(CmdError::text("ERR unknown argument"));
         }
         Ok(Options {
             key_is: key_is.unwrap_or(KeyIs::Either),
@@ -137,7 +145,7 @@ fn hsetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
     let now_ms = cx.now_ms();
     let Options { key_is, when, expire, pairs } = Options::parse(args, now_ms)?;
     let limits = cx.engine().config.hash_limits();
-    let fields = || (pairs..args.len()).step_by(2);
+    let fields = || pairs.clone().step_by(2);
     let deadline_ms = if let Expire::At(deadline_ms) = expire { deadline_ms } else { 0 };
     let (mut tally, expiry_now_ms, logs) = (Tally::new(cx, deadline_ms), cx.expiry_now_ms(), cx.logs());
     let mut kept = Vec::new();
@@ -179,7 +187,7 @@ fn hsetex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
         return Ok(tally.log::<HashForm>(cx));
     }
     let key = cx.key;
-    let logged = cx.log_of(&["HSET".into(), key.into()], args.from(pairs).map(Word::Bytes));
+    let logged = cx.log_of(&["HSET".into(), key.into()], args.from(pairs.start).take(pairs.len()).map(Word::Bytes));
     // HSET takes deadlines away.
     let _deadlines = tally.log::<HashForm>(cx);
     kept.into_iter().for_each(|(deadline_ms, field)| log_deadline::<HashForm>(cx, deadline_ms, &[field]));
@@ -192,13 +200,14 @@ mod tests {
     use tenon_engine::args::OwnedArgs;
 
     #[test]
-    fn options_stand_before_the_fields() {
+    fn options_stand_before_the_fields_or_behind() {
         let parse = |words: &str| Options::parse(&OwnedArgs::new(words.split(' ')).view(), 1_000);
         let options = |when, expire, pairs| Ok(Options { key_is: KeyIs::Either, when, expire, pairs });
-        assert_eq!(parse("HSETEX k FIELDS 1 f v"), options(When::Always, Expire::Clear, 4));
-        assert_eq!(parse("HSETEX k px 5 fnx fields 1 f v"), options(When::AllAbsent, Expire::At(1_005), 7));
-        assert_eq!(parse("HSETEX k FXX KEEPTTL FIELDS 2 f v g w"), options(When::AllPresent, Expire::Keep, 6));
-        let absent = Options { key_is: KeyIs::Absent, when: When::Always, expire: Expire::At(1_005), pairs: 7 };
+        assert_eq!(parse("HSETEX k FIELDS 1 f v"), options(When::Always, Expire::Clear, 4..6));
+        assert_eq!(parse("HSETEX k px 5 fnx fields 1 f v"), options(When::AllAbsent, Expire::At(1_005), 7..9));
+        assert_eq!(parse("HSETEX k FIELDS 1 f v px 5 fnx"), options(When::AllAbsent, Expire::At(1_005), 4..6));
+        assert_eq!(parse("HSETEX k FXX KEEPTTL FIELDS 2 f v g w"), options(When::AllPresent, Expire::Keep, 6..10));
+        let absent = Options { key_is: KeyIs::Absent, when: When::Always, expire: Expire::At(1_005), pairs: 7..9 };
         assert_eq!(parse("HSETEX k PX 5 nx FIELDS 1 f v"), Ok(absent));
         for (words, error) in [
             ("HSETEX k FXX FNX FIELDS 1 f v", "ERR Only one of FXX or FNX arguments can be specified"),
@@ -206,11 +215,18 @@ mod tests {
             ("HSETEX k NX XX FIELDS 1 f v", "ERR syntax error"),
             ("HSETEX k FNX KEEPTTL FXX f", "ERR Only one of FXX or FNX arguments can be specified"),
             ("HSETEX k EX 5 FNX PX", "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"),
-            ("HSETEX k FNX KEEPTTL", "ERR wrong number of arguments for 'hsetex' command"),
+            ("HSETEX k FNX KEEPTTL", "ERR missing FIELDS argument"),
             ("HSETEX k FNX EX", "ERR missing expire time"),
-            ("HSETEX k FIELDS 1 f", "ERR wrong number of arguments for 'hsetex' command"),
-            ("HSETEX k FIELDS 2 f v", "ERR wrong number of arguments for 'hsetex' command"),
-            ("HSETEX k FIELDS 1 f v g", "ERR wrong number of arguments for 'hsetex' command"),
+            ("HSETEX k FIELDS 1 f", "ERR wrong number of arguments"),
+            ("HSETEX k FIELDS 2 f v", "ERR wrong number of arguments"),
+            ("HSETEX k FIELDS 1 f v g", "ERR unknown argument: g"),
+            ("HSETEX k FIELDS 1 f v FIELDS 1 g v", "ERR FIELDS keyword specified multiple times"),
+            ("HSETEX k FIELDS 1 f v PERSIST", "ERR unknown argument"),
+            (
+                "HSETEX k PERSIST EX 5 FIELDS 1 f v",
+                "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified",
+            ),
+            ("HSETEX k FNX EX 5 FIELDS", "ERR wrong number of arguments for 'hsetex' command"),
             ("HSETEX k FIELDS 0 f v", "ERR invalid number of fields"),
             ("HSETEX k FIELDS 2147483648 f v", "ERR invalid number of fields"),
         ] {

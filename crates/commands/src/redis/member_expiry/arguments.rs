@@ -4,12 +4,12 @@ use super::names::{Named, Names};
 use crate::redis::string::options::TimeUnit;
 use tenon_engine::args::Args;
 use tenon_engine::context::KeyCx;
-use tenon_engine::errors::CmdError;
+use tenon_engine::errors::{CmdError, shown};
 use tenon_engine::store::types::{MEMBER_DEADLINE_MAX_MS, WithDeadlines};
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
-/// The arguments from this one to the last, each a member.
+/// So many arguments from this one on, each a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::redis) struct Members {
     first: usize,
@@ -17,21 +17,12 @@ pub(in crate::redis) struct Members {
     pub count: usize,
 }
 
-/// What Redis says of a number of members that is none: HEXPIRE and its kin have words of their own for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::redis) enum NumberError {
-    /// The number of fields must be a positive integer.
-    Positive,
-    /// The parameter should be greater than 0.
-    GreaterThanZero,
-}
-
 impl Members {
     /// Reads `FIELDS numfields field [field ...]` from argument `at` to the end.
     ///
     /// # Errors
     /// In Redis's words, with the type's own for its members.
-    pub fn parse(args: &Args<'_>, at: usize, names: Names, error: NumberError) -> Result<Members, CmdError> {
+    pub fn parse(args: &Args<'_>, at: usize, names: Names) -> Result<Members, CmdError> {
         let Names { list, number, members, .. } = names;
         if args.try_get(at).is_none_or(|word| !word.eq_ignore_ascii_case(list.as_bytes())) {
             let text = format!("ERR Mandatory argument {list} is missing or not at the right position");
@@ -39,18 +30,37 @@ impl Members {
         }
         let count = args.try_get(at + 1).and_then(parse_i64).filter(|&count| count > 0);
         let Some(count) = count.and_then(|count| usize::try_from(count).ok()) else {
-            return Err(CmdError::new(match error {
-                NumberError::Positive => format!("ERR Number of {members} must be a positive integer"),
-                NumberError::GreaterThanZero => {
-                    let camel = number.replacen(members, &capitalised(members), 1);
-                    format!("ERR Parameter `{camel}` should be greater than 0")
-                }
-            }));
+            return Err(CmdError::new(format!("ERR Number of {members} must be a positive integer")));
         };
         if count != args.len() - (at + 2) {
             return Err(CmdError::new(format!("ERR The `{number}` parameter must match the number of arguments")));
         }
         Ok(Members { first: at + 2, count })
+    }
+
+    /// Reads what stands behind the word at argument `at` that says that members follow, of a command that takes options
+    /// before and behind them; `pair` of them belong to each member. Gives where the next option is.
+    ///
+    /// # Errors
+    /// When there are fewer, and `wrong_number` when their number is none.
+    pub fn parse_within(
+        args: &Args<'_>,
+        at: usize,
+        pair: usize,
+        wrong_number: impl FnOnce() -> CmdError,
+    ) -> Result<(Members, usize), CmdError> {
+        let count = args.try_get(at + 1).and_then(parse_i64).filter(|count| (1..=i64::from(i32::MAX)).contains(count));
+        let count = count.ok_or_else(wrong_number)? as usize;
+        let (first, end) = (at + 2, at + 2 + count * pair);
+        if end > args.len() {
+            return Err(CmdError::text("ERR wrong number of arguments"));
+        }
+        Ok((Members { first, count }, end))
+    }
+
+    /// Which argument is the first of them.
+    pub fn first(self) -> usize {
+        self.first
     }
 
     /// Answers the same for each member.
@@ -61,8 +71,60 @@ impl Members {
 
     /// The members.
     pub fn of<'a>(self, args: &Args<'a>) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
-        args.from(self.first)
+        args.from(self.first).take(self.count)
     }
+}
+
+fn number_too_low(names: Names) -> CmdError {
+    let Names { number, members, .. } = names;
+    let camel = number.replacen(members, &capitalised(members), 1);
+    CmdError::new(format!("ERR Parameter `{camel}` should be greater than 0"))
+}
+
+/// The error for an argument that is no option.
+pub(in crate::redis) fn unknown(argument: &[u8]) -> CmdError {
+    CmdError::new(format!("ERR unknown argument: {}", shown(argument)))
+}
+
+/// The error for members that are named in two places.
+pub(in crate::redis) fn named_twice(names: Names) -> CmdError {
+    CmdError::new(format!("ERR {} keyword specified multiple times", names.list))
+}
+
+/// Reads `[NX | XX | GT | LT] FIELDS numfields field [field ...]` from argument 3 on, in any order.
+///
+/// # Errors
+/// In Redis's words, with the type's own for its members.
+pub(in crate::redis) fn parse_members_and_condition(
+    args: &Args<'_>,
+    names: Names,
+) -> Result<(Members, Condition), CmdError> {
+    let Names { list, number, members, .. } = names;
+    let (mut found, mut condition, mut are_several) = (None, None, false);
+    let mut at = 3;
+    while at < args.len() {
+        if args.is(at, list) {
+            if found.is_some() {
+                return Err(named_twice(names));
+            }
+            if at + 2 >= args.len() {
+                let one = members.trim_end_matches('s');
+                return Err(CmdError::new(format!("ERR {list} requires at least {number} and one {one} argument")));
+            }
+            let (some, next) = Members::parse_within(args, at, 1, || number_too_low(names))?;
+            (found, at) = (Some(some), next);
+            continue;
+        }
+        let named = Condition::named(args.get(at)).ok_or_else(|| unknown(args.get(at)))?;
+        are_several |= condition.is_some_and(|condition| condition != named);
+        condition = Some(named);
+        at += 1;
+    }
+    let found = found.ok_or_else(|| CmdError::new(format!("ERR missing {list} argument")))?;
+    if are_several {
+        return Err(CmdError::text("ERR Multiple condition flags specified"));
+    }
+    Ok((found, condition.unwrap_or(Condition::Always)))
 }
 
 fn capitalised(word: &str) -> String {
@@ -157,17 +219,17 @@ mod tests {
     fn members_are_counted() {
         let parse = |words: &str, names| {
             let args = OwnedArgs::new(words.split(' '));
-            let parsed = Members::parse(&args.view(), 2, names, NumberError::GreaterThanZero);
+            let parsed = Members::parse(&args.view(), 2, names);
             parsed.map(|members| members.of(&args.view()).map(<[u8]>::to_vec).collect::<Vec<_>>())
         };
         assert_eq!(parse("HTTL k fields 2 a b", HashForm::NAMES), Ok(vec![b"a".to_vec(), b"b".to_vec()]));
         for (words, error) in [
             ("HTTL k MEMBERS 1 a", "ERR Mandatory argument FIELDS is missing or not at the right position"),
             ("HTTL k", "ERR Mandatory argument FIELDS is missing or not at the right position"),
-            ("HTTL k FIELDS", "ERR Parameter `numFields` should be greater than 0"),
-            ("HTTL k FIELDS 0 a", "ERR Parameter `numFields` should be greater than 0"),
-            ("HTTL k FIELDS -1 a", "ERR Parameter `numFields` should be greater than 0"),
-            ("HTTL k FIELDS x a", "ERR Parameter `numFields` should be greater than 0"),
+            ("HTTL k FIELDS", "ERR Number of fields must be a positive integer"),
+            ("HTTL k FIELDS 0 a", "ERR Number of fields must be a positive integer"),
+            ("HTTL k FIELDS -1 a", "ERR Number of fields must be a positive integer"),
+            ("HTTL k FIELDS x a", "ERR Number of fields must be a positive integer"),
             ("HTTL k FIELDS 1", "ERR The `numfields` parameter must match the number of arguments"),
             ("HTTL k FIELDS 2 a", "ERR The `numfields` parameter must match the number of arguments"),
             ("HTTL k FIELDS 1 a b", "ERR The `numfields` parameter must match the number of arguments"),
@@ -176,7 +238,47 @@ mod tests {
             assert_eq!(parse(words, HashForm::NAMES).unwrap_err().to_string(), error, "{words}");
         }
         let error = parse("STTL k MEMBERS 0 a", SetForm::NAMES).unwrap_err();
-        assert_eq!(error.to_string(), "ERR Parameter `numMembers` should be greater than 0");
+        assert_eq!(error.to_string(), "ERR Number of members must be a positive integer");
+    }
+
+    #[test]
+    fn conditions_stand_before_members_or_behind() {
+        let parse = |words: &str, names| {
+            let args = OwnedArgs::new(words.split(' '));
+            let parsed = parse_members_and_condition(&args.view(), names);
+            parsed.map(|(members, condition)| {
+                (members.of(&args.view()).map(<[u8]>::to_vec).collect::<Vec<_>>(), condition)
+            })
+        };
+        let both = vec![b"a".to_vec(), b"nx".to_vec()];
+        for (words, condition) in [
+            ("HEXPIRE k 5 FIELDS 2 a nx", Condition::Always),
+            ("HEXPIRE k 5 lt fields 2 a nx", Condition::Earlier),
+            ("HEXPIRE k 5 FIELDS 2 a nx GT", Condition::Later),
+            ("HEXPIRE k 5 GT FIELDS 2 a nx GT", Condition::Later),
+        ] {
+            assert_eq!(parse(words, HashForm::NAMES), Ok((both.clone(), condition)), "{words}");
+        }
+        for (words, error) in [
+            ("HEXPIRE k 5 NX a b", "ERR unknown argument: a"),
+            ("HEXPIRE k 5 NX XX NX", "ERR missing FIELDS argument"),
+            ("HEXPIRE k 5 NX FIELDS 1 a XX", "ERR Multiple condition flags specified"),
+            ("HEXPIRE k 5 NX XX FIELDS 1 a b", "ERR unknown argument: b"),
+            ("HEXPIRE k 5 FIELDS 1 a FIELDS 1 b", "ERR FIELDS keyword specified multiple times"),
+            ("HEXPIRE k 5 NX FIELDS 1", "ERR FIELDS requires at least numfields and one field argument"),
+            ("HEXPIRE k 5 NX FIELDS 2 a", "ERR wrong number of arguments"),
+            ("HEXPIRE k 5 FIELDS 0 a", "ERR Parameter `numFields` should be greater than 0"),
+            ("HEXPIRE k 5 FIELDS 2147483648 a", "ERR Parameter `numFields` should be greater than 0"),
+        ] {
+            assert_eq!(parse(words, HashForm::NAMES).unwrap_err().to_string(), error, "{words}");
+        }
+        for (words, error) in [
+            ("SEXPIRE k 5 MEMBERS 0 a", "ERR Parameter `numMembers` should be greater than 0"),
+            ("SEXPIRE k 5 NX MEMBERS 1", "ERR MEMBERS requires at least nummembers and one member argument"),
+            ("SEXPIRE k 5 NX NX NX", "ERR missing MEMBERS argument"),
+        ] {
+            assert_eq!(parse(words, SetForm::NAMES).unwrap_err().to_string(), error, "{words}");
+        }
     }
 
     #[test]

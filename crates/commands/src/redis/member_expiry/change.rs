@@ -1,6 +1,6 @@
 //! Giving members deadlines and taking them away: HEXPIRE and its kin and HPERSIST, for each type that has such.
 
-use super::arguments::{Condition, Members, NumberError, parse_deadline, type_first};
+use super::arguments::{Members, parse_deadline, parse_members_and_condition, type_first};
 use super::names::Named;
 use super::read::{NO_DEADLINE, NO_MEMBER};
 use crate::redis::string::options::TimeUnit;
@@ -97,8 +97,8 @@ impl<'m> Tally<'m> {
     }
 }
 
-/// Gives members a deadline: `key amount [NX | XX | GT | LT] FIELDS numfields field [field ...]`, for the command of
-/// this name in lower case.
+/// Gives members a deadline: `key amount [NX | XX | GT | LT] FIELDS numfields field [field ...]`, the condition before the
+/// members or behind them, for the command of this name in lower case.
 pub(in crate::redis) fn expire<F: Named>(
     cx: &mut KeyCx<'_>,
     args: &Args<'_>,
@@ -108,10 +108,8 @@ pub(in crate::redis) fn expire<F: Named>(
 ) -> Result<Effect, CmdError> {
     let now_ms = cx.now_ms();
     let parsed = parse_deadline(args.get(2), unit, now_ms, command).and_then(|deadline_ms| {
-        let condition = Condition::named(args.get(3));
-        let at = if condition.is_some() { 4 } else { 3 };
-        let members = Members::parse(args, at, F::NAMES, NumberError::GreaterThanZero)?;
-        Ok((deadline_ms, condition.unwrap_or(Condition::Always), members))
+        let (members, condition) = parse_members_and_condition(args, F::NAMES)?;
+        Ok((deadline_ms, condition, members))
     });
     let (deadline_ms, condition, members) = type_first::<F, _>(cx, parsed)?;
     let (mut tally, expiry_now_ms) = (Tally::new(cx, deadline_ms), cx.expiry_now_ms());
@@ -139,7 +137,7 @@ pub(in crate::redis) fn persist<F: Named>(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Effect, CmdError> {
-    let parsed = Members::parse(args, 2, F::NAMES, NumberError::Positive);
+    let parsed = Members::parse(args, 2, F::NAMES);
     let members = type_first::<F, _>(cx, parsed)?;
     let outcome = cx.update_existing(|collection: &mut WithDeadlines<F>| {
         let mut changed = false;

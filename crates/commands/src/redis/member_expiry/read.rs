@@ -1,6 +1,6 @@
 //! When members expire: what HTTL and its kin answer, for each type that has such.
 
-use super::arguments::{Members, NumberError, type_first};
+use super::arguments::{Members, type_first};
 use super::names::Named;
 use tenon_engine::args::Args;
 use tenon_engine::command::Effect;
@@ -47,7 +47,7 @@ pub(in crate::redis) fn reply_deadlines<F: Named>(
     reply: &mut Reply<'_>,
     shown: Shown,
 ) -> Result<Effect, CmdError> {
-    let parsed = Members::parse(args, 2, F::NAMES, NumberError::Positive);
+    let parsed = Members::parse(args, 2, F::NAMES);
     let members = type_first::<F, _>(cx, parsed)?;
     let now_ms = cx.now_ms();
     let Some(slot) = cx.find_for_read() else {
