@@ -16,13 +16,14 @@ pub fn seal(payload: &mut Vec<u8>) {
     payload.extend_from_slice(&crc64(0, payload).to_le_bytes());
 }
 
-/// What stands before version and checksum, and the version, if both are right.
+/// What stands before version and checksum, and the version, if both are right. A checksum of 0 is none, as at the end of a
+/// file: Redis 8.6 takes it so.
 pub fn unseal(payload: &[u8]) -> Option<(&[u8], u16)> {
     let (rest, checksum) = payload.split_last_chunk::<CHECKSUM_BYTES>()?;
     let (body, version) = rest.split_last_chunk::<2>()?;
     let (checksum, version) = (u64::from_le_bytes(*checksum), u16::from_le_bytes(*version));
     let is_known = version <= REDIS_VERSION_MAX || version == VALKEY_VERSION;
-    (is_known && checksum == crc64(0, rest)).then_some((body, version))
+    (is_known && (checksum == 0 || checksum == crc64(0, rest))).then_some((body, version))
 }
 
 #[cfg(test)]
@@ -41,5 +42,14 @@ mod tests {
             assert_eq!(unseal(&payload), None);
         }
         assert_eq!(unseal(&[0; 9]), None);
+    }
+
+    #[test]
+    fn a_checksum_of_zeros_is_none() {
+        let payload =
+            |version: u16, checksum: u64| [&b"body"[..], &version.to_le_bytes(), &checksum.to_le_bytes()].concat();
+        assert_eq!(unseal(&payload(10, 0)), Some((&b"body"[..], 10)));
+        assert_eq!(unseal(&payload(10, 1)), None);
+        assert_eq!(unseal(&payload(15, 0)), None);
     }
 }
