@@ -137,7 +137,8 @@ impl Producer {
 pub struct Producers {
     limits: ProducerLimits,
     pub(super) counts: ProducerCounts,
-    all: Vec<Producer>,
+    #[expect(clippy::vec_box, reason = "there may be a million, and whoever adds one waits while the others move")]
+    all: Vec<Box<Producer>>,
     by_name: BTreeMap<Arc<[u8]>, u32>,
     by_first: BTreeSet<(u64, u32)>,
     /// How many ids there are.
@@ -233,7 +234,9 @@ impl Producers {
         self.text_bytes += name.len();
         self.by_name.insert(Arc::clone(&name), number);
         self.by_first.insert((first_ms, number));
-        self.all.push(Producer { name, ids: VecDeque::new(), sorted: Vec::new(), front: 0, noted_ms: first_ms });
+        // Most that come once come never again.
+        let (ids, sorted) = (VecDeque::with_capacity(1), Vec::with_capacity(1));
+        self.all.push(Box::new(Producer { name, ids, sorted, front: 0, noted_ms: first_ms }));
         number
     }
 
@@ -295,17 +298,17 @@ impl Producers {
 
     /// How many allocations there are to free, about.
     pub(super) fn allocations(&self) -> usize {
-        self.ids + 2 * self.all.len() + 1
+        self.ids + 4 * self.all.len() + 1
     }
 
     /// Bytes of memory, about.
     pub(super) fn memory(&self) -> usize {
         /// Two counts before the text of a shared name.
         const NAME_HEAD: usize = 2 * size_of::<usize>();
-        let each = size_of::<(Arc<[u8]>, u32)>() + size_of::<(u64, u32)>() + NAME_HEAD;
-        let ids: usize = self.all.iter().map(Producer::memory).sum();
+        let each = size_of::<Producer>() + size_of::<(Arc<[u8]>, u32)>() + size_of::<(u64, u32)>() + NAME_HEAD;
+        let ids: usize = self.all.iter().map(|producer| producer.memory()).sum();
         size_of::<Producers>()
-            + self.all.capacity() * size_of::<Producer>()
+            + self.all.capacity() * size_of::<Box<Producer>>()
             + self.all.len() * each
             + ids
             + self.text_bytes
