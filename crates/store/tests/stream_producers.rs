@@ -194,6 +194,7 @@ fn a_stream_without_producers_is_as_small_as_before() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is about figures, and takes long")]
 fn memory_of_ids_is_counted_and_given_back() {
     let mut stream = Stream::default();
     let empty = stream.memory();
