@@ -91,7 +91,7 @@ fn measured(session: &Session, contender: &Contender, case: &Case, round: u64) -
     let server = session.start(contender, &session.settings())?;
     let loaded = load(session, &server, protocol, &layout, records)?;
     let mix = Mix::of("A").context("workload A is known")?;
-    let work = Work::Run { mix, records, first_new: records, seed: round };
+    let work = Work::Run { mix, records, first_new: records, expected_new: 0, seed: round };
     let used = transact(session, &server, protocol, &layout, &session.usual_shape(1), work)?;
     let inserts = loaded.outcome.latency().summary();
     Ok(used

@@ -26,7 +26,7 @@ const OVER_DATA: Figure = Figure { name: "over_data", heading: "over the fields'
 const CLIENTS: [usize; 5] = [1, 12, 24, 36, 48];
 const CLIENTS_QUICK: [usize; 2] = [1, 48];
 
-/// Numbers that each load has for what it inserts: more than it can.
+/// Numbers that each load has for what it inserts: more than it can. A server that runs already keeps what was inserted.
 const NUMBERS_OF_A_LOAD: u64 = 1 << 40;
 
 /// The mean latency of each kind of operation.
@@ -49,8 +49,9 @@ pub static YCSB: Experiment = Experiment {
     title: "YCSB",
     summary: "Records of ten fields of 100 bytes: hashes with an index over RESP, JSON in one value over memcached's \
               protocols (which have no scans, so no workload E), rows in PostgreSQL. They are loaded into a fresh server in one \
-              language, and its resident memory is read; then the workloads run on servers that have been loaded in each. An \
-              update writes one field. Where only the Waterloo study's workloads are asked for, they come from 1, 12, 24, 36 and 48 connections, as there.",
+              language, and its resident memory is read; then the workloads run, each of as many operations as there are \
+              records: those that insert none on servers that have been loaded in each language, those that do on one that was \
+              started and loaded for the run. An update writes one field. Where only the Waterloo study's workloads are asked for, they come from 1, 12, 24, 36 and 48 connections, as there.",
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
     databases: true,
     axes: &[PROTOCOL, WORKLOAD, CONNECTIONS],
@@ -96,16 +97,35 @@ fn run(session: &mut Session) -> Result<()> {
     }
     let stored = Stored { layout, records };
     loads(session, &stored)?;
+    let operations = session.options.operations.unwrap_or(records);
+    let measure = |session: &Session, server: &Running, case: &Case, round: u64| {
+        let connections = case.quantity(CONNECTIONS).context("the case has its connections")? as usize;
+        let shape = Shape { connections, until: Until::Operations(operations), ..session.usual_shape(1) };
+        stored.measure(session, server, (case, &cases), &shape, round)
+    };
+    let (inserting, keeping): (Vec<Case>, Vec<Case>) = cases.iter().cloned().partition(inserts);
     let fill = |session: &Session, server: &Running| stored.load_all_layouts(session, server);
-    let servers = session.start_all(&cases, applies, Session::settings, fill)?;
-    // One by one: what a workload inserts is there for those behind it, and must not be in another round of those before.
-    cases.iter().try_for_each(|case| {
-        session.grid(&servers, std::slice::from_ref(case), applies, |session, server, case, round| {
-            let connections = case.quantity(CONNECTIONS).context("the case has its connections")? as usize;
-            let shape = Shape { connections, ..session.usual_shape(1) };
-            stored.measure(session, server, (case, &cases), &shape, round)
-        })
+    // A server that runs already is loaded once, whatever is measured on it.
+    let left = |session: &Session, contender: &Contender, case: &Case| {
+        applies(session, contender, case) && !(contender.is_started() && inserts(case))
+    };
+    let servers = session.start_all(&cases, left, Session::settings, fill)?;
+    session.grid(&servers, &keeping, applies, measure)?;
+    drop(servers);
+    // What a run inserts must not be there for any other: with it, the store would be larger in each round and workload.
+    let contenders = session.contenders.clone();
+    session.grid(&contenders, &inserting, applies, |session, contender, case, round| {
+        let server = session.start(contender, &session.settings())?;
+        if server.is_started() {
+            load(session, &server, protocol(case)?, &stored.layout, stored.records)?;
+        }
+        measure(session, &server, case, round)
     })
+}
+
+/// Whether the case's workload makes new records.
+fn inserts(case: &Case) -> bool {
+    mix(case).is_ok_and(|mix| mix.insert > 0.0)
 }
 
 /// Whether a server is measured in the case's language, and that has what the workload needs.
@@ -153,8 +173,8 @@ impl Stored {
         let settled = pid.map(|pid| settled(session, pid)).transpose()?;
         // A record that is not there costs nothing.
         let mix = Mix::of("C").context("workload C is known")?;
-        let shape = Shape { until: Until::Elapsed(session.warm_up()), ..session.usual_shape(1) };
-        let work = Work::Run { mix, records: self.records, first_new: self.records, seed: round };
+        let shape = Shape { until: Until::Operations(self.records).warm(), ..session.usual_shape(1) };
+        let work = Work::Run { mix, records: self.records, first_new: self.records, expected_new: 0, seed: round };
         transact(session, server, protocol, &self.layout, &shape, work)?;
         let Some((empty, settled)) = empty.zip(settled) else { return Ok(reading) };
         let (grown, data) = (settled - empty as f64, (self.records * self.layout.record_len() as u64) as f64);
@@ -175,16 +195,26 @@ impl Stored {
     ) -> Result<Reading> {
         let (protocol, mix) = (protocol(case)?, mix(case)?);
         let place = cases.iter().position(|other| other == case).context("the case is one of them")? as u64;
-        let measure = |lasts, seed| {
-            let shape = Shape { until: Until::Elapsed(lasts), ..*shape };
-            // A server goes through all cases and rounds, and what one load has inserted must be new in the next one, too.
+        let measure = |until, seed| {
+            let shape = Shape { until, ..*shape };
+            // A server that runs already goes through all cases and rounds, and what one load has inserted must be new in the next one, too.
             let loads_before = place * 2 * session.rounds() + seed;
             let first_new = self.records + loads_before * NUMBERS_OF_A_LOAD;
-            let work = Work::Run { mix, records: self.records, first_new, seed };
+            let expected_new = expected_new(mix, self.records, until);
+            let work = Work::Run { mix, records: self.records, first_new, expected_new, seed };
             transact(session, server, protocol, &self.layout, &shape, work)
         };
-        measure(session.warm_up(), 2 * round)?;
-        Ok(measure(session.measured_for(), 2 * round + 1)?.reading())
+        measure(shape.until.warm(), 2 * round)?;
+        Ok(measure(shape.until, 2 * round + 1)?.reading())
+    }
+}
+
+/// How many insertions YCSB would expect: twice their share of the operations. How many come in a time is not known before.
+fn expected_new(mix: &Mix, records: u64, until: Until) -> u64 {
+    match until {
+        Until::Operations(operations) => (operations as f64 * mix.insert * 2.0) as u64,
+        _ if mix.insert > 0.0 => records,
+        _ => 0,
     }
 }
 

@@ -47,6 +47,20 @@ pub enum Until {
     Exhausted,
 }
 
+impl Until {
+    /// When the same load ends that runs before it, so that a server is warm.
+    pub fn warm(self) -> Until {
+        match self {
+            Until::Operations(operations) => Until::Operations(operations.div_ceil(WARM_UP)),
+            Until::Elapsed(duration) => Until::Elapsed(duration / WARM_UP as u32),
+            Until::Exhausted => Until::Exhausted,
+        }
+    }
+}
+
+/// A load is so many times longer than the one that warms its server up.
+const WARM_UP: u64 = 6;
+
 /// Who wants to look at the server just before the first request and just after the last reply, while all connections are
 /// open.
 pub trait Observer {

@@ -28,7 +28,7 @@ pub struct Job {
     pub pipeline: usize,
     /// Whether operations wait for each other.
     pub pace: Pace,
-    /// When it ends; not after a number of operations.
+    /// When it ends.
     pub until: Until,
     /// Cores of all threads; empty for all.
     pub cores: Vec<usize>,
@@ -48,6 +48,7 @@ pub struct Order {
     workload: Option<(String, u64)>,
     records: u64,
     first_new: u64,
+    expected_new: u64,
     process: u64,
     processes: u64,
     pub(super) connections: usize,
@@ -57,7 +58,8 @@ pub struct Order {
     pub(super) pipeline: usize,
     /// Operations a second of this process, and how they follow one another; without, a closed loop.
     open: Option<(f64, String)>,
-    /// Without, until there is nothing more to do.
+    /// Operations of this process, or its time; without either, until there is nothing more to do.
+    operations: Option<u64>,
     milliseconds: Option<u64>,
     pub(super) cores: Vec<usize>,
 }
@@ -66,15 +68,14 @@ impl Job {
     /// The part of each of so many processes.
     ///
     /// # Errors
-    /// When there are fewer connections than processes, or the job has a form that cannot be shared out.
+    /// When there are fewer connections than processes.
     pub fn orders(&self, processes: usize) -> Result<Vec<Order>> {
         if self.connections < processes {
             return Err(anyhow!("{} connections cannot be shared out to {processes} processes", self.connections));
         }
         let milliseconds = match self.until {
             Until::Elapsed(duration) => Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
-            Until::Exhausted => None,
-            Until::Operations(_) => return Err(anyhow!("a number of operations is not shared out to processes")),
+            Until::Operations(_) | Until::Exhausted => None,
         };
         let share = |total: usize, part: Part| {
             let share = part.share(total as u64);
@@ -86,9 +87,15 @@ impl Job {
         let order = |part: Part| {
             let (before, rest) = threads.split_at(part.process as usize);
             let connections = share(self.connections, part);
-            let (workload, records, first_new) = match self.work {
-                Work::Load { records } => (None, records, 0),
-                Work::Run { mix, records, first_new, seed } => (Some((mix.name.to_owned(), seed)), records, first_new),
+            let (workload, records, first_new, expected_new) = match self.work {
+                Work::Load { records } => (None, records, 0, 0),
+                Work::Run { mix, records, first_new, expected_new, seed } => {
+                    (Some((mix.name.to_owned(), seed)), records, first_new, expected_new)
+                }
+            };
+            let operations = match self.until {
+                Until::Operations(operations) => Some(part.share(operations)),
+                Until::Elapsed(_) | Until::Exhausted => None,
             };
             let login = self.target.login.clone();
             Order {
@@ -102,6 +109,7 @@ impl Job {
                 workload,
                 records,
                 first_new,
+                expected_new,
                 process: part.process,
                 processes: part.processes,
                 connections,
@@ -114,6 +122,7 @@ impl Job {
                         Some((rate * connections as f64 / self.connections as f64, arrivals.to_string()))
                     }
                 },
+                operations: operations.map(|share| share.end - share.start),
                 milliseconds,
                 cores: self.cores.clone(),
             }
@@ -146,7 +155,8 @@ impl Order {
     pub(super) fn work(&self) -> Result<Work> {
         let Some((name, seed)) = &self.workload else { return Ok(Work::Load { records: self.records }) };
         let mix = Mix::of(name).with_context(|| format!("'{name}' is no workload"))?;
-        Ok(Work::Run { mix, records: self.records, first_new: self.first_new, seed: *seed })
+        let (records, first_new, expected_new) = (self.records, self.first_new, self.expected_new);
+        Ok(Work::Run { mix, records, first_new, expected_new, seed: *seed })
     }
 
     pub(super) fn pace(&self) -> Result<Pace> {
@@ -161,7 +171,11 @@ impl Order {
     }
 
     pub(super) fn until(&self) -> Until {
-        self.milliseconds.map_or(Until::Exhausted, |milliseconds| Until::Elapsed(Duration::from_millis(milliseconds)))
+        match (self.operations, self.milliseconds) {
+            (Some(operations), _) => Until::Operations(operations),
+            (None, Some(milliseconds)) => Until::Elapsed(Duration::from_millis(milliseconds)),
+            (None, None) => Until::Exhausted,
+        }
     }
 }
 
@@ -222,7 +236,13 @@ mod tests {
         Job {
             target: "postgres://me:secret@127.0.0.1:5000/data".parse().expect("a target"),
             layout: Layout::new(3, 20),
-            work: Work::Run { mix: Mix::of("WB").expect("known"), records: 100, first_new: 300, seed: 7 },
+            work: Work::Run {
+                mix: Mix::of("WB").expect("known"),
+                records: 100,
+                first_new: 300,
+                expected_new: 9,
+                seed: 7,
+            },
             updates: Updates::Shrinking,
             connections: 7,
             threads: 2,
@@ -257,6 +277,13 @@ mod tests {
         }
         assert!((rate - 700.0).abs() < 1e-9, "{rate}");
         assert!(job.orders(8).is_err());
+    }
+
+    #[test]
+    fn a_number_of_operations_is_shared_out() {
+        let orders = Job { until: Until::Operations(100), ..job() }.orders(3).expect("it can be shared out");
+        let shares: Vec<Until> = orders.iter().map(Order::until).collect();
+        assert_eq!(shares, [33, 33, 34].map(Until::Operations));
     }
 
     #[test]

@@ -40,13 +40,17 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub rounds: Option<u64>,
 
-    /// How long each load runs [default: 3, with --quick 0.3]
+    /// How long each load runs that is not of a number of operations [default: 3, with --quick 0.3]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<Duration>,
 
-    /// Keys in the servers [default: 1000000, with --quick 100000]
+    /// Keys in the servers; for `ycsb` and `ycsb-load` records [default: 1000000, with --quick 100000; records 100000, 10000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub keys: Option<u64>,
+
+    /// Operations of each workload of `ycsb` [default: as many as there are records]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub operations: Option<u64>,
 
     /// Connections of each load, where the experiment does not vary them
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]

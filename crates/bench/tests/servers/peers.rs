@@ -248,15 +248,24 @@ fn several_processes_load_a_server_together() {
     assert_eq!(seen.1, [7, 7], "all connections are open before and after");
 
     let mix = YcsbMix::of("WF").expect("known");
-    let run =
-        job(Work::Run { mix, records: 1_000, first_new: 1_000, seed: 1 }, Until::Elapsed(Duration::from_millis(300)));
+    let run = job(
+        Work::Run { mix, records: 1_000, first_new: 1_000, expected_new: 0, seed: 1 },
+        Until::Elapsed(Duration::from_millis(300)),
+    );
     let outcome = processes::run(bench, &run.orders(3).expect("shared"), &mut (), &stop).expect("it runs");
     let inserted = outcome.kinds.iter().find(|(kind, _)| *kind == "insert").map_or(0, |(_, latency)| latency.count());
     assert!(inserted > 0 && inserted < outcome.operations);
     assert_eq!(size(), 1_000 + inserted, "no two processes insert the same record");
 
+    let some = job(
+        Work::Run { mix: YcsbMix::of("C").expect("known"), records: 1_000, first_new: 1_000, expected_new: 0, seed: 1 },
+        Until::Operations(500),
+    );
+    let outcome = processes::run(bench, &some.orders(3).expect("shared"), &mut (), &stop).expect("it runs");
+    assert_eq!(outcome.operations, 500, "each does its part of them");
+
     let mix = YcsbMix::of("WG").expect("known");
-    let new = Work::Run { mix, records: 1_000, first_new: 1 << 40, seed: 1 };
+    let new = Work::Run { mix, records: 1_000, first_new: 1 << 40, expected_new: 0, seed: 1 };
     let run = job(new, Until::Elapsed(Duration::from_millis(300)));
     let (before, outcome) =
         (size(), processes::run(bench, &run.orders(2).expect("shared"), &mut (), &stop).expect("it runs"));
@@ -265,8 +274,10 @@ fn several_processes_load_a_server_together() {
     assert_eq!(size(), before + count("insert") - count("delete"), "nothing of what is inserted was there already");
 
     // Reads of records that are not there are wrong answers, and one process's failure is all's.
-    let beyond =
-        job(Work::Run { mix, records: 1 << 40, first_new: 1 << 40, seed: 1 }, Until::Elapsed(Duration::from_secs(600)));
+    let beyond = job(
+        Work::Run { mix, records: 1 << 40, first_new: 1 << 40, expected_new: 0, seed: 1 },
+        Until::Elapsed(Duration::from_secs(600)),
+    );
     let error = processes::run(bench, &beyond.orders(2).expect("shared"), &mut (), &stop).expect_err("no such records");
     assert!(error.to_string().contains("a process of the client"), "{error:#}");
 }

@@ -2,8 +2,10 @@
 
 use super::layout::Layout;
 use super::mix::Mix;
+use super::places::Places;
 use super::work::Numbers;
 use crate::generators::{Choice, Inserted, KeyChooser, Random};
+use anyhow::{Result, bail};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,6 +36,8 @@ pub enum Spec {
         numbers: Numbers,
         /// The longest scan; lengths are even from 1.
         scan_max: u64,
+        /// Where the first records lie, if there are scans.
+        places: Option<Places>,
         /// Other seeds draw other records.
         seed: u64,
     },
@@ -50,12 +54,18 @@ pub(super) enum Operation {
     Delete(u64),
 }
 
+/// Makes another seed of a seed.
+const CHOOSING: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// Draws operations.
 #[derive(Debug)]
 pub(super) struct Core {
     pub layout: Layout,
     spec: Spec,
     choice: Choice<usize>,
+    /// Draws kinds of operations and nothing else. How often a record is drawn again depends on which are there by then: with
+    /// one for both, a server that answers in another order would be given other operations.
+    choosing: Random,
     random: Random,
     /// Records that this thread has inserted and is to delete, the oldest first.
     to_delete: VecDeque<u64>,
@@ -70,7 +80,8 @@ impl Core {
             }
         };
         let choice = Choice::new(weights.into_iter().zip(0..));
-        Core { layout, spec, choice, random: Random::new(seed), to_delete: VecDeque::new() }
+        let (choosing, random) = (Random::new(seed ^ CHOOSING), Random::new(seed));
+        Core { layout, spec, choice, choosing, random, to_delete: VecDeque::new() }
     }
 
     #[inline]
@@ -80,7 +91,7 @@ impl Core {
             Spec::Load(numbers) => numbers.next().map(Operation::Insert),
             Spec::Run { keys, inserted, numbers, scan_max, .. } => {
                 let mut known = |random: &mut Random| numbers.number(keys.next(random));
-                Some(match self.choice.next(random) {
+                Some(match self.choice.next(&mut self.choosing) {
                     READ => Operation::Read(known(random)),
                     UPDATE => Operation::Update(known(random), random.below(fields) as usize),
                     INSERT => Operation::Insert(numbers.number(inserted.begin())),
@@ -94,6 +105,21 @@ impl Core {
                 })
             }
         }
+    }
+
+    /// Checks how many records a scan of `len` has found that began at one of this place.
+    ///
+    /// # Errors
+    /// When records are missing, or more came than were asked for.
+    pub fn check_scan(&self, place: u64, len: u64, found: u64) -> Result<()> {
+        let least = match &self.spec {
+            Spec::Run { places: Some(places), .. } => places.least(place, len),
+            Spec::Run { places: None, .. } | Spec::Load(_) => 1,
+        };
+        if found < least || found > len {
+            bail!("a scan of {len} records found {found}, where {least} are there");
+        }
+        Ok(())
     }
 
     /// The record of this number is stored.
@@ -119,7 +145,8 @@ mod tests {
         let mix = Mix::of("D").unwrap();
         let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
         let numbers = Numbers { part: Part::WHOLE, shared: 100, first_new: 100 };
-        let spec = Spec::Run { mix, keys, inserted: Arc::clone(&inserted), numbers, scan_max: 100, seed: 1 };
+        let spec =
+            Spec::Run { mix, keys, inserted: Arc::clone(&inserted), numbers, scan_max: 100, places: None, seed: 1 };
         let mut core = Core::new(Layout::new(10, 100), spec);
         let (mut inserts, mut new) = (0u64, 0u64);
         for _ in 0..20_000 {
@@ -142,6 +169,31 @@ mod tests {
     }
 
     #[test]
+    fn the_kinds_of_operations_do_not_depend_on_when_insertions_are_answered() {
+        let kinds = |answered_after: usize| {
+            let mix = Mix::of("WF").unwrap();
+            let inserted = Arc::new(Inserted::new(100));
+            let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
+            let numbers = Numbers { part: Part::WHOLE, shared: 100, first_new: 100 };
+            let spec = Spec::Run { mix, keys, inserted, numbers, scan_max: 100, places: None, seed: 1 };
+            let mut core = Core::new(Layout::new(1, 1), spec);
+            let (mut kinds, mut waiting) = (Vec::new(), VecDeque::new());
+            for _ in 0..1_000 {
+                let operation = core.next().expect("it never ends");
+                kinds.push(std::mem::discriminant(&operation));
+                if let Operation::Insert(number) = operation {
+                    waiting.push_back(number);
+                }
+                if waiting.len() > answered_after {
+                    core.inserted(waiting.pop_front().expect("some wait"));
+                }
+            }
+            kinds
+        };
+        assert!(kinds(0) == kinds(40));
+    }
+
+    #[test]
     fn loading_inserts_each_record_once() {
         let mut core = Core::new(Layout::new(1, 1), Spec::Load(3..5));
         let all: Vec<_> = std::iter::from_fn(|| core.next()).collect();
@@ -154,8 +206,10 @@ mod tests {
         let inserted = Arc::new(Inserted::new(100));
         let keys = KeyChooser::new(mix.distribution, &Arc::new(Inserted::new(100)), 0);
         let numbers = Numbers { part: Part { process: 1, processes: 2 }, shared: 100, first_new: 100 };
-        let mut core =
-            Core::new(Layout::new(10, 100), Spec::Run { mix, keys, inserted, numbers, scan_max: 100, seed: 1 });
+        let mut core = Core::new(
+            Layout::new(10, 100),
+            Spec::Run { mix, keys, inserted, numbers, scan_max: 100, places: None, seed: 1 },
+        );
         let (mut there, mut deleted) = (std::collections::BTreeSet::new(), 0);
         for _ in 0..20_000 {
             match core.next().expect("it never ends") {
@@ -182,7 +236,7 @@ mod tests {
             let mix = Mix::of(name).unwrap();
             let keys = KeyChooser::new(mix.distribution, &inserted, 1_000);
             let numbers = Numbers { part: Part { process: 1, processes: 3 }, shared: 100, first_new: 100 };
-            let spec = Spec::Run { mix, keys, inserted, numbers, scan_max: 100, seed: 1 };
+            let spec = Spec::Run { mix, keys, inserted, numbers, scan_max: 100, places: None, seed: 1 };
             let mut core = Core::new(Layout::new(10, 100), spec);
             for _ in 0..1_000 {
                 match core.next().expect("it never ends") {

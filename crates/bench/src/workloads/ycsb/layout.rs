@@ -1,7 +1,6 @@
 //! What a record holds and what it is called. Knows no protocol.
 
 use crate::generators::fnv_hash;
-use crate::key::Key;
 use crate::values::Values;
 
 /// The form of all records.
@@ -66,13 +65,14 @@ pub fn identity_in(name: &[u8]) -> Option<u64> {
 }
 
 /// What YCSB's Redis binding takes as a record's place in the index: Java's hash of its name.
-pub fn place(name: &Key) -> i32 {
+pub fn place(name: &[u8]) -> i32 {
     name.iter().fold(0i32, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Key;
 
     #[test]
     fn names_hold_identities() {

@@ -4,6 +4,7 @@ mod core;
 mod layout;
 mod memcache;
 mod mix;
+mod places;
 mod postgres;
 mod resp;
 mod work;

@@ -2,6 +2,7 @@
 
 use super::core::{Core, DELETE, INSERT, KINDS, Operation, READ, READ_MODIFY_WRITE, SCAN, Spec, UPDATE};
 use super::layout::{Layout, identity, identity_in};
+use super::places::by_name;
 use crate::dialects::postgres::{columns, read_execution, write_execution};
 use crate::key::Key;
 use crate::load::{Reply, Statement, Workload};
@@ -22,8 +23,8 @@ pub enum Pending {
     Update,
     /// The new record of this number.
     Insert(u64),
-    /// Some records in the order of their names.
-    Scan,
+    /// So many records in the order of their names, from the one of this identity on.
+    Scan(u64, u64),
     /// A read of the record of this identity and number, before the write of this field.
     ReadModify(u64, u64, usize),
     /// That write.
@@ -77,18 +78,27 @@ impl Postgres {
         }
     }
 
-    fn read_scan(&self, input: &[u8]) -> Result<Option<usize>> {
+    fn read_scan(&self, input: &[u8], (first, asked): (u64, u64)) -> Result<Option<usize>> {
+        let (mut found, mut last) = (0, None);
         let read = read_execution(input, |row| {
             let mut columns = columns(row);
             let name = columns.next().unwrap_or_default();
             let identity = identity_in(name).with_context(|| format!("'{}' is in the table", name.escape_ascii()))?;
+            if last.is_none() && identity != first {
+                bail!("the table lacks the record user{first}, which a scan began at");
+            }
+            if last.replace(by_name(identity)).is_some_and(|last| last >= by_name(identity)) {
+                bail!("a scan's records are not in the order of their names");
+            }
+            found += 1;
             self.check(identity, columns)
         })?;
-        match read {
-            Some((0, _)) => bail!("a scan found nothing: the table lacks the record that it began at"),
-            Some((_, len)) => Ok(Some(len)),
-            None => Ok(None),
+        let Some((rows, len)) = read else { return Ok(None) };
+        if rows != found {
+            bail!("a scan has {found} rows, and the server says {rows}");
         }
+        self.core.check_scan(by_name(first), asked, found)?;
+        Ok(Some(len))
     }
 }
 
@@ -151,7 +161,7 @@ impl Workload for Postgres {
             }
             Operation::Scan(number, len) => {
                 write_execution("scan", &[&Key::record(number), &len.to_be_bytes()], out);
-                Pending::Scan
+                Pending::Scan(identity(number), len)
             }
             Operation::ReadModifyWrite(number, field) => {
                 read(number, out);
@@ -167,7 +177,7 @@ impl Workload for Postgres {
     fn reply(&mut self, pending: &mut Pending, input: &[u8], out: &mut Vec<u8>) -> Result<Reply> {
         let (len, kind) = match *pending {
             Pending::Read(identity) => (self.read_record(input, identity)?, READ),
-            Pending::Scan => (self.read_scan(input)?, SCAN),
+            Pending::Scan(first, asked) => (self.read_scan(input, (first, asked))?, SCAN),
             Pending::Update => (read_written(input)?, UPDATE),
             Pending::Delete => (read_written(input)?, DELETE),
             Pending::Write => (read_written(input)?, READ_MODIFY_WRITE),
@@ -210,13 +220,17 @@ mod tests {
         let (one, two) = (layout.value(identity(0), 0), layout.value(identity(0), 1));
         let row = reply(&[&[b"user6284781860667377211", one, two]], "SELECT 1");
         assert_eq!(load.read_record(&row, identity(0)).expect("it is right"), Some(row.len()));
-        assert_eq!(load.read_scan(&row).expect("it is right"), Some(row.len()));
+        assert_eq!(load.read_scan(&row, (identity(0), 1)).expect("it is right"), Some(row.len()));
+        assert!(load.read_scan(&row, (identity(1), 1)).is_err(), "it began elsewhere");
+        assert!(load.read_scan(&[row.clone(), row.clone()].concat(), (identity(0), 0)).is_err(), "none was asked for");
         for wrong in [
             reply(&[&[b"user6284781860667377211", two, one]], "SELECT 1"),
             reply(&[&[b"user6284781860667377211", one]], "SELECT 1"),
             reply(&[], "SELECT 0"),
         ] {
-            assert!(load.read_record(&wrong, identity(0)).is_err() && load.read_scan(&wrong).is_err());
+            assert!(
+                load.read_record(&wrong, identity(0)).is_err() && load.read_scan(&wrong, (identity(0), 1)).is_err()
+            );
         }
     }
 

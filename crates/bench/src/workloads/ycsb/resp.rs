@@ -2,6 +2,7 @@
 
 use super::core::{Core, DELETE, INSERT, KINDS, Operation, READ, READ_MODIFY_WRITE, SCAN, Spec, UPDATE};
 use super::layout::{Layout, identity, identity_in, place};
+use super::places::in_index;
 use crate::dialects::{Read, read_length, refused, write_bulk, write_head};
 use crate::key::Key;
 use crate::load::{Reply, Workload};
@@ -30,8 +31,8 @@ pub enum Pending {
     Insert(u64),
     /// The name of the new record of this number, into the index.
     Index(u64),
-    /// The names of some records.
-    Scan,
+    /// The names of so many records from the one of this identity on.
+    Scan(u64, u64),
     /// The records of a scan.
     Scanned(usize),
     /// A read of the record of this identity, before the write of this field.
@@ -89,20 +90,33 @@ impl Resp {
         Ok(Some(((), at)))
     }
 
-    /// Reads the names of some records and asks for each.
-    fn read_names(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Option<(usize, usize)>> {
+    /// Reads the names that a scan has found from the record of this identity on, and asks for each.
+    fn read_names(
+        &mut self,
+        input: &[u8],
+        (first, len): (u64, u64),
+        out: &mut Vec<u8>,
+    ) -> Result<Option<(usize, usize)>> {
         let Some((count, mut at)) = read_length(input, b'*')? else { return Ok(None) };
         let count = count.ok_or_else(|| refused(input))?;
         let mut identities = self.idle.last().map_or_else(Vec::new, |index| std::mem::take(&mut self.scans[*index]));
         identities.clear();
-        let begin = at;
+        let names = at;
         for _ in 0..count {
             let Some((name, len)) = read_word(&input[at..])? else { return Ok(None) };
             at += len;
             identities.push(identity_in(name).ok_or_else(|| anyhow!("'{}' is in the index", name.escape_ascii()))?);
         }
+        let begin_place = in_index(first);
+        if identities.first().is_some_and(|found| in_index(*found) != begin_place) {
+            bail!("the index lacks the record user{first}, which a scan began at");
+        }
+        if !identities.is_sorted_by_key(|identity| in_index(*identity)) {
+            bail!("a scan's records are not in the order of the index");
+        }
+        self.core.check_scan(begin_place, len, identities.len() as u64)?;
         // Only now that all names are here, something is sent.
-        let mut name_at = begin;
+        let mut name_at = names;
         while name_at < at {
             let Some((name, len)) = read_word(&input[name_at..])? else { break };
             name_at += len;
@@ -181,7 +195,7 @@ impl Workload for Resp {
                 write_bulk(b"LIMIT", out);
                 write_bulk(b"0", out);
                 write_bulk(len.to_string().as_bytes(), out);
-                Pending::Scan
+                Pending::Scan(identity(number), len)
             }
             Operation::ReadModifyWrite(number, field) => {
                 read(number, out);
@@ -233,11 +247,9 @@ impl Workload for Resp {
                 Ok(Reply::Continued { len })
             }
             Pending::DeleteIndex(number) => Ok(finished(read_one(input, number)?, DELETE)),
-            Pending::Scan => {
-                let Some((index, len)) = self.read_names(input, out)? else { return Ok(Reply::Incomplete) };
-                if self.scans[index].is_empty() {
-                    bail!("a scan found nothing: the index lacks the record that it began at");
-                }
+            Pending::Scan(first, asked) => {
+                let read = self.read_names(input, (first, asked), out)?;
+                let Some((index, len)) = read else { return Ok(Reply::Incomplete) };
                 *pending = Pending::Scanned(index);
                 Ok(Reply::Continued { len })
             }
@@ -257,6 +269,56 @@ impl Workload for Resp {
                 *pending = Pending::Write;
                 Ok(Reply::Continued { len })
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mix::Mix;
+    use super::super::places::Places;
+    use super::super::work::{Numbers, Part};
+    use super::*;
+    use crate::generators::{Inserted, KeyChooser};
+    use std::sync::Arc;
+
+    /// The reply to a scan.
+    fn names(identities: &[u64]) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_head(identities.len(), &mut out);
+        identities.iter().for_each(|identity| write_bulk(format!("user{identity}").as_bytes(), &mut out));
+        out
+    }
+
+    #[test]
+    fn a_scan_that_lacks_a_record_is_found() {
+        const RECORDS: u64 = 20;
+        let mix = Mix::of("E").expect("known");
+        let inserted = Arc::new(Inserted::new(RECORDS));
+        let numbers = Numbers { part: Part::WHOLE, shared: RECORDS, first_new: RECORDS };
+        let (keys, places) = (KeyChooser::new(mix.distribution, &inserted, 0), Some(Places::of(RECORDS, in_index)));
+        let spec = Spec::Run { mix, keys, inserted, numbers, scan_max: 100, places, seed: 1 };
+        let mut scans = Resp::new(Layout::new(1, 1), spec);
+        let mut order: Vec<u64> = (0..RECORDS).map(identity).collect();
+        order.sort_by_key(|identity| in_index(*identity));
+        let mut read = |found: &[u64], from: usize, len: u64| {
+            scans.read_names(&names(found), (order[from], len), &mut Vec::new()).map(|read| read.is_some())
+        };
+        assert!(read(&order[3..8], 3, 5).expect("they are all there"));
+        assert!(read(&order[15..], 15, 9).expect("it came to the end"));
+        // One of them was inserted since.
+        let new = (RECORDS..).map(identity).find(|new| in_index(*new) > in_index(order[19])).expect("there is one");
+        assert!(read(&[&order[15..], &[new]].concat(), 15, 9).expect("it is behind all others"));
+        for (found, from, len) in [
+            (&order[3..7], 3, 5),
+            (&order[3..9], 3, 5),
+            (&order[4..9], 3, 5),
+            (&order[15..19], 15, 9),
+            (&[], 19, 1),
+            (&[order[3], order[5], order[4]], 3, 3),
+        ] {
+            let error = read(found, from, len).expect_err("it is wrong").to_string();
+            assert!(error.contains("scan"), "{error}");
         }
     }
 }

@@ -4,6 +4,7 @@ use super::core::Spec;
 use super::layout::Layout;
 use super::memcache::{Memcache, Updates};
 use super::mix::Mix;
+use super::places::{Places, by_name, in_index};
 use super::postgres::Postgres;
 use super::resp::Resp;
 use crate::dialects::{Binary, Meta, Text};
@@ -33,6 +34,8 @@ pub enum Work {
         records: u64,
         /// The number of the first record to insert: none from here on is there, or an insertion is an overwrite.
         first_new: u64,
+        /// How many insertions are expected, as YCSB expects them: twice their share of the operations.
+        expected_new: u64,
         /// Other seeds draw other records.
         seed: u64,
     },
@@ -112,7 +115,7 @@ impl Work {
     }
 
     /// Each thread's share of a part.
-    fn specs(self, part: Part, threads: usize) -> Vec<Spec> {
+    fn specs(self, part: Part, threads: usize, place: fn(u64) -> u64) -> Vec<Spec> {
         match self {
             Work::Load { records } => {
                 let mine = part.share(records);
@@ -122,19 +125,20 @@ impl Work {
                 };
                 (0..threads).map(of_thread).collect()
             }
-            Work::Run { mix, records, first_new, seed } => {
+            Work::Run { mix, records, first_new, expected_new, seed } => {
                 let inserted = Arc::new(Inserted::new(records));
-                // YCSB counts twice the insertions that it expects; how many come in a time is not known before.
-                let expected = if mix.insert > 0.0 { records } else { 0 };
+                let expected = part.share(expected_new);
                 // Records that come and go again are not read.
                 let known = if mix.delete > 0.0 { Arc::new(Inserted::new(records)) } else { Arc::clone(&inserted) };
-                let keys = KeyChooser::new(mix.distribution, &known, expected);
+                let keys = KeyChooser::new(mix.distribution, &known, expected.end - expected.start);
+                let places = (mix.scan > 0.0).then(|| Places::of(records, place));
                 let of_thread = |thread: usize| Spec::Run {
                     mix,
                     keys: keys.clone(),
                     inserted: Arc::clone(&inserted),
                     numbers: Numbers { part, shared: records, first_new },
                     scan_max: SCAN_MAX,
+                    places: places.clone(),
                     seed: seed << 32 | part.process << 16 | thread as u64,
                 };
                 (0..threads).map(of_thread).collect()
@@ -154,7 +158,9 @@ impl Work {
         updates: Updates,
         driver: D,
     ) -> Result<D::Out> {
-        let specs = self.specs(part, threads).into_iter();
+        // memcached's languages have no scans, and so no order.
+        let place = if protocol == Protocol::Postgres { by_name } else { in_index };
+        let specs = self.specs(part, threads, place).into_iter();
         let layout = || layout.clone();
         match protocol {
             Protocol::Resp | Protocol::RespTls => driver.drive(specs.map(|spec| Resp::new(layout(), spec)).collect()),
@@ -177,7 +183,7 @@ mod tests {
         for (processes, threads, records) in [(1, 1, 10), (3, 2, 1_000), (4, 3, 7)] {
             let mut numbers = Vec::new();
             for process in 0..processes {
-                for spec in (Work::Load { records }).specs(Part { process, processes }, threads) {
+                for spec in (Work::Load { records }).specs(Part { process, processes }, threads, by_name) {
                     let Spec::Load(range) = spec else { panic!("a load was asked for") };
                     numbers.extend(range);
                 }
