@@ -103,6 +103,7 @@ fn print(experiment: &Experiment, records: &[Record], options: &Options) -> Resu
         println!("{}", serde_json::to_string_pretty(records)?);
     } else {
         println!("{}", report::section(experiment, records));
+        report::lines(records).iter().for_each(|line| println!("- {line}"));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Spark among the servers. Knows not what it is asked for.
 
 use crate::peers::Spark;
-use crate::results::Case;
+use crate::results::{Build, Case};
 use crate::session::{Named, Reading, Session};
 use crate::target::Protocol;
 use anyhow::Result;
@@ -9,6 +9,7 @@ use anyhow::Result;
 /// What results are kept under.
 struct Rdd {
     version: String,
+    build: Build,
 }
 
 impl Named for Rdd {
@@ -18,6 +19,10 @@ impl Named for Rdd {
 
     fn version(&self) -> &str {
         &self.version
+    }
+
+    fn build(&self) -> &Build {
+        &self.build
     }
 
     fn protocols(&self) -> Vec<Protocol> {
@@ -35,7 +40,11 @@ pub fn on_spark(
         return Ok(());
     }
     let found = Spark::find();
-    let rdd = Rdd { version: found.as_ref().map_or_else(|_| "none".to_owned(), |spark| spark.version.clone()) };
+    let (version, build) = match &found {
+        Ok(spark) => (spark.version.clone(), spark.build.clone()),
+        Err(_) => ("none".to_owned(), Build::default()),
+    };
+    let rdd = Rdd { version, build };
     // Where there is none, it need not be said more than once.
     let rounds = if found.is_ok() { session.rounds() } else { 1 };
     session.progress.add_steps(rounds as usize);

@@ -1,11 +1,15 @@
 //! A server that somebody else has started. It is measured as it is, and never ended.
 
 use super::answers::{answers, own_figures};
+use super::identity;
 use super::postgres::{make_table, version_and_process};
 use super::program::Persistence;
 use crate::machine::listening::listens;
+use crate::results::Build;
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use tenon_client::Address;
 
 /// A server somewhere.
@@ -15,6 +19,8 @@ pub struct External {
     pub target: Target,
     /// What it says of itself.
     pub version: String,
+    /// Which build it is, as far as it says so, or its process may be looked at.
+    pub build: Build,
     /// Its process, if it runs on this machine and may be looked at.
     pub pid: Option<u32>,
     /// Why there is none, where one was to be expected.
@@ -45,7 +51,13 @@ impl External {
         let told =
             figure(&["process_id", "pid"]).and_then(|pid| pid.parse().ok()).filter(|_| is_local(&target.address));
         let (pid, note) = believed(told, &target.address);
-        Ok(External { target: target.clone(), version: version.to_owned(), pid, note })
+        Ok(External {
+            target: target.clone(),
+            version: version.to_owned(),
+            build: build(&identity::said_in(&figures), pid),
+            pid,
+            note,
+        })
     }
 
     /// Here a failure has words of its own, and each connection a process, below the one that stays.
@@ -53,7 +65,16 @@ impl External {
         let (version, told) = version_and_process(target).with_context(|| format!("nobody at {target} answers"))?;
         make_table(target, Persistence::AofAlways)?;
         let (pid, note) = believed(told, &target.address);
-        Ok(External { target: target.clone(), version, pid, note })
+        Ok(External { target: target.clone(), version, build: build(&identity::said_by(target), pid), pid, note })
+    }
+}
+
+/// Its build by what it says, and by its process's file where that may be read.
+fn build(said: &BTreeMap<String, String>, pid: Option<u32>) -> Build {
+    let says = identity::in_a_line(said);
+    match pid.map(|pid| PathBuf::from(format!("/proc/{pid}/exe"))) {
+        Some(file) => identity::of_file(&file, &says),
+        None => Build { says, ..Build::default() },
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which servers are installed here. Starts none but to ask for its version.
 
 use super::family::Family;
+use super::identity;
 use super::postgres;
 use super::program::Program;
 use std::os::unix::fs::PermissionsExt;
@@ -69,8 +70,9 @@ fn program(name: &str) -> Result<Program, String> {
             format!("not on PATH and not in ${PEERS_VARIABLE}/bin")
         }
     })?;
-    let version = version(&path)?;
-    Ok(Program { name: name.to_owned(), family, path, version })
+    let (version, said) = version(&path)?;
+    let build = identity::of_file(&path, &said);
+    Ok(Program { name: name.to_owned(), family, path, version, build })
 }
 
 fn installed(name: &str) -> Option<PathBuf> {
@@ -96,10 +98,12 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// What the program says of itself.
-fn version(path: &Path) -> Result<String, String> {
+/// The program's version, and all that it says when it is asked for it.
+fn version(path: &Path) -> Result<(String, String), String> {
     let output = Command::new(path).arg("--version").output().map_err(|error| error.to_string())?;
-    version_in(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| "it tells no version".to_owned())
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = version_in(&said).ok_or_else(|| "it tells no version".to_owned())?;
+    Ok((version, said))
 }
 
 fn version_in(said: &str) -> Option<String> {

@@ -6,6 +6,7 @@ mod external;
 mod family;
 mod find;
 mod guard;
+pub mod identity;
 pub mod postgres;
 mod program;
 mod server;

@@ -4,6 +4,7 @@ use super::certificate::{AUTHORITY, CERTIFICATE, KEY};
 use super::family::Family;
 use super::postgres;
 use super::server::Server;
+use crate::results::Build;
 use crate::target::Protocol;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub struct Program {
     pub path: PathBuf,
     /// What it says of itself.
     pub version: String,
+    /// Which build it is.
+    pub build: Build,
 }
 
 /// What a server keeps on disk.
@@ -211,7 +214,8 @@ mod tests {
 
     fn line_of(name: &str, version: &str, change: impl Fn(&mut Settings<'_>)) -> String {
         let family = Family::of(name).expect("a known name");
-        let program = Program { name: name.to_owned(), family, path: PathBuf::new(), version: version.to_owned() };
+        let (name, version, build) = (name.to_owned(), version.to_owned(), Build::default());
+        let program = Program { name, family, path: PathBuf::new(), version, build };
         let mut settings = Settings::new(2, &[], Path::new("."));
         change(&mut settings);
         program.arguments(&settings, [1, 2, 3]).join(" ")
@@ -256,7 +260,8 @@ mod tests {
 
     #[test]
     fn what_a_server_cannot_do_is_known() {
-        let redis = Program { name: "r".into(), family: Family::Redis, path: PathBuf::new(), version: String::new() };
+        let (name, version, build) = ("r".to_owned(), String::new(), Build::default());
+        let redis = Program { name, family: Family::Redis, path: PathBuf::new(), version, build };
         let memcached = Program { family: Family::Memcached, ..redis.clone() };
         let mut settings = Settings::new(1, &[], Path::new("."));
         assert!(redis.can(&settings) && memcached.can(&settings));

@@ -2,6 +2,7 @@
 
 use super::guard::Guard;
 use crate::graphs::Graph;
+use crate::results::Build;
 use crate::session::Interrupt;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -27,6 +28,8 @@ pub struct Spark {
     python: PathBuf,
     /// What the package says of itself.
     pub version: String,
+    /// Which build of it, by its version and those of Python and Java.
+    pub build: Build,
 }
 
 /// What Spark has computed.
@@ -60,13 +63,18 @@ impl Spark {
     pub fn find() -> Result<Spark, String> {
         let python = std::env::var_os(PYTHON_VARIABLE).map_or_else(|| PathBuf::from("python3"), PathBuf::from);
         let mut command = Command::new(&python);
-        command.args(["-c", "import pyspark; print(pyspark.__version__)"]).stdin(Stdio::null());
+        command
+            .args(["-c", "import pyspark, sys; print(pyspark.__version__); print(sys.version)"])
+            .stdin(Stdio::null());
         let output = command.output().map_err(|error| format!("{}: {error}", python.display()))?;
         if !output.status.success() {
             return Err(format!("{} has no package pyspark (${PYTHON_VARIABLE} names another)", python.display()));
         }
-        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Ok(Spark { python, version })
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (version, python_version) = said.split_once('\n').unwrap_or((&said, ""));
+        let says = format!("pyspark {version}, Python {}, {}", python_version.trim(), java());
+        let build = Build { says, ..Build::default() };
+        Ok(Spark { python, version: version.to_owned(), build })
     }
 
     /// Ranks a graph's nodes on an RDD, with so many threads, keeping its files in `scratch`.
@@ -151,6 +159,16 @@ impl Spark {
         let said = std::fs::read_to_string(&out)?;
         serde_json::from_str(said.lines().last().unwrap_or_default()).context("what Spark said")
     }
+}
+
+/// What the Java that Spark takes says of itself.
+fn java() -> String {
+    let program =
+        std::env::var_os("JAVA_HOME").map_or_else(|| "java".into(), |home| PathBuf::from(home).join("bin/java"));
+    let output = Command::new(program).arg("-version").stdin(Stdio::null()).output();
+    // It says so among its errors.
+    let said = output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).unwrap_or_default();
+    said.lines().find(|line| line.contains("version")).unwrap_or("no Java").to_owned()
 }
 
 fn lines(graph: &Graph) -> String {

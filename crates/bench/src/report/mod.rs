@@ -11,4 +11,4 @@ mod write;
 pub use limits::limits;
 pub use markdown::section;
 pub use tables::{Group, groups, table};
-pub use write::write;
+pub use write::{lines, write};

@@ -83,6 +83,11 @@ fn differences(group: &Group<'_>, groups: &[Group<'_>]) -> Vec<String> {
     if others.iter().any(|other| other.server == own.server && other.version != own.version) {
         told.push(format!("version {}", own.version));
     }
+    // So has each build; of some of another version, that says enough.
+    let is_other = |other: &&Record| other.server == own.server && other.version == own.version;
+    if others.iter().filter(|other| is_other(other)).any(|other| !other.build.is(&own.build)) {
+        told.push(own.build.short());
+    }
     if differs(|record| record.quick.to_string()) {
         told.push(if own.quick { "quick" } else { "not quick" }.to_owned());
     }
@@ -145,6 +150,7 @@ fn shown(spread: Spread) -> String {
 pub mod tests {
     use super::*;
     use crate::experiments::ALL;
+    use crate::results::Build;
     use std::collections::BTreeMap;
 
     /// A run of `latency`.
@@ -153,6 +159,9 @@ pub mod tests {
             experiment: "latency".into(),
             server: server.into(),
             version: "1.0".into(),
+            build: Build::default(),
+            said: BTreeMap::new(),
+            at: String::new(),
             case: Case::new().word("protocol", "resp").word("operation", operation),
             round,
             rounds: 0,
@@ -208,6 +217,11 @@ pub mod tests {
         let table = table(latency, &records);
         let notes: Vec<&str> = table.rows().iter().filter_map(|row| row.last()).map(String::as_str).collect();
         assert_eq!(notes, ["note", "keys 100", "keys 200", "keys 200"]);
+
+        // Two builds of one version.
+        records = vec![record("tenon", "get", 0, 1.0), record("tenon", "get", 0, 1.0), record("tenon", "get", 1, 1.0)];
+        records[0].build.sha256 = "0123456789abcdef".to_owned();
+        assert_eq!(groups_of(&records), ["tenon, build 0123456789ab", "tenon, unknown build"]);
 
         // What is known of one only is no difference; versions differ from one server to another.
         records = vec![with("tenon", 0, "100"), record("redis-server", "get", 0, 10.0)];

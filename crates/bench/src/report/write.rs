@@ -34,8 +34,19 @@ pub fn write(directory: &Path) -> Result<[PathBuf; 2]> {
     Ok([page, summary])
 }
 
-/// What must be known of the machine and the servers.
-fn lines(records: &[Record]) -> Vec<String> {
+/// Which build was measured: of its file, and of what it said when it ran.
+fn build(record: &Record) -> String {
+    let said: Vec<String> = record.said.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let whole = record.build.whole();
+    if said.is_empty() || record.build.says.contains(&said.join(", ")) {
+        whole
+    } else {
+        format!("{whole}; {}", said.join(", "))
+    }
+}
+
+/// What must be known of the machine, the servers and the time.
+pub fn lines(records: &[Record]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     // Where the figures were taken, which need not be where the report is written.
     for machine in records.iter().map(machine) {
@@ -43,14 +54,22 @@ fn lines(records: &[Record]) -> Vec<String> {
             lines.extend(machine);
         }
     }
+    let times = records.iter().map(|record| record.at.as_str()).filter(|at| !at.is_empty());
+    if let Some((first, last)) = times.clone().min().zip(times.max()) {
+        lines.push(if first == last {
+            format!("Measured at {first}")
+        } else {
+            format!("Measured from {first} to {last}")
+        });
+    }
     let mut versions: Vec<String> = Vec::new();
     for record in records {
-        let version = format!("{} {}", record.server, record.version);
-        if !versions.contains(&version) {
-            versions.push(version);
+        let line = format!("{} {}: {}", record.server, record.version, build(record));
+        if !versions.contains(&line) {
+            versions.push(line);
         }
     }
-    lines.push(format!("Servers: {}", versions.join(", ")));
+    lines.extend(versions);
     if records.iter().any(|record| record.quick) {
         lines.push("Quick runs: they show that the measurements work; their figures are not to be compared".to_owned());
     }
@@ -65,10 +84,16 @@ mod tests {
     #[test]
     fn the_machine_is_that_of_the_figures() {
         let mut records = vec![record("tenon", "get", 0, 10.0), record("tenon", "get", 1, 10.0)];
-        assert_eq!(lines(&records), ["Machine: unknown", "Servers: tenon 1.0"]);
+        assert_eq!(lines(&records), ["Machine: unknown", "tenon 1.0: unknown build"]);
         for record in &mut records {
             record.machine = vec!["Machine: 3 cores".to_owned(), "Linux 9".to_owned()];
+            record.build.sha256 = "a1b2".to_owned();
+            record.build.changed = "2026-01-01T00:00:00Z".to_owned();
+            record.said.insert("redis_build_id".to_owned(), "c3".to_owned());
+            record.at = format!("2026-01-02T03:04:0{}Z", record.round);
         }
-        assert_eq!(lines(&records), ["Machine: 3 cores", "Linux 9", "Servers: tenon 1.0"]);
+        let known = "tenon 1.0: 0 bytes changed at 2026-01-01T00:00:00Z, SHA-256 a1b2; redis_build_id c3";
+        let measured = "Measured from 2026-01-02T03:04:00Z to 2026-01-02T03:04:01Z";
+        assert_eq!(lines(&records), ["Machine: 3 cores", "Linux 9", measured, known]);
     }
 }

@@ -1,11 +1,14 @@
 //! What was measured, on disk and in memory. Knows not how it was.
 
+mod build;
 mod case;
 mod median;
+pub mod moment;
 mod record;
 mod store;
 mod table;
 
+pub use build::Build;
 pub use case::{Case, Point};
 pub use median::{Spread, median, spread};
 pub use record::Record;

@@ -1,6 +1,6 @@
 //! One measurement as it is kept. Knows not what its figures mean.
 
-use super::Case;
+use super::{Build, Case};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,6 +13,15 @@ pub struct Record {
     pub server: String,
     /// Its version.
     pub version: String,
+    /// Which build of it.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub build: Build,
+    /// What the running server said of its build, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub said: BTreeMap<String, String>,
+    /// When its measurement began.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
     /// What was measured.
     pub case: Case,
     /// Which repetition it was, from 0.
@@ -45,6 +54,10 @@ pub struct Record {
     pub failure: Option<String>,
 }
 
+fn is_unknown(build: &Build) -> bool {
+    !build.is_known()
+}
+
 impl Record {
     /// Whether both are the same measurement.
     pub fn repeats(&self, other: &Record) -> bool {
@@ -59,10 +72,14 @@ impl Record {
 
     /// Whether both are of the same server, measured in the same way in the same place, whatever the case.
     pub fn is_measured_like(&self, other: &Record) -> bool {
-        self.server == other.server
-            && self.version == other.version
+        self.is_of_the_same_build(other)
             && self.quick == other.quick
             && self.setup == other.setup
             && self.machine == other.machine
+    }
+
+    /// Whether both are of the same server, and that the same build.
+    pub fn is_of_the_same_build(&self, other: &Record) -> bool {
+        self.server == other.server && self.version == other.version && self.build.is(&other.build)
     }
 }

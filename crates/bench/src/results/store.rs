@@ -117,7 +117,7 @@ fn read(path: &Path) -> Result<Vec<Record>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Case;
+    use super::super::{Build, Case};
     use super::*;
     use std::collections::BTreeMap;
 
@@ -126,6 +126,9 @@ mod tests {
             experiment: "latency".into(),
             server: "tenon".into(),
             version: "1.0".into(),
+            build: Build { sha256: "a0".into(), ..Build::default() },
+            said: BTreeMap::new(),
+            at: "2026-01-02T03:04:05Z".into(),
             case: Case::new().word("operation", "get"),
             round,
             rounds: 2,
@@ -147,12 +150,14 @@ mod tests {
         store.push(record(0, None)).unwrap();
         store.push(record(1, Some("it broke"))).unwrap();
         assert!(store.has(&record(0, None)) && !store.has(&record(1, None)));
-        // Another size, another machine, another version: another measurement.
-        let mut others = [record(0, None), record(0, None), record(0, None)];
+        // Another size, another machine, another version, another build: another measurement. Another time is none.
+        let mut others = [record(0, None), record(0, None), record(0, None), record(0, None)];
         others[0].setup.insert("keys".to_owned(), "200".to_owned());
         others[1].machine = vec!["Machine: another".to_owned()];
         others[2].version = "1.1".to_owned();
+        others[3].build.sha256 = "b1".to_owned();
         assert!(others.iter().all(|other| !store.has(other)));
+        assert!(store.has(&Record { at: "2026-02-03T04:05:06Z".to_owned(), ..record(0, None) }));
         drop(store);
         let path = directory.join("latency.jsonl");
         let mut text = std::fs::read_to_string(&path).unwrap();

@@ -9,8 +9,8 @@ use crate::experiments::Experiment;
 use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
 use crate::machine::topology::Topology;
-use crate::peers::{External, Settings, find};
-use crate::results::{Case, Earlier, Record, Store, median};
+use crate::peers::{External, Server, Settings, find, identity};
+use crate::results::{Case, Earlier, Record, Store, median, moment};
 use crate::target::{Protocol, Target};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -37,14 +37,21 @@ pub struct Session {
     pub counting: bool,
     /// Whether the servers' CPU time is sampled while a load runs.
     pub sampling: bool,
-    /// How each server was last started, by its name.
-    commands: Mutex<BTreeMap<String, String>>,
+    /// How each server was last started, and what it then said of its build, by its name.
+    started: Mutex<BTreeMap<String, Began>>,
     experiment: &'static str,
     machine: Vec<String>,
     axes: &'static [&'static str],
     store: Store,
     scratch: PathBuf,
     ended: Ended,
+}
+
+/// What is known of a server once it runs.
+#[derive(Clone, Debug, Default)]
+struct Began {
+    command: String,
+    said: BTreeMap<String, String>,
 }
 
 /// What came of an experiment.
@@ -85,7 +92,7 @@ impl Session {
         let data = std::path::absolute(options.data_dir.clone().unwrap_or_else(std::env::temp_dir))?;
         let scratch = data.join(format!("tenon-bench-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
-        Ok(Session {
+        let session = Session {
             options,
             contenders,
             placement,
@@ -95,14 +102,30 @@ impl Session {
             progress,
             counting: false,
             sampling: false,
-            commands: Mutex::default(),
+            started: Mutex::default(),
             experiment,
             machine: facts::lines(),
             axes,
             store,
             scratch,
             ended: Ended::default(),
-        })
+        };
+        session.tell_of_other_builds();
+        Ok(session)
+    }
+
+    /// Says of which servers another build was measured earlier, whose results are none of this one's.
+    fn tell_of_other_builds(&self) {
+        let case = Case::new();
+        for contender in &self.contenders {
+            let own = self.record(contender, &case, 0);
+            let earlier = self.store.records().iter().filter(|earlier| earlier.server == own.server);
+            let Some(other) = earlier.clone().find(|earlier| !earlier.is_of_the_same_build(&own)) else { continue };
+            let [other, own] = [other, &own].map(|record| format!("{}, {}", record.version, record.build.short()));
+            let server = contender.name();
+            self.progress
+                .say(&format!("{server}: earlier results are of {other}; this is {own}, and is measured anew"));
+        }
     }
 
     /// Threads that a started server serves clients with.
@@ -190,16 +213,37 @@ impl Session {
         Ok(match contender {
             Contender::Program(program) => {
                 let server = program.start(settings)?;
-                self.commands().insert(contender.name(), server.command());
+                self.began(contender, &server)?;
                 Running::Started(Box::new(server))
             }
-            Contender::External(external) => Running::External(external.clone()),
+            // It was asked when it was found.
+            Contender::External(external) => Running::External(Box::new(external.clone())),
         })
     }
 
-    fn commands(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+    /// Keeps what is known of a server that runs. One that says another thing of its build than it did when it was measured
+    /// earlier is refused, though its file be the same: that may start a program that was changed.
+    fn began(&self, contender: &Contender, server: &Server) -> Result<()> {
+        let target = server.program.family.protocols().first().and_then(|protocol| server.target(*protocol));
+        let (command, said) = (server.command(), target.as_ref().map(identity::said_by).unwrap_or_default());
+        let own = self.record(contender, &Case::new(), 0);
+        let earlier = self.store.records().iter().filter(|earlier| earlier.is_of_the_same_build(&own));
+        let another = |earlier: &&Record| !earlier.said.is_empty() && !said.is_empty() && earlier.said != said;
+        if let Some(earlier) = earlier.into_iter().find(another) {
+            bail!(
+                "{} is another build than was measured earlier: it says '{}' and not '{}'; measure again without --continue",
+                contender.name(),
+                identity::in_a_line(&said),
+                identity::in_a_line(&earlier.said)
+            );
+        }
+        self.started().insert(contender.name(), Began { command, said });
+        Ok(())
+    }
+
+    fn started(&self) -> MutexGuard<'_, BTreeMap<String, Began>> {
         // Whoever panicked meanwhile has left whole lines.
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts every server that one of these cases is left for, and prepares it; one that fails is left out, and the
@@ -287,13 +331,13 @@ impl Session {
     ) -> Result<()> {
         self.interrupt.check()?;
         self.ended.asked += 1;
-        let mut record = self.record(server, case, round);
+        let mut record = Record { at: moment::now(), ..self.record(server, case, round) };
         if !self.store.has(&record) {
             self.progress.doing(&format!("{}, {}", case.shown(self.axes), server.name()));
             match measure(self) {
                 Ok(reading) => {
                     reading.fill(&mut record);
-                    record.command = self.command(server);
+                    Began { command: record.command, said: record.said } = self.last_start(server);
                     self.store.push(record)?;
                 }
                 Err(error) => {
@@ -307,8 +351,8 @@ impl Session {
         Ok(())
     }
 
-    fn command(&self, server: &impl Named) -> String {
-        self.commands().get(&server.name()).cloned().unwrap_or_default()
+    fn last_start(&self, server: &impl Named) -> Began {
+        self.started().get(&server.name()).cloned().unwrap_or_default()
     }
 
     fn record(&self, server: &impl Named, case: &Case, round: u64) -> Record {
@@ -316,6 +360,9 @@ impl Session {
             experiment: self.experiment.to_owned(),
             server: server.name(),
             version: server.version().to_owned(),
+            build: server.build().clone(),
+            said: BTreeMap::new(),
+            at: String::new(),
             case: case.clone(),
             round,
             rounds: self.rounds(),
@@ -334,8 +381,8 @@ impl Session {
         let failure = format!("{error:#}");
         self.progress.say(&format!("failed: {}, {}: {failure}", case.shown(self.axes), server.name()));
         self.ended.failures += 1;
-        let command = self.command(server);
-        let record = Record { failure: Some(failure), command, ..self.record(server, case, round) };
+        let (Began { command, said }, at) = (self.last_start(server), moment::now());
+        let record = Record { failure: Some(failure), command, said, at, ..self.record(server, case, round) };
         self.store.push(record)
     }
 

@@ -1,6 +1,7 @@
 //! A server to measure, whoever started it. Knows not what is measured.
 
 use crate::peers::{External, Program, Server};
+use crate::results::Build;
 use crate::target::{Protocol, Target};
 
 /// What results are kept under.
@@ -9,6 +10,8 @@ pub trait Named {
     fn name(&self) -> String;
     /// The version.
     fn version(&self) -> &str;
+    /// Which build of it.
+    fn build(&self) -> &Build;
     /// What it speaks.
     fn protocols(&self) -> Vec<Protocol>;
     /// Whether the bench starts it, and so knows how.
@@ -41,6 +44,13 @@ impl Named for Contender {
         }
     }
 
+    fn build(&self) -> &Build {
+        match self {
+            Contender::Program(program) => &program.build,
+            Contender::External(external) => &external.build,
+        }
+    }
+
     fn protocols(&self) -> Vec<Protocol> {
         match self {
             Contender::Program(program) => program.family.protocols().to_vec(),
@@ -59,7 +69,7 @@ pub enum Running {
     /// Started by the bench, and ended by it.
     Started(Box<Server>),
     /// Only spoken to.
-    External(External),
+    External(Box<External>),
 }
 
 impl Named for Running {
@@ -74,6 +84,13 @@ impl Named for Running {
         match self {
             Running::Started(server) => &server.program.version,
             Running::External(external) => &external.version,
+        }
+    }
+
+    fn build(&self) -> &Build {
+        match self {
+            Running::Started(server) => &server.program.build,
+            Running::External(external) => &external.build,
         }
     }
 

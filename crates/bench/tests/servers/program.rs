@@ -125,11 +125,21 @@ fn servers_keep_their_files_where_they_are_told_to() {
 
 /// A redis-server that writes down how it is called.
 fn telling(directory: &Path) -> (PathBuf, PathBuf) {
-    let (path, calls) = (directory.join("redis-telling"), directory.join("calls"));
-    let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec redis-server \"$@\"\n", calls.display());
-    std::fs::write(&path, script).expect("a file");
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its owner may");
-    (path, calls)
+    let calls = directory.join("calls");
+    let text = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec redis-server \"$@\"\n", calls.display());
+    (script(directory, "redis-telling", &text), calls)
+}
+
+/// A script that can be started.
+fn script(directory: &Path, name: &str, text: &str) -> PathBuf {
+    let path = directory.join(name);
+    std::fs::write(&path, text).expect("a file");
+    executable(&path);
+    path
+}
+
+fn executable(path: &Path) {
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its owner may");
 }
 
 #[test]
@@ -153,12 +163,75 @@ fn no_log_is_rewritten_while_a_server_is_filled_and_killed() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
+#[test]
+fn another_build_is_measured_anew_or_refused() {
+    let out = scratch("builds");
+    if !installed("redis-server") {
+        return;
+    }
+    let real = find(&["redis-server".to_owned()]).expect("it is there").programs.remove(0);
+    // A copy that says another version of itself once it runs.
+    let mut changed = std::fs::read(&real.path).expect("it can be read");
+    let version = real.version.as_bytes();
+    let places: Vec<usize> =
+        (0..changed.len() - version.len()).filter(|at| changed[*at..].starts_with(version)).collect();
+    for at in places {
+        changed[at + version.len() - 1] ^= 1;
+    }
+    let (copy, which) = (out.join("changed"), out.join("which"));
+    std::fs::write(&copy, changed).expect("a file");
+    executable(&copy);
+    let start = |file: &Path| std::fs::write(&which, file.display().to_string()).expect("a file");
+    let text_of = |comment: &str| {
+        let which = which.display();
+        format!(
+            "#!/bin/sh\n# {comment}\n[ \"$1\" = --version ] && exec redis-server \"$1\"\nexec \"$(cat {which})\" \"$@\"\n"
+        )
+    };
+    let program = script(&out, "redis-scripted", &text_of("one"));
+    let peer = program.display().to_string();
+    let run = || {
+        let words = ["latency", "--peers", &peer, "--continue", "--filter", "get"];
+        let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+        (output.status.success(), text(&output), std::fs::read_to_string(out.join("latency.jsonl")).expect("results"))
+    };
+    start(&real.path);
+    let (done, said, results) = run();
+    assert!(done && !said.contains("earlier results"), "{said}");
+    let record: serde_json::Value = serde_json::from_str(results.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(record["said"]["redis_version"], real.version, "{record}");
+    let (build, at) = (&record["build"], record["at"].as_str().expect("a time"));
+    assert_eq!((build["sha256"].as_str().map(str::len), at.len()), (Some(64), 20), "{record}");
+    assert!(build["says"].as_str().is_some_and(|says| says.contains(&real.version)), "{record}");
+    assert!(said.contains("- Measured at 20") && said.contains("SHA-256 "), "{said}");
+
+    // The same file: it is there already.
+    assert_eq!(run().2, results);
+    // The same file, which starts another program: no result of it stands beside the earlier ones.
+    start(&copy);
+    let words = ["latency", "--peers", &peer, "--continue", "--filter", "set"];
+    let output = bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs");
+    assert!(
+        !output.status.success() && text(&output).contains("is another build than was measured earlier"),
+        "{}",
+        text(&output)
+    );
+    // Another file.
+    start(&real.path);
+    script(&out, "redis-scripted", &text_of("two"));
+    let (done, said, results) = run();
+    assert!(
+        done && said.contains("redis-scripted: earlier results are of ") && said.contains("measured anew"),
+        "{said}"
+    );
+    assert_eq!(results.lines().filter(|line| !line.contains("\"failure\"")).count(), 2, "{results}");
+    assert_eq!(said.matches("| build ").count(), 2, "each row says which: {said}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
 /// A server that tells its version and cannot be started.
 fn broken(directory: &Path) -> PathBuf {
-    let path = directory.join("redis-broken");
-    std::fs::write(&path, "#!/bin/sh\n[ \"$1\" = --version ] && echo v=7.0.0\n").expect("a file");
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its owner may");
-    path
+    script(directory, "redis-broken", "#!/bin/sh\n[ \"$1\" = --version ] && echo v=7.0.0\n")
 }
 
 #[test]
