@@ -1,6 +1,6 @@
 //! `counters`: system calls, and where the machine counts them instructions and cache misses, for each operation.
 
-use super::experiment::{Experiment, Figure, OPS, Plot};
+use super::experiment::{Experiment, Figure, OPS, Plot, Setting};
 use super::plain::{PIPELINE, Stock, VALUE_LEN, case, pipeline, speaks};
 use crate::results::Case;
 use crate::session::{Running, Session};
@@ -18,6 +18,7 @@ pub static COUNTERS: Experiment = Experiment {
               out and named.",
     study: "Waterloo; in-memory data management",
     databases: true,
+    depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections],
     axes: &["protocol", "operation", VALUE, PIPELINE],
     figures: &[
         SYSCALLS,

@@ -1,6 +1,6 @@
 //! `eviction`: recorded requests of real caches, with too little memory for all they name.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, SERVER_CPU};
+use super::experiment::{Experiment, Figure, OPS, Plot, SERVER_CPU, Setting};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
@@ -34,6 +34,7 @@ pub static EVICTION: Experiment = Experiment {
               the future and needs no memory but the objects' own.",
     study: "what the studies wished for",
     databases: false,
+    depends_on: &[Setting::ConnectionsOf(CONNECTIONS), Setting::OneThread],
     axes: &[PROTOCOL, TRACE, LIMIT, POLICY],
     figures: &[
         HITS,

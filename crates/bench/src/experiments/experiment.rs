@@ -16,6 +16,8 @@ pub struct Experiment {
     pub study: &'static str,
     /// Whether databases on disk take part.
     pub databases: bool,
+    /// What of the options that all experiments have its figures depend on, beside its cases.
+    pub depends_on: &'static [Setting],
     /// What its cases differ in, in the order of the table's columns.
     pub axes: &'static [&'static str],
     /// What its table shows.
@@ -28,6 +30,29 @@ pub struct Experiment {
     pub limits: &'static [Limit],
     /// Measures everything.
     pub run: fn(&mut Session) -> Result<()>,
+}
+
+/// What is asked for alike for every experiment and not used by each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// How many keys the servers hold.
+    Keys,
+    /// How long a load runs.
+    Seconds,
+    /// How many connections a load has.
+    Connections,
+    /// So many, whatever is asked for.
+    ConnectionsOf(usize),
+    /// One thread of the client, whatever is asked for.
+    OneThread,
+    /// How many processes the client has.
+    ClientProcesses,
+    /// How operations of an open loop follow one another.
+    Arrivals,
+    /// What an update of a record in memcached stores.
+    Updates,
+    /// Which web server's log is taken.
+    WebLog,
 }
 
 /// A column of figures.

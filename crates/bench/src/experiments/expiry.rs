@@ -28,6 +28,7 @@ pub static EXPIRY: Experiment = Experiment {
               memcached tells nobody.",
     study: "what the studies wished for",
     databases: false,
+    depends_on: &[],
     axes: &[PROTOCOL, KEYS],
     figures: &[P50, P99, MAX, LEFT],
     plots: &[Plot::Bars { title: "99th percentile of the lag", each: None, y: P99 }],

@@ -1,6 +1,6 @@
 //! `fragmentation`: a cache that is full, and values that change their length.
 
-use super::experiment::{Experiment, Figure, OPS, P99, Plot, SERVER_CPU};
+use super::experiment::{Experiment, Figure, OPS, P99, Plot, SERVER_CPU, Setting};
 use super::plain::{OPERATION, PROTOCOL, case, protocol, speaks};
 use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::machine::process::resident_bytes;
@@ -32,6 +32,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
               longer, shorter, longer. The keys of each phase would fill it twice.",
     study: "what the studies wished for",
     databases: false,
+    depends_on: &[Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, PHASE],
     figures: &[HITS, OVER, OPS, P99, SERVER_CPU],
     plots: &[

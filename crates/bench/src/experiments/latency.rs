@@ -1,6 +1,6 @@
 //! `latency`: one client that waits for each reply.
 
-use super::experiment::{CLIENT_CPU, Experiment, MAX, MEAN, P50, P99, P999, Plot, Published, SERVER_CPU};
+use super::experiment::{CLIENT_CPU, Experiment, MAX, MEAN, P50, P99, P999, Plot, Published, SERVER_CPU, Setting};
 use super::plain::{OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::session::{Running, Session, Shape};
 use anyhow::Result;
@@ -12,6 +12,7 @@ pub static LATENCY: Experiment = Experiment {
     summary: "One connection gets and sets values of 32 bytes, one request at a time.",
     study: "the memtier studies",
     databases: true,
+    depends_on: &[Setting::Keys, Setting::Seconds, Setting::ConnectionsOf(1), Setting::OneThread],
     axes: &[PROTOCOL, OPERATION],
     figures: &[MEAN, P50, P99, P999, MAX, SERVER_CPU, CLIENT_CPU],
     plots: &[Plot::Bars { title: "Mean latency, one connection", each: None, y: MEAN }],

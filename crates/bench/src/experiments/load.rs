@@ -2,7 +2,7 @@
 
 use super::experiment::{
     CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, Limit, MEAN, OPS, P50, P99, P999, Plot, Published, SERVER_CPU, Scale,
-    UNSENT,
+    Setting, UNSENT,
 };
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::load::Pace;
@@ -23,6 +23,7 @@ pub static LOAD: Experiment = Experiment {
               the table stands the highest rate at which the 99th percentile is under a millisecond.",
     study: "the memtier studies; ULB",
     databases: true,
+    depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections, Setting::Arrivals],
     axes: &[PROTOCOL, OPERATION, OFFERED],
     figures: &[OPS, MEAN, P50, P99, P999, CORES, SERVER_CPU, UNSENT, CLIENT_LATE, CLIENT_BUSY],
     plots: &[

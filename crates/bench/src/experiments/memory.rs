@@ -1,7 +1,7 @@
 //! `memory`: what a key costs beside its own bytes.
 
 use super::experiment::{Experiment, Figure, Plot, Published};
-use super::plain::SAMPLE;
+use super::plain::{PROTOCOL, SAMPLE, protocol, speaks};
 use crate::key::Key;
 use crate::machine::process::resident_bytes;
 use crate::results::Case;
@@ -22,10 +22,11 @@ pub const GROWN: Figure = Figure { name: "grown_mb", heading: "grown by MB" };
 pub static MEMORY: Experiment = Experiment {
     name: "memory",
     title: "Memory",
-    summary: "A fresh server is filled; its resident memory is read before and after, once it has settled.",
+    summary: "A fresh server is filled in one language; its resident memory is read before and after, once it has settled.",
     study: "the memtier studies; Waterloo",
     databases: false,
-    axes: &[KEYS, VALUE, EXPIRY],
+    depends_on: &[],
+    axes: &[PROTOCOL, KEYS, VALUE, EXPIRY],
     figures: &[
         GROWN,
         OVERHEAD,
@@ -48,17 +49,21 @@ const EXPIRE_S: u32 = 86_400;
 
 fn run(session: &mut Session) -> Result<()> {
     let keys = session.keys() as f64;
-    let case =
-        |keys: f64, len: f64, expiry: &str| Case::new().number(KEYS, keys).number(VALUE, len).word(EXPIRY, expiry);
-    let mut cases = vec![case(keys / 100.0, 32.0, "no"), case(keys / 10.0, 32.0, "no")];
-    for len in [8.0, 32.0, 100.0, 1_000.0] {
-        cases.extend(["no", "yes"].map(|expiry| case(keys, len, expiry)));
+    let mut cases = Vec::new();
+    for protocol in session.all_protocols() {
+        let case = |keys: f64, len: f64, expiry: &str| {
+            let case = Case::new().word(PROTOCOL, protocol.name()).number(KEYS, keys);
+            case.number(VALUE, len).word(EXPIRY, expiry)
+        };
+        cases.extend([case(keys / 100.0, 32.0, "no"), case(keys / 10.0, 32.0, "no")]);
+        for len in [8.0, 32.0, 100.0, 1_000.0] {
+            cases.extend(["no", "yes"].map(|expiry| case(keys, len, expiry)));
+        }
     }
     // The memory of a server that somebody else has filled says nothing.
     let started: Vec<Contender> =
         session.contenders.iter().filter(|contender| matches!(contender, Contender::Program(_))).cloned().collect();
-    // In one language: what is stored does not know how it came.
-    session.grid(&started, &cases, |session, contender, _| !session.protocols(contender).is_empty(), filled)
+    session.grid(&started, &cases, speaks, filled)
 }
 
 /// A process's resident memory once it has settled.
@@ -76,10 +81,10 @@ fn filled(session: &Session, contender: &Contender, case: &Case, _round: u64) ->
     let pid = server.pid().with_context(|| format!("{} has no process here", contender.name()))?;
     let empty = resident_bytes(pid)? as f64;
     let (values, lengths) = (Values::new(len), Lengths::fixed(len));
-    session.fill(&server, keys, &values, lengths, expire_s)?;
+    let protocol = protocol(case)?;
+    session.fill_in(&server, protocol, keys, &values, lengths, expire_s)?;
     let grown = settled(session, pid)? - empty;
     // A key that is not there costs nothing.
-    let protocol = *server.protocols().first().context("a server speaks something")?;
     session.read_back(&server, protocol, (keys, SAMPLE), &values, lengths)?;
     let stored = keys as f64 * (Key::PLAIN_LEN + len) as f64;
     Ok(Reading::default()

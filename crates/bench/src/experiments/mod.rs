@@ -27,7 +27,7 @@ mod weblog;
 mod ycsb;
 mod ycsb_load;
 
-pub use experiment::{Experiment, Figure, Limit, Plot, Published, Scale};
+pub use experiment::{Experiment, Figure, Limit, Plot, Published, Scale, Setting};
 pub use page::page;
 
 /// All of them, in the order of the report.

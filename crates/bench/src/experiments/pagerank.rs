@@ -1,6 +1,6 @@
 //! `pagerank`: the same ranking with the graph in a key-value store, inside it, and in Spark's memory.
 
-use super::experiment::{Experiment, Figure, Plot, Published};
+use super::experiment::{Experiment, Figure, Plot, Published, Setting};
 use super::on_spark::on_spark;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::graphs::{DAMPING, Graph, ranks, step};
@@ -33,6 +33,7 @@ pub static PAGERANK: Experiment = Experiment {
               installed. All ranks are compared with those of a plain program: the differences add up to 1e-9 at most.",
     study: "in-memory data management",
     databases: false,
+    depends_on: &[Setting::Connections],
     axes: &[GRAPH, METHOD],
     figures: &[
         ITERATION,

@@ -1,6 +1,6 @@
 //! `persistence`: what keeping data on disk costs.
 
-use super::experiment::{Experiment, Figure, MEAN, OPS, P99, P999, Plot, Published, SERVER_CPU};
+use super::experiment::{Experiment, Figure, MEAN, OPS, P99, P999, Plot, Published, SERVER_CPU, Setting};
 use super::plain::{OPERATION, PROTOCOL, Stock, speaks};
 use super::rewrites::Rewrites;
 use super::snapshots::Snapshots;
@@ -21,6 +21,7 @@ pub static PERSISTENCE: Experiment = Experiment {
               and while each write is logged, the log's first rewrite being over; servers that cannot keep data are left out.",
     study: "the memtier studies",
     databases: true,
+    depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, MODE],
     figures: &[
         OPS,

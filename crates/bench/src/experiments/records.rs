@@ -1,9 +1,9 @@
 //! `records`: how loading and using more and more records goes.
 
-use super::experiment::{Experiment, Figure, OPS, Plot, Published, SERVER_CPU, Scale};
+use super::experiment::{Experiment, Figure, OPS, Plot, Published, SERVER_CPU, Scale, Setting};
 use super::on_spark::on_spark;
 use super::plain::{PROTOCOL, protocol, speaks};
-use super::ycsb::{load, transact};
+use super::ycsb::{load, tell_layout, transact};
 use crate::peers::Spark;
 use crate::results::Case;
 use crate::session::{Contender, Reading, Session};
@@ -25,6 +25,7 @@ pub static RECORDS_EXPERIMENT: Experiment = Experiment {
               objects of that length in an RDD, one looked for at a time: among all, and where they lie by key.",
     study: "ULB; in-memory data management (one object of an RDD)",
     databases: true,
+    depends_on: &[Setting::Seconds, Setting::Connections, Setting::ClientProcesses, Setting::Updates],
     axes: &[PROTOCOL, RECORDS],
     figures: &[
         LOAD,
@@ -55,6 +56,7 @@ pub static RECORDS_EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(session: &mut Session) -> Result<()> {
+    tell_layout(session, &layout(session));
     let counts = session.scaled(&[1e3, 1e4][..], &[1e3, 1e4, 1e5, 5e5][..]);
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
@@ -74,9 +76,14 @@ fn run(session: &mut Session) -> Result<()> {
     Ok(())
 }
 
+/// The form of the records.
+fn layout(session: &Session) -> Layout {
+    Layout::new(session.options.record_fields.unwrap_or(10), session.options.field_bytes.unwrap_or(100))
+}
+
 /// One object at a time out of an RDD.
 fn looked_up(session: &Session, spark: &Spark, records: u64, by_key: bool) -> Result<Reading> {
-    let bytes = session.options.record_fields.unwrap_or(10) * session.options.field_bytes.unwrap_or(100);
+    let bytes = layout(session).record_len();
     let threads = session.server_threads() + session.client_threads();
     let lasts = session.measured_for();
     let looked = spark.lookups((records, bytes), by_key, lasts, threads, session.scratch(), &session.interrupt)?;
@@ -86,7 +93,7 @@ fn looked_up(session: &Session, spark: &Spark, records: u64, by_key: bool) -> Re
 }
 
 fn measured(session: &Session, contender: &Contender, case: &Case, round: u64) -> Result<Reading> {
-    let layout = Layout::new(session.options.record_fields.unwrap_or(10), session.options.field_bytes.unwrap_or(100));
+    let layout = layout(session);
     let (protocol, records) = (protocol(case)?, case.quantity(RECORDS).context("the case has its records")? as u64);
     let server = session.start(contender, &session.settings())?;
     let loaded = load(session, &server, protocol, &layout, records)?;

@@ -25,6 +25,7 @@ pub static RECOVERY: Experiment = Experiment {
               time until it answers again, its start included, and the keys it has not.",
     study: "what the memtier studies left out",
     databases: false,
+    depends_on: &[],
     axes: &[MODE, KEYS],
     figures: &[RECOVERED, LOST, Figure { name: "disk_mb", heading: "on disk MB" }],
     plots: &[Plot::Lines {

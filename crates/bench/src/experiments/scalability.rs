@@ -1,6 +1,6 @@
 //! `scalability`: more clients, and more threads to serve them.
 
-use super::experiment::{CLIENT_BUSY, Experiment, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale};
+use super::experiment::{CLIENT_BUSY, Experiment, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale, Setting};
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::machine::placement::own_cores;
 use crate::peers::Settings;
@@ -24,6 +24,7 @@ pub static SCALABILITY: Experiment = Experiment {
               as the servers leave them enough.",
     study: "the memtier studies; Waterloo",
     databases: false,
+    depends_on: &[Setting::Keys, Setting::Seconds],
     axes: &[PROTOCOL, OPERATION, THREADS, CONNECTIONS, CLIENT_THREADS],
     figures: &[OPS, MEAN, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[

@@ -1,6 +1,6 @@
 //! `sizes`: what the length of the values does.
 
-use super::experiment::{Experiment, Figure, Limit, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale};
+use super::experiment::{Experiment, Figure, Limit, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale, Setting};
 use super::plain::{OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::peers::Settings;
 use crate::session::{Session, Shape};
@@ -16,6 +16,7 @@ pub static SIZES: Experiment = Experiment {
               the longest value with a 99th percentile under a millisecond.",
     study: "the memtier studies; in-memory data management",
     databases: false,
+    depends_on: &[Setting::Keys, Setting::Seconds, Setting::ConnectionsOf(CONNECTIONS)],
     axes: &[PROTOCOL, OPERATION, VALUE],
     figures: &[OPS, Figure { name: "mb_s", heading: "MB/s" }, MEAN, P99, SERVER_CPU],
     plots: &[

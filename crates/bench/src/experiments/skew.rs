@@ -1,6 +1,6 @@
 //! `skew`: what a few popular keys do.
 
-use super::experiment::{CLIENT_BUSY, Experiment, OPS, P99, Plot, SERVER_CPU, Scale};
+use super::experiment::{CLIENT_BUSY, Experiment, OPS, P99, Plot, SERVER_CPU, Scale, Setting};
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::generators::Distribution;
 use crate::session::{Running, Session};
@@ -21,6 +21,7 @@ pub static SKEW: Experiment = Experiment {
               newest keys exponentially more often.",
     study: "the memtier studies",
     databases: false,
+    depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, OPERATION, EXPONENT, DISTRIBUTION],
     figures: &[OPS, P99, SERVER_CPU, CLIENT_BUSY],
     plots: &[

@@ -1,6 +1,6 @@
 //! `tails`: what one client's doings are to another client's slowest requests.
 
-use super::experiment::{CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P99, P999, Plot, SERVER_CPU};
+use super::experiment::{CLIENT_BUSY, CLIENT_LATE, Experiment, Figure, MAX, P50, P99, P999, Plot, SERVER_CPU, Setting};
 use super::plain::{MIXED, PROTOCOL, Stock, mix, speaks};
 use crate::generators::{Inserted, KeyChooser};
 use crate::load::{Pace, Until};
@@ -42,6 +42,7 @@ pub static TAILS: Experiment = Experiment {
               connections, or reads slowly. The server's CPU time an operation is all that it used, for the other client too. With --quick all of that is smaller. RESP only.",
     study: "what the studies wished for",
     databases: false,
+    depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections, Setting::Arrivals],
     axes: &[PROTOCOL, BESIDE],
     figures: &[
         P50,
@@ -63,6 +64,7 @@ pub static TAILS: Experiment = Experiment {
 };
 
 fn run(session: &mut Session) -> Result<()> {
+    session.measured_on("offered op/s", offered(session));
     let cases: Vec<Case> = Disturbance::ALL
         .iter()
         .map(|disturbance| Case::new().word(PROTOCOL, Protocol::Resp.name()).word(BESIDE, disturbance.name()))
@@ -82,6 +84,11 @@ fn run(session: &mut Session) -> Result<()> {
         let server = session.start(contender, &settings)?;
         measure(session, &server, disturbance, &scale, round)
     })
+}
+
+/// Operations a second.
+fn offered(session: &Session) -> u64 {
+    session.options.rates.first().copied().unwrap_or(OFFERED)
 }
 
 fn scale(session: &Session) -> Scale {
@@ -152,7 +159,7 @@ fn bystanders(
     lasts: Duration,
     seed: u64,
 ) -> Result<Measured> {
-    let rate = session.options.rates.first().copied().unwrap_or(OFFERED) as f64;
+    let rate = offered(session) as f64;
     let pace = Pace::Open { rate, arrivals: session.options.arrivals };
     let shape = Shape { pace, until: Until::Elapsed(lasts), seed, ..session.usual_shape(PIPELINE) };
     let keys = KeyChooser::new(stock.distribution, &Arc::new(Inserted::new(stock.keys)), 0);

@@ -1,6 +1,8 @@
 //! `throughput`: as fast as fifty clients go, at several depths, and while the keyspace grows.
 
-use super::experiment::{CLIENT_BUSY, Experiment, Figure, OPS, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM};
+use super::experiment::{
+    CLIENT_BUSY, Experiment, Figure, OPS, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
+};
 use super::plain::{MANY, OPERATION, PIPELINE, PROTOCOL, Stock, case, pipeline, protocol, speaks};
 use crate::load::Until;
 use crate::results::Case;
@@ -20,6 +22,7 @@ pub static THROUGHPUT: Experiment = Experiment {
               shows, and by the server's CPU time, in which only its own work does.",
     study: "the memtier studies; in-memory data management (coalescing)",
     databases: false,
+    depends_on: &[Setting::Keys, Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, OPERATION, PIPELINE],
     figures: &[
         OPS,

@@ -1,6 +1,6 @@
 //! `weblog`: the log of a web server as records in a key-value store.
 
-use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale};
+use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale, Setting};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
@@ -30,6 +30,7 @@ pub static WEBLOG: Experiment = Experiment {
               operation is a record looked at.",
     study: "ULB",
     databases: true,
+    depends_on: &[Setting::Connections, Setting::WebLog],
     axes: &[PROTOCOL, RECORDS, STEP],
     figures: &[TOOK, OPS, MEAN, P99, SERVER_CPU, Figure { name: "matches", heading: "records found" }],
     plots: &[Plot::Lines {

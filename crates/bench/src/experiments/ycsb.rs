@@ -1,6 +1,6 @@
 //! `ycsb`: loading YCSB's records, its core workloads on them, and the mixes of the Waterloo study.
 
-use super::experiment::{Experiment, Figure, OPS, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM};
+use super::experiment::{Experiment, Figure, OPS, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting};
 use super::memory::{GROWN, settled};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::load::{Pace, Until, Workload};
@@ -54,6 +54,7 @@ pub static YCSB: Experiment = Experiment {
               started and loaded for the run. An update writes one field. Where only the Waterloo study's workloads are asked for, they come from 1, 12, 24, 36 and 48 connections, as there.",
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
     databases: true,
+    depends_on: &[Setting::ClientProcesses, Setting::Updates],
     axes: &[PROTOCOL, WORKLOAD, CONNECTIONS],
     figures: &[
         OPS,
@@ -96,8 +97,10 @@ fn run(session: &mut Session) -> Result<()> {
         }
     }
     let stored = Stored { layout, records };
-    loads(session, &stored)?;
+    stored.tell(session);
     let operations = session.options.operations.unwrap_or(records);
+    session.measured_on("operations", operations);
+    loads(session, &stored)?;
     let measure = |session: &Session, server: &Running, case: &Case, round: u64| {
         let connections = case.quantity(CONNECTIONS).context("the case has its connections")? as usize;
         let shape = Shape { connections, until: Until::Operations(operations), ..session.usual_shape(1) };
@@ -158,6 +161,12 @@ pub struct Stored {
 }
 
 impl Stored {
+    /// Has them kept beside the results.
+    pub fn tell(&self, session: &mut Session) {
+        session.measured_on("records", self.records);
+        tell_layout(session, &self.layout);
+    }
+
     /// Inserts them. Records of one protocol are not those of another: a server that speaks several holds both.
     pub fn load_all_layouts(&self, session: &Session, server: &Running) -> Result<()> {
         let mut protocols = one_of_each_layout(&session.protocols(server)).into_iter();
@@ -244,6 +253,12 @@ fn connections(session: &Session, mixes: &[&Mix]) -> Vec<usize> {
 pub fn layout(session: &Session, mixes: &[&Mix]) -> Layout {
     let (fields, len) = if are_waterloos(mixes) { (16, 255) } else { (10, 100) };
     Layout::new(session.options.record_fields.unwrap_or(fields), session.options.field_bytes.unwrap_or(len))
+}
+
+/// Has the form of the records kept beside the results.
+pub fn tell_layout(session: &mut Session, layout: &Layout) {
+    session.measured_on("record fields", layout.fields);
+    session.measured_on("field bytes", layout.field_len);
 }
 
 /// Of these languages, those whose records differ.

@@ -1,6 +1,8 @@
 //! `ycsb-load`: what the latency of YCSB's operations becomes as more of them are asked for, in an open loop.
 
-use super::experiment::{CLIENT_BUSY, CLIENT_LATE, Experiment, Limit, MEAN, OPS, P99, Plot, SERVER_CPU, Scale, UNSENT};
+use super::experiment::{
+    CLIENT_BUSY, CLIENT_LATE, Experiment, Limit, MEAN, OPS, P99, Plot, SERVER_CPU, Scale, Setting, UNSENT,
+};
 use super::plain::PROTOCOL;
 use super::ycsb::{INSERT, READ, READ_MODIFY_WRITE, SCAN, Stored, UPDATE, WORKLOAD, applies, layout};
 use crate::load::Pace;
@@ -23,6 +25,13 @@ pub static YCSB_LOAD: Experiment = Experiment {
               which is the last that it is asked for.",
     study: "ULB",
     databases: true,
+    depends_on: &[
+        Setting::Seconds,
+        Setting::Connections,
+        Setting::ClientProcesses,
+        Setting::Arrivals,
+        Setting::Updates,
+    ],
     axes: &[PROTOCOL, WORKLOAD, TARGET],
     figures: &[
         OPS,
@@ -77,6 +86,7 @@ fn run(session: &mut Session) -> Result<()> {
     rates.sort_unstable();
     let records = session.options.keys.unwrap_or(session.scaled(10_000, 100_000));
     let stored = Stored { layout: layout(session, &mixes), records };
+    stored.tell(session);
     let mut cases = Vec::new();
     for protocol in session.all_protocols() {
         for mix in &mixes {

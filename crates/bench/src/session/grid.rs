@@ -5,7 +5,7 @@ use super::measured::Reading;
 use super::options::{Cores, Options};
 use super::progress::Progress;
 use super::running::{Contender, Named, Running};
-use crate::experiments::Experiment;
+use crate::experiments::{Experiment, Setting};
 use crate::machine::facts;
 use crate::machine::placement::{self, Placement};
 use crate::machine::topology::Topology;
@@ -40,6 +40,9 @@ pub struct Session {
     /// How each server was last started, and what it then said of its build, by its name.
     started: Mutex<BTreeMap<String, Began>>,
     experiment: &'static str,
+    pub(super) depends_on: &'static [Setting],
+    /// Sizes that the experiment has chosen itself, by name.
+    pub(super) sizes: BTreeMap<&'static str, String>,
     machine: Vec<String>,
     axes: &'static [&'static str],
     store: Store,
@@ -82,7 +85,7 @@ impl Ended {
 impl Session {
     /// Finds the servers and opens the results.
     pub fn open(options: Options, interrupt: Interrupt, experiment: &'static Experiment) -> Result<Session> {
-        let (databases, axes, experiment) = (experiment.databases, experiment.axes, experiment.name);
+        let &Experiment { databases, axes, depends_on, name: experiment, .. } = experiment;
         let (server_threads, client_threads) = options.threads(placement::own_cores()?.len());
         let placement = placed(&options, server_threads, client_threads)?;
         let progress = Progress::new(experiment);
@@ -104,6 +107,8 @@ impl Session {
             sampling: false,
             started: Mutex::default(),
             experiment,
+            depends_on,
+            sizes: BTreeMap::new(),
             machine: facts::lines(),
             axes,
             store,

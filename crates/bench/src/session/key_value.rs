@@ -163,8 +163,22 @@ impl Session {
         lengths: Lengths,
         expire_s: u32,
     ) -> Result<Measured> {
-        let shape = self.filling(lengths);
+        // What is stored can be read in every language.
         let protocol = *server.protocols().first().context("a server speaks something")?;
+        self.fill_in(server, protocol, keys, values, lengths, expire_s)
+    }
+
+    /// Stores each of the first `keys` keys once, in this language.
+    pub fn fill_in(
+        &self,
+        server: &Running,
+        protocol: Protocol,
+        keys: u64,
+        values: &Values,
+        lengths: Lengths,
+        expire_s: u32,
+    ) -> Result<Measured> {
+        let shape = self.filling(lengths);
         let (measured, _) = self.key_value(server, protocol, &shape, |thread| Spec {
             mix: Mix::SET,
             keys: Keys::part(keys, shape.threads, thread),

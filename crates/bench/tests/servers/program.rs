@@ -164,6 +164,65 @@ fn no_log_is_rewritten_while_a_server_is_filled_and_killed() {
 }
 
 #[test]
+fn ycsb_gives_every_server_the_same_work_and_says_how_much() {
+    let out = scratch("ycsb");
+    if !installed("redis-server") {
+        return;
+    }
+    let (program, calls) = telling(&out);
+    let peers = format!("{},redis-server", program.display());
+    let words = ["ycsb", "--quick", "--peers", &peers, "--keys", "300", "--rounds", "2", "--json"];
+    let of = |workload: &str| {
+        let filter = format!("{workload}, ");
+        let words = [&words[..], &["--workloads", workload, "--filter", &filter]].concat();
+        records(&bench(&out, &words).output().expect("it runs"))
+    };
+    let measured = of("WE");
+    assert_eq!(measured.len(), 8, "two servers, two rounds, 1 and 48 connections: {measured:?}");
+    for record in &measured {
+        let (figures, setup) = (&record["figures"], &record["setup"]);
+        assert_eq!(figures["operations"], 300.0, "{record}");
+        let told = ["records", "operations", "record fields", "field bytes"].map(|name| setup[name].as_str());
+        assert_eq!(told, [Some("300"), Some("300"), Some("16"), Some("255")], "{setup}");
+        assert!(setup["keys"].is_null() && setup["seconds"].is_null() && setup["connections"].is_null(), "{setup}");
+        let alike = |other: &&serde_json::Value| other["case"] == record["case"] && other["round"] == record["round"];
+        let inserted = |record: &serde_json::Value| record["figures"]["insert_count"].as_f64().expect("most are");
+        assert!(measured.iter().filter(alike).all(|other| inserted(other) == inserted(record)), "{measured:?}");
+    }
+    // What was inserted is there for no other run.
+    let started = || std::fs::read_to_string(&calls).expect("it was called").matches("--port").count();
+    assert_eq!(started(), 4);
+    assert_eq!(of("WA").len(), 8);
+    assert_eq!(started(), 5, "without insertions one is enough");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
+fn results_say_how_they_were_measured_and_not_how_they_were_not() {
+    let out = scratch("setups");
+    if !installed("memcached") {
+        return;
+    }
+    let run = |words: &[&str]| {
+        let words = [&words[..1], &["--json"], &SHORT[..], &words[1..]].concat();
+        records(&bench(&out, &words).output().expect("it runs"))
+    };
+    let toy = Toy::start(Manners::Good);
+    let target = format!("redis://{}", toy.address);
+    let told = |record: &serde_json::Value, name: &str| record["setup"][name].as_str().map(str::to_owned);
+    let latency = run(&["latency", "--target", &target]);
+    assert_eq!(told(&latency[0], "connections").as_deref(), Some("1"));
+    assert_eq!(told(&latency[0], "keys").as_deref(), Some("200"));
+    let sizes = run(&["sizes", "--target", &target, "--filter", "get, value bytes 10"]);
+    assert_eq!(told(&sizes[0], "connections").as_deref(), Some("10"));
+    // Servers are filled in the language that was asked for.
+    let memory = run(&["memory", "--peers", "memcached", "--protocols", "meta", "--filter", "keys 20,"]);
+    let [record] = &memory[..] else { panic!("one case was asked for: {memory:?}") };
+    assert_eq!((record["case"]["protocol"].as_str(), told(record, "seconds")), (Some("meta"), None));
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn another_build_is_measured_anew_or_refused() {
     let out = scratch("builds");
     if !installed("redis-server") {
