@@ -16,18 +16,21 @@ const KEYS: &str = "keys";
 const RECOVERED: Figure = Figure { name: "recovered_s", heading: "answers again after s" };
 const LOST: Figure = Figure { name: "lost_keys", heading: "keys lost" };
 
+const READ: Figure = Figure { name: "read_back_keys", heading: "keys read back" };
+
 /// Killed and started again.
 pub static RECOVERY: Experiment = Experiment {
     name: "recovery",
     title: "After a crash",
     summary: "A server that keeps data is filled, and killed as soon as its last reply has come; with snapshots, the last \
               one is taken when nine tenths are stored, and a log holds every write, since none rewrites its own meanwhile. The \
-              time until it answers again, its start included, and the keys it has not.",
+              time until it answers again, its start included, and the keys it has not. Every key is asked for afterwards: one \
+              with another value fails the run, as does one that a snapshot lacks, and as many must be there as DBSIZE says.",
     study: "what the memtier studies left out",
     databases: false,
     depends_on: &[],
     axes: &[MODE, KEYS],
-    figures: &[RECOVERED, LOST, Figure { name: "disk_mb", heading: "on disk MB" }],
+    figures: &[RECOVERED, LOST, READ, Figure { name: "disk_mb", heading: "on disk MB" }],
     plots: &[Plot::Lines {
         title: "Time until the server answers again",
         x: KEYS,
@@ -62,8 +65,9 @@ fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
     let settings = Settings { persistence: mode(case), rewrites_log: false, ..session.settings() };
     let server = session.start(&Contender::Program(program.clone()), &settings)?;
     let fill = |keys| Stock::short(keys).fill(session, &server);
+    let in_snapshot = if settings.persistence == Persistence::Rdb { keys * 9 / 10 } else { 0 };
     if settings.persistence == Persistence::Rdb {
-        fill(keys * 9 / 10)?;
+        fill(in_snapshot)?;
         let mut resp = connect(&server)?;
         match resp.call(&[b"SAVE"])? {
             Value::Simple(ok) if ok == b"OK" => {}
@@ -77,15 +81,36 @@ fn crash(session: &Session, program: &Program, case: &Case) -> Result<Reading> {
     let begin = Instant::now();
     let server = Running::Started(Box::new(Server::start_in(program, &settings, directory)?));
     let recovered = begin.elapsed();
-    let left = match connect(&server)?.call(&[b"DBSIZE"])? {
-        Value::Int(left) => left as f64,
+    let counted = match connect(&server)?.call(&[b"DBSIZE"])? {
+        Value::Int(counted) => u64::try_from(counted).context("DBSIZE is below 0")?,
         other => bail!("DBSIZE was answered by {other:?}"),
     };
+    let left = read_all(session, &server, keys, in_snapshot)?;
+    if counted != left {
+        bail!("{left} of the {keys} keys that were stored are there, and DBSIZE is {counted}");
+    }
     let reading = Reading::default()
         .figure("recovered_s", recovered.as_secs_f64())
-        .figure("lost_keys", keys as f64 - left)
+        .figure("lost_keys", (keys - left) as f64)
+        .figure(READ.name, left as f64)
         .figure("disk_mb", disk_bytes as f64 / 1e6);
     kept(session, reading)
+}
+
+/// Asks for every key that was stored: how many are there, each with its value. None of the first ones, which a snapshot was
+/// taken of, may be missing.
+fn read_all(session: &Session, server: &Running, keys: u64, in_snapshot: u64) -> Result<u64> {
+    let stock = Stock::short(keys);
+    let look = |keys| session.look_for(server, Protocol::Resp, keys, &stock.values, stock.lengths);
+    let mut there = 0;
+    if in_snapshot > 0 {
+        let found = look(0..in_snapshot)?;
+        if found.misses > 0 {
+            bail!("{} of the {in_snapshot} keys that were stored before the snapshot are lost", found.misses);
+        }
+        there += found.hits;
+    }
+    Ok(there + look(in_snapshot..keys)?.hits)
 }
 
 fn connect(server: &Running) -> Result<Resp> {

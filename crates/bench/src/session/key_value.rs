@@ -11,6 +11,7 @@ use crate::target::{Protocol, Target};
 use crate::values::{Lengths, Values};
 use crate::workloads::{KeyValue, Keys, Misses, Mix, Spec, Tally};
 use anyhow::{Context, Result};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The outer form of a load.
@@ -144,6 +145,30 @@ impl Session {
             seed: thread as u64,
         });
         read.map(drop).context("what was stored was read back")
+    }
+
+    /// Looks for each of these keys once, and counts those that are there; they must have what was stored.
+    pub fn look_for(
+        &self,
+        server: &Running,
+        protocol: Protocol,
+        keys: Range<u64>,
+        values: &Values,
+        lengths: Lengths,
+    ) -> Result<Tally> {
+        let shape = self.filling(lengths);
+        let looked = self.key_value(server, protocol, &shape, |thread| Spec {
+            mix: Mix::GET,
+            keys: Keys::part(keys.end - keys.start, shape.threads, thread),
+            first: keys.start,
+            values: values.clone(),
+            lengths,
+            expire_s: 0,
+            keys_a_get: 1,
+            misses: Misses::Count,
+            seed: thread as u64,
+        });
+        Ok(looked.context("what was stored was looked for")?.1)
     }
 
     /// A load that names each key once.

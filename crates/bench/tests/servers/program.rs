@@ -163,6 +163,35 @@ fn no_log_is_rewritten_while_a_server_is_filled_and_killed() {
     std::fs::remove_dir_all(out).expect("it can go");
 }
 
+/// A redis-server that finds no snapshot when it starts.
+fn forgetful(directory: &Path) -> PathBuf {
+    script(directory, "redis-forgetful", "#!/bin/sh\nrm -f dump.rdb\nexec redis-server \"$@\"\n")
+}
+
+#[test]
+fn a_snapshot_that_is_lost_fails_the_run() {
+    let out = scratch("forgetful");
+    if !installed("redis-server") {
+        return;
+    }
+    let recovery = |peer: &str| {
+        let words = ["recovery", "--peers", peer, "--filter", "rdb, keys 200", "--json"];
+        bench(&out, &[&words, &SHORT[..]].concat()).output().expect("it runs")
+    };
+    let kept = records(&recovery("redis-server"));
+    let figures = &kept[0]["figures"];
+    // What came behind the snapshot is lost, and the rest was read.
+    assert_eq!(
+        (figures["lost_keys"].as_f64(), figures["read_back_keys"].as_f64()),
+        (Some(20.0), Some(180.0)),
+        "{figures}"
+    );
+    let output = recovery(&forgetful(&out).display().to_string());
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("180 of the 180 keys that were stored before"), "{said}");
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
 #[test]
 fn ycsb_gives_every_server_the_same_work_and_says_how_much() {
     let out = scratch("ycsb");
