@@ -117,7 +117,7 @@ fn drawings(experiment: &Experiment, plot: &Plot, groups: &[Group<'_>], servers:
             line_drawings(experiment, title, x, (x_scale, y_scale), y, groups, servers)
         }
         Plot::Bars { title, each, y } => bar_drawings(experiment, title, each, y, groups, servers),
-        Plot::Series { title, y, step_s } => series_drawing(title, y, step_s, groups, servers).into_iter().collect(),
+        Plot::Series { title, y, step_s } => series_drawings(experiment, title, y, step_s, groups, servers),
     }
 }
 
@@ -227,20 +227,38 @@ fn telling_axes<'a>(experiment: &'a Experiment, groups: &[Group<'_>]) -> Vec<&'a
     experiment.axes.iter().filter(tells).copied().collect()
 }
 
-/// The first round of each server: series of several rounds have no median.
-fn series_drawing(title: &str, y: Figure, step_s: f64, groups: &[Group<'_>], servers: &[&str]) -> Option<String> {
-    let line = |group: &Group<'_>| {
-        let series = group.records.first()?.series.get(y.name)?;
+/// The first round of each server, as series of several rounds have no median: a drawing for each place on the axes but the
+/// language.
+fn series_drawings(
+    experiment: &Experiment,
+    title: &str,
+    y: Figure,
+    step_s: f64,
+    groups: &[Group<'_>],
+    servers: &[&str],
+) -> Vec<String> {
+    let mut parts: Vec<(Case, Vec<Line>)> = Vec::new();
+    for group in groups {
+        let Some(series) = group.records.first().and_then(|record| record.series.get(y.name)) else { continue };
         let point = |(index, figure): (usize, &f64)| {
             ((index as f64 + 0.5) * step_s, Spread { median: *figure, min: *figure, max: *figure })
         };
         let (name, broken) = name_of(group, groups);
         let points = series.iter().enumerate().map(point).collect();
-        Some(Line { name, points, colour: colour(servers, group.server), broken })
+        let line = Line { name, points, colour: colour(servers, group.server), broken };
+        let rest = group.case.without(PROTOCOL);
+        match parts.iter_mut().find(|(case, _)| *case == rest) {
+            Some((_, lines)) => lines.push(line),
+            None => parts.push((rest, vec![line])),
+        }
+    }
+    let several = parts.len() > 1;
+    let draw = |(case, lines): (Case, Vec<Line>)| {
+        let part = case.shown(experiment.axes);
+        let title = if several { format!("{title}: {part}") } else { title.to_owned() };
+        svg::lines(Labels { title: &title, x: "seconds", y: y.heading }, &lines, Scale::Linear, Scale::Linear)
     };
-    let lines: Vec<Line> = groups.iter().filter_map(line).collect();
-    let labels = Labels { title, x: "seconds", y: y.heading };
-    (!lines.is_empty()).then(|| svg::lines(labels, &lines, Scale::Linear, Scale::Linear))
+    parts.into_iter().map(draw).collect()
 }
 
 #[cfg(test)]
@@ -291,7 +309,20 @@ mod tests {
                 let drawn = drawings(experiment, plot, &groups, &["tenon", "memcached"]);
                 assert!(!drawn.is_empty(), "{}: {plot:?}", experiment.name);
                 assert!(drawn.iter().all(|svg| svg.contains("tenon") && !svg.contains("NaN")), "{}", experiment.name);
+                for svg in drawn {
+                    let mut names = legend(&svg);
+                    let all = names.len();
+                    names.sort_unstable();
+                    names.dedup();
+                    assert_eq!(names.len(), all, "two of one name: {}: {plot:?}", experiment.name);
+                }
             }
         }
+    }
+
+    /// What the lines or bars of a drawing are called.
+    fn legend(svg: &str) -> Vec<&str> {
+        let marks = svg.split("<text class=\"mark\" ").skip(1);
+        marks.filter_map(|mark| mark.split(['>', '<']).nth(1)).collect()
     }
 }
