@@ -7,7 +7,7 @@
 
 use super::{Dialect, Each, Read};
 use crate::key::Key;
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
 
 /// memcached's binary protocol.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,9 @@ const REPLY: u8 = 0x81;
 const GET: u8 = 0x00;
 const SET: u8 = 0x01;
 const DELETE: u8 = 0x04;
+const NOOP: u8 = 0x0A;
+/// A get that is answered with its key, and not at all where there is none.
+const GETKQ: u8 = 0x0D;
 const STATUS_OK: u16 = 0;
 const STATUS_NO_KEY: u16 = 1;
 
@@ -33,9 +36,16 @@ fn write(opcode: u8, extras: &[u8], key: &[u8], value: &[u8], out: &mut Vec<u8>)
     }
 }
 
-/// The value in a reply, `None` where the key is missing.
+/// A whole reply.
+struct Reply<'a> {
+    opcode: u8,
+    status: u16,
+    key: &'a [u8],
+    value: &'a [u8],
+}
+
 #[inline]
-fn read(input: &[u8], opcode: u8) -> Read<Option<&[u8]>> {
+fn read_reply(input: &[u8]) -> Read<Reply<'_>> {
     // What is no reply at all is found out by its first byte, not waited for.
     if input.first().is_some_and(|magic| *magic != REPLY) {
         return Err(super::refused(input));
@@ -43,22 +53,39 @@ fn read(input: &[u8], opcode: u8) -> Read<Option<&[u8]>> {
     let Some(head) = input.get(..HEAD_LEN) else { return Ok(None) };
     let number = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let body = u32::from_be_bytes([head[8], head[9], head[10], head[11]]) as usize;
-    let skipped = usize::from(head[4]) + usize::from(number(2));
-    if head[1] != opcode || skipped > body {
-        return Err(anyhow!("the server answered opcode {:#04x} to {opcode:#04x}", head[1]));
+    let (extras, key) = (usize::from(head[4]), usize::from(number(2)));
+    if extras + key > body {
+        return Err(anyhow!("the server answered extras and a key of {} bytes in a body of {body}", extras + key));
     }
     let end = HEAD_LEN + body;
     if input.len() < end {
         return Ok(None);
     }
-    match number(6) {
-        STATUS_OK => Ok(Some((Some(&input[HEAD_LEN + skipped..end]), end))),
-        STATUS_NO_KEY => Ok(Some((None, end))),
-        status => {
-            let text = input[HEAD_LEN + skipped..end].escape_ascii();
-            Err(anyhow!("the server answered status {status:#06x} '{text}'"))
+    let (key_at, value_at) = (HEAD_LEN + extras, HEAD_LEN + extras + key);
+    let (key, value) = (&input[key_at..value_at], &input[value_at..end]);
+    Ok(Some((Reply { opcode: head[1], status: number(6), key, value }, end)))
+}
+
+impl<'a> Reply<'a> {
+    /// The value, `None` where the key is missing.
+    fn found(&self) -> Result<Option<&'a [u8]>> {
+        match self.status {
+            STATUS_OK => Ok(Some(self.value)),
+            STATUS_NO_KEY => Ok(None),
+            status => Err(anyhow!("the server answered status {status:#06x} '{}'", self.value.escape_ascii())),
         }
     }
+}
+
+/// The value in a reply, `None` where the key is missing.
+#[inline]
+fn read(input: &[u8], opcode: u8) -> Read<Option<&[u8]>> {
+    // Another opcode is found out by the head, not waited for.
+    if let Some(other) = input.get(..HEAD_LEN).map(|head| head[1]).filter(|other| *other != opcode) {
+        return Err(anyhow!("the server answered opcode {other:#04x} to {opcode:#04x}"));
+    }
+    let Some((reply, end)) = read_reply(input)? else { return Ok(None) };
+    Ok(Some((reply.found()?, end)))
 }
 
 impl Dialect for Binary {
@@ -68,7 +95,9 @@ impl Dialect for Binary {
     }
 
     fn write_get_many(self, keys: &[Key], out: &mut Vec<u8>) {
-        keys.iter().for_each(|key| self.write_get(key, out));
+        // As clients do: what comes before the answer to the last one is all that there is.
+        keys.iter().for_each(|key| write(GETKQ, b"", key, b"", out));
+        write(NOOP, b"", b"", b"", out);
     }
 
     #[inline]
@@ -89,13 +118,27 @@ impl Dialect for Binary {
     }
 
     fn read_get_many(self, input: &[u8], keys: &[Key], each: Each<'_>) -> Read<()> {
-        let mut at = 0;
-        for index in 0..keys.len() {
-            let Some((value, len)) = read(&input[at..], GET)? else { return Ok(None) };
-            each(index, value)?;
+        let (mut at, mut index) = (0, 0);
+        loop {
+            let Some((reply, len)) = read_reply(&input[at..])? else { return Ok(None) };
             at += len;
+            // Values come in the order of the keys; those between two of them are misses.
+            let found = match reply.opcode {
+                NOOP => keys.len(),
+                GETKQ => {
+                    reply.found()?;
+                    let behind = keys[index..].iter().position(|wanted| **wanted == *reply.key);
+                    index + behind.ok_or_else(|| anyhow!("'{}' was not asked for", reply.key.escape_ascii()))?
+                }
+                other => return Err(anyhow!("the server answered opcode {other:#04x} to {GETKQ:#04x}")),
+            };
+            (index..found).try_for_each(|missed| each(missed, None))?;
+            if reply.opcode == NOOP {
+                return Ok(Some(((), at)));
+            }
+            each(found, Some(reply.value))?;
+            index = found + 1;
         }
-        Ok(Some(((), at)))
     }
 
     #[inline]
@@ -119,6 +162,9 @@ mod tests {
     use super::*;
 
     const HIT: &[u8] = b"\x81\0\0\0\x04\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0value";
+    const FOUND_K1: &[u8] = b"\x81\x0d\0\x02\x04\0\0\0\0\0\0\x0b\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0k1value";
+    const FOUND_K3: &[u8] = b"\x81\x0d\0\x02\x04\0\0\0\0\0\0\x0b\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0k3value";
+    const DONE: &[u8] = b"\x81\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     const MISS: &[u8] = b"\x81\0\0\0\0\0\0\x01\0\0\0\x09\0\0\0\0\0\0\0\0\0\0\0\0Not found";
 
     #[test]
@@ -128,7 +174,7 @@ mod tests {
             &Replies {
                 hit: HIT,
                 miss: MISS,
-                many: [HIT, MISS, HIT].concat().leak(),
+                many: [FOUND_K1, FOUND_K3, DONE].concat().leak(),
                 stored: b"\x81\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01",
                 deleted: b"\x81\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
                 absent: b"\x81\x04\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
@@ -137,6 +183,31 @@ mod tests {
         );
         let out_of_memory = b"\x81\x01\0\0\0\0\0\x82\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0OOM";
         assert!(Binary.read_set(out_of_memory).unwrap_err().to_string().contains("0x0082 'OOM'"));
+    }
+
+    #[test]
+    fn several_keys_are_asked_for_at_once() {
+        let mut out = Vec::new();
+        Binary.write_get_many(&[Key::of(b"k1"), Key::of(b"k2")], &mut out);
+        let (get, done) = (
+            b"\x80\x0d\0\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0",
+            b"\x80\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        );
+        assert_eq!(out, [&get[..], b"k1", get, b"k2", done].concat());
+        let keys = [Key::of(b"k1"), Key::of(b"k2"), Key::of(b"k1")];
+        let read = |input: &[u8]| {
+            let mut seen = Vec::new();
+            let read = Binary.read_get_many(input, &keys, &mut |index, value| {
+                seen.push((index, value.is_some()));
+                Ok(())
+            });
+            read.map(|_| seen)
+        };
+        // A key that is asked for twice is answered twice.
+        let twice = [FOUND_K1, FOUND_K1, DONE].concat();
+        assert_eq!(read(&twice).expect("it is right"), [(0, true), (1, false), (2, true)]);
+        assert_eq!(read(DONE).expect("it is right"), [(0, false), (1, false), (2, false)]);
+        assert!(read(FOUND_K3).is_err(), "nobody asked for it");
     }
 
     #[test]

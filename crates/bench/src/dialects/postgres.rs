@@ -13,12 +13,13 @@ pub struct Postgres;
 pub const TABLE: &str = "tenon_bench";
 
 /// What each connection prepares for [`Postgres`], by name.
-const STATEMENTS: [(&str, &str); 3] = [
+const STATEMENTS: [(&str, &str); 4] = [
     ("get", "SELECT value FROM tenon_bench WHERE key = $1"),
     (
         "set",
         "INSERT INTO tenon_bench (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     ),
+    ("get_many", "SELECT key, value FROM tenon_bench WHERE key = ANY($1)"),
     ("delete", "DELETE FROM tenon_bench WHERE key = $1"),
 ];
 
@@ -54,6 +55,19 @@ pub fn write_execution(statement: &str, parameters: &[&[u8]], out: &mut Vec<u8>)
     message(b'S', out, |_| {});
 }
 
+/// An array of texts, in binary form.
+fn texts(keys: &[Key]) -> Vec<u8> {
+    const TEXT: u32 = 25;
+    // One dimension, nothing null, the elements' type; how many they are, counted from 1.
+    let head = [1, 0, TEXT, keys.len() as u32, 1];
+    let mut array: Vec<u8> = head.iter().flat_map(|number| number.to_be_bytes()).collect();
+    for key in keys {
+        array.extend_from_slice(&(key.len() as u32).to_be_bytes());
+        array.extend_from_slice(key);
+    }
+    array
+}
+
 /// A message's tag, its body, and the bytes of both; `None` while some are missing.
 pub fn read_message(input: &[u8]) -> Read<(u8, &[u8])> {
     let Some((head, rest)) = input.split_first_chunk::<5>() else { return Ok(None) };
@@ -63,7 +77,7 @@ pub fn read_message(input: &[u8]) -> Read<(u8, &[u8])> {
 }
 
 /// The whole reply to an execution: shows each row, and gives how many the server says there were.
-pub fn read_execution(input: &[u8], mut row: impl FnMut(&[u8]) -> Result<()>) -> Read<u64> {
+pub fn read_execution<'a>(input: &'a [u8], mut row: impl FnMut(&'a [u8]) -> Result<()>) -> Read<u64> {
     let (mut at, mut rows) = (0, 0);
     loop {
         let Some(((tag, body), len)) = read_message(&input[at..])? else { return Ok(None) };
@@ -119,7 +133,7 @@ impl Dialect for Postgres {
     }
 
     fn write_get_many(self, keys: &[Key], out: &mut Vec<u8>) {
-        keys.iter().for_each(|key| self.write_get(key, out));
+        write_execution("get_many", &[&texts(keys)], out);
     }
 
     fn write_set(self, key: &[u8], value: &[u8], expire_s: u32, out: &mut Vec<u8>) {
@@ -132,25 +146,31 @@ impl Dialect for Postgres {
     }
 
     fn read_get<'a>(self, input: &'a [u8], _key: &[u8]) -> Read<Option<&'a [u8]>> {
-        let mut place = None;
-        let start = input.as_ptr() as usize;
+        let mut value = None;
         let read = read_execution(input, |row| {
-            let value = columns(row).next().ok_or_else(|| anyhow!("a row has no column"))?;
-            let begin = value.as_ptr() as usize - start;
-            place = Some(begin..begin + value.len());
+            value = Some(columns(row).next().ok_or_else(|| anyhow!("a row has no column"))?);
             Ok(())
         })?;
-        Ok(read.map(|(_, len)| (place.map(|place| &input[place]), len)))
+        Ok(read.map(|(_, len)| (value, len)))
     }
 
     fn read_get_many(self, input: &[u8], keys: &[Key], each: Each<'_>) -> Read<()> {
-        let mut at = 0;
+        // Rows come in any order, and one for a key that is asked for twice.
+        let mut rows: Vec<(&[u8], &[u8])> = Vec::with_capacity(keys.len());
+        let read = read_execution(input, |row| {
+            let mut columns = columns(row);
+            let pair = columns.next().zip(columns.next()).ok_or_else(|| anyhow!("a row has not two columns"))?;
+            if !keys.iter().any(|key| **key == *pair.0) {
+                bail!("'{}' was not asked for", pair.0.escape_ascii());
+            }
+            rows.push(pair);
+            Ok(())
+        })?;
+        let Some((_, len)) = read else { return Ok(None) };
         for (index, key) in keys.iter().enumerate() {
-            let Some((value, len)) = self.read_get(&input[at..], key)? else { return Ok(None) };
-            each(index, value)?;
-            at += len;
+            each(index, rows.iter().find(|(found, _)| **key == **found).map(|(_, value)| *value))?;
         }
-        Ok(Some(((), at)))
+        Ok(Some(((), len)))
     }
 
     fn read_set(self, input: &[u8]) -> Read<()> {
@@ -213,15 +233,31 @@ pub mod tests {
         assert_eq!(Postgres.read_set(&stored).unwrap(), Some(((), stored.len())));
         assert!(Postgres.read_set(&reply(&[], "INSERT 0 0")).is_err() && Postgres.read_set(&found).is_err());
         assert_eq!(Postgres.read_delete(&reply(&[], "DELETE 0")).unwrap().map(|read| read.0), Some(false));
-        let both = [found.clone(), missed].concat();
-        let mut shown = Vec::new();
-        let keys = [Key::of(b"a"), Key::of(b"b")];
-        let read = Postgres.read_get_many(&both, &keys, &mut |index, value| {
-            shown.push((index, value.map(<[u8]>::len)));
-            Ok(())
-        });
-        assert_eq!(read.unwrap(), Some(((), both.len())));
-        assert_eq!(shown, [(0, Some(5)), (1, None)]);
+    }
+
+    #[test]
+    fn several_keys_are_asked_for_at_once() {
+        let mut out = Vec::new();
+        Postgres.write_get_many(&[Key::of(b"a"), Key::of(b"bc")], &mut out);
+        let array = b"\0\0\0\x01\0\0\0\0\0\0\0\x19\0\0\0\x02\0\0\0\x01\0\0\0\x01a\0\0\0\x02bc";
+        assert!(out.windows(array.len()).any(|part| part == array), "{}", out.escape_ascii());
+        let keys = [Key::of(b"a"), Key::of(b"b"), Key::of(b"c"), Key::of(b"a")];
+        let read = |input: &[u8]| {
+            let mut shown = Vec::new();
+            let read = Postgres.read_get_many(input, &keys, &mut |index, value| {
+                shown.push((index, value.map(<[u8]>::len)));
+                Ok(())
+            });
+            read.map(|read| (read.map(|((), len)| len), shown))
+        };
+        let rows = reply(&[&[b"c", b"value"], &[b"a", b""]], "SELECT 2");
+        let shown = vec![(0, Some(0)), (1, None), (2, Some(5)), (3, Some(0))];
+        assert_eq!(read(&rows).unwrap(), (Some(rows.len()), shown));
+        for len in 0..rows.len() {
+            assert_eq!(read(&rows[..len]).unwrap(), (None, Vec::new()));
+        }
+        assert!(read(&reply(&[&[b"x", b"value"]], "SELECT 1")).is_err(), "nobody asked for it");
+        assert!(read(&reply(&[&[b"a"]], "SELECT 1")).is_err(), "it has no value");
     }
 
     #[test]

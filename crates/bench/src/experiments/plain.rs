@@ -57,6 +57,17 @@ pub fn mix(case: &Case) -> Mix {
 /// The name of gets for several keys at once, each of which counts as an operation.
 pub const MANY: &str = "get of 16 keys";
 
+/// How several keys are asked for in a language, as its clients do it.
+pub fn many(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Resp | Protocol::RespTls => "one MGET",
+        Protocol::Text => "one get",
+        Protocol::Meta => "16 mg in one write, each answered: there is no get of several keys",
+        Protocol::Binary => "16 GETKQ and a NOOP in one write: what is there is answered, and the end",
+        Protocol::Postgres => "one SELECT of all that are in an array",
+    }
+}
+
 /// Keys of each get of the case's operation.
 fn keys_a_get(case: &Case) -> usize {
     if case.at(OPERATION).is_some_and(|operation| operation.to_string() == MANY) { 16 } else { 1 }

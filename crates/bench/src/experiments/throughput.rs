@@ -3,7 +3,7 @@
 use super::experiment::{
     CLIENT_BUSY, Experiment, Figure, OPS, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
 };
-use super::plain::{MANY, OPERATION, PIPELINE, PROTOCOL, Stock, case, pipeline, protocol, speaks};
+use super::plain::{MANY, OPERATION, PIPELINE, PROTOCOL, Stock, case, many, pipeline, protocol, speaks};
 use crate::load::Until;
 use crate::results::Case;
 use crate::session::{Contender, Running, Session, Shape};
@@ -17,7 +17,7 @@ pub static THROUGHPUT: Experiment = Experiment {
     name: "throughput",
     title: "Throughput and cost of an operation",
     summary: "Fifty connections get and set values of 32 bytes, with 1, 16 and 64 requests in flight on each, and get 16 keys \
-              with one request, which counts as 16 operations; then every key is new, and the throughput of each tenth of a \
+              at once, which counts as 16 operations, as each language's clients do (beside the figures stands how); then every key is new, and the throughput of each tenth of a \
               second shows how the table grows, with 1 and 16 requests in flight: by the clock, in which all that the machine does \
               shows, and by the server's CPU time, in which only its own work does.",
     study: "the memtier studies; in-memory data management (coalescing)",
@@ -63,7 +63,9 @@ fn run(session: &mut Session) -> Result<()> {
     let fill = |session: &Session, server: &Running| stock.fill(session, server).map(drop);
     let servers = session.start_all(&cases, speaks, Session::settings, fill)?;
     session.grid(&servers, &cases, speaks, |session, server, case, round| {
-        Ok(stock.measure(session, server, case, &session.usual_shape(pipeline(case)), round)?.reading())
+        let measured = stock.measure(session, server, case, &session.usual_shape(pipeline(case)), round)?;
+        let asked = case.at(OPERATION).is_some_and(|operation| operation.to_string() == MANY);
+        Ok(if asked { measured.reading().note(many(protocol(case)?)) } else { measured.reading() })
     })?;
     drop(servers);
 
