@@ -1,6 +1,7 @@
 //! What the experiments on plain values share: the cases by language and operation, and the loads behind them. Knows no
 //! experiment's sizes.
 
+use crate::dialects::postgres::TABLE;
 use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::results::Case;
 use crate::session::{Measured, Named, Running, Session, Shape};
@@ -115,6 +116,7 @@ impl Stock {
         shape: &Shape,
         round: u64,
     ) -> Result<Measured> {
+        session.vacuum(server, protocol(case)?, TABLE)?;
         self.warm_up(session, server, case, shape, round)?;
         let measured = self.measure_warm(session, server, case, shape, round)?;
         self.read_back(session, server, case)?;

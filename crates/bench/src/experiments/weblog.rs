@@ -2,6 +2,7 @@
 
 use super::experiment::{Experiment, Figure, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale, Setting};
 use super::plain::{PROTOCOL, protocol, speaks};
+use crate::dialects::postgres::TABLE;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::load::Until;
 use crate::machine::cpu::Used;
@@ -101,6 +102,7 @@ fn log_through(
     let (cases, steps): (Vec<Case>, Vec<Option<Step>>) = cases.into_iter().unzip();
     let mut stored = Arc::clone(log);
     session.phases(contender, &cases, round, Session::settings, |session, server, case, index| {
+        session.vacuum(server, protocol, TABLE)?;
         let Some(step) = steps[index] else { return searched(server, protocol, &stored) };
         let reading = measured(session, server, case, &stored, step)?;
         if step == Step::Update {

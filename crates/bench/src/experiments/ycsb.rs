@@ -10,7 +10,7 @@ use crate::processes::Job;
 use crate::results::Case;
 use crate::session::{Contender, Measured, Named, Reading, Running, Session, Shape};
 use crate::target::{Protocol, Target};
-use crate::workloads::ycsb::{Driver, Layout, Mix, Part, Updates, Work, YCSB as CORE, table};
+use crate::workloads::ycsb::{Driver, Layout, Mix, Part, USERTABLE, Updates, Work, YCSB as CORE, table};
 use anyhow::{Context, Result};
 
 /// The axis of workloads.
@@ -213,6 +213,7 @@ impl Stored {
             let work = Work::Run { mix, records: self.records, first_new, expected_new, seed };
             transact(session, server, protocol, &self.layout, &shape, work)
         };
+        session.vacuum(server, protocol, USERTABLE)?;
         measure(shape.until.warm(), 2 * round)?;
         Ok(measure(shape.until, 2 * round + 1)?.reading())
     }
@@ -282,7 +283,9 @@ pub fn load(
         let target = server.target(protocol).context("the server speaks the case's language")?;
         query(&target, &table(layout))?;
     }
-    transact(session, server, protocol, layout, &shape, Work::Load { records })
+    let loaded = transact(session, server, protocol, layout, &shape, Work::Load { records })?;
+    session.vacuum(server, protocol, USERTABLE)?;
+    Ok(loaded)
 }
 
 /// Does a work on a server's records.

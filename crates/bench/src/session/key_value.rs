@@ -3,9 +3,11 @@
 use super::grid::Session;
 use super::measured::{Measured, Watch};
 use super::running::{Named, Running};
+use crate::dialects::postgres::TABLE;
 use crate::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::load::{Draw, Pace, Plan, Until, Workload, run};
+use crate::peers::postgres;
 use crate::processes::{self, Job};
 use crate::target::{Protocol, Target};
 use crate::values::{Lengths, Values};
@@ -215,6 +217,15 @@ impl Session {
             misses: Misses::Fail,
             seed: thread as u64,
         })?;
+        self.vacuum(server, protocol, TABLE)?;
         Ok(measured)
+    }
+
+    /// Has a database tend a table before it is measured; others keep themselves in order.
+    pub fn vacuum(&self, server: &Running, protocol: Protocol, table: &str) -> Result<()> {
+        match server.target(protocol) {
+            Some(target) if protocol == Protocol::Postgres => postgres::vacuum(&target, table),
+            _ => Ok(()),
+        }
     }
 }

@@ -11,7 +11,7 @@ use tenon_bench::dialects::{Binary, Dialect, Meta, Postgres, Resp, Text};
 use tenon_bench::generators::{Distribution, Inserted, KeyChooser};
 use tenon_bench::load::{Draw, Observer, Pace, Plan, Until, run};
 use tenon_bench::machine::placement;
-use tenon_bench::peers::{External, Program, Server, Settings, find};
+use tenon_bench::peers::{External, Program, Server, Settings, find, postgres};
 use tenon_bench::processes::{self, Job};
 use tenon_bench::target::{Protocol, Target};
 use tenon_bench::values::{Lengths, Values};
@@ -191,6 +191,33 @@ fn memcached_is_measured() {
 #[test]
 fn postgres_is_measured() {
     check("postgres");
+}
+
+#[test]
+fn a_database_is_tended_before_it_is_measured() {
+    let Some(program) = installed("postgres") else { return };
+    let scratch = Scratch(scratch("tended"));
+    let server = program.start(&Settings::new(1, &[], &scratch.0)).expect("it starts");
+    let target = server.target(Protocol::Postgres).expect("it is a database");
+    let url = format!("postgres://postgres@{}/postgres", target.address);
+    let words = ["--quick", "--seconds", "0.05", "--keys", "200", "--target", &url];
+    for (experiment, table, filter) in [("latency", "tenon_bench", "get"), ("ycsb", "usertable", "C, ")] {
+        let words = [&[experiment, "--filter", filter], &words[..]].concat();
+        let output = Command::new(env!("CARGO_BIN_EXE_tenon-bench")).args(words).arg("--out").arg(&scratch.0).output();
+        let output = output.expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let ask =
+            format!("SELECT vacuum_count || ' ' || analyze_count FROM pg_stat_user_tables WHERE relname = '{table}'");
+        // The counts come from its processes when they have time.
+        let tended = || postgres::query(&target, &ask).expect("an answer") == ["2 2"];
+        assert!(
+            (0..100).any(|_| tended() || {
+                std::thread::sleep(Duration::from_millis(100));
+                false
+            }),
+            "{table}"
+        );
+    }
 }
 
 /// How many clients a server has before and after a load, beside who asks.

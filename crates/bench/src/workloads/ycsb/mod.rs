@@ -13,6 +13,6 @@ pub use self::core::{KINDS, Spec};
 pub use layout::Layout;
 pub use memcache::{Memcache, Updates};
 pub use mix::{Mix, WATERLOO, YCSB};
-pub use postgres::{Postgres, table};
+pub use postgres::{Postgres, USERTABLE, table};
 pub use resp::Resp;
 pub use work::{Driver, Numbers, Part, Work};

@@ -33,10 +33,13 @@ pub enum Pending {
     Delete,
 }
 
+/// Where records are.
+pub const USERTABLE: &str = "usertable";
+
 /// What makes the table.
 pub fn table(layout: &Layout) -> String {
     let columns: Vec<String> = (0..layout.fields).map(|field| format!("{} text", layout.name(field))).collect();
-    format!("CREATE UNLOGGED TABLE IF NOT EXISTS usertable (ycsb_key text PRIMARY KEY, {})", columns.join(", "))
+    format!("CREATE UNLOGGED TABLE IF NOT EXISTS {USERTABLE} (ycsb_key text PRIMARY KEY, {})", columns.join(", "))
 }
 
 impl Postgres {
