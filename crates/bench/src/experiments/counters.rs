@@ -2,6 +2,7 @@
 
 use super::experiment::{Experiment, Figure, OPS, Plot, Setting};
 use super::plain::{PIPELINE, Stock, VALUE_LEN, case, pipeline, speaks};
+use crate::peers::Settings;
 use crate::results::Case;
 use crate::session::{Running, Session};
 use anyhow::Result;
@@ -13,7 +14,7 @@ const SYSCALLS: Figure = Figure { name: "syscalls_op", heading: "system calls/op
 pub static COUNTERS: Experiment = Experiment {
     name: "counters",
     title: "What an operation asks of the machine",
-    summary: "While fifty connections get and set values of 32 bytes and longer ones, perf counts what the server does; where \
+    summary: "While fifty connections get and set values of 32 bytes to 1 MiB, perf counts what the server does; where \
               perf counts no system calls, strace does, which slows the server down. What the machine does not count is left \
               out and named.",
     study: "Waterloo; in-memory data management",
@@ -37,7 +38,8 @@ pub static COUNTERS: Experiment = Experiment {
 };
 
 /// Requests in flight on each connection, by the length of the values.
-static DEPTHS: [(usize, &[f64]); 3] = [(VALUE_LEN, &[1.0, 16.0]), (1 << 10, &[1.0]), (16 << 10, &[1.0])];
+static DEPTHS: [(usize, &[f64]); 4] =
+    [(VALUE_LEN, &[1.0, 16.0]), (1 << 10, &[1.0]), (16 << 10, &[1.0]), (1 << 20, &[1.0])];
 
 /// Bytes of all values of one length, at most.
 const BYTES_ALL: u64 = 128 << 20;
@@ -56,11 +58,17 @@ fn run(session: &mut Session) -> Result<()> {
         // What it takes to fill them is nobody's question.
         session.counting = false;
         let fill = |session: &Session, server: &Running| stock.fill(session, server).map(drop);
-        let servers = session.start_all(&cases, speaks, Session::settings, fill)?;
+        let servers = session.start_all(&cases, speaks, |session| roomy(session, *len), fill)?;
         session.counting = true;
         session.grid(&servers, &cases, speaks, |session, server, case, round| {
             Ok(stock.measure(session, server, case, &session.usual_shape(pipeline(case)), round)?.reading())
         })?;
     }
     Ok(())
+}
+
+/// Servers that are told of values of this length.
+fn roomy(session: &Session, len: usize) -> Settings<'_> {
+    let settings = session.settings();
+    Settings { value_len_max: settings.value_len_max.max(len), ..settings }
 }

@@ -4,7 +4,7 @@ use super::experiment::{Experiment, Figure, OPS, P99, Plot, SERVER_CPU, Setting}
 use super::plain::{OPERATION, PROTOCOL, case, protocol, speaks};
 use crate::generators::{Distribution, Inserted, KeyChooser};
 use crate::machine::process::resident_bytes;
-use crate::peers::{Family, Settings};
+use crate::peers::{Family, Settings, own_figures};
 use crate::results::Case;
 use crate::session::{Contender, Reading, Running, Session, Shape, in_turn};
 use crate::values::{Lengths, Values};
@@ -15,6 +15,10 @@ use std::sync::Arc;
 const PHASE: &str = OPERATION;
 const OVER: Figure = Figure { name: "memory_over_limit", heading: "memory / limit" };
 const HITS: Figure = Figure { name: "hit_ratio", heading: "hit ratio" };
+
+/// What the server itself has counted, from the phase's first request on; and while it was measured.
+const EVICTED: Figure = Figure { name: "evicted_keys", heading: "evicted keys" };
+const EVICTIONS: Figure = Figure { name: "evictions_op", heading: "evictions/op" };
 
 /// The value sizes of each phase. The keys are others in each, so that the old ones must make room.
 static PHASES: [(&str, Lengths); 4] = [
@@ -34,7 +38,7 @@ pub static FRAGMENTATION: Experiment = Experiment {
     databases: false,
     depends_on: &[Setting::Seconds, Setting::Connections],
     axes: &[PROTOCOL, PHASE],
-    figures: &[HITS, OVER, OPS, P99, SERVER_CPU],
+    figures: &[HITS, OVER, EVICTED, EVICTIONS, OPS, P99, SERVER_CPU],
     plots: &[
         Plot::Bars { title: "Hit ratio", each: Some(PROTOCOL), y: HITS },
         Plot::Bars { title: "Resident memory over the limit", each: Some(PROTOCOL), y: OVER },
@@ -111,14 +115,28 @@ fn phase(
             seed: seed << 32 | thread as u64,
         }
     };
+    let before = evicted(server, case)?;
     // It is filled first: as many requests as keys.
     let fill = Shape { until: crate::load::Until::Operations(keys), ..shape };
     session.key_value(server, protocol(case)?, &fill, spec(8 * round + 2 * index))?;
+    let filled = evicted(server, case)?;
     let (measured, tally) = session.key_value(server, protocol(case)?, &shape, spec(8 * round + 2 * index + 1))?;
     let resident = resident_bytes(server.pid().context("a started server has a process")?)?;
+    let after = evicted(server, case)?;
     let gets = (tally.hits + tally.misses).max(1) as f64;
     Ok(measured
         .reading()
+        .figure(EVICTED.name, after.saturating_sub(before) as f64)
+        .figure(EVICTIONS.name, after.saturating_sub(filled) as f64 / measured.outcome.operations.max(1) as f64)
         .figure("hit_ratio", tally.hits as f64 / gets)
         .figure("memory_over_limit", resident as f64 / limit as f64))
+}
+
+/// How many keys a server says that it has evicted since its start.
+fn evicted(server: &Running, case: &Case) -> Result<u64> {
+    let target = server.target(protocol(case)?).context("the server speaks the case's language")?;
+    let figures = own_figures(&target)?;
+    let figure = figures.iter().find(|(name, _)| ["evicted_keys", "evictions"].contains(&name.as_str()));
+    let (_, evicted) = figure.context("the server does not say what it has evicted")?;
+    evicted.parse().with_context(|| format!("'{evicted}' evicted keys"))
 }

@@ -88,7 +88,9 @@ fn looked_up(session: &Session, spark: &Spark, records: u64, by_key: bool) -> Re
     let lasts = session.measured_for();
     let looked = spark.lookups((records, bytes), by_key, lasts, threads, session.scratch(), &session.interrupt)?;
     let mean_s = looked.took_s.iter().sum::<f64>() / looked.took_s.len().max(1) as f64;
+    let cpu_us = looked.used.total.as_secs_f64() * 1e6 / looked.looks.max(1) as f64;
     let reading = Reading::default().figure("load_s", looked.load_s).figure(READ.name, mean_s * 1e6);
+    let reading = reading.figure(SERVER_CPU.name, cpu_us);
     Ok(reading.figure(OPS.name, 1.0 / mean_s.max(f64::MIN_POSITIVE)))
 }
 

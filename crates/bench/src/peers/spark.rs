@@ -2,6 +2,7 @@
 
 use super::guard::Guard;
 use crate::graphs::Graph;
+use crate::machine::cpu::Used;
 use crate::results::Build;
 use crate::session::Interrupt;
 use anyhow::{Context, Result, bail};
@@ -39,23 +40,55 @@ pub struct Ranked {
     pub load_s: f64,
     /// Seconds of each iteration.
     pub iterations_s: Vec<f64>,
+    /// CPU time of them all, of all its processes.
+    pub used: Used,
     /// The rank of each node.
     pub ranks: Vec<f64>,
 }
 
 /// How long objects of an RDD were looked for.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Lookups {
-    /// Seconds until all were in memory.
+    /// Seconds until all were in memory, and where they belong.
     pub load_s: f64,
-    /// Seconds of each look.
+    /// Seconds of each look but the first.
     pub took_s: Vec<f64>,
+    /// How many looks there were.
+    pub looks: u64,
+    /// CPU time of them all, of all its processes.
+    pub used: Used,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct SaidOfRanks {
     load_s: f64,
     iterations_s: Vec<f64>,
+    #[serde(flatten)]
+    cpu: SaidOfCpu,
+}
+
+#[derive(Deserialize)]
+struct SaidOfLookups {
+    load_s: f64,
+    took_s: Vec<f64>,
+    looks: u64,
+    #[serde(flatten)]
+    cpu: SaidOfCpu,
+}
+
+/// CPU time, to the kernel's ticks.
+#[derive(Deserialize)]
+struct SaidOfCpu {
+    user_s: f64,
+    system_s: f64,
+}
+
+impl SaidOfCpu {
+    fn used(&self) -> Result<Used> {
+        let [user, system] = [self.user_s, self.system_s].map(Duration::try_from_secs_f64);
+        let (user, system) = (user.context("its CPU time")?, system.context("its CPU time")?);
+        Ok(Used { total: user + system, user, system, ..Used::default() })
+    }
 }
 
 impl Spark {
@@ -93,9 +126,9 @@ impl Spark {
         std::fs::write(&nodes, lines(graph)).with_context(|| nodes.display().to_string())?;
         let (iterations, threads) = (iterations.to_string(), threads.to_string());
         let words: [&OsStr; 4] = [nodes.as_ref(), ranks.as_ref(), iterations.as_ref(), threads.as_ref()];
-        let said: Said = self.run(PAGERANK, &words, scratch, interrupt)?;
+        let said: SaidOfRanks = self.run(PAGERANK, &words, scratch, interrupt)?;
         let ranks = read_ranks(&std::fs::read_to_string(&ranks)?, graph.nodes())?;
-        Ok(Ranked { load_s: said.load_s, iterations_s: said.iterations_s, ranks })
+        Ok(Ranked { load_s: said.load_s, iterations_s: said.iterations_s, used: said.cpu.used()?, ranks })
     }
 
     /// Looks for objects of an RDD one at a time for so long, with so many threads: among all, or where they lie by their
@@ -115,7 +148,8 @@ impl Spark {
         let (records, bytes, threads) = (records.to_string(), bytes.to_string(), threads.to_string());
         let (way, seconds) = (if by_key { "by-key" } else { "all" }, lasts.as_secs_f64().to_string());
         let words = [&records, &bytes, way, &seconds, &threads].map(AsRef::as_ref);
-        self.run(LOOKUP, &words, scratch, interrupt)
+        let said: SaidOfLookups = self.run(LOOKUP, &words, scratch, interrupt)?;
+        Ok(Lookups { load_s: said.load_s, took_s: said.took_s, looks: said.looks, used: said.cpu.used()? })
     }
 
     /// Runs a program, and reads the last line that it says.
@@ -225,10 +259,13 @@ mod tests {
             let lasts = Duration::from_millis(200);
             let looked = spark.lookups((1_000, 50), by_key, lasts, 1, &scratch, &Interrupt::default());
             let looked = looked.expect("it finds them");
-            assert!(looked.took_s.len() > 2, "{looked:?}");
+            assert!(looked.took_s.len() > 2 && looked.looks == looked.took_s.len() as u64 + 1, "{looked:?}");
+            assert!(looked.used.total > Duration::ZERO, "{looked:?}");
         }
         std::fs::remove_dir_all(&scratch).expect("it can go");
         assert_eq!(ranked.iterations_s.len(), 2);
+        // Java and Python have worked for longer than this process has waited for its tick.
+        assert!(ranked.used.total > Duration::from_millis(10), "{ranked:?}");
         let known = ranks(&graph, 2);
         assert!(ranked.ranks.iter().zip(&known).all(|(rank, known)| (rank - known).abs() < 1e-12));
     }

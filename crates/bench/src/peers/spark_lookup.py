@@ -25,21 +25,24 @@ def look(objects, records, length, seconds):
         took.append(time.monotonic() - begin)
         if found != [value]:
             sys.exit(f"{len(found)} objects {key} were found, or another one")
-    return took[1:]
+    return took[1:], len(took)
 
 
 def main(records, length, by_key, seconds, threads):
     spark = context("lookup", threads)
     begin = time.monotonic()
     objects = spark.range(records, numSlices=threads).map(lambda number: record(number, length)).cache()
-    objects.count()
-    load_s = time.monotonic() - begin
     if by_key:
         objects = objects.partitionBy(threads).cache()
-        objects.count()
-    took_s = look(objects, records, length, seconds)
+    # Nothing is made, nor put where it belongs, before it is asked for.
+    objects.count()
+    load_s = time.monotonic() - begin
+    before = cpu_s()
+    took_s, looks = look(objects, records, length, seconds)
+    user_s, system_s = (after - before for after, before in zip(cpu_s(), before))
     spark.stop()
-    print(json.dumps({"load_s": load_s, "took_s": took_s}), flush=True)
+    said = {"load_s": load_s, "took_s": took_s, "looks": looks, "user_s": user_s, "system_s": system_s}
+    print(json.dumps(said), flush=True)
 
 
 main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "by-key", float(sys.argv[4]), int(sys.argv[5]))

@@ -33,6 +33,7 @@ def main(nodes_path, ranks_path, iterations, threads):
     ranks.count()
     load_s = time.monotonic() - begin
     iterations_s = []
+    before = cpu_s()
     for _ in range(iterations):
         begin = time.monotonic()
         joined = links.join(ranks, threads)
@@ -43,10 +44,12 @@ def main(nodes_path, ranks_path, iterations, threads):
         ranks.unpersist()
         ranks = after
         iterations_s.append(time.monotonic() - begin)
+    user_s, system_s = (after - before for after, before in zip(cpu_s(), before))
     with open(ranks_path, "w") as file:
         file.writelines(f"{node} {rank!r}\n" for node, rank in ranks.collect())
     spark.stop()
-    print(json.dumps({"load_s": load_s, "iterations_s": iterations_s}), flush=True)
+    said = {"load_s": load_s, "iterations_s": iterations_s, "user_s": user_s, "system_s": system_s}
+    print(json.dumps(said), flush=True)
 
 
 main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -252,6 +252,23 @@ fn results_say_how_they_were_measured_and_not_how_they_were_not() {
 }
 
 #[test]
+fn what_a_full_cache_evicts_is_counted() {
+    let out = scratch("evicts");
+    for peer in ["redis-server", "memcached"] {
+        if !installed(peer) {
+            continue;
+        }
+        let words = ["fragmentation", "--quick", "--seconds", "0.05", "--peers", peer, "--json"];
+        let measured = records(&bench(&out, &words).output().expect("it runs"));
+        assert_eq!(measured.len(), 4, "{measured:?}");
+        let evicted: Vec<f64> =
+            measured.iter().map(|record| record["figures"]["evicted_keys"].as_f64().expect("it is counted")).collect();
+        assert!(evicted[1..].iter().all(|evicted| *evicted > 0.0), "{evicted:?}");
+    }
+    std::fs::remove_dir_all(out).expect("it can go");
+}
+
+#[test]
 fn another_build_is_measured_anew_or_refused() {
     let out = scratch("builds");
     if !installed("redis-server") {
