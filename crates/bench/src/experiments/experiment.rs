@@ -129,6 +129,56 @@ pub struct Published {
     pub what: &'static str,
     /// What came out.
     pub figure: &'static str,
+    /// How the same is computed from results, where it can be.
+    pub ours: Option<Ours>,
+}
+
+/// Where a case is to be on an axis: at this place, or anywhere.
+pub type Spot = (&'static str, Option<&'static str>);
+
+/// How what was published is computed from results.
+#[derive(Clone, Copy, Debug)]
+pub struct Ours {
+    /// Of this figure's medians.
+    pub figure: Figure,
+    /// Of servers whose names begin so; of all if there is none.
+    pub servers: &'static [&'static str],
+    /// Of cases at these places.
+    pub at: &'static [Spot],
+    /// What it is divided by, if anything.
+    pub over: Option<Base>,
+    /// How it is told.
+    pub form: Form,
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, Debug)]
+pub enum Base {
+    /// The same server's at other places, all else being alike.
+    Itself {
+        /// The places.
+        at: &'static [Spot],
+    },
+    /// Another server's.
+    Server {
+        /// How its name begins.
+        prefix: &'static str,
+        /// The places.
+        at: &'static [Spot],
+        /// The axes on which both are at one place.
+        alike: &'static [&'static str],
+    },
+}
+
+/// How a ratio is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As what it is above one, in percent.
+    Above,
+    /// In percent.
+    Share,
+    /// As it is.
+    Times,
 }
 
 /// Operations a second.

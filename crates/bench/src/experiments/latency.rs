@@ -1,9 +1,17 @@
 //! `latency`: one client that waits for each reply.
 
-use super::experiment::{CLIENT_CPU, Experiment, MAX, MEAN, P50, P99, P999, Plot, Published, SERVER_CPU, Setting};
+use super::experiment::{
+    Base, CLIENT_CPU, Experiment, Form, MAX, MEAN, Ours, P50, P99, P999, Plot, Published, SERVER_CPU, Setting, Spot,
+};
 use super::plain::{OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::session::{Running, Session, Shape};
 use anyhow::Result;
+
+/// The mean latency of an operation, beside Memcached's.
+const fn beside_memcached(at: &'static [Spot]) -> Option<Ours> {
+    let over = Some(Base::Server { prefix: "memcached", at: &[], alike: &[OPERATION] });
+    Some(Ours { figure: MEAN, servers: &[], at, over, form: Form::Above })
+}
 
 /// One connection, one request at a time.
 pub static LATENCY: Experiment = Experiment {
@@ -17,8 +25,16 @@ pub static LATENCY: Experiment = Experiment {
     figures: &[MEAN, P50, P99, P999, MAX, SERVER_CPU, CLIENT_CPU],
     plots: &[Plot::Bars { title: "Mean latency, one connection", each: None, y: MEAN }],
     published: &[
-        Published { what: "SET, one connection, 32 bytes", figure: "Redis 5.5 % slower than Memcached" },
-        Published { what: "GET, one connection, 32 bytes", figure: "Redis 6 % slower than Memcached" },
+        Published {
+            what: "SET, one connection, 32 bytes",
+            figure: "Redis 5.5 % slower than Memcached",
+            ours: beside_memcached(&[(OPERATION, Some("set"))]),
+        },
+        Published {
+            what: "GET, one connection, 32 bytes",
+            figure: "Redis 6 % slower than Memcached",
+            ours: beside_memcached(&[(OPERATION, Some("get"))]),
+        },
     ],
     limits: &[],
     run,

@@ -27,7 +27,7 @@ mod weblog;
 mod ycsb;
 mod ycsb_load;
 
-pub use experiment::{Experiment, Figure, Limit, Plot, Published, Scale, Setting};
+pub use experiment::{Base, Experiment, Figure, Form, Limit, Ours, Plot, Published, Scale, Setting, Spot};
 pub use page::page;
 
 /// All of them, in the order of the report.

@@ -50,6 +50,7 @@ pub static RECORDS_EXPERIMENT: Experiment = Experiment {
     published: &[Published {
         what: "1 k to 500 k records",
         figure: "load time grows in proportion, latency stays flat",
+        ours: None,
     }],
     limits: &[],
     run,

@@ -1,6 +1,8 @@
 //! `scalability`: more clients, and more threads to serve them.
 
-use super::experiment::{CLIENT_BUSY, Experiment, MEAN, OPS, P99, Plot, Published, SERVER_CPU, Scale, Setting};
+use super::experiment::{
+    Base, CLIENT_BUSY, Experiment, Form, MEAN, OPS, Ours, P99, Plot, Published, SERVER_CPU, Scale, Setting,
+};
 use super::plain::{MIXED, OPERATION, PROTOCOL, Stock, case, speaks};
 use crate::machine::placement::own_cores;
 use crate::peers::Settings;
@@ -42,6 +44,13 @@ pub static SCALABILITY: Experiment = Experiment {
     published: &[Published {
         what: "Average latency, 1 to 8 client threads of 50 connections",
         figure: "Redis 48.3 % above Memcached",
+        ours: Some(Ours {
+            figure: MEAN,
+            servers: &[],
+            at: &[(CLIENT_THREADS, None)],
+            over: Some(Base::Server { prefix: "memcached", at: &[], alike: &[OPERATION, THREADS, CLIENT_THREADS] }),
+            form: Form::Above,
+        }),
     }],
     limits: &[],
     run,

@@ -30,8 +30,8 @@ pub static SIZES: Experiment = Experiment {
         },
     ],
     published: &[
-        Published { what: "Largest value with p99 under 1 ms", figure: "Memcached 256 KB, Redis 128 KB" },
-        Published { what: "GET and SET from 10 B to 1 KB", figure: "nearly flat; then a dip to 10 KB" },
+        Published { what: "Largest value with p99 under 1 ms", figure: "Memcached 256 KB, Redis 128 KB", ours: None },
+        Published { what: "GET and SET from 10 B to 1 KB", figure: "nearly flat; then a dip to 10 KB", ours: None },
     ],
     limits: &[Limit { title: "Longest value with p99 under 1 ms", axis: VALUE, figure: P99, below: 1_000.0 }],
     run,

@@ -1,7 +1,8 @@
 //! `throughput`: as fast as fifty clients go, at several depths, and while the keyspace grows.
 
 use super::experiment::{
-    CLIENT_BUSY, Experiment, Figure, OPS, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
+    CLIENT_BUSY, Experiment, Figure, Form, OPS, Ours, P50, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
+    Spot,
 };
 use super::plain::{MANY, OPERATION, PIPELINE, PROTOCOL, Stock, case, many, pipeline, protocol, speaks};
 use crate::load::Until;
@@ -11,6 +12,13 @@ use crate::workloads::{Keys, Misses, Mix, Spec};
 use anyhow::Result;
 
 const GROW: &str = "set of new keys";
+const SLOWEST: Figure = Figure { name: "slowest_interval", heading: "slowest 0.1 s / median" };
+
+/// How deep the deepest dip of these servers' throughput is.
+const fn dips(servers: &'static [&'static str]) -> Option<Ours> {
+    let at: &[Spot] = &[(OPERATION, Some(GROW)), (PIPELINE, Some("1"))];
+    Some(Ours { figure: SLOWEST, servers, at, over: None, form: Form::Above })
+}
 
 /// Many connections in a closed loop.
 pub static THROUGHPUT: Experiment = Experiment {
@@ -31,7 +39,7 @@ pub static THROUGHPUT: Experiment = Experiment {
         SERVER_CPU,
         SERVER_SYSTEM,
         CLIENT_BUSY,
-        Figure { name: "slowest_interval", heading: "slowest 0.1 s / median" },
+        SLOWEST,
         Figure { name: "slowest_interval_by_cpu", heading: "slowest 0.1 s / median, by CPU" },
     ],
     plots: &[
@@ -44,8 +52,16 @@ pub static THROUGHPUT: Experiment = Experiment {
         },
     ],
     published: &[
-        Published { what: "Throughput while the key space grows, Redis", figure: "two dips of 38 %" },
-        Published { what: "Throughput while the key space grows, Memcached", figure: "nearly no dip" },
+        Published {
+            what: "Throughput while the key space grows, Redis",
+            figure: "two dips of 38 %",
+            ours: dips(&["redis", "valkey", "tenon"]),
+        },
+        Published {
+            what: "Throughput while the key space grows, Memcached",
+            figure: "nearly no dip",
+            ours: dips(&["memcached"]),
+        },
     ],
     limits: &[],
     run,

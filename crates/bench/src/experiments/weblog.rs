@@ -41,7 +41,11 @@ pub static WEBLOG: Experiment = Experiment {
         y: TOOK,
         y_scale: Scale::Log,
     }],
-    published: &[Published { what: "1 k, 10 k and 100 k records", figure: "times grow in proportion to the records" }],
+    published: &[Published {
+        what: "1 k, 10 k and 100 k records",
+        figure: "times grow in proportion to the records",
+        ours: None,
+    }],
     limits: &[],
     run,
 };

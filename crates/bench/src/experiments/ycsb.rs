@@ -1,6 +1,8 @@
 //! `ycsb`: loading YCSB's records, its core workloads on them, and the mixes of the Waterloo study.
 
-use super::experiment::{Experiment, Figure, OPS, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting};
+use super::experiment::{
+    Experiment, Figure, Form, OPS, Ours, P99, Plot, Published, SERVER_CPU, SERVER_SYSTEM, Setting,
+};
 use super::memory::{GROWN, settled};
 use super::plain::{PROTOCOL, protocol, speaks};
 use crate::load::{Pace, Until, Workload};
@@ -78,6 +80,13 @@ pub static YCSB: Experiment = Experiment {
     published: &[Published {
         what: "Waterloo, memory for 10.2 GB of records",
         figure: "Memcached +6.6 %, Redis +44.5 %",
+        ours: Some(Ours {
+            figure: OVER_DATA,
+            servers: &[],
+            at: &[(WORKLOAD, Some(LOAD))],
+            over: None,
+            form: Form::Share,
+        }),
     }],
     limits: &[],
     run,

@@ -1,6 +1,7 @@
 //! One page with everything in it: no script, no font, no file beside it. Knows not how anything was measured.
 
 use super::limits::limits;
+use super::published::{Beside, beside};
 use super::svg::{self, Bars, Labels, Line, escape};
 use super::tables::{Group, groups, table};
 use crate::experiments::{Experiment, Figure, Plot, Scale};
@@ -59,9 +60,9 @@ fn section(experiment: &Experiment, records: &[&Record], servers: &[&str]) -> St
     }
     html += "</div>\n";
     if !experiment.published.is_empty() {
-        html += "<table class=\"published\"><caption>Published, on other machines</caption>";
-        for published in experiment.published {
-            html += &format!("<tr><td>{}</td><td>{}</td></tr>", escape(published.what), escape(published.figure));
+        html += "<table class=\"published\"><caption>Published, on other machines, and here</caption>";
+        for Beside { what, figure, here } in beside(experiment, &owned) {
+            html += &format!("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", escape(what), escape(figure), escape(&here));
         }
         html += "</table>\n";
     }

@@ -1,6 +1,7 @@
 //! An experiment's results as Markdown. Knows no drawing.
 
 use super::limits::limits;
+use super::published::{Beside, beside};
 use super::tables::table;
 use crate::experiments::Experiment;
 use crate::results::Record;
@@ -18,8 +19,9 @@ pub fn section(experiment: &Experiment, records: &[Record]) -> String {
     }
     if !experiment.published.is_empty() {
         text += "\nPublished, on other machines:\n\n";
-        for published in experiment.published {
-            text += &format!("- {}: {}\n", published.what, published.figure);
+        for Beside { what, figure, here } in beside(experiment, records) {
+            let here = if here.is_empty() { here } else { format!(" (here: {here})") };
+            text += &format!("- {what}: {figure}{here}\n");
         }
     }
     let failed: Vec<&Record> = records.iter().filter(|record| record.failure.is_some()).collect();

@@ -3,6 +3,7 @@
 mod html;
 mod limits;
 mod markdown;
+mod published;
 mod scale;
 mod svg;
 mod tables;
