@@ -52,8 +52,9 @@ pub static YCSB: Experiment = Experiment {
     summary: "Records of ten fields of 100 bytes: hashes with an index over RESP, JSON in one value over memcached's \
               protocols (which have no scans, so no workload E), rows in PostgreSQL. They are loaded into a fresh server in one \
               language, and its resident memory is read; then the workloads run, each of as many operations as there are \
-              records: those that insert none on servers that have been loaded in each language, those that do on one that was \
-              started and loaded for the run. An update writes one field. Where only the Waterloo study's workloads are asked for, they come from 1, 12, 24, 36 and 48 connections, as there.",
+              records: those that insert none on servers that were loaded once in one language, those that do on one that was \
+              started and loaded for the run. An update writes one field. Where only the Waterloo study's workloads are asked \
+              for, they come from 1, 12, 24, 36 and 48 connections, as there.",
     study: "YCSB (Cooper et al. 2010); Waterloo; ULB",
     databases: true,
     depends_on: &[Setting::ClientProcesses, Setting::Updates],
@@ -116,23 +117,30 @@ fn run(session: &mut Session) -> Result<()> {
         stored.measure(session, server, (case, &cases), &shape, round)
     };
     let (inserting, keeping): (Vec<Case>, Vec<Case>) = cases.iter().cloned().partition(inserts);
-    let fill = |session: &Session, server: &Running| stored.load_all_layouts(session, server);
     // A server that runs already is loaded once, whatever is measured on it.
     let left = |session: &Session, contender: &Contender, case: &Case| {
         applies(session, contender, case) && !(contender.is_started() && inserts(case))
     };
-    let servers = session.start_all(&cases, left, Session::settings, fill)?;
-    session.grid(&servers, &keeping, applies, measure)?;
-    drop(servers);
+    for protocol in session.all_protocols() {
+        let fill = |session: &Session, server: &Running| stored.load(session, server, protocol);
+        let servers = session.start_all(&of(protocol, &cases), left, Session::settings, fill)?;
+        session.grid(&servers, &of(protocol, &keeping), applies, measure)?;
+    }
     // What a run inserts must not be there for any other: with it, the store would be larger in each round and workload.
     let contenders = session.contenders.clone();
     session.grid(&contenders, &inserting, applies, |session, contender, case, round| {
         let server = session.start(contender, &session.settings())?;
         if server.is_started() {
-            load(session, &server, protocol(case)?, &stored.layout, stored.records)?;
+            stored.load(session, &server, protocol(case)?)?;
         }
         measure(session, &server, case, round)
     })
+}
+
+/// Those cases that are in this language: records of one language are not those of another, and a server that speaks several
+/// would hold them twice.
+pub fn of(language: Protocol, cases: &[Case]) -> Vec<Case> {
+    cases.iter().filter(|case| protocol(case).is_ok_and(|protocol| protocol == language)).cloned().collect()
 }
 
 /// Whether the case's workload makes new records.
@@ -176,10 +184,9 @@ impl Stored {
         tell_layout(session, &self.layout);
     }
 
-    /// Inserts them. Records of one protocol are not those of another: a server that speaks several holds both.
-    pub fn load_all_layouts(&self, session: &Session, server: &Running) -> Result<()> {
-        let mut protocols = one_of_each_layout(&session.protocols(server)).into_iter();
-        protocols.try_for_each(|protocol| load(session, server, protocol, &self.layout, self.records).map(drop))
+    /// Inserts them.
+    pub fn load(&self, session: &Session, server: &Running, protocol: Protocol) -> Result<()> {
+        load(session, server, protocol, &self.layout, self.records).map(drop)
     }
 
     /// Inserts them into a server that has none, and reads its memory.
@@ -215,7 +222,8 @@ impl Stored {
         let place = cases.iter().position(|other| other == case).context("the case is one of them")? as u64;
         let measure = |until, seed| {
             let shape = Shape { until, ..*shape };
-            // A server that runs already goes through all cases and rounds, and what one load has inserted must be new in the next one, too.
+            // A server that runs already goes through all cases and rounds, and what one load has inserted must be new in the
+            // next one, too.
             let loads_before = place * 2 * session.rounds() + seed;
             let first_new = self.records + loads_before * NUMBERS_OF_A_LOAD;
             let expected_new = expected_new(mix, self.records, until);
@@ -269,14 +277,6 @@ pub fn layout(session: &Session, mixes: &[&Mix]) -> Layout {
 pub fn tell_layout(session: &mut Session, layout: &Layout) {
     session.measured_on("record fields", layout.fields);
     session.measured_on("field bytes", layout.field_len);
-}
-
-/// Of these languages, those whose records differ.
-fn one_of_each_layout(protocols: &[Protocol]) -> Vec<Protocol> {
-    let resp = protocols.iter().find(|protocol| matches!(protocol, Protocol::Resp | Protocol::RespTls));
-    let memcache = protocols.iter().find(|protocol| protocol.is_memcache());
-    let postgres = protocols.iter().find(|protocol| **protocol == Protocol::Postgres);
-    [resp, memcache, postgres].into_iter().flatten().copied().collect()
 }
 
 /// Inserts all records.

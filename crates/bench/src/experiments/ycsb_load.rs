@@ -4,7 +4,7 @@ use super::experiment::{
     CLIENT_BUSY, CLIENT_LATE, Experiment, Limit, MEAN, OPS, P99, Plot, SERVER_CPU, Scale, Setting, UNSENT,
 };
 use super::plain::PROTOCOL;
-use super::ycsb::{INSERT, READ, READ_MODIFY_WRITE, SCAN, Stored, UPDATE, WORKLOAD, applies, layout};
+use super::ycsb::{INSERT, READ, READ_MODIFY_WRITE, SCAN, Stored, UPDATE, WORKLOAD, applies, layout, of};
 use crate::load::Pace;
 use crate::results::Case;
 use crate::session::{Contender, Named, Running, Session, Shape};
@@ -94,20 +94,28 @@ fn run(session: &mut Session) -> Result<()> {
             cases.extend(rates.iter().map(|rate| case.clone().number(TARGET, *rate as f64)));
         }
     }
-    let fill = |session: &Session, server: &Running| stored.load_all_layouts(session, server);
-    let left = |session: &Session, contender: &Contender, case: &Case| carries(session, contender, case, &cases);
-    let servers = session.start_all(&cases, left, Session::settings, fill)?;
-    // One by one: what has come of a rate decides who is asked for the next.
-    for case in &cases {
-        let carries = |session: &Session, server: &Running, case: &Case| carries(session, server, case, &cases);
-        session.grid(&servers, std::slice::from_ref(case), carries, |session, server, case, round| {
-            let rate = case.quantity(TARGET).unwrap_or(1.0);
-            let pace = Pace::Open { rate, arrivals: session.options.arrivals };
-            let shape = Shape { pace, ..session.usual_shape(PIPELINE) };
-            stored.measure(session, server, (case, &cases), &shape, round)
-        })?;
+    let carries = |session: &Session, contender: &Contender, case: &Case| carries(session, contender, case, &cases);
+    for protocol in session.all_protocols() {
+        let own = of(protocol, &cases);
+        let fill = |session: &Session, server: &Running| stored.load(session, server, protocol);
+        let servers = session.start_all(&own, carries, Session::settings, fill)?;
+        // One by one: what has come of a rate decides who is asked for the next.
+        for case in &own {
+            offer(session, &servers, &stored, (case, &cases))?;
+        }
     }
     Ok(())
+}
+
+/// Offers one rate to those that have carried all lower ones.
+fn offer(session: &mut Session, servers: &[Running], stored: &Stored, (case, cases): (&Case, &[Case])) -> Result<()> {
+    let carries = |session: &Session, server: &Running, case: &Case| carries(session, server, case, cases);
+    session.grid(servers, std::slice::from_ref(case), carries, |session, server, case, round| {
+        let rate = case.quantity(TARGET).unwrap_or(1.0);
+        let pace = Pace::Open { rate, arrivals: session.options.arrivals };
+        let shape = Shape { pace, ..session.usual_shape(PIPELINE) };
+        stored.measure(session, server, (case, cases), &shape, round)
+    })
 }
 
 /// Whether a server is to be asked: it knows the workload, and carried all lower rates.

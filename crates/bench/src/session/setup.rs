@@ -9,7 +9,8 @@ use std::fmt::Display;
 
 impl Session {
     /// What figures depend on but for the case: what two results must have in common to be compared. How many rounds and
-    /// which cases are asked for is none of it, nor what the experiment does not use. Of a server that somebody else has started its threads and cores are unknown.
+    /// which cases are asked for is none of it, nor what the experiment does not use. Of a server that
+    /// somebody else has started its threads and cores are unknown.
     pub(super) fn setup(&self, is_started: bool) -> BTreeMap<String, String> {
         let options = &self.options;
         let mut setup = BTreeMap::from([
