@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Which connection a message is for; only whoever moves the bytes knows what the numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -293,6 +293,8 @@ pub type Post = Arc<dyn Fn(ConnectionKey, Message) + Send + Sync>;
 pub struct Clients {
     next_id: AtomicU64,
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
+    /// How many they are.
+    count: AtomicUsize,
     post: std::sync::OnceLock<Post>,
 }
 
@@ -311,7 +313,9 @@ impl Clients {
     pub fn add(&self, info: ClientInfo, now_ms: u64) -> Arc<Client> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
         let client = Arc::new(Client::new(id, info, now_ms));
-        self.all.lock().insert(id, Arc::clone(&client));
+        let mut all = self.all.lock();
+        all.insert(id, Arc::clone(&client));
+        self.count.store(all.len(), Ordering::Relaxed);
         client
     }
 
@@ -322,12 +326,14 @@ impl Clients {
 
     /// Takes a client away.
     pub fn remove(&self, id: u64) {
-        self.all.lock().remove(&id);
+        let mut all = self.all.lock();
+        all.remove(&id);
+        self.count.store(all.len(), Ordering::Relaxed);
     }
 
     /// How many clients are connected.
     pub fn count(&self) -> usize {
-        self.all.lock().len()
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Every client, oldest first.

@@ -6,8 +6,8 @@ use tenon_engine::store::types::{CHUNK_FRONT, CHUNK_LEN, Rope};
 /// Room that an announcement alone is worth, in bytes: anyone can announce anything, and what is kept for it counts.
 const ROOM_UNPROVEN: usize = 4 * 1024;
 
-/// There is room for as much again as has come, and once so many bytes have come, room is made for whole chunks. For who has sent a long argument before it is at once: room
-/// that grows is copied.
+/// There is room for as much again as has come; from so many bytes on it is made for whole chunks. For who has sent a long
+/// argument before it is at once: room that grows is copied.
 const PROVEN_FROM: usize = 16 * 1024;
 
 /// A long argument that is being received.

@@ -51,12 +51,12 @@ pub struct MemcacheConnection {
     login: Option<Box<Login>>,
     /// The bytes of requests that are not complete or could not run yet.
     pending: Vec<u8>,
-    /// The data block that is being read, and that it is.
+    /// The data block that is being read, and what it counts.
     filling: Option<(Filling, Upload)>,
     /// Whether one has been read this way to its end.
     has_filled: bool,
     /// The data block of the request at the start of `pending`, when it was taken out of the stream.
-    big: Option<BigArg>,
+    big: Option<(BigArg, Upload)>,
     /// The list of items that is being written.
     dump: Option<Dump>,
     /// Whether the client is told what others do: what it sends is not read any more.
@@ -162,7 +162,8 @@ impl MemcacheConnection {
         client.received_bytes.store(received, Ordering::Relaxed);
         client.sent_bytes.store(client.sent_bytes.load(Ordering::Relaxed) + answered, Ordering::Relaxed);
         let filled = self.filling.as_ref().map_or(0, |(filling, _)| filling.len());
-        let kept = (self.pending.len() + filled) as u64;
+        let big = self.big.as_ref().map_or(0, |(big, _)| big.len());
+        let kept = (self.pending.len() + filled + big) as u64;
         client.input_bytes.store(kept, Ordering::Relaxed);
         if kept > 0 {
             engine.recent_input.note(worker.clock.now_ms, kept);
@@ -193,7 +194,7 @@ impl MemcacheConnection {
             if !is_whole && engine.has_room_for(upload) {
                 return Flow::Fill;
             }
-            let (filling, _) = self.filling.take().expect("it was just there");
+            let (filling, upload) = self.filling.take().expect("it was just there");
             match (is_whole, &mut self.binary) {
                 (true, Some(decoder)) => decoder.big_taken(),
                 (true, None) => self.decoder.big_taken(),
@@ -202,7 +203,8 @@ impl MemcacheConnection {
             }
             if is_whole {
                 self.has_filled = true;
-                self.big = Some(BigArg::new(filling.finish()));
+                // It counts until it is stored: its line's end may never come.
+                self.big = Some((BigArg::new(filling.finish()), upload));
             }
         }
         if self.pending.is_empty() {
@@ -291,7 +293,10 @@ impl MemcacheConnection {
     fn data<'a>(&'a self, data: Span, buf: &'a [u8]) -> Data<'a> {
         match data.resolve(buf, &[]) {
             Place::Bytes(bytes) => Data::Bytes(bytes),
-            Place::Big(_) => Data::Big(self.big.as_ref().expect("the data block was taken out of the stream")),
+            Place::Big(_) => {
+                let (big, _) = self.big.as_ref().expect("the data block was taken out of the stream");
+                Data::Big(big)
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use tenon_engine::args::{Args, BigArg, OwnedArgs};
 use tenon_engine::batch::{BatchScratch, Call, Target};
 use tenon_engine::clients::Client;
 use tenon_engine::clock::monotonic_ns;
+use tenon_engine::command::Flags;
 use tenon_engine::ds::progress;
 use tenon_engine::execute::{BatchArgs, Stopped};
 use tenon_engine::session::Session;
@@ -288,7 +289,9 @@ impl RespConnection {
                 Err(error) => {
                     worker.stats.all.errors.add(1);
                     engine.count_error("ERR".to_owned());
-                    Reply::new(out, self.session.proto).protocol_error(&error);
+                    if !self.session.reply.is_silent() {
+                        Reply::new(out, self.session.proto).protocol_error(&error);
+                    }
                     return Progress::Ended(Flow::CloseAfterFlush);
                 }
             }
@@ -342,7 +345,12 @@ impl RespConnection {
                         }
                         Target::Refused(..) | Target::Other(_) | Target::Settled(_) => {}
                     }
+                    // CONFIG SET may change the limits of what comes behind it.
+                    let is_last = matches!(&target, Target::Other(it) if it.command.flags.any(Flags::ADMIN));
                     scratch.calls.push(Call { args_end, input_end: end, target });
+                    if is_last {
+                        return Ok(Parsed::Full);
+                    }
                 }
                 Step::Skip { end } => *at = end,
                 Step::Incomplete => return Ok(Parsed::Incomplete),

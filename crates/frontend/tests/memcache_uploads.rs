@@ -102,6 +102,44 @@ fn beyond_the_share_none_begins() {
 }
 
 #[test]
+fn a_value_whose_line_does_not_end_counts_too() {
+    let (mut host, _first) = with_one();
+    let mut second = host.memcached();
+    host.says(&mut second, &format!("set second 0 0 {}\r\n", 11 * MIB));
+    assert_eq!(send_part(&mut host, &mut second, 11 * MIB), b"");
+    let mut third = host.memcached();
+    host.says(&mut third, &format!("set third 0 0 {VALUE}\r\n"));
+    assert_eq!(send_part(&mut host, &mut third, 2 * MIB), NO_MEMORY);
+    assert_eq!(host.says(&mut second, "\r\nmn\r\n"), "STORED\r\nMN\r\n");
+}
+
+#[test]
+fn one_that_is_let_go_stays_in_step_when_the_limit_is_lowered() {
+    let (mut host, _first) = with_one();
+    let begin: [(Vec<u8>, Vec<u8>); 3] = [
+        (format!("set old 0 0 {VALUE}\r\n").into_bytes(), b"\r\nmn\r\n".to_vec()),
+        (format!("ms old {VALUE}\r\n").into_bytes(), b"\r\nmn\r\n".to_vec()),
+        (binary_set("old", VALUE), [&[0x80, 0x0a][..], &[0; 22]].concat()),
+    ];
+    for (line, end) in begin {
+        host.set("max-value-size", "512mb");
+        let mut second = host.memcached();
+        assert_eq!(host.ask(&mut second, &line), b"");
+        assert_eq!(send_part(&mut host, &mut second, 11 * MIB), b"");
+        host.set("max-value-size", "1mb");
+        assert!(!send_part(&mut host, &mut second, VALUE - 11 * MIB).is_empty());
+        let answer = host.ask(&mut second, &end);
+        assert!(answer == b"MN\r\n" || answer[..2] == [0x81, 0x0a], "{answer:?}");
+        // Nothing of it is left for the next one.
+        let next = if line[0] == 0x80 { binary_set("n", 100_000) } else { b"set n 0 0 100000\r\n".to_vec() };
+        assert_eq!(host.ask(&mut second, &next), b"");
+        let rest = [vec![b'v'; 100_000], if line[0] == 0x80 { vec![] } else { b"\r\n".to_vec() }].concat();
+        let answer = host.ask(&mut second, &rest);
+        assert!(answer == b"STORED\r\n" || answer[6..8] == [0, 0], "{answer:?}");
+    }
+}
+
+#[test]
 fn a_limit_that_is_lowered_meanwhile_holds_for_the_next() {
     let mut host = Host::new();
     let mut client = host.memcached();

@@ -202,3 +202,30 @@ fn who_need_not_say_who_it_is_may_send_as_much_as_others() {
     let refused = b"-ERR Protocol error: unauthenticated multibulk length\r\n";
     assert_eq!(host.ask(&mut client, &many), refused);
 }
+
+#[test]
+fn a_limit_holds_from_the_next_command_on() {
+    let mut host = Host::new();
+    let mut client = host.connect(Dialect::Resp);
+    let long = vec![b'v'; 1_500_000];
+    let commands = [
+        command(&[b"SET", b"before", &long]),
+        command(&[b"CONFIG", b"SET", b"proto-max-bulk-len", b"1048576"]),
+        command(&[b"SET", b"behind", &long]),
+    ];
+    let answers = host.ask(&mut client, &commands.concat());
+    let expected = "+OK\r\n+OK\r\n-ERR Protocol error: invalid bulk length\r\n";
+    assert_eq!(String::from_utf8_lossy(&answers), expected);
+    assert_eq!(client.flow, Flow::CloseAfterFlush);
+}
+
+#[test]
+fn who_wants_no_replies_is_not_told_of_a_protocol_error_either() {
+    let mut host = Host::new();
+    for mode in [&b"OFF"[..], b"SKIP"] {
+        let mut client = host.connect(Dialect::Resp);
+        let commands = [command(&[b"CLIENT", b"REPLY", mode]), b"*x\r\n".to_vec()];
+        assert_eq!(host.ask(&mut client, &commands.concat()), b"");
+        assert_eq!(client.flow, Flow::CloseAfterFlush);
+    }
+}

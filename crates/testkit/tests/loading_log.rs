@@ -167,13 +167,18 @@ XCFGSET set IDMP-DURATION 500 IDMP-MAXSIZE 2
 XIDMPRECORD set p one 70000000000000-3
 XIDMPRECORD set p two 1-1
 XADD past IDMP p one 60000000000000-0 f v
-XADD past IDMP p one 70000000000000-0 f v");
+XADD past IDMP p one 70000000000000-0 f v
+XADD again 70000000000000-1 f v
+XADD again 70000000000000-2 f v
+XIDMPRECORD again p one 70000000000000-1
+XIDMPRECORD again p one 70000000000000-2");
     let engine = engine(2);
     let report = journal::load(&engine, &log);
     report.expect("each of them can be run again");
     let shown: Vec<String> = journal::state(&engine).into_values().collect();
-    let [past, s, set] = &shown[..] else { panic!("{shown:?}") };
+    let [again, past, s, set] = &shown[..] else { panic!("{shown:?}") };
     let told = |stream: &String, what: &str| assert!(stream.contains(what), "{stream}");
+    told(again, "[\"p: one=70000000000000-2\"]");
     told(past, "added 2 [60000000000000-0 f=v] [70000000000000-0 f=v]");
     told(past, "<added 2 duplicates 0> [\"p: one=70000000000000-0\"]");
     told(s, "added 3 [2000000000000-0 f=v] [70000000000000-0 f=v] [70000000000000-1 f=v]");

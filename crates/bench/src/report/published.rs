@@ -48,12 +48,19 @@ fn here(ours: &Ours, groups: &[Group<'_>]) -> String {
         let (ratio, over) = match &ours.over {
             None => (own, None),
             Some(base) => {
-                let Some(other) = groups.iter().find(|other| is_base(base, ours.at, group, other)) else { continue };
+                // Of its languages the one that this server spoke, too, if it has that.
+                let bases = || groups.iter().filter(|other| is_base(base, ours.at, group, other));
+                let speaks_it = |other: &&Group<'_>| other.case.at(PROTOCOL) == group.case.at(PROTOCOL);
+                let Some(other) = bases().find(speaks_it).or_else(|| bases().next()) else { continue };
                 let Some(median) = other.spread(ours.figure.name).map(|spread| spread.median) else { continue };
                 let is_itself = matches!(base, Base::Itself { .. });
                 (own / median, (!is_itself).then(|| name(other, groups)))
             }
         };
+        // Where the base is nothing there is no ratio.
+        if !ratio.is_finite() {
+            continue;
+        }
         let name = name(group, groups);
         match servers.iter_mut().find(|server| server.name == name) {
             Some(server) => server.ratios.push(ratio),

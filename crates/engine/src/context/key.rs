@@ -9,8 +9,11 @@ use tenon_store::Slot;
 use tenon_store::entry::{Entry, EntryMut, EntryRef, ValueRef};
 use tenon_store::hash::KeyHash;
 use tenon_store::keyspace::{Expired, Keyspace, is_past};
-use tenon_store::types::Object;
+use tenon_store::types::{Object, ValueType};
 use tenon_wire::rdb::STRING_LEN_MAX;
+
+/// Ids of a stream's producers that whoever comes by forgets at most: there may be a million.
+const FORGOTTEN_AT_ONCE: usize = 1_024;
 
 /// How a key is used.
 #[derive(Clone, Copy)]
@@ -184,8 +187,12 @@ impl<'a> KeyCx<'a> {
             return (!entry.is_past(now_ms)).then_some(slot);
         }
         let is_key_due = is_past(entry.deadline_ms(), now_ms);
+        let is_stream = ValueType::of(entry.value()) == ValueType::Stream;
         // A large value comes here only where nobody can wait until a snapshot has written it (key_gate.rs).
         if !is_key_due && self.keyspace().is_some_and(|keyspace| keyspace.is_lacking(slot)) && !entry.is_past(now_ms) {
+            if is_stream {
+                return Some(slot);
+            }
             self.hand_over();
         }
         let KeyCx { engine, worker, state, .. } = self;
@@ -198,7 +205,9 @@ impl<'a> KeyCx<'a> {
             let expired = Expired::Key(keyspace.remove(slot));
             engine.has_expired(worker, watched.as_deref(), database, now_ms, expired);
         } else {
-            keyspace.expire_members(slot, now_ms, usize::MAX, |expired| {
+            // Who reads a stream's producers looks at the time: ticks forget the rest.
+            let at_most = if is_stream { FORGOTTEN_AT_ONCE } else { usize::MAX };
+            keyspace.expire_members(slot, now_ms, at_most, |expired| {
                 is_left = matches!(expired, Expired::Members { .. });
                 engine.has_expired(worker, watched.as_deref(), database, now_ms, expired);
             });

@@ -258,7 +258,9 @@ impl Engine {
     }
 }
 
-/// Whether members of a key are due, and not the key as a whole, which is quick to take out.
+/// Whether members of a key are due that nobody may read, and not the key as a whole, which is quick to take out.
 fn has_due_members(entry: EntryRef<'_>, now_ms: u64) -> bool {
-    is_past(entry.members_due_ms(), now_ms) && !entry.is_past(now_ms)
+    is_past(entry.members_due_ms(), now_ms)
+        && !entry.is_past(now_ms)
+        && ValueType::of(entry.value()) != ValueType::Stream
 }

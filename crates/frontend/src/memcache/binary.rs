@@ -196,9 +196,11 @@ impl MemcacheConnection {
                     if let Some(key) = stale_key {
                         keys.visit(worker, bytes_of(*key, buf, &[]), delete::drop_stale);
                     }
-                    let refused = match status {
-                        Status::OutOfMemory => Refused::NO_MEMORY_STORING,
-                        status => Refused::from(*status),
+                    let refused = if *status == Status::OutOfMemory {
+                        worker.stats.all.mc_no_memory.add(1);
+                        Refused::NO_MEMORY_STORING
+                    } else {
+                        Refused::from(*status)
                     };
                     refused.write(head, out);
                     if *closes {

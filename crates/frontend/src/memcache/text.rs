@@ -512,6 +512,9 @@ fn refuse(worker: &mut Worker, refusal: Refusal, keys: &mut Keys<'_>, buf: &[u8]
     if refusal.error == RequestError::TooLarge {
         worker.stats.all.mc_too_large.add(1);
     }
+    if refusal.error == RequestError::OutOfMemory {
+        worker.stats.all.mc_no_memory.add(1);
+    }
     if let Some(key) = refusal.stale_key {
         keys.visit(worker, bytes_of(key, buf, decoded), delete::drop_stale);
     }

@@ -28,8 +28,9 @@ pub(super) fn read(reader: &mut Reader<'_>, stream: &mut Stream) -> Result<(), D
         for _ in 0..reader.count(3)? {
             let id = reader.string()?.into_owned();
             let entry = StreamId::new(reader.length()?, reader.length()?);
-            // Nobody can have added such a one, nor could a log in commands have it.
-            if !name.is_empty() && !id.is_empty() {
+            // Nobody can have added such a one, nor could a log in commands have it; of equal ones Redis takes the first.
+            let is_known = stream.entry_of_producer(&name, &id, 0).is_some();
+            if !is_known && !name.is_empty() && !id.is_empty() {
                 stream.remember(&name, &id, entry);
             }
         }

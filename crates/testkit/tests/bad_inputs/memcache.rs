@@ -72,7 +72,8 @@ fn keys_that_are_none() {
         trial.in_step(format!("{}\r\n", line.replace('#', "")), "ERROR\r\n");
     }
     for verb in ["set", "add", "replace", "append", "prepend"] {
-        trial.in_step(format!("{verb} {long} 0 0 2\r\nxx\r\n"), format!("{BAD_FORMAT}ERROR\r\n"));
+        // Memcached 1.6.18 takes the data for a request.
+        trial.tries(format!("{verb} {long} 0 0 9\r\nflush_all\r\n"), BAD_FORMAT, InStep, false);
         trial.in_step(format!("{verb}  0 0 2\r\n"), "ERROR\r\n");
     }
     // Control characters end no key and break no answer.
@@ -87,18 +88,18 @@ fn blocks_that_are_not_as_said() {
     for len in ["-1", "-2147483648", "x", "1x", "9223372036854775808", "99999999999999999999"] {
         trial.in_step(format!("set new 0 0 {len}\r\n"), BAD_FORMAT);
     }
-    for flags in ["-1", "x", "1x", "99999999999999999999"] {
-        trial.in_step(format!("set new {flags} 0 1\r\n"), BAD_FORMAT);
-    }
     // memcached waits for as many bytes as are left of the number when its upper half is cut off.
     trial.tries("set new 0 0 4294967296\r\n", BAD_FORMAT, InStep, false);
-    trial.tries("set new 4294967296 0 1\r\n", BAD_FORMAT, InStep, false);
-    for exptime in ["x", "1x", "9223372036854775808", "99999999999999999999"] {
-        trial.in_step(format!("set new 0 {exptime} 1\r\n"), BAD_FORMAT);
+    // The block of what is refused as its line is read is not taken for requests where its length is known. Memcached 1.6.18
+    // takes it for some, 1.6.45 does not.
+    for flags in ["-1", "x", "1x", "99999999999999999999", "4294967296"] {
+        trial.tries(format!("set new {flags} 0 9\r\nflush_all\r\n"), BAD_FORMAT, InStep, false);
     }
-    // The block that follows what is refused as it is read is not taken for requests where its length is known.
+    for exptime in ["x", "1x", "9223372036854775808", "99999999999999999999"] {
+        trial.tries(format!("set new 0 {exptime} 9\r\nflush_all\r\n"), BAD_FORMAT, InStep, false);
+    }
+    trial.tries("cas kept 0 0 9 x\r\nflush_all\r\n", BAD_FORMAT, InStep, false);
     trial.in_step("cas kept 0 0 1\r\n", "ERROR\r\n");
-    trial.in_step("cas kept 0 0 1 x\r\n", BAD_FORMAT);
     trial.end();
 }
 
@@ -235,7 +236,7 @@ fn flags_of_meta_commands() {
     for len in ["", "x", "-1", "1x", "2147483647", "99999999999999999999"] {
         trial.in_step(format!("ms new {len}\r\nmn\r\n"), format!("{BAD_FORMAT}MN\r\n"));
     }
-    trial.in_step(format!("ms {long} 2\r\nmn\r\n"), format!("{BAD_FORMAT}MN\r\n"));
+    trial.tries(format!("ms {long} 2\r\nmn\r\n"), BAD_FORMAT, InStep, false);
     trial.in_step("ms new 3 q\r\nabcdef\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n");
     trial.end();
 }

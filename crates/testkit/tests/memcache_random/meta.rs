@@ -116,12 +116,18 @@ fn request(random: &mut Random, counted: &mut Counted) -> Option<Request> {
             let flags = told_first(&flags(random, &letters("vvftkscchlquONRT")));
             (false, true, plain(format!("mg {word}{encoded}{flags}")))
         }
+        // Memcached 1.6.18 takes the data for requests then, and does not pass it over.
+        7..12 if word.len() > 250 => return None,
         7..12 => {
             let (data, mode) =
                 (item_data(random), mode(random, &["S", "E", "A", "P", "R", "s", "e", "a", "p", "r", "x", "SS"]));
             let (len, flags) = (length(random, &data), flags(random, "cCFIkOqTT"));
-            let made =
-                Request { key: word.clone(), line: format!("ms {word} {len}{encoded}{mode}{flags}"), data: Some(data) };
+            let line = format!("ms {word} {len}{encoded}{mode}{flags}");
+            // Nor does it where there are too many flags.
+            if line.split(' ').count() > 18 {
+                return None;
+            }
+            let made = Request { key: word.clone(), line, data: Some(data) };
             (false, mode.contains(['A', 'P', 'a', 'p']), made)
         }
         12..14 => (false, false, plain(format!("md {word}{encoded}{}", flags(random, "qITCkO")))),

@@ -38,6 +38,10 @@ pub fn item_data(random: &mut Random) -> Vec<u8> {
             let len = random.below(60);
             let mut bytes = random.bytes(len);
             bytes.retain(|&byte| byte != b'-');
+            // It looks for digits behind blanks, and behind the item where that is nothing else.
+            if bytes.iter().all(|byte| matches!(byte, b' ' | b'\t'..=b'\r')) {
+                bytes.clear();
+            }
             bytes
         }
         6 => vec![b'x'; random.below(300)],

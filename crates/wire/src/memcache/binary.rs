@@ -320,16 +320,16 @@ impl BinaryDecoder {
             _ => return BinaryStep::Request { head, command, end: at },
         };
         // The limit may have been lowered since the data was taken out of the stream: there is nothing left to pass over.
-        if !taken && data_len > limits.value_max {
+        let let_go = std::mem::take(&mut self.let_go);
+        if !taken && let_go == 0 && data_len > limits.value_max {
             let stale_key = (verb == BinaryStore::Set).then_some(key);
             return self.refuse(head, Status::TooLarge, stale_key, data_len, at);
         }
         let (data, len) = if taken { (Span::big(0), 0) } else { (Span::bytes(at, data_len), data_len) };
         if buf.len() - at < len {
-            if len >= limits.big_min && (!limits.takes_big || self.let_go > 0) {
+            if len >= limits.big_min && (!limits.takes_big || let_go > 0) {
                 let stale_key = (verb == BinaryStore::Set).then_some(key);
-                let rest = len - std::mem::take(&mut self.let_go);
-                return self.refuse(head, Status::OutOfMemory, stale_key, rest, at);
+                return self.refuse(head, Status::OutOfMemory, stale_key, len - let_go, at);
             }
             return if len >= limits.big_min { BinaryStep::Big { len, at } } else { BinaryStep::Incomplete };
         }

@@ -146,6 +146,9 @@ impl TextDecoder {
         if buf.len() > Span::REACH {
             return Err(Fatal::RequestTooLong);
         }
+        if self.let_go > 0 {
+            return self.refuse_let_go(buf, start, args, limits);
+        }
         match self.state {
             State::Line { scanned: 0 } => {
                 if let Some(end) = whole_get(buf, start, &mut args.spans, limits.line_max) {
@@ -192,6 +195,17 @@ impl TextDecoder {
     pub fn big_let_go(&mut self, come: usize) {
         self.state = State::Line { scanned: 0 };
         self.let_go = come;
+    }
+
+    /// Refuses the request whose data block was let go; the rest of that is passed over.
+    #[cold]
+    fn refuse_let_go(&mut self, buf: &[u8], start: usize, args: &mut ArgSpans, limits: &Limits) -> Result<Step, Fatal> {
+        // It was no longer than it may be when it began.
+        let limits = Limits { value_max: usize::MAX, ..limits.clone() };
+        let step = self.read_line(buf, start, 0, args, &limits);
+        debug_assert_eq!(self.let_go, 0, "what follows is the rest of the data");
+        self.let_go = 0;
+        step
     }
 
     /// Whether a data block is fetched that is not wholly there.

@@ -1,7 +1,7 @@
 //! What a worker does now and then: ticks, looking for connections that time is up for, and the end of all of them. Knows
 //! no protocol, and no system call.
 
-use super::{SWEEP_PERIOD, SWEEP_PORTIONS, Worker, flushed};
+use super::{SWEEP_PERIOD, SWEEP_PORTIONS, Worker, flushed, has_room};
 use crate::net::connection::{Intake, Phase};
 use crate::net::io::{Event, Io};
 use crate::net::service::{CloseReason, Service};
@@ -50,6 +50,8 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             let Some(connection) = self.connections.get_mut(key) else { continue };
             match connection.phase {
                 Phase::Parked => {}
+                // Others, who had left it little, may have gone.
+                Phase::Draining if has_room(self.service, &self.io, connection) => self.resume(worker, key),
                 Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => {
                     self.close(worker, key, CloseReason::FlushTimeout)
                 }

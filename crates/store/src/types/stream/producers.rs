@@ -275,25 +275,30 @@ impl Producers {
         self.by_first.first().and_then(|&(first_ms, _)| self.due_ms_of(first_ms))
     }
 
-    /// Forgets ids that are past, at most so many; tells how many.
+    /// Forgets ids that are past, at most so many; tells how many. A producer that was looked at for nothing counts as one: there
+    /// may be many.
     pub(super) fn expire(&mut self, now_ms: u64, at_most: usize) -> usize {
-        let mut taken = 0;
+        let mut done = 0;
         while let Some(&(first_ms, number)) = self.by_first.first()
             && self.is_past(first_ms, now_ms)
-            && taken < at_most
+            && done < at_most
         {
-            while self.all[number as usize].first_ms().is_some_and(|ms| self.is_past(ms, now_ms)) && taken < at_most {
+            let mut taken = 0;
+            while self.all[number as usize].first_ms().is_some_and(|ms| self.is_past(ms, now_ms))
+                && done + taken < at_most
+            {
                 self.text_bytes -= self.all[number as usize].pop();
                 self.ids -= 1;
                 taken += 1;
             }
+            done += taken.max(1);
             self.all[number as usize].shrink();
             self.note_first(number);
         }
         if self.all.len() < self.all.capacity() / 4 {
             self.all.shrink_to(2 * self.all.len());
         }
-        taken
+        done
     }
 
     /// How many allocations there are to free, about.
