@@ -50,8 +50,8 @@ impl<S: Service, I: Io> Worker<'_, S, I> {
             let Some(connection) = self.connections.get_mut(key) else { continue };
             match connection.phase {
                 Phase::Parked => {}
-                // Others, who had left it little, may have gone.
-                Phase::Draining if has_room(self.service, &self.io, connection) => self.resume(worker, key),
+                // Others, who had left it little, may have gone. Nothing runs here: a call may have the loop taken away.
+                Phase::Draining if has_room(self.service, &self.io, connection) => self.resume_next.push(key),
                 Phase::Flushing(_) if silent_for > FLUSH_STALL_MAX => {
                     self.close(worker, key, CloseReason::FlushTimeout)
                 }
