@@ -215,6 +215,7 @@ fn memory_of_ids_is_counted_and_given_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is about figures, and takes long")]
 fn producers_that_are_looked_at_for_nothing_are_work_too() {
     let mut stream = Stream::default();
     stream.set_producer_limits(ProducerLimits { duration_s: 1, ids_max: 1 });
