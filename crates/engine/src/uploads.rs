@@ -1,8 +1,8 @@
 //! How much memcached's clients may have under way of long values that have not wholly come. Knows no protocol.
 //!
-//! What somebody began to send, and does not end, is kept for as long as the connection, and counts until it is stored. Beyond half of the memory for all of
-//! them no further one is begun, and one that grows is let go: memcached refuses it, too, where items would have to make
-//! room. One alone is never refused, however long it is.
+//! What somebody began to send, and does not end, is kept for as long as the connection, and counts until it is stored.
+//! Beyond half of the memory for all of them no further one is begun, and one that grows is let go: memcached refuses it,
+//! too, where items would have to make room. One alone is never refused, however long it is.
 
 use crate::engine::Engine;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Where records lie in the order that scans go through, so that a scan's length can be checked. Knows no protocol.
 
 use super::layout::{identity, place};
+use std::io::Write as _;
 use std::sync::Arc;
 
 /// The places, in order, of the records that are there before a workload begins, which no workload deletes.
@@ -40,18 +41,10 @@ pub(super) fn by_name(identity: u64) -> u64 {
 
 /// `user` and the identity's digits.
 fn named(identity: u64, name: &mut [u8; 24]) -> &[u8] {
-    let (mut at, mut rest) = (name.len(), identity);
-    loop {
-        at -= 1;
-        name[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    at -= 4;
-    name[at..at + 4].copy_from_slice(b"user");
-    &name[at..]
+    let mut left = &mut name[..];
+    write!(left, "user{identity}").expect("the longest has 24 bytes");
+    let len = 24 - left.len();
+    &name[..len]
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! HGETEX and HGETDEL: values that are given while their fields get another deadline, or go.
 
 use super::get::reply_value;
-use crate::redis::member_expiry::arguments::{Members, named_twice, parse_deadline, type_first, unknown};
+use crate::redis::member_expiry::arguments::{Members, parse_deadline, type_first, unknown};
 use crate::redis::member_expiry::change::{Tally, effect_of};
 use crate::redis::member_expiry::names::Named;
 use crate::redis::string::options::TimeUnit;
@@ -47,14 +47,7 @@ fn parse(args: &Args<'_>, now_ms: u64) -> Result<(Then, Members), CmdError> {
     while at < args.len() {
         let unit = TimeUnit::named(args.get(at));
         if args.is(at, HashForm::NAMES.list) {
-            if fields.is_some() {
-                return Err(named_twice(HashForm::NAMES));
-            }
-            if at + 1 >= args.len() {
-                return Err(CmdError::Arity("hgetex".to_owned()));
-            }
-            let wrong_number = || CmdError::text("ERR invalid number of fields");
-            let (found, next) = Members::parse_within(args, at, 1, wrong_number)?;
+            let (found, next) = Members::parse_once(args, at, 1, HashForm::NAMES, "hgetex", fields.is_some())?;
             (fields, at) = (Some(found), next);
             continue;
         }

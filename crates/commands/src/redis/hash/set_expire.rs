@@ -1,6 +1,6 @@
 //! HSETEX: fields that get values and deadlines at once.
 
-use crate::redis::member_expiry::arguments::{Members, named_twice, parse_deadline, unknown};
+use crate::redis::member_expiry::arguments::{Members, parse_deadline, unknown};
 use crate::redis::member_expiry::change::{Tally, log_deadline};
 use crate::redis::member_expiry::names::Named;
 use crate::redis::string::options::TimeUnit;
@@ -86,14 +86,7 @@ impl Options {
                 () => None,
             };
             if args.is(at, HashForm::NAMES.list) {
-                if pairs.is_some() {
-                    return Err(named_twice(HashForm::NAMES));
-                }
-                if at + 1 >= args.len() {
-                    return Err(CmdError::Arity("hsetex".to_owned()));
-                }
-                let wrong_number = || CmdError::text("ERR invalid number of fields");
-                let (fields, next) = Members::parse_within(args, at, 2, wrong_number)?;
+                let (fields, next) = Members::parse_once(args, at, 2, HashForm::NAMES, "hsetex", pairs.is_some())?;
                 (pairs, at) = (Some(fields.first()..next), next);
                 continue;
             }

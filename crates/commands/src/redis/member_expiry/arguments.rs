@@ -43,7 +43,7 @@ impl Members {
     ///
     /// # Errors
     /// When there are fewer, and `wrong_number` when their number is none.
-    pub fn parse_within(
+    fn parse_within(
         args: &Args<'_>,
         at: usize,
         pair: usize,
@@ -56,6 +56,28 @@ impl Members {
             return Err(CmdError::text("ERR wrong number of arguments"));
         }
         Ok((Members { first, count }, end))
+    }
+
+    /// The same of a command, by its name in lower case, that answers each mistake by itself; `is_second`: it has read some.
+    ///
+    /// # Errors
+    /// In the words of HGETEX and HSETEX, with the type's own for its members.
+    pub fn parse_once(
+        args: &Args<'_>,
+        at: usize,
+        pair: usize,
+        names: Names,
+        command: &str,
+        is_second: bool,
+    ) -> Result<(Members, usize), CmdError> {
+        if is_second {
+            return Err(named_twice(names));
+        }
+        if at + 1 >= args.len() {
+            return Err(CmdError::Arity(command.to_owned()));
+        }
+        let wrong_number = || CmdError::new(format!("ERR invalid number of {}", names.members));
+        Members::parse_within(args, at, pair, wrong_number)
     }
 
     /// Which argument is the first of them.
@@ -87,7 +109,7 @@ pub(in crate::redis) fn unknown(argument: &[u8]) -> CmdError {
 }
 
 /// The error for members that are named in two places.
-pub(in crate::redis) fn named_twice(names: Names) -> CmdError {
+fn named_twice(names: Names) -> CmdError {
     CmdError::new(format!("ERR {} keyword specified multiple times", names.list))
 }
 
