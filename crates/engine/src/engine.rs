@@ -19,6 +19,7 @@ use crate::info::DeadlinesSeen;
 use crate::journal::Attachment;
 use crate::large::LargeKeys;
 use crate::latency::LatencyMonitor;
+use crate::lendings::Lendings;
 use crate::listening::Listening;
 use crate::loading::Loading;
 use crate::log_limit::StrangersLog;
@@ -107,6 +108,8 @@ pub struct Engine {
     pub(crate) calls: Apart<Calls>,
     /// The calls that others go on beside, and who waits for those.
     pub(crate) long_calls: Apart<LongCalls>,
+    /// What is read while its shards are free.
+    pub(crate) lendings: Arc<Lendings>,
     /// Why writes are refused.
     pub(crate) refusals: Refusals,
     /// Who holds replies until the log is on disk.
@@ -296,6 +299,7 @@ impl Engine {
             loading: Loading::default(),
             calls: Apart::default(),
             long_calls: Apart::default(),
+            lendings: Arc::default(),
             refusals: Refusals::default(),
             held_replies: Apart::default(),
             blocking: Apart(Blocking::new(workers)),

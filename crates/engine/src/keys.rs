@@ -3,6 +3,7 @@
 
 use crate::args::Args;
 use crate::command::{Command, Flags};
+use crate::snapshot::CHANGES;
 
 /// Which arguments are keys.
 ///
@@ -457,6 +458,34 @@ impl Command {
         }
         keys
     }
+
+    /// The index of each key among `args` and what may become of its value.
+    pub(crate) fn fates_of(&self, args: &Args<'_>) -> Vec<(usize, Fate)> {
+        let keys = self.keys_of(args);
+        let writes = self.flags.any(CHANGES);
+        // Where it writes to no other key, it changes what it reads: XREADGROUP.
+        let is_written = |flags: KeyFlags| flags.any(KeyFlags::RW.or(KeyFlags::OW).or(KeyFlags::RM));
+        let writes_elsewhere = keys.iter().any(|(_, flags)| is_written(*flags));
+        let fate = |flags: KeyFlags| match () {
+            () if !writes => Fate::Stays,
+            () if flags.any(KeyFlags::RW) => Fate::Changes,
+            () if is_written(flags) => Fate::Goes,
+            () if writes_elsewhere => Fate::Stays,
+            () => Fate::Changes,
+        };
+        keys.into_iter().map(|(index, flags)| (index, fate(flags))).collect()
+    }
+}
+
+/// What may become of a key's value by a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is read at most, but for members that are due.
+    Stays,
+    /// It is taken away, or another one put in its place.
+    Goes,
+    /// It is changed where it is.
+    Changes,
 }
 
 #[cfg(test)]

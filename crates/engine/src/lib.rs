@@ -40,6 +40,7 @@ pub mod keys;
 pub mod large;
 mod large_calls;
 pub mod latency;
+mod lendings;
 pub mod listening;
 pub mod loading;
 mod locking;

@@ -4,6 +4,7 @@
 use crate::clock::monotonic_ns;
 use crate::engine::Engine;
 use crate::errors::CmdError;
+use crate::long_calls::WaitsFor;
 use crate::meanwhile;
 use crate::session::Session;
 use crate::shards::{Held, ShardState};
@@ -81,7 +82,7 @@ impl Engine {
                 return Ok(state);
             }
             self.refuse_if_busy()?;
-            if self.puts_off(worker, session.client.info.key, index) {
+            if self.puts_off(worker, session.client.info.key, WaitsFor::Shard(index)) {
                 return Err(CmdError::Later);
             }
             waited += MOMENT;

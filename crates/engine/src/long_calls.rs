@@ -18,6 +18,7 @@ use crate::clients::{ConnectionKey, Message};
 use crate::engine::Engine;
 use crate::worker::Worker;
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The long calls.
@@ -25,8 +26,40 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct LongCalls {
     /// How many there are. Changed with `waiting` locked.
     count: AtomicUsize,
-    /// Who waits, and for which shard.
-    waiting: Mutex<Vec<(ConnectionKey, usize)>>,
+    waiting: Mutex<Waiting>,
+}
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    /// A shard that is held.
+    Shard(usize),
+    /// A value that others read while its shard is free (`lendings.rs`).
+    Readers,
+}
+
+/// Who waits, and for what, in order; nobody twice, or those who are told would become ever more.
+#[derive(Debug, Default)]
+struct Waiting {
+    order: Vec<(ConnectionKey, WaitsFor)>,
+    connections: HashSet<ConnectionKey>,
+}
+
+impl Waiting {
+    fn add(&mut self, key: ConnectionKey, waits_for: WaitsFor) {
+        if self.connections.insert(key) {
+            self.order.push((key, waits_for));
+        } else if let Some(known) = self.order.iter_mut().rfind(|(known, _)| *known == key) {
+            known.1 = waits_for;
+        }
+    }
+
+    fn take(&mut self, mut is_taken: impl FnMut(WaitsFor) -> bool) -> Vec<ConnectionKey> {
+        let taken: Vec<_> =
+            self.order.extract_if(.., |&mut (_, waits_for)| is_taken(waits_for)).map(|(key, _)| key).collect();
+        taken.iter().for_each(|key| _ = self.connections.remove(key));
+        taken
+    }
 }
 
 impl LongCalls {
@@ -47,13 +80,13 @@ impl LongCalls {
     pub(crate) fn end(&self) -> Vec<ConnectionKey> {
         let mut waiting = self.waiting.lock();
         self.count.fetch_sub(1, Ordering::Relaxed);
-        connections(waiting.drain(..))
+        waiting.take(|_| true)
     }
 
     /// The connections that wait: they are to look for themselves, as something else has changed.
     #[must_use = "who waits is to be told"]
     pub(crate) fn wake(&self) -> Vec<ConnectionKey> {
-        connections(self.waiting.lock().drain(..))
+        self.waiting.lock().take(|_| true)
     }
 
     /// The connections that wait for a shard that is free.
@@ -68,23 +101,19 @@ impl LongCalls {
             Some((of, is_free)) if of == shard => is_free,
             _ => last.insert((shard, is_free(shard))).1,
         };
-        connections(self.waiting.lock().extract_if(.., |&mut (_, shard)| is_free(shard)))
+        self.waiting.lock().take(|waits_for| matches!(waits_for, WaitsFor::Shard(shard) if is_free(shard)))
     }
 
-    /// Has a connection wait for a shard until one of them ends; `false`: there is none, and nobody would wake it.
+    /// Has a connection wait until one of them ends; `false`: there is none, and nobody would wake it.
     #[must_use = "whoever waits although there is no long call is never woken"]
-    fn wait(&self, key: ConnectionKey, shard: usize) -> bool {
+    fn wait(&self, key: ConnectionKey, waits_for: WaitsFor) -> bool {
         let mut waiting = self.waiting.lock();
         let is_one = self.are_there();
         if is_one {
-            waiting.push((key, shard));
+            waiting.add(key, waits_for);
         }
         is_one
     }
-}
-
-fn connections(waiting: impl Iterator<Item = (ConnectionKey, usize)>) -> Vec<ConnectionKey> {
-    waiting.map(|(key, _)| key).collect()
 }
 
 impl Engine {
@@ -98,10 +127,10 @@ impl Engine {
         self.go_on(self.long_calls.wake_where(|shard| self.shards.try_lock(shard).is_some()));
     }
 
-    /// Has a client wait that cannot have a shard, if a long call may hold that; tells whether it does. Its command must not
-    /// have changed anything, and is run again from its start.
-    pub(crate) fn puts_off(&self, worker: &mut Worker, client: ConnectionKey, shard: usize) -> bool {
-        let waits = !worker.is_nested && self.clients.post().is_some() && self.long_calls.wait(client, shard);
+    /// Has a client wait that cannot have what it wants, if a long call may have that; tells whether it does. Its command must
+    /// not have changed anything, and is run again from its start.
+    pub(crate) fn puts_off(&self, worker: &mut Worker, client: ConnectionKey, waits_for: WaitsFor) -> bool {
+        let waits = !worker.is_nested && self.clients.post().is_some() && self.long_calls.wait(client, waits_for);
         worker.waits_for_another_turn |= waits;
         if waits && self.scripts.running.busy().is_some() {
             // A script has become busy just now: whoever waits is refused.
@@ -116,35 +145,39 @@ mod tests {
     use super::*;
     use crate::config::{Config, Machine};
 
-    fn keys() -> [ConnectionKey; 2] {
-        [1, 2].map(|index| ConnectionKey { worker: 0, index, generation: 0 })
+    fn keys() -> [ConnectionKey; 3] {
+        [1, 2, 3].map(|index| ConnectionKey { worker: 0, index, generation: 0 })
     }
 
     #[test]
     fn who_waits_is_told_at_the_end_of_any_long_call() {
         let calls = LongCalls::default();
-        let [one, other] = keys();
-        assert!(!calls.are_there() && !calls.wait(one, 0), "who comes too late is not left waiting");
+        let [one, other, _] = keys();
+        assert!(!calls.are_there() && !calls.wait(one, WaitsFor::Shard(0)), "who comes too late is not left waiting");
         calls.begin();
         calls.begin();
-        assert!(calls.wait(one, 0) && calls.wait(other, 0));
+        assert!(calls.wait(one, WaitsFor::Shard(0)) && calls.wait(other, WaitsFor::Readers));
+        assert!(calls.wait(one, WaitsFor::Shard(1)), "it is told once all the same");
         assert_eq!(calls.end(), [one, other]);
-        assert!(calls.are_there() && calls.wait(other, 0));
+        assert!(calls.are_there() && calls.wait(other, WaitsFor::Shard(0)));
         assert_eq!(calls.wake(), [other]);
-        assert!(calls.wait(one, 0));
+        assert!(calls.wait(one, WaitsFor::Shard(0)));
         assert_eq!(calls.end(), [one]);
-        assert!(!calls.are_there() && !calls.wait(one, 0));
+        assert!(!calls.are_there() && !calls.wait(one, WaitsFor::Shard(0)));
     }
 
     #[test]
     fn who_waits_for_what_no_long_call_holds_is_told_by_a_tick() {
         let engine = Engine::new(Config::new(Machine::detect()), &[], 1);
-        let [one, other] = keys();
+        let [one, other, third] = keys();
         engine.long_calls.begin();
         let of_long_call = engine.shards.lock(3);
-        assert!(engine.long_calls.wait(one, 3) && engine.long_calls.wait(other, 4));
+        for (key, waits_for) in [(one, WaitsFor::Shard(3)), (other, WaitsFor::Shard(4)), (third, WaitsFor::Readers)] {
+            assert!(engine.long_calls.wait(key, waits_for));
+        }
         engine.tick(&mut engine.worker(0));
-        assert_eq!(*engine.long_calls.waiting.lock(), [(one, 3)]);
+        let left = [(one, WaitsFor::Shard(3)), (third, WaitsFor::Readers)];
+        assert_eq!(engine.long_calls.waiting.lock().order, left);
         drop(of_long_call);
     }
 }

@@ -8,9 +8,11 @@
 //! Not so where nobody can wait: a script's undeclared keys, a client that is served by another's push, memcached's verbs
 //! (which refuse collections). They remove what is due in one go.
 
+use crate::args::Args;
 use crate::clients::{ConnectionKey, Message};
 use crate::command::{Command, Flags};
 use crate::engine::Engine;
+use crate::keys::Fate;
 use crate::session::Session;
 use crate::shards::ShardState;
 use crate::worker::Worker;
@@ -41,10 +43,17 @@ impl Engine {
         state: &mut ShardState,
         command: &Command,
         session: &Session,
+        args: &Args<'_>,
         (hash, key): (KeyHash, &[u8]),
     ) -> bool {
         let (database, client) = (session.database, session.client.info.key);
-        !self.waits_for_members(worker, state, command.flags, database, (hash, key), client)
+        let waits_for_readers = state.shard.lends() && {
+            let fates = command.fates_of(args);
+            let fate = fates.first().map_or(Fate::Changes, |(_, fate)| *fate);
+            self.waits_for_readers(worker, state, fate, database, (hash, key), client)
+        };
+        !waits_for_readers
+            && !self.waits_for_members(worker, state, command.flags, database, (hash, key), client)
             && (!state.shard.is_unfinished()
                 || self.hand_over_or_wait(worker, state, command.flags, database, (hash, key), client))
     }

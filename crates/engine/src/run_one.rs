@@ -3,6 +3,7 @@
 
 use crate::args::Args;
 use crate::blocking::Outcome;
+use crate::clock::monotonic_ns;
 use crate::command::{Command, Effect, Flags, Run};
 use crate::context::{KeyCx, KeysCx, ServerCx, SessionCx, Turn};
 use crate::engine::Engine;
@@ -56,25 +57,40 @@ impl Engine {
 
     /// Runs one command whose shards are all held and then let go: before that its record is appended, and those are served
     /// who wait for what it has changed.
-    pub(crate) fn run_to_end(
-        &self,
+    pub(crate) fn run_to_end<'a>(
+        &'a self,
         worker: &mut Worker,
         session: &mut Session,
         resolved: Resolved,
         args: &Args<'_>,
-        mut held: Held<'_>,
+        mut held: Held<'a>,
         reply: &mut Reply<'_>,
     ) -> Result<(), CmdError> {
         // What a client is told of later is noted behind the command, and long arguments are put down by then.
         worker.lets_go = !session.is_told_of(resolved.command) && !args.may_have_bigs();
-        let result = self.run_held(worker, session, resolved, args, &mut held, reply);
+        let mut result = self.run_held(worker, session, resolved, args, &mut held, reply);
+        if worker.rest.is_some() {
+            held = self.hold_again(worker, resolved, args);
+            result = self.run_held(worker, session, resolved, args, &mut held, reply);
+        }
         self.commit(worker);
         if worker.ready.is_empty() {
             worker.keep_indexes(held.into_indexes());
         } else {
             self.release(worker, held);
         }
+        self.answer_lent(worker, reply);
         result
+    }
+
+    /// Holds the shards of a command again that has let them go.
+    #[cold]
+    fn hold_again(&self, worker: &mut Worker, resolved: Resolved, args: &Args<'_>) -> Held<'_> {
+        let shards = self.shards_of(resolved.command, args);
+        let held = self.lock_several(worker, shards, OnBusy::Serve).expect("who waits on is not refused");
+        // What has expired meanwhile is gone.
+        self.advance_old_clock(worker, monotonic_ns());
+        held
     }
 
     /// Runs one command whose shards are all held, and puts down what it did.
@@ -107,12 +123,17 @@ impl Engine {
                 let key = args.get(usize::from(resolved.key));
                 let hash = self.shards.hash(key);
                 let state = held.shard(self.shards.index(hash));
+                worker.may_lend = lets_go;
                 let mut cx = KeyCx { engine: self, worker, state, database, hash, key, touches };
                 run(&mut cx, args, reply)
             }
             Run::Keys(run) => {
+                let rest = worker.rest.take();
                 let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now, lets_go };
-                run(&mut cx, args, reply)
+                match rest {
+                    None => run(&mut cx, args, reply),
+                    Some(rest) => rest(&mut cx, args, reply),
+                }
             }
             Run::Blocking(run) => {
                 let mut cx = KeysCx { engine: self, worker, held, database, touches, turn: Turn::Now, lets_go };

@@ -7,6 +7,7 @@ use crate::clients::Client;
 use crate::clock::Clock;
 use crate::compact::Compaction;
 use crate::journal::KnownJournal;
+use crate::lendings::{Owed, Rest};
 use crate::memory::Room;
 use crate::random::Random;
 use crate::reaper::{Garbage, Reaper};
@@ -52,6 +53,12 @@ pub struct Worker {
     pub(crate) runs_script: bool,
     /// Whether the command that is about to run may let its shards go before its end (`KeysCx::let_go`).
     pub(crate) lets_go: bool,
+    /// Whether the command on one key that runs may lend the value, and answer when its shard is free (`KeyCx::answer_with`).
+    pub(crate) may_lend: bool,
+    /// The answer that it owes then.
+    pub(crate) owed: Option<Box<Owed>>,
+    /// What the command on several keys that runs has left to do when its shards are held again (`KeysCx::make_and_store`).
+    pub(crate) rest: Option<Rest>,
     /// Whether what runs now does so while another command of this worker waits: it must not lock a shard.
     pub(crate) is_nested: bool,
     /// Where the hashes of a command's keys, and the indexes of their shards, are put down.
@@ -120,6 +127,9 @@ impl Worker {
             interpreters: None,
             runs_script: false,
             lets_go: false,
+            may_lend: false,
+            owed: None,
+            rest: None,
             is_nested: false,
             keys_scratch: Default::default(),
             packed_scratch: Vec::new(),
@@ -154,6 +164,15 @@ impl Worker {
     pub fn serve(&mut self, client: &Client) {
         self.client = client.id;
         self.client_fd = client.info.fd;
+        if self.owed.is_some() || self.rest.is_some() {
+            self.forget_rest();
+        }
+    }
+
+    /// Forgets what a command had left to do that has ended by a panic.
+    #[cold]
+    fn forget_rest(&mut self) {
+        (self.owed, self.rest) = (None, None);
     }
 
     /// The socket of the client whose commands run, as its connection is numbered.

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The value is the bytes of a short string, the packed elements of a small collection, the eight bytes of an integer,
-//! or the address of an `Object`. Where members of a collection expire, the entry says when the first one does, so that
+//! or where its `Object` is (`place.rs`). Where members of a collection expire, the entry says when the first one does, so that
 //! whoever finds the key sees with one look at the header whether anything is due.
 
 mod change;
@@ -17,6 +17,7 @@ mod content;
 mod copies;
 mod header;
 mod marks;
+mod place;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,8 @@ pub use content::{Meta, NewValue, ValueRef};
 pub use copies::EntryCopies;
 use header::{HEADER, Header, Kind, field};
 pub use marks::Marks;
+pub use place::Lent;
+use place::ObjectPlace;
 use shape::Shape;
 use std::fmt;
 use std::marker::PhantomData;
@@ -44,7 +47,7 @@ const FREED_HERE_MAX: usize = 16;
 /// The number of the slab's class (`slab::class_number`) that an entry with a key and a string of these lengths is in, if
 /// it has neither expiry nor client flags nor CAS token.
 pub fn class_of_string(key_len: usize, len: usize) -> usize {
-    let value_len = if len > INLINE_LEN_MAX { size_of::<*mut Object>() } else { len };
+    let value_len = if len > INLINE_LEN_MAX { size_of::<ObjectPlace>() } else { len };
     slab::class_number(HEADER + key_len + value_len)
 }
 
@@ -120,7 +123,7 @@ impl Entry {
         let view = EntryRef(this.0, PhantomData);
         // SAFETY: the entry is not used after; its object, if any, is taken out exactly once.
         unsafe {
-            let object = (view.header().kind() == Kind::Object).then(|| Box::from_raw(view.object_address()));
+            let object = (view.header().kind() == Kind::Object).then(|| view.object_place().into_box());
             slab::free(this.0, view.size());
             object
         }
@@ -136,10 +139,10 @@ impl fmt::Debug for Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         let view = self.view();
-        // SAFETY: the entry is going away: the object, if any, has no other owner, and the block is freed once.
+        // SAFETY: the entry is going away: it gives its object up, if any, and the block is freed once.
         unsafe {
             if view.header().kind() == Kind::Object {
-                drop(Box::from_raw(view.object_address()));
+                view.object_place().discard();
             }
             slab::free(self.0, view.size());
         }

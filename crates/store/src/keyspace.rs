@@ -415,7 +415,8 @@ impl Keyspace {
 
     /// Takes out keys and members that are past their deadlines, about `budget` of them, and tells `expired` of each key
     /// that this is about; tells whether none is left that may go. Before members go of a key that a snapshot lacks `ahead`
-    /// is asked: it hands the key over to the snapshot, or wants it left as it is until a later time.
+    /// is asked: it hands the key over to the snapshot, or wants it left as it is until a later time. So does who reads a key
+    /// without its shard.
     pub fn expire_due(
         &mut self,
         now_ms: u64,
@@ -441,7 +442,9 @@ impl Keyspace {
                     let entry = self.remove(slot);
                     left = left.saturating_sub(1);
                     expired(Expired::Key(entry));
-                } else if self.is_lacking(slot) && ahead(self.table.get(slot)) == Ahead::Left {
+                } else if self.table.get(slot).is_read()
+                    || self.is_lacking(slot) && ahead(self.table.get(slot)) == Ahead::Left
+                {
                     self.come_again(slot);
                     break;
                 } else if left > 0 {

@@ -155,7 +155,8 @@ impl Shard {
     }
 
     /// Whether there may be something to be done about a key of the shard before a command runs: a snapshot lacks it, it
-    /// has very many members with deadlines, or changing it may entail a change in other shards.
+    /// has very many members with deadlines, it is read without the shard, or changing it may entail a change in other
+    /// shards.
     #[inline]
     pub fn needs_care(&self) -> bool {
         self.first.needs_care()
@@ -188,6 +189,16 @@ impl Shard {
     /// Notes whether it may.
     pub fn set_reaches_further(&mut self, reaches: bool) {
         self.first.set_reaches_further(reaches);
+    }
+
+    /// Whether a key of any database may be read without the shard.
+    pub fn lends(&self) -> bool {
+        self.first.lends()
+    }
+
+    /// Notes whether one may be.
+    pub fn set_lends(&mut self, lends: bool) {
+        self.first.set_lends(lends);
     }
 
     /// A time before which no key of any database is due, in milliseconds.

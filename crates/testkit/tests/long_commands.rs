@@ -155,9 +155,9 @@ fn others_are_served_in_the_middle_of_commands_on_large_collections() {
     }
 }
 
-/// A command that works on copies lets go of the keys that it has read.
+/// A command that works on copies, or on what is lent to it, lets go of the keys that it has read.
 #[test]
-fn what_is_sorted_or_compared_is_anybodys_meanwhile() {
+fn what_is_only_read_is_anybodys_meanwhile() {
     let server = one_worker(&[]);
     let [mut client, mut slow] = [connect(&server), connect(&server)];
     fill(&mut client);
@@ -170,6 +170,28 @@ fn what_is_sorted_or_compared_is_anybodys_meanwhile() {
         ("SORT s ALPHA DESC", "SISMEMBER s member:7", Value::Int(1)),
         ("SORT l ALPHA DESC BY *", "LINDEX l 7", bulk("member:7")),
         ("LCS long1 long2 LEN", "STRLEN long2", Value::Int(3 * 5_000)),
+        ("SMEMBERS s", "SISMEMBER s member:7", Value::Int(1)),
+        ("SUNION s t", "SCARD t", Value::Int(MANY as i64)),
+        ("SINTER s t", "SISMEMBER t member:7", Value::Int(0)),
+        ("SDIFF s t", "SISMEMBER s member:7", Value::Int(1)),
+        ("SINTERCARD 2 s t", "SCARD s", Value::Int(MANY as i64)),
+        ("HGETALL h", "HGET h member:7", bulk("v")),
+        ("HKEYS h", "HLEN h", Value::Int(MANY as i64)),
+        ("HVALS h", "HGET h member:7", bulk("v")),
+        ("LRANGE l 0 -1", "LINDEX l 7", bulk("member:7")),
+        ("ZRANGE z 0 -1", "ZSCORE z member:7", bulk("7")),
+        ("ZREVRANGEBYSCORE z 7 7 WITHSCORES", "ZCARD z", Value::Int(MANY as i64)),
+        ("ZUNION 2 z s", "ZSCORE z member:7", bulk("7")),
+        ("ZINTERCARD 2 z t", "SCARD t", Value::Int(MANY as i64)),
+        ("XRANGE x - +", "XLEN x", Value::Int(MANY as i64)),
+        ("XREVRANGE x + -", "XLEN x", Value::Int(MANY as i64)),
+        ("DUMP z", "ZSCORE z member:7", bulk("7")),
+        ("SUNIONSTORE dst s t", "SCARD t", Value::Int(MANY as i64)),
+        ("SINTERSTORE dst s t", "SISMEMBER s member:7", Value::Int(1)),
+        ("SDIFFSTORE dst s t", "SISMEMBER s member:7", Value::Int(1)),
+        ("ZUNIONSTORE dst 2 z s", "ZSCORE z member:7", bulk("7")),
+        ("ZRANGESTORE dst z 0 -1", "ZSCORE z member:7", bulk("7")),
+        ("COPY s dst REPLACE", "SISMEMBER s member:7", Value::Int(1)),
     ] {
         let was_seen = (0..ROUNDS).any(|_| {
             round += 1;
@@ -186,6 +208,144 @@ fn what_is_sorted_or_compared_is_anybodys_meanwhile() {
     }
 }
 
+/// Has `meanwhile` done beside a command until it was done in the command's middle; gives what the command answered then.
+fn beside(
+    client: &mut Resp,
+    (slow, id): (&mut Resp, i64),
+    command: &str,
+    mut meanwhile: impl FnMut(&mut Resp) -> bool,
+) -> Value {
+    for round in 0..ROUNDS {
+        let was_done = is_seen_beside(client, (slow, id), command, round) && meanwhile(client);
+        let reply = receive_noted(slow);
+        if was_done {
+            return reply;
+        }
+    }
+    panic!("{command}: nothing was done in its middle");
+}
+
+fn len_of(reply: &Value) -> usize {
+    let Value::Array(members) = reply else { panic!("it is an array") };
+    members.len()
+}
+
+#[test]
+fn whoever_changes_what_is_read_waits_for_its_readers() {
+    let server = one_worker(&[]);
+    let [mut client, mut slow, mut waiting] = [(); 3].map(|()| connect(&server));
+    fill(&mut client);
+    let id = id_of(&mut slow);
+    let mut number = 0;
+    for change in
+        ["SADD s new", "SREM s new", "SMOVE other s new", "EVAL return(redis.call('SREM',KEYS[1],'new')) 1 s", "EXEC"]
+    {
+        call(&mut client, "SADD other new");
+        let reply = beside(&mut client, (&mut slow, id), "SMEMBERS s", |client| {
+            number += 1;
+            let before = call(client, "SISMEMBER s new");
+            if change == "EXEC" {
+                send_all(&mut waiting, &[&[b"MULTI"], &[b"SADD", b"s", b"new"], &[b"EXEC"], &[b"PING"]]);
+            } else {
+                send_all(&mut waiting, &[&words(change), &[b"PING"]]);
+            }
+            // The change waits, however often one looks.
+            let looks = (0..20).map(|_| call(client, "SISMEMBER s new")).filter(|now| *now != before).count();
+            let is_in_time = looks == 0 && has_come_to_set(client, id);
+            while waiting.receive().expect("a reply") != Value::Simple(b"PONG".to_vec()) {}
+            assert!(!has_come_to_set(client, id), "{change} was done before its readers had ended");
+            is_in_time
+        });
+        assert!(len_of(&reply) == MANY || len_of(&reply) == MANY + 1, "{change}: {} members", len_of(&reply));
+    }
+    let Value::Int(members) = call(&mut client, "SCARD s") else { panic!("it is a number") };
+    assert_eq!(members as usize, MANY + 1);
+}
+
+#[test]
+fn whoever_cannot_wait_leaves_to_readers_what_they_have() {
+    let server = one_worker(&[]);
+    let [mut client, mut slow, mut other] = [(); 3].map(|()| connect(&server));
+    fill(&mut client);
+    let id = id_of(&mut slow);
+    // Long enough for what is done meanwhile.
+    let command = format!("SUNION{}", " s t".repeat(6));
+    // A script that has not said which keys it wants changes a copy.
+    let reply = beside(&mut client, (&mut slow, id), &command, |client| {
+        call(client, "EVAL return(redis.call('SREM','s','new')) 0");
+        call(client, "EVAL return(redis.call('SADD','s','new')) 0");
+        call(client, "SISMEMBER s new") == Value::Int(1) && has_come_to_set(client, id)
+    });
+    assert_eq!(len_of(&reply), MANY + MANY / 2);
+    assert_eq!(call(&mut client, "SCARD s"), Value::Int(MANY as i64 + 1));
+    // What is taken away as a whole stays theirs.
+    let mut has_new = true;
+    call(&mut other, "SELECT 1");
+    let reply = beside(&mut client, (&mut slow, id), &command, |client| {
+        call(client, "SWAPDB 0 1");
+        assert_eq!(call(client, "EXISTS s"), Value::Int(0));
+        call(&mut other, "FLUSHDB");
+        assert_eq!(call(&mut other, "EXISTS s"), Value::Int(0));
+        let is_in_time = has_come_to_set(&mut other, id);
+        if !is_in_time {
+            fill(client);
+            has_new = false;
+        }
+        is_in_time
+    });
+    assert_eq!(len_of(&reply) - MANY - MANY / 2, usize::from(has_new));
+    fill(&mut client);
+    let reply = beside(&mut client, (&mut slow, id), &command, |client| {
+        assert_eq!(call(client, "DEL s"), Value::Int(1));
+        assert_eq!(call(client, "EXISTS s"), Value::Int(0));
+        let is_in_time = has_come_to_set(client, id);
+        if !is_in_time {
+            fill(client);
+        }
+        is_in_time
+    });
+    assert_eq!(len_of(&reply), MANY + MANY / 2);
+}
+
+#[test]
+fn what_is_stored_is_of_the_moment_in_which_it_is_stored() {
+    let server = one_worker(&[]);
+    let [mut client, mut slow] = [connect(&server), connect(&server)];
+    fill(&mut client);
+    let id = id_of(&mut slow);
+    let mut number = 0;
+    let sources = " s t".repeat(6);
+    // What takes a source away, or changes a copy of it, comes before, and so is in what is stored.
+    for (change, is_in) in [
+        ("EVAL return(redis.call('SADD','s',ARGV[1])) 0", "SISMEMBER dst"),
+        ("EVAL return(redis.call('SADD','none',ARGV[1])) 0", "SISMEMBER dst"),
+    ] {
+        let command = format!("SUNIONSTORE dst none{sources}");
+        let reply = beside(&mut client, (&mut slow, id), &command, |client| {
+            number += 1;
+            let answer = call(client, &format!("{change} new:{number}"));
+            assert_eq!(answer, Value::Int(1));
+            has_come_to_set(client, id)
+        });
+        let Value::Int(_) = reply else { panic!("{reply:?}") };
+        assert_eq!(call(&mut client, &format!("{is_in} new:{number}")), Value::Int(1), "{change}");
+        assert_eq!(call(&mut client, "SCARD dst"), reply);
+    }
+    call(&mut client, "DEL dst");
+    let reply = beside(&mut client, (&mut slow, id), "COPY s dst REPLACE", |client| {
+        number += 1;
+        call(client, &format!("EVAL return(redis.call('SADD','s',ARGV[1])) 0 new:{number}"));
+        has_come_to_set(client, id)
+    });
+    assert_eq!(reply, Value::Int(1));
+    assert_eq!(call(&mut client, &format!("SISMEMBER dst new:{number}")), Value::Int(1));
+}
+
+/// A command that holds all of its keys to its end, and stores the union of `s` and `t`, named so often, in `dst`.
+fn holding(times: usize) -> String {
+    format!("EVAL return(redis.call('SUNIONSTORE',unpack(KEYS))) {} dst{}", 1 + 2 * times, " s t".repeat(times))
+}
+
 #[test]
 fn whoever_waits_comes_before_the_next_long_command_of_the_same_client() {
     const COMMANDS: usize = 30;
@@ -194,7 +354,8 @@ fn whoever_waits_comes_before_the_next_long_command_of_the_same_client() {
     fill(&mut client);
     let was_seen = (0..ROUNDS).any(|_| {
         let before = calls_of(&mut client, "SUNIONSTORE");
-        let commands = vec![words("SUNIONSTORE dst s t"); COMMANDS];
+        let command = holding(1);
+        let commands = vec![words(&command); COMMANDS];
         send_all(&mut slow, &commands.iter().map(Vec::as_slice).collect::<Vec<_>>());
         while calls_of(&mut client, "SUNIONSTORE") == before {}
         assert_eq!(call(&mut waiting, "SCARD dst"), Value::Int((MANY + MANY / 2) as i64));
@@ -246,7 +407,7 @@ fn any_number_of_clients_wait_for_what_a_long_command_holds() {
     for round in 0..ROUNDS {
         call(&mut client, "DEL dst counter");
         // On a busy machine those who wait need longer to come.
-        let command = format!("SUNIONSTORE dst{}", " s t".repeat(round + 1));
+        let command = holding(round + 1);
         if !is_seen_beside(&mut client, (&mut slow, id), &command, round) {
             receive_noted(&mut slow);
             continue;

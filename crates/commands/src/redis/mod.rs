@@ -2,6 +2,7 @@
 
 pub mod bitmap;
 pub mod cluster;
+mod combination;
 pub mod connection;
 mod database;
 pub mod generic;

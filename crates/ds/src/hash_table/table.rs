@@ -82,6 +82,8 @@ pub struct TagTable<P: Pointer> {
 
 // SAFETY: the table owns its elements; nothing in it is tied to a thread.
 unsafe impl<P: Pointer + Send> Send for TagTable<P> {}
+// SAFETY: a shared table is only read, and gives out shared views of its elements alone.
+unsafe impl<P: Pointer + Sync> Sync for TagTable<P> {}
 
 /// What an empty table probes: one slot that is always empty.
 static EMPTY: EmptySlot = EmptySlot(ptr::null_mut());

@@ -188,6 +188,10 @@ impl<'a> KeyCx<'a> {
         }
         let is_key_due = is_past(entry.deadline_ms(), now_ms);
         let is_stream = ValueType::of(entry.value()) == ValueType::Stream;
+        // What a stream remembers goes when nobody reads it any more: nobody sees that before.
+        if is_stream && !is_key_due && entry.is_read() {
+            return Some(slot);
+        }
         // A large value comes here only where nobody can wait until a snapshot has written it (key_gate.rs).
         if !is_key_due && self.keyspace().is_some_and(|keyspace| keyspace.is_lacking(slot)) && !entry.is_past(now_ms) {
             if is_stream {
@@ -342,7 +346,7 @@ impl<'a> KeyCx<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
+    pub(crate) fn entry_mut(&mut self, slot: Slot) -> EntryMut<'_> {
         self.keyspace_mut().entry_mut(slot)
     }
 }

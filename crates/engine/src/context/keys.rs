@@ -58,11 +58,16 @@ impl<'a> KeysCx<'a> {
         if self.worker.is_replaying { 0 } else { self.worker.clock.now_ms }
     }
 
+    /// Whether [`KeysCx::let_go`] does.
+    pub(crate) fn may_let_go(&self) -> bool {
+        self.lets_go && self.worker.ready.is_empty()
+    }
+
     /// Has read all that it wants: from here on the command works on its own copies, and the keys are anybody's, where
     /// that makes no difference. None of them may be touched any more.
     pub fn let_go(&mut self) {
         // What has expired on the way is put down, and told to those who wait, while the shards are held.
-        if self.lets_go && self.worker.ready.is_empty() {
+        if self.may_let_go() {
             self.engine.commit(self.worker);
             self.held.let_go();
             self.engine.go_on_where_free();

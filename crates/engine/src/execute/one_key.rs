@@ -75,17 +75,21 @@ impl Engine {
                 drop(state);
                 return self.run_key_among_others(worker, session, resolved, hash, args, reply);
             }
-            if !self.takes_care(worker, &mut state, command, session, (hash, key)) {
+            if !self.takes_care(worker, &mut state, command, session, args, (hash, key)) {
                 worker.record.forget_prepared();
                 return Err(CmdError::Later);
             }
         }
+        worker.may_lend = !resolved.is_quick;
         let result = self.run_locked(worker, session, resolved, (hash, &mut state), args, reply);
         // Almost always nobody waits for the key: one branch.
         if worker.ready.is_empty() {
             drop(state);
         } else {
             self.release_changed(worker, index, state);
+        }
+        if !resolved.is_quick {
+            self.answer_lent(worker, reply);
         }
         result
     }
@@ -135,7 +139,7 @@ impl Engine {
         let held = self.lock_several(worker, vec![index], OnBusy::Refuse);
         let mut held = held.inspect_err(|_busy| worker.record.forget_prepared())?;
         let state = held.shard(index);
-        if state.shard.needs_care() && !self.takes_care(worker, state, resolved.command, session, (hash, key)) {
+        if state.shard.needs_care() && !self.takes_care(worker, state, resolved.command, session, args, (hash, key)) {
             worker.record.forget_prepared();
             return Err(CmdError::Later);
         }

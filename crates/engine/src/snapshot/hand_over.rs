@@ -7,6 +7,7 @@ use crate::args::Args;
 use crate::clients::ConnectionKey;
 use crate::command::Flags;
 use crate::engine::Engine;
+use crate::keys::Fate;
 use crate::meanwhile;
 use crate::shards::{Locked, ShardState};
 use crate::table::Resolved;
@@ -39,7 +40,7 @@ impl Engine {
         let mut waits = false;
         let reads_at_ms = self.reads_at(worker, flags);
         self.hand_over_if(worker, state, database, hash, key, |snapshot, shard, database, entry| {
-            let changes = reads_at_ms.is_none_or(|now_ms| has_due_members(entry, now_ms));
+            let changes = may_change_at(reads_at_ms, entry);
             waits = changes && self.waits_for(snapshot, shard, database, entry, client);
             changes && !waits
         });
@@ -71,6 +72,11 @@ impl Engine {
         (!flags.any(CHANGES)).then_some(if keeps_expired { 0 } else { worker.clock.now_ms })
     }
 
+    /// Whether a command that only reads a key takes out members of it that are due.
+    pub(crate) fn takes_members_out(&self, worker: &Worker, entry: EntryRef<'_>) -> bool {
+        may_change_at(self.reads_at(worker, Flags::READONLY), entry)
+    }
+
     /// Has a client wait for a key that its command changes, if its value is large and not written yet; tells whether it
     /// does. Its connection is told when it can go on, as it is at the end of a CLIENT PAUSE.
     pub(crate) fn waits_for_large(
@@ -87,8 +93,9 @@ impl Engine {
         let Some(keyspace) = state.shard.database(database) else { return false };
         let Some((slot, entry)) = keyspace.find_entry(hash, key) else { return false };
         let (shard, database) = (self.shards.index(hash), snapshot.original(database));
-        let changes = reads_at_ms.is_none_or(|now_ms| has_due_members(entry, now_ms));
-        let waits = changes && keyspace.is_lacking(slot) && self.waits_for(snapshot, shard, database, entry, client);
+        let waits = may_change_at(reads_at_ms, entry)
+            && keyspace.is_lacking(slot)
+            && self.waits_for(snapshot, shard, database, entry, client);
         worker.waits_for_another_turn |= waits;
         waits
     }
@@ -117,12 +124,14 @@ impl Engine {
         args: &Args<'_>,
         held: &mut dyn Locked,
     ) {
-        for index in resolved.command.keys.indexes(args) {
+        let reads_at_ms = self.reads_at(worker, Flags::READONLY);
+        for (index, fate) in resolved.command.fates_of(args) {
             let key = args.get(index);
             let hash = self.shards.hash(key);
             let shard = self.shards.index(hash);
             if held.holds(shard) {
-                self.hand_over(worker, held.shard(shard), database, hash, key);
+                let changes = |entry: EntryRef<'_>| fate != Fate::Stays || may_change_at(reads_at_ms, entry);
+                self.hand_over_if(worker, held.shard(shard), database, hash, key, |_, _, _, entry| changes(entry));
             }
         }
     }
@@ -256,6 +265,11 @@ impl Engine {
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.snapshots.current()
     }
+}
+
+/// Whether a command may change a key, of which `reads_at` has said what it looks at.
+fn may_change_at(reads_at_ms: Option<u64>, entry: EntryRef<'_>) -> bool {
+    reads_at_ms.is_none_or(|now_ms| has_due_members(entry, now_ms))
 }
 
 /// Whether members of a key are due that nobody may read, and not the key as a whole, which is quick to take out.

@@ -3,10 +3,12 @@
 use super::content::{Meta, NewValue, ValueRef};
 use super::header::{HEADER, Header, Kind, NO_CAS, NO_DEADLINE, field};
 use super::marks::Marks;
+use super::place::{Lent, ObjectPlace};
 use super::{EntryMut, EntryRef, FREED_HERE_MAX, INLINE_LEN_MAX};
 use crate::types::Object;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use tenon_ds::slab;
 
 impl<'a> EntryMut<'a> {
@@ -77,10 +79,40 @@ impl<'a> EntryMut<'a> {
         unsafe { self.0.add(offset).cast::<i64>().write_unaligned(value) }
     }
 
-    /// The object, if the value is one.
+    /// The object, if the value is one, to be changed: what was lent is taken back or copied.
     pub fn object(&mut self) -> Option<&mut Object> {
+        if self.view().header().kind() != Kind::Object {
+            return None;
+        }
         // SAFETY: the object is owned by this entry, which is borrowed exclusively.
-        (self.view().header().kind() == Kind::Object).then(|| unsafe { &mut *self.view().object_address() })
+        match unsafe { self.view().object_place().own() } {
+            Some(object) => Some(object),
+            None => Some(self.take_back()),
+        }
+    }
+
+    #[cold]
+    fn take_back(&mut self) -> &mut Object {
+        // SAFETY: the value is an object, which is owned by this entry, and its new address is put down before anybody looks.
+        unsafe {
+            let object = self.view().object_place().into_box();
+            self.write_value(NewValue::Object(object));
+            self.view().object_place().own().expect("it was taken back")
+        }
+    }
+
+    /// Lends the object, if the value is one: whoever gets it may read it when the entry's shard is free. `None` also while
+    /// somebody waits for those who read it already, as more would keep him waiting.
+    pub fn lend(&mut self) -> Option<Arc<Lent>> {
+        if self.view().header().kind() != Kind::Object {
+            return None;
+        }
+        // SAFETY: the object is owned by this entry, which is borrowed exclusively, and its new address is put down.
+        unsafe {
+            let (place, lent) = self.view().object_place().lend();
+            self.0.add(self.view().value_offset()).cast::<ObjectPlace>().write_unaligned(place);
+            lent
+        }
     }
 
     /// The bytes of a short string, to be changed where they are.
@@ -197,13 +229,13 @@ impl<'a> EntryMut<'a> {
         }
         self.write_meta(meta);
         self.set_header(self.view().header().with_access(meta.access).with_marks(meta.marks));
-        let old = (header.kind() == Kind::Object).then(|| self.view().object_address());
+        let old = (header.kind() == Kind::Object).then(|| self.view().object_place());
         // SAFETY: the value's place holds a value of this kind; a block of the same class has room for the new
-        // length. The old object has no other owner once its address is overwritten.
+        // length. The old object is given up where its address is overwritten.
         unsafe {
             self.write_value(value);
             if let Some(old) = old {
-                drop(Box::from_raw(old));
+                old.discard();
             }
         }
         Ok(())
@@ -220,7 +252,7 @@ impl<'a> EntryMut<'a> {
                     place.copy_from_nonoverlapping(NonNull::from_ref(bytes).cast(), bytes.len());
                 }
                 NewValue::Int(int) => place.cast::<i64>().write_unaligned(int),
-                NewValue::Object(object) => place.cast::<*mut Object>().write_unaligned(Box::into_raw(object)),
+                NewValue::Object(object) => place.cast::<ObjectPlace>().write_unaligned(ObjectPlace::of(object)),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of entries: what goes in comes out, and what is written in place is as if it were made anew.
 
 use super::*;
+use crate::types::{Collection, Set, SetLimits};
 
 fn metas() -> Vec<Meta> {
     let mut metas = Vec::new();
@@ -105,4 +106,107 @@ fn a_deadline_comes_and_goes_in_place() {
     assert!(!view.try_set_meta(&meta));
     view.set_int(3);
     assert!(matches!(view.view().value(), ValueRef::Int(3)));
+}
+
+/// A set of so many members that is in a table.
+fn set_of(members: usize) -> Box<Object> {
+    let mut set = Set::default();
+    (0..members).for_each(|number| add(&mut set, format!("member:{number}").as_bytes()));
+    Box::new(set.into_object())
+}
+
+fn add(set: &mut Set, member: &[u8]) {
+    let limits = SetLimits { ints: 0, members: 0, bytes: 0 };
+    set.add_new(tenon_ds::packed::Item::Bytes(member), limits);
+}
+
+fn members(object: &Object) -> usize {
+    let set = Set::of_object(object).expect("it is a set").view();
+    let mut count = 0;
+    set.for_each(|member| count += usize::from(matches!(member, tenon_ds::packed::Item::Bytes(_))));
+    assert_eq!(count, set.len());
+    count
+}
+
+fn members_in(entry: &Entry) -> usize {
+    let ValueRef::Object(object) = entry.view().value() else { panic!("it is an object") };
+    members(object)
+}
+
+#[test]
+fn what_is_lent_stays_as_it_is_whatever_becomes_of_its_entry() {
+    const MEMBERS: usize = 12;
+    let meta = Meta::default();
+    type Fate = fn(Entry) -> Option<Entry>;
+    let fates: [(Fate, Option<usize>); 6] = [
+        (Some, Some(MEMBERS)),
+        (|entry| Some(entry.moved()), Some(MEMBERS)),
+        (
+            |mut entry| {
+                let mut view = entry.view_mut();
+                let object = view.object().expect("it is one");
+                add(Set::of_object_mut(object).expect("it is a set"), b"one more");
+                Some(entry)
+            },
+            Some(MEMBERS + 1),
+        ),
+        (
+            |mut entry| {
+                entry.view_mut().try_overwrite(NewValue::Object(set_of(3)), &Meta::default()).expect("it fits");
+                Some(entry)
+            },
+            Some(3),
+        ),
+        (
+            |entry| {
+                let object = entry.into_object().expect("it is one");
+                Some(Entry::new(b"other", NewValue::Object(object), &Meta::default()))
+            },
+            Some(MEMBERS),
+        ),
+        (
+            |entry| {
+                drop(entry);
+                None
+            },
+            None,
+        ),
+    ];
+    for (fate, left) in fates {
+        let mut entry = Entry::new(b"key", NewValue::Object(set_of(MEMBERS)), &meta);
+        let lent = entry.view_mut().lend().expect("nobody waits");
+        assert_eq!(members_in(&entry), MEMBERS);
+        let entry = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| members(lent.object()));
+            let entry = fate(entry);
+            assert_eq!(reader.join().expect("it has read all"), MEMBERS);
+            entry
+        });
+        assert_eq!(entry.as_ref().map(members_in), left);
+        assert_eq!(members(lent.object()), MEMBERS);
+    }
+}
+
+#[test]
+fn what_nobody_reads_any_more_is_taken_back_as_it_is() {
+    let mut entry = Entry::new(b"key", NewValue::Object(set_of(12)), &Meta::default());
+    drop(entry.view_mut().lend());
+    assert!(!entry.view().awaits_readers());
+    assert_eq!(entry.view_mut().object().map(|object| members(object)), Some(12));
+    assert!(Entry::new(b"key", NewValue::Int(1), &Meta::default()).view_mut().lend().is_none());
+}
+
+#[test]
+fn no_more_readers_come_while_somebody_waits_for_those_there_are() {
+    let mut entry = Entry::new(b"key", NewValue::Object(set_of(12)), &Meta::default());
+    let first = entry.view_mut().lend().expect("nobody waits");
+    let second = entry.view_mut().lend().expect("nobody waits");
+    assert!(entry.view().awaits_readers());
+    assert!(entry.view_mut().lend().is_none());
+    drop(first);
+    assert!(entry.view().awaits_readers() && entry.view_mut().lend().is_none());
+    drop(second);
+    assert!(!entry.view().awaits_readers());
+    assert!(entry.view_mut().lend().is_none(), "who has waited may come before the next reader");
+    assert!(entry.view_mut().lend().is_some());
 }

@@ -1,12 +1,13 @@
 //! An entry as a reader sees it.
 
-use super::EntryRef;
 use super::content::{Meta, ValueRef};
 use super::header::{HEADER, Header, Kind, NO_CAS, NO_DEADLINE, field};
 use super::marks::Marks;
+use super::{EntryRef, Lent, ObjectPlace};
 use crate::keyspace::is_past;
 use crate::types::Object;
 use std::fmt;
+use std::sync::Arc;
 use tenon_ds::slab;
 
 impl<'a> EntryRef<'a> {
@@ -51,10 +52,27 @@ impl<'a> EntryRef<'a> {
         self.header().key_offset() + self.key_len()
     }
 
-    pub(super) fn object_address(self) -> *mut Object {
+    pub(super) fn object_place(self) -> ObjectPlace {
         debug_assert!(self.header().kind() == Kind::Object);
-        // SAFETY: the value of this kind is the address that `Box::into_raw` gave.
-        unsafe { self.0.add(self.value_offset()).cast::<*mut Object>().read_unaligned() }
+        // SAFETY: that is the value of this kind.
+        unsafe { self.0.add(self.value_offset()).cast::<ObjectPlace>().read_unaligned() }
+    }
+
+    /// Notes that somebody wants to change the value, and tells whether it is read without its shard meanwhile.
+    pub fn awaits_readers(self) -> bool {
+        // SAFETY: the object is owned by this entry, which is borrowed.
+        self.header().kind() == Kind::Object && unsafe { self.object_place().awaits_readers() }
+    }
+
+    /// Whether the value is read without its shard.
+    pub fn is_read(self) -> bool {
+        // SAFETY: the object is owned by this entry, which is borrowed.
+        self.header().kind() == Kind::Object && unsafe { self.object_place().is_read() }
+    }
+
+    /// Whether the value is still this, which was lent.
+    pub fn has_lent(self, lent: &Arc<Lent>) -> bool {
+        self.header().kind() == Kind::Object && self.object_place().is(lent)
     }
 
     /// The value.
@@ -70,7 +88,7 @@ impl<'a> EntryRef<'a> {
             match header.kind() {
                 Kind::Inline => ValueRef::Bytes(self.bytes(self.value_offset(), header.value_len())),
                 Kind::Int => ValueRef::Int(self.0.add(self.value_offset()).cast::<i64>().read_unaligned()),
-                Kind::Object => ValueRef::Object(&*self.object_address()),
+                Kind::Object => ValueRef::Object(self.object_place().get()),
                 Kind::List | Kind::Hash | Kind::Set | Kind::IntSet | Kind::Zset => {
                     let form = header.packed().expect("these kinds are the packed forms");
                     ValueRef::Packed(form, self.bytes(self.value_offset(), header.value_len()))

@@ -15,7 +15,7 @@ use super::Keyspace;
 use crate::entry::{Entry, EntryRef};
 use tenon_ds::hash_table::Slot;
 
-/// Keys with members that have a deadline, below two bits for snapshots and two for the whole shard: a word more would not
+/// Keys with members that have a deadline, below two bits for snapshots and three for the whole shard: a word more would not
 /// fit a shard's cache line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Noted(u32);
@@ -29,8 +29,10 @@ impl Noted {
     const MANY_DEADLINES: u32 = 1 << 29;
     /// Whoever changes a key of the shard, in whatever database, may have to change keys of other shards with it.
     const REACHES_FURTHER: u32 = 1 << 28;
+    /// A key of the shard, in whatever database, may be read without the shard.
+    const LENDS: u32 = 1 << 27;
     /// What is noted of the whole shard, in database 0.
-    const OF_SHARD: u32 = Noted::MANY_DEADLINES | Noted::REACHES_FURTHER;
+    const OF_SHARD: u32 = Noted::MANY_DEADLINES | Noted::REACHES_FURTHER | Noted::LENDS;
     const BITS: u32 = Noted::EPOCH | Noted::UNFINISHED | Noted::OF_SHARD;
 
     pub(super) fn with_deadlines(self) -> u32 {
@@ -38,7 +40,7 @@ impl Noted {
     }
 
     pub(super) fn set_with_deadlines(&mut self, count: u32) {
-        assert!(count & Noted::BITS == 0, "a shard has less than a thousand million such keys");
+        assert!(count & Noted::BITS == 0, "a shard has less than a hundred million such keys");
         self.0 = self.0 & Noted::BITS | count;
     }
 
@@ -97,6 +99,17 @@ impl Keyspace {
     pub(crate) fn set_reaches_further(&mut self, reaches: bool) {
         self.noted.0 &= !Noted::REACHES_FURTHER;
         self.noted.0 |= if reaches { Noted::REACHES_FURTHER } else { 0 };
+    }
+
+    /// Whether a key of the shard may be read without it. It is noted in database 0.
+    pub(crate) fn lends(&self) -> bool {
+        self.noted.0 & Noted::LENDS != 0
+    }
+
+    /// Notes whether one may be.
+    pub(crate) fn set_lends(&mut self, lends: bool) {
+        self.noted.0 &= !Noted::LENDS;
+        self.noted.0 |= if lends { Noted::LENDS } else { 0 };
     }
 
     /// Takes over what is noted of the whole shard from the keyspace that was database 0 until now.

@@ -7,7 +7,7 @@ use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::notify::EventClass;
 use tenon_engine::store::entry::{Meta, NewValue, ValueRef};
-use tenon_engine::store::types::ValueType;
+use tenon_engine::store::types::{Object, ValueType};
 use tenon_engine::wire::resp::Reply;
 
 /// Copies a value.
@@ -44,15 +44,46 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
         return Err(CmdError::SameObject);
     }
     let is_there = cx.key(from).find_for_read().is_some();
-    let mut target = cx.key_in(database, to);
-    let found = target.find();
-    if !is_there || found.is_some() && !replace {
+    if !is_there || !replace && cx.key_in(database, to).find().is_some() {
         reply.int(0);
         return Ok(Effect::Unchanged);
     }
+    let parts = match cx.peek(from).map(|entry| entry.value()) {
+        Some(ValueRef::Object(object)) => object.allocations(),
+        _ => 0,
+    };
+    let make = |_: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| {
+        Ok(values.into_iter().flatten().next().and_then(|value| match value {
+            ValueRef::Object(object) => Some(Box::new(object.share())),
+            ValueRef::Bytes(_) | ValueRef::Int(_) | ValueRef::Packed(..) => None,
+        }))
+    };
+    cx.make_and_store(args, (1..2, parts), reply, make, move |cx, args, reply, object| {
+        Ok(store(cx, args, (database, replace), object, reply))
+    })
+}
+
+/// Stores a copy of the source, of which `object` is the value if that is one.
+fn store(
+    cx: &mut KeysCx<'_>,
+    args: &Args<'_>,
+    (database, replace): (usize, bool),
+    object: Option<Box<Object>>,
+    reply: &mut Reply<'_>,
+) -> Effect {
+    let (from, to) = (args.get(1), args.get(2));
+    let mut target = cx.key_in(database, to);
+    let found = target.find();
+    if found.is_some() && !replace {
+        reply.int(0);
+        return Effect::Unchanged;
+    }
     let displaced = target.displaced(found);
     let mut source = cx.key(from);
-    let slot = source.find().expect("it was there at this instant");
+    let Some(slot) = source.find() else {
+        reply.int(0);
+        return Effect::Unchanged;
+    };
     let entry = source.entry(slot);
     let meta = entry.meta();
     let is_raw = entry.is_raw();
@@ -69,7 +100,7 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
             bytes = elements.to_vec();
             NewValue::Packed(form, &bytes)
         }
-        ValueRef::Object(object) => NewValue::Object(Box::new(object.share())),
+        ValueRef::Object(_) => NewValue::Object(object.expect("it is the source's, at this instant")),
     };
     let access = cx.worker().clock.access.created();
     let mut target = cx.key_in(database, to);
@@ -80,5 +111,5 @@ fn copy(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<E
     target.notify(EventClass::GENERIC, "copy_to");
     target.notify_displaced(displaced, value_type);
     reply.int(1);
-    Ok(Effect::Verbatim)
+    Effect::Verbatim
 }

@@ -22,9 +22,14 @@ pub static DUMP: Command = Command {
 };
 
 fn dump(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.read() {
-        Some(entry) => reply.bulk_shared(&rdb::dump(entry.value(), entry.flags()).into()),
-        None => reply.null(),
-    }
+    let Some(slot) = cx.find_for_read() else {
+        reply.null();
+        return Ok(Effect::Unchanged);
+    };
+    let entry = cx.entry(slot);
+    let (flags, is_long) = (entry.flags(), rdb::is_large(entry.value()));
+    cx.answer_with_value(slot, is_long, reply, move |value, reply| {
+        reply.bulk_shared(&rdb::dump(value, flags).into());
+    });
     Ok(Effect::Unchanged)
 }

@@ -5,6 +5,7 @@ use crate::redis::scan_page::{PageOptions, parse_cursor, reply_no_page, reply_pa
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
+use tenon_engine::ds::packed::Item;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::Hash;
 use tenon_engine::wire::resp::Reply;
@@ -24,15 +25,19 @@ pub static HGETALL: Command = Command {
 };
 
 fn hgetall(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.read_collection::<Hash>()? {
-        Some(hash) => {
-            reply.map(hash.len());
+    let is_there = cx.answer_with::<Hash>(
+        reply,
+        |hash| 0..hash.len(),
+        |hash, all, reply| {
+            reply.map(all.len());
             hash.for_each(|field, value| {
                 bulk_item(reply, field);
                 bulk_item(reply, value);
             });
-        }
-        None => reply.map(0),
+        },
+    )?;
+    if !is_there {
+        reply.map(0);
     }
     Ok(Effect::Unchanged)
 }
@@ -52,14 +57,7 @@ pub static HKEYS: Command = Command {
 };
 
 fn hkeys(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.read_collection::<Hash>()? {
-        Some(hash) => {
-            reply.array(hash.len());
-            hash.for_each(|field, _| bulk_item(reply, field));
-        }
-        None => reply.array(0),
-    }
-    Ok(Effect::Unchanged)
+    answer_with_each(cx, reply, |field, _| field)
 }
 
 /// Gives all values.
@@ -77,12 +75,25 @@ pub static HVALS: Command = Command {
 };
 
 fn hvals(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.read_collection::<Hash>()? {
-        Some(hash) => {
-            reply.array(hash.len());
-            hash.for_each(|_, value| bulk_item(reply, value));
-        }
-        None => reply.array(0),
+    answer_with_each(cx, reply, |_, value| value)
+}
+
+/// Answers with one thing of every field.
+fn answer_with_each(
+    cx: &mut KeyCx<'_>,
+    reply: &mut Reply<'_>,
+    of: impl for<'a> Fn(Item<'a>, Item<'a>) -> Item<'a> + Send + 'static,
+) -> Result<Effect, CmdError> {
+    let is_there = cx.answer_with::<Hash>(
+        reply,
+        |hash| 0..hash.len(),
+        move |hash, all, reply| {
+            reply.array(all.len());
+            hash.for_each(|field, value| bulk_item(reply, of(field, value)));
+        },
+    )?;
+    if !is_there {
+        reply.array(0);
     }
     Ok(Effect::Unchanged)
 }

@@ -77,12 +77,16 @@ fn lindex(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<
 fn lrange(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let start = parse_i64(args.get(2)).ok_or(CmdError::NotInteger)?;
     let stop = parse_i64(args.get(3)).ok_or(CmdError::NotInteger)?;
-    let Some(list) = cx.read_collection::<List>()? else {
+    let is_there = cx.answer_with::<List>(
+        reply,
+        |list| part(start, stop, list.len()),
+        |list, part, reply| {
+            reply.array(part.len());
+            list.iter_from(part.start).take(part.len()).for_each(|item| bulk_item(reply, item));
+        },
+    )?;
+    if !is_there {
         reply.array(0);
-        return Ok(Effect::Unchanged);
-    };
-    let part = part(start, stop, list.len());
-    reply.array(part.len());
-    list.iter_from(part.start).take(part.len()).for_each(|item| bulk_item(reply, item));
+    }
     Ok(Effect::Unchanged)
 }

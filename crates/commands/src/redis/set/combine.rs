@@ -1,10 +1,12 @@
 //! SINTER, SINTERCARD, SUNION, SDIFF and their STORE forms: sets made of sets.
 
+use crate::redis::combination::Combination;
 use crate::redis::reply_item::bulk_item;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::KeysCx;
+use tenon_engine::context::{KeysCx, is_long, view_of};
 use tenon_engine::errors::CmdError;
+use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::set::{Visited, difference, intersection, union, visit_difference, visit_union};
 use tenon_engine::store::types::{Collection, Set, SetRef};
 use tenon_engine::wire::resp::number::parse_i64;
@@ -117,25 +119,51 @@ fn read_sets<'c>(
     cx.read_collections::<Set>(keys.map(|index| args.get(index)))
 }
 
+/// Calls `visit` with the sets of the keys at these places of the arguments, which only a reply is made of: their shards need
+/// not be held for that.
+fn with_sets<R>(
+    cx: &mut KeysCx<'_>,
+    args: &Args<'_>,
+    (keys, combination): (std::ops::Range<usize>, Combination),
+    visit: impl FnOnce(Vec<Option<SetRef<'_>>>) -> R,
+) -> Result<R, CmdError> {
+    let sets = read_sets(cx, args, keys.clone())?;
+    let steps = steps(combination, &sets);
+    if !is_long(steps) {
+        return Ok(visit(sets));
+    }
+    cx.with_values(keys.map(|index| args.get(index)), steps, |values| Ok(visit(sets_of(values)?)))
+}
+
+fn sets_of(values: Vec<Option<ValueRef<'_>>>) -> Result<Vec<Option<SetRef<'_>>>, CmdError> {
+    values.into_iter().map(|value| value.map(view_of::<Set>).transpose()).collect()
+}
+
+fn steps(combination: Combination, sets: &[Option<SetRef<'_>>]) -> usize {
+    combination.steps(sets.iter().map(|set| set.map(|set| set.len())))
+}
+
 /// The sets to intersect; none when one of them is empty, as then nothing is in all.
 fn all_or_none(sets: Vec<Option<SetRef<'_>>>) -> Vec<SetRef<'_>> {
     sets.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 fn sinter(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let sets = all_or_none(read_sets(cx, args, 1..args.len())?);
-    let members = reply.set_deferred();
-    let count = intersection(sets, usize::MAX, |member| bulk_item(reply, member));
-    reply.finish(members, count);
+    with_sets(cx, args, (1..args.len(), Combination::Intersection), |sets| {
+        let members = reply.set_deferred();
+        let count = intersection(all_or_none(sets), usize::MAX, |member| bulk_item(reply, member));
+        reply.finish(members, count);
+    })?;
     Ok(Effect::Unchanged)
 }
 
 fn sinterstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.set_limits();
-    let sets = all_or_none(read_sets(cx, args, 2..args.len())?);
-    let mut common = Set::default();
-    intersection(sets, usize::MAX, |member| common.add_new(member, limits));
-    Ok(store(cx, args, "sinterstore", common, reply))
+    make_and_store(cx, args, (Combination::Intersection, "sinterstore"), reply, move |sets| {
+        let mut common = Set::default();
+        intersection(all_or_none(sets), usize::MAX, |member| common.add_new(member, limits));
+        common
+    })
 }
 
 fn sintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
@@ -152,53 +180,54 @@ fn sintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Re
             .and_then(|limit| usize::try_from(limit).ok())
             .ok_or(CmdError::text("ERR LIMIT can't be negative"))?;
     }
-    let sets = all_or_none(read_sets(cx, args, FIRST..FIRST + count)?);
     let limit = if limit == 0 { usize::MAX } else { limit };
-    reply.int(intersection(sets, limit, |_| ()) as i64);
+    let common = with_sets(cx, args, (FIRST..FIRST + count, Combination::Intersection), |sets| {
+        intersection(all_or_none(sets), limit, |_| ())
+    })?;
+    reply.int(common as i64);
     Ok(Effect::Unchanged)
 }
 
 fn sunion(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.set_limits();
-    let sets: Vec<SetRef<'_>> = read_sets(cx, args, 1..args.len())?.into_iter().flatten().collect();
-    let members = reply.set_deferred();
-    let visited = visit_union(&sets, limits, |member| bulk_item(reply, member));
+    let (members, visited) = with_sets(cx, args, (1..args.len(), Combination::Union), |sets| {
+        let sets: Vec<SetRef<'_>> = sets.into_iter().flatten().collect();
+        (reply.set_deferred(), visit_union(&sets, limits, |member| bulk_item(reply, member)))
+    })?;
     finish(cx, members, visited, reply);
     Ok(Effect::Unchanged)
 }
 
 fn sunionstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.set_limits();
-    let sets: Vec<SetRef<'_>> = read_sets(cx, args, 2..args.len())?.into_iter().flatten().collect();
-    let all = union(&sets, limits);
-    Ok(store(cx, args, "sunionstore", all, reply))
+    make_and_store(cx, args, (Combination::Union, "sunionstore"), reply, move |sets| {
+        union(&sets.into_iter().flatten().collect::<Vec<_>>(), limits)
+    })
 }
 
 /// The first set and those of the others that are there; an empty one when the first is not there.
-fn first_and_others<'c>(
-    cx: &'c mut KeysCx<'_>,
-    args: &Args<'_>,
-    keys: std::ops::Range<usize>,
-) -> Result<(SetRef<'c>, Vec<SetRef<'c>>), CmdError> {
-    let mut sets = read_sets(cx, args, keys)?.into_iter();
+fn first_and_others(sets: Vec<Option<SetRef<'_>>>) -> (SetRef<'_>, Vec<SetRef<'_>>) {
+    let mut sets = sets.into_iter();
     let first = sets.next().expect("there is a key at least").unwrap_or(SetRef::EMPTY);
-    Ok((first, sets.flatten().collect()))
+    (first, sets.flatten().collect())
 }
 
 fn sdiff(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.set_limits();
-    let (first, others) = first_and_others(cx, args, 1..args.len())?;
-    let members = reply.set_deferred();
-    let visited = visit_difference(first, &others, limits, |member| bulk_item(reply, member));
+    let (members, visited) = with_sets(cx, args, (1..args.len(), Combination::Difference), |sets| {
+        let (first, others) = first_and_others(sets);
+        (reply.set_deferred(), visit_difference(first, &others, limits, |member| bulk_item(reply, member)))
+    })?;
     finish(cx, members, visited, reply);
     Ok(Effect::Unchanged)
 }
 
 fn sdiffstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.set_limits();
-    let (first, others) = first_and_others(cx, args, 2..args.len())?;
-    let rest = difference(first, &others, limits);
-    Ok(store(cx, args, "sdiffstore", rest, reply))
+    make_and_store(cx, args, (Combination::Difference, "sdiffstore"), reply, move |sets| {
+        let (first, others) = first_and_others(sets);
+        difference(first, &others, limits)
+    })
 }
 
 /// Ends a reply of members; a large set that was made for it alone is freed when no shard is locked.
@@ -209,8 +238,19 @@ fn finish(cx: &mut KeysCx<'_>, members: Deferred, visited: Visited, reply: &mut 
     }
 }
 
-/// Puts the result in the place of whatever the destination holds, and answers how many members it has.
-fn store(cx: &mut KeysCx<'_>, args: &Args<'_>, event: &'static str, set: Set, reply: &mut Reply<'_>) -> Effect {
-    reply.int(set.view().len() as i64);
-    cx.key(args.get(1)).replace_with(event, set)
+/// Puts what is made of the sets behind the destination in the place of whatever that holds, and answers how many members it has.
+fn make_and_store(
+    cx: &mut KeysCx<'_>,
+    args: &Args<'_>,
+    (combination, event): (Combination, &'static str),
+    reply: &mut Reply<'_>,
+    make: impl Fn(Vec<Option<SetRef<'_>>>) -> Set + Send + 'static,
+) -> Result<Effect, CmdError> {
+    let sources = 2..args.len();
+    let steps = steps(combination, &read_sets(cx, args, sources.clone())?);
+    let make = move |_: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| Ok(make(sets_of(values)?));
+    cx.make_and_store(args, (sources, steps), reply, make, move |cx, args, reply, set: Set| {
+        reply.int(set.view().len() as i64);
+        Ok(cx.key(args.get(1)).replace_with(event, set))
+    })
 }

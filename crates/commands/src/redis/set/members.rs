@@ -87,12 +87,16 @@ pub static SMEMBERS: Command = Command {
 };
 
 fn smembers(cx: &mut KeyCx<'_>, _args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    match cx.read_collection::<Set>()? {
-        Some(set) => {
-            reply.set(set.len());
+    let is_there = cx.answer_with::<Set>(
+        reply,
+        |set| 0..set.len(),
+        |set, all, reply| {
+            reply.set(all.len());
             set.for_each(|member| bulk_item(reply, member));
-        }
-        None => reply.set(0),
+        },
+    )?;
+    if !is_there {
+        reply.set(0);
     }
     Ok(Effect::Unchanged)
 }

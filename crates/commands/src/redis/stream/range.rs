@@ -2,11 +2,13 @@
 
 use super::id::parse_range;
 use super::reply::reply_entries;
+use std::ops::RangeInclusive;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeyCx;
 use tenon_engine::errors::CmdError;
 use tenon_engine::store::types::Stream;
+use tenon_engine::store::types::stream::StreamId;
 use tenon_engine::wire::resp::Reply;
 use tenon_engine::wire::resp::number::parse_i64;
 
@@ -73,21 +75,40 @@ fn parse_count(args: &Args<'_>) -> Result<usize, CmdError> {
 fn xrange(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let ids = parse_range(args.get(2), args.get(3))?;
     let count = parse_count(args)?;
-    match cx.read_collection::<Stream>()? {
-        Some(_) if count == 0 => reply.null_array(),
-        Some(stream) => _ = reply_entries(reply, stream.range(ids).take(count)),
-        None => reply.array(0),
-    }
-    Ok(Effect::Unchanged)
+    let within = ids.clone();
+    give_entries(cx, reply, (within, count), move |stream, reply| {
+        _ = reply_entries(reply, stream.range(ids).take(count))
+    })
 }
 
 fn xrevrange(cx: &mut KeyCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let ids = parse_range(args.get(3), args.get(2))?;
     let count = parse_count(args)?;
-    match cx.read_collection::<Stream>()? {
-        Some(_) if count == 0 => reply.null_array(),
-        Some(stream) => _ = reply_entries(reply, stream.range_back(ids).take(count)),
-        None => reply.array(0),
+    let within = ids.clone();
+    give_entries(cx, reply, (within, count), move |stream, reply| {
+        reply_entries(reply, stream.range_back(ids).take(count));
+    })
+}
+
+/// Answers with at most so many of the entries with these ids.
+fn give_entries(
+    cx: &mut KeyCx<'_>,
+    reply: &mut Reply<'_>,
+    (ids, count): (RangeInclusive<StreamId>, usize),
+    give: impl FnOnce(&Stream, &mut Reply<'_>) + Send + 'static,
+) -> Result<Effect, CmdError> {
+    let is_there = cx.answer_with::<Stream>(
+        reply,
+        // How many have ids between others is not known without a look at them.
+        |stream| {
+            let are_all =
+                *ids.end() >= stream.last_id() && stream.first().is_some_and(|first| *ids.start() <= first.id());
+            0..if are_all { count.min(stream.len() as usize) } else { 0 }
+        },
+        move |stream, _, reply| if count == 0 { reply.null_array() } else { give(stream, reply) },
+    )?;
+    if !is_there {
+        reply.array(0);
     }
     Ok(Effect::Unchanged)
 }

@@ -1,11 +1,14 @@
 //! ZUNION, ZINTER, ZDIFF, their STORE forms and ZINTERCARD: sorted sets made of sets of either type.
 
-use super::combine_sources::{Options, Output, Takes, check_types, parse_keys, sources};
-use super::scores::{Scores, reply_member, reply_members_header};
+use super::combine_sources::{Options, Output, Takes, check_types, parse_keys, sources_of, steps, with_sources};
+use super::scores::{reply_member, reply_members_header};
+use crate::redis::combination::Combination;
+use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
 use tenon_engine::context::KeysCx;
 use tenon_engine::errors::CmdError;
+use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::ZsetLimits;
 use tenon_engine::store::types::zset::{Combined, Source, difference, intersection, intersection_len, union};
 use tenon_engine::wire::resp::Reply;
@@ -111,57 +114,55 @@ pub static ZDIFFSTORE: Command = Command {
     run: Run::Keys(zdiffstore),
 };
 
-/// How sets are combined.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Union,
-    Intersection,
-    Difference,
-}
-
 fn zunion(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    give(cx, args, Operation::Union, "zunion", reply)
+    give(cx, args, Combination::Union, "zunion", reply)
 }
 
 fn zinter(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    give(cx, args, Operation::Intersection, "zinter", reply)
+    give(cx, args, Combination::Intersection, "zinter", reply)
 }
 
 fn zdiff(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    give(cx, args, Operation::Difference, "zdiff", reply)
+    give(cx, args, Combination::Difference, "zdiff", reply)
 }
 
 fn zunionstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    store(cx, args, Operation::Union, "zunionstore", reply)
+    store(cx, args, Combination::Union, "zunionstore", reply)
 }
 
 fn zinterstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    store(cx, args, Operation::Intersection, "zinterstore", reply)
+    store(cx, args, Combination::Intersection, "zinterstore", reply)
 }
 
 fn zdiffstore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    store(cx, args, Operation::Difference, "zdiffstore", reply)
+    store(cx, args, Combination::Difference, "zdiffstore", reply)
 }
 
 fn zintercard(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
     let keys = parse_keys(args, 1, "zintercard")?;
     check_types(cx, args, &keys)?;
     let options = Options::parse(args, &keys, Takes::Limit, Output::Elsewhere)?;
-    let all: Option<Vec<Source<'_>>> = sources(cx, args, &keys).into_iter().collect();
-    reply.int(all.map_or(0, |all| intersection_len(all, options.limit) as i64));
+    let common = with_sources(cx, args, (&keys, Combination::Intersection), |sources| {
+        let all: Option<Vec<Source<'_>>> = sources.into_iter().collect();
+        all.map_or(0, |all| intersection_len(all, options.limit))
+    });
+    reply.int(common as i64);
     Ok(Effect::Unchanged)
 }
 
 fn give(
     cx: &mut KeysCx<'_>,
     args: &Args<'_>,
-    operation: Operation,
+    operation: Combination,
     name: &str,
     reply: &mut Reply<'_>,
 ) -> Result<Effect, CmdError> {
     /// Nothing is packed that is not kept.
     const UNPACKED: ZsetLimits = ZsetLimits { members: 0, bytes: 0 };
-    let (combined, scores) = combine(cx, args, 1, operation, Output::Reply, UNPACKED, name)?;
+    let (keys, options) = parse(cx, args, 1, operation, Output::Reply, name)?;
+    let scores = options.scores;
+    let combined =
+        with_sources(cx, args, (&keys, operation), |sources| combine(sources, &options, operation, UNPACKED));
     let members = combined.len();
     reply_members_header(reply, members, scores);
     combined.for_each(|member, score| reply_member(reply, member, score, scores));
@@ -174,49 +175,62 @@ fn give(
 fn store(
     cx: &mut KeysCx<'_>,
     args: &Args<'_>,
-    operation: Operation,
+    operation: Combination,
     name: &'static str,
     reply: &mut Reply<'_>,
 ) -> Result<Effect, CmdError> {
     let limits = cx.engine().config.zset_limits();
-    let (combined, _) = combine(cx, args, 2, operation, Output::Elsewhere, limits, name)?;
-    reply.int(combined.len() as i64);
-    Ok(cx.key(args.get(1)).replace_with(name, combined.into_zset(limits)))
+    let (keys, options) = parse(cx, args, 2, operation, Output::Elsewhere, name)?;
+    let steps = steps(cx, args, (&keys, operation));
+    let make = move |_: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| {
+        Ok(combine(sources_of(values)?, &options, operation, limits))
+    };
+    cx.make_and_store(args, (keys, steps), reply, make, move |cx, args, reply, combined: Combined| {
+        reply.int(combined.len() as i64);
+        Ok(cx.key(args.get(1)).replace_with(name, combined.into_zset(limits)))
+    })
 }
 
-fn combine(
+/// Where the keys are, whose types are looked at, and what is said of them.
+fn parse(
     cx: &mut KeysCx<'_>,
     args: &Args<'_>,
     count_at: usize,
-    operation: Operation,
+    operation: Combination,
     output: Output,
-    limits: ZsetLimits,
     name: &str,
-) -> Result<(Combined, Scores), CmdError> {
+) -> Result<(Range<usize>, Options), CmdError> {
     let keys = parse_keys(args, count_at, name)?;
     // Before the options, as in Redis.
     check_types(cx, args, &keys)?;
-    let takes = if operation == Operation::Difference { Takes::Nothing } else { Takes::Weights };
+    let takes = if operation == Combination::Difference { Takes::Nothing } else { Takes::Weights };
     let options = Options::parse(args, &keys, takes, output)?;
-    let sources = sources(cx, args, &keys);
+    Ok((keys, options))
+}
+
+fn combine(
+    sources: Vec<Option<Source<'_>>>,
+    options: &Options,
+    operation: Combination,
+    limits: ZsetLimits,
+) -> Combined {
     let weights = options.weights.iter().copied();
-    let combined = match operation {
-        Operation::Union => {
+    match operation {
+        Combination::Union => {
             let there: Vec<_> =
                 sources.into_iter().zip(weights).filter_map(|(set, weight)| Some((set?, weight))).collect();
             union(&there, options.aggregate, limits)
         }
-        Operation::Intersection => {
+        Combination::Intersection => {
             let all: Option<Vec<_>> =
                 sources.into_iter().zip(weights).map(|(set, weight)| Some((set?, weight))).collect();
             // Where one is not there, all have nothing.
             all.map(|all| intersection(&all, options.aggregate, limits)).unwrap_or_default()
         }
-        Operation::Difference => {
+        Combination::Difference => {
             let (first, others) = sources.split_first().expect("there is a key at least");
             let others = others.iter().flatten().copied().collect();
             first.map(|first| difference(first, others, limits)).unwrap_or_default()
         }
-    };
-    Ok((combined, options.scores))
+    }
 }

@@ -1,11 +1,13 @@
 //! What ZUNION and its kin combine: the sets under their keys, of either type, and what is said of them.
 
 use super::scores::Scores;
+use crate::redis::combination::Combination;
 use std::ops::Range;
 use tenon_engine::args::Args;
 use tenon_engine::context::{KeysCx, view_of};
 use tenon_engine::double::parse_double;
 use tenon_engine::errors::CmdError;
+use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::zset::{Aggregate, Source};
 use tenon_engine::store::types::{Set, Zset};
 use tenon_engine::wire::resp::number::parse_i64;
@@ -106,13 +108,35 @@ pub(super) fn check_types(cx: &mut KeysCx<'_>, args: &Args<'_>, keys: &Range<usi
     Ok(())
 }
 
-/// What the keys hold, of which [`check_types`] has seen that it can be combined; nothing where a key is not there.
-pub(super) fn sources<'c>(cx: &'c KeysCx<'_>, args: &Args<'_>, keys: &Range<usize>) -> Vec<Option<Source<'c>>> {
-    keys.clone().map(|index| source(cx, args.get(index)).expect("the types were checked at this instant")).collect()
+/// Calls `visit` with what the keys hold, of which [`check_types`] has seen that it can be combined; nothing where a key is not
+/// there. Only a reply is made of it: the shards need not be held for that.
+pub(super) fn with_sources<R>(
+    cx: &mut KeysCx<'_>,
+    args: &Args<'_>,
+    (keys, combination): (&Range<usize>, Combination),
+    visit: impl FnOnce(Vec<Option<Source<'_>>>) -> R,
+) -> R {
+    let steps = steps(cx, args, (keys, combination));
+    cx.with_values(keys.clone().map(|index| args.get(index)), steps, |values| {
+        visit(sources_of(values).expect("the types were checked at this instant"))
+    })
+}
+
+/// How many members are about to be looked at.
+pub(super) fn steps(cx: &KeysCx<'_>, args: &Args<'_>, (keys, combination): (&Range<usize>, Combination)) -> usize {
+    let len = |index| source(cx, args.get(index)).expect("the types were checked at this instant").map(Source::len);
+    combination.steps(keys.clone().map(len))
+}
+
+/// What values are that can be combined.
+pub(super) fn sources_of(values: Vec<Option<ValueRef<'_>>>) -> Result<Vec<Option<Source<'_>>>, CmdError> {
+    values.into_iter().map(|value| value.map(source_of).transpose()).collect()
 }
 
 fn source<'c>(cx: &'c KeysCx<'_>, key: &[u8]) -> Result<Option<Source<'c>>, CmdError> {
-    let Some(entry) = cx.peek(key) else { return Ok(None) };
-    let value = entry.value();
-    view_of::<Zset>(value).map(Source::Zset).or_else(|_| view_of::<Set>(value).map(Source::Set)).map(Some)
+    cx.peek(key).map(|entry| source_of(entry.value())).transpose()
+}
+
+fn source_of(value: ValueRef<'_>) -> Result<Source<'_>, CmdError> {
+    view_of::<Zset>(value).map(Source::Zset).or_else(|_| view_of::<Set>(value).map(Source::Set))
 }

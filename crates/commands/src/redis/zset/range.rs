@@ -4,9 +4,10 @@ use super::range_query::{By, Form, Output, RangeQuery};
 use super::scores::{reply_member, reply_members_header};
 use tenon_engine::args::Args;
 use tenon_engine::command::{Arity, Command, Effect, Flags, Group, KeyFlags, KeySpec, Keys, Run};
-use tenon_engine::context::{KeyCx, KeysCx};
+use tenon_engine::context::{KeyCx, KeysCx, view_of};
 use tenon_engine::ds::packed::IntText;
 use tenon_engine::errors::CmdError;
+use tenon_engine::store::entry::ValueRef;
 use tenon_engine::store::types::zset::Direction;
 use tenon_engine::store::types::{Collection, Zset};
 use tenon_engine::wire::resp::Reply;
@@ -141,27 +142,43 @@ fn give_range(
     reply: &mut Reply<'_>,
 ) -> Result<Effect, CmdError> {
     let query = RangeQuery::parse(args, 2, Form { by, direction, output: Output::Reply })?;
-    let Some(zset) = cx.read_collection::<Zset>()? else {
+    let (direction, scores) = (query.direction, query.scores);
+    let is_there = cx.answer_with::<Zset>(
+        reply,
+        |zset| query.ranks(zset),
+        move |zset, ranks, reply| {
+            reply_members_header(reply, ranks.len(), scores);
+            zset.for_each_in(ranks, direction, |member, score| reply_member(reply, member, score, scores));
+        },
+    )?;
+    if !is_there {
         reply.array(0);
-        return Ok(Effect::Unchanged);
-    };
-    let ranks = query.ranks(zset);
-    reply_members_header(reply, ranks.len(), query.scores);
-    zset.for_each_in(ranks, query.direction, |member, score| reply_member(reply, member, score, query.scores));
+    }
     Ok(Effect::Unchanged)
 }
 
 fn zrangestore(cx: &mut KeysCx<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Effect, CmdError> {
-    let query = RangeQuery::parse(args, 3, Form { by: None, direction: None, output: Output::Store })?;
+    let query = parse_stored(args)?;
     let limits = cx.engine().config.zset_limits();
-    let mut stored = Zset::default();
-    if let Some(zset) = cx.key(args.get(2)).read_collection::<Zset>()? {
-        let mut room: IntText = IntText::new();
-        // In ascending order whatever the direction, as that is how they are put in at the least cost.
-        zset.for_each_in(query.ranks(zset), Direction::Ascending, |member, score| {
-            stored.set(member.as_bytes(&mut room), score, limits);
-        });
-    }
-    reply.int(stored.view().len() as i64);
-    Ok(cx.key(args.get(1)).replace_with("zrangestore", stored))
+    let members = cx.key(args.get(2)).read_collection::<Zset>()?.map_or(0, |zset| query.ranks(zset).len());
+    let make = move |args: &Args<'_>, values: Vec<Option<ValueRef<'_>>>| {
+        let mut stored = Zset::default();
+        if let Some(zset) = values.into_iter().flatten().next().map(view_of::<Zset>).transpose()? {
+            let ranks = parse_stored(args)?.ranks(zset);
+            let mut room: IntText = IntText::new();
+            // In ascending order whatever the direction, as that is how they are put in at the least cost.
+            zset.for_each_in(ranks, Direction::Ascending, |member, score| {
+                stored.set(member.as_bytes(&mut room), score, limits);
+            });
+        }
+        Ok(stored)
+    };
+    cx.make_and_store(args, (2..3, members), reply, make, |cx, args, reply, stored: Zset| {
+        reply.int(stored.view().len() as i64);
+        Ok(cx.key(args.get(1)).replace_with("zrangestore", stored))
+    })
+}
+
+fn parse_stored<'a>(args: &Args<'a>) -> Result<RangeQuery<'a>, CmdError> {
+    RangeQuery::parse(args, 3, Form { by: None, direction: None, output: Output::Store })
 }
