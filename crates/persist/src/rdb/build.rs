@@ -2,12 +2,19 @@
 //! the one that the same elements would have come to one by one. Knows no form of writing.
 
 use super::{DecodeError, Limits, Value};
+use std::collections::HashSet;
 use tenon_ds::listpack::End;
 use tenon_ds::packed::{IntText, Item};
-use tenon_store::types::zset::Members;
+use tenon_store::hash::element_hash;
+use tenon_store::types::zset::{Gathered, Members};
 use tenon_store::types::{
-    Collection, Fields, Hash, HashForm, List, MEMBER_DEADLINE_MAX_MS, MemberForm, Set, WithDeadlines, Zset, ZsetForm,
+    Collection, Fields, Hash, HashForm, HashRef, List, MEMBER_DEADLINE_MAX_MS, MemberForm, Set, SetRef, WithDeadlines,
+    Zset, ZsetForm, ZsetRef,
 };
+
+/// Up to so many elements of a packed form each new one is looked for among those before it. Settings may have that be
+/// tens of thousands: of more, other ways tell whether one is there twice.
+const LOOKED_FOR_MAX: usize = 128;
 
 type Elements<'i, 'a> = &'i mut dyn Iterator<Item = Result<Item<'a>, DecodeError>>;
 
@@ -40,9 +47,28 @@ impl<'l> ListBuilder<'l> {
     }
 }
 
+/// The hashes of the elements of a packed form, once there are many.
+#[derive(Default)]
+struct Seen(HashSet<u64>);
+
+impl Seen {
+    /// Whether an element is surely not among `len` others, which `each` gives; else it is to be looked for.
+    fn is_new(&mut self, element: &[u8], len: usize, each: impl FnOnce(&mut dyn FnMut(Item<'_>))) -> bool {
+        if len < LOOKED_FOR_MAX {
+            return false;
+        }
+        if self.0.is_empty() {
+            let mut room = IntText::new();
+            each(&mut |element| _ = self.0.insert(element_hash(element.as_bytes(&mut room))));
+        }
+        self.0.insert(element_hash(element))
+    }
+}
+
 /// A hash whose fields are all different.
 pub(super) struct HashBuilder<'l> {
     hash: Hash,
+    seen: Seen,
     limits: &'l Limits,
 }
 
@@ -51,10 +77,16 @@ impl<'l> HashBuilder<'l> {
     pub(super) fn new(count: usize, limits: &'l Limits) -> HashBuilder<'l> {
         let is_large = count > limits.hash.fields;
         let hash = if is_large { Hash::from(HashForm::Table(Fields::default())) } else { Hash::default() };
-        HashBuilder { hash, limits }
+        HashBuilder { hash, seen: Seen::default(), limits }
     }
 
     pub(super) fn set(&mut self, field: &[u8], value: &[u8]) -> Result<(), DecodeError> {
+        if let HashRef::Packed(packed) = self.hash.view()
+            && self.seen.is_new(field, packed.len(), |each| packed.iter().for_each(|(field, _)| each(field)))
+        {
+            self.hash.add_new(field, value, self.limits.hash);
+            return Ok(());
+        }
         let is_new = self.hash.set(field, value, self.limits.hash);
         is_new.then_some(()).ok_or(DecodeError::malformed("a hash has a field twice"))
     }
@@ -104,18 +136,27 @@ pub(super) struct SetBuilder<'l> {
     set: Set,
     /// Members that are still to come, as far as that is known.
     count: usize,
+    seen: Seen,
     limits: &'l Limits,
 }
 
 impl<'l> SetBuilder<'l> {
     /// A set that will have about so many members.
     pub(super) fn new(count: usize, limits: &'l Limits) -> SetBuilder<'l> {
-        SetBuilder { set: Set::default(), count, limits }
+        SetBuilder { set: Set::default(), count, seen: Seen::default(), limits }
     }
 
     pub(super) fn add(&mut self, member: Item<'_>) -> Result<(), DecodeError> {
         if self.set.is_empty() {
             self.set.expect(member.as_bytes(&mut IntText::new()), self.count, self.limits.set);
+        }
+        if let SetRef::Packed(packed) = self.set.view() {
+            let mut room = IntText::new();
+            let each = |each: &mut dyn FnMut(Item<'_>)| packed.iter().for_each(|element| each(element.item));
+            if self.seen.is_new(member.as_bytes(&mut room), packed.len(), each) {
+                self.set.add_new(member, self.limits.set);
+                return Ok(());
+            }
         }
         let is_new = self.set.add(member, self.limits.set);
         is_new.then_some(()).ok_or(DecodeError::malformed("a set has a member twice"))
@@ -133,9 +174,13 @@ impl<'l> SetBuilder<'l> {
     }
 }
 
+const MEMBER_TWICE: DecodeError = DecodeError::malformed("a sorted set has a member twice");
+
 /// A sorted set whose members are all different, and no score NaN. In whatever order they come, they are sorted.
 pub(super) struct ZsetBuilder<'l> {
     zset: Zset,
+    /// All members of a packed form, once there are many.
+    many: Option<Gathered>,
     limits: &'l Limits,
 }
 
@@ -144,19 +189,32 @@ impl<'l> ZsetBuilder<'l> {
     pub(super) fn new(count: usize, limits: &'l Limits) -> ZsetBuilder<'l> {
         let is_large = count > limits.zset.members;
         let zset = if is_large { Zset::from(ZsetForm::Tree(Members::new())) } else { Zset::default() };
-        ZsetBuilder { zset, limits }
+        ZsetBuilder { zset, many: None, limits }
     }
 
     pub(super) fn add(&mut self, member: &[u8], score: f64) -> Result<(), DecodeError> {
         if score.is_nan() {
             return Err(DecodeError::malformed("a score is not a number"));
         }
+        if let Some(many) = &mut self.many {
+            many.push(member, score);
+            return Ok(());
+        }
+        if let ZsetRef::Packed(_) = self.zset.view()
+            && self.zset.view().len() >= LOOKED_FOR_MAX
+        {
+            let mut room = IntText::new();
+            let many = self.many.insert(Gathered::default());
+            self.zset.view().for_each(|member, score| many.push(member.as_bytes(&mut room), score));
+            many.push(member, score);
+            return Ok(());
+        }
         let mut is_new = true;
         self.zset.update(member, self.limits.zset, |before| {
             is_new = before.is_none();
             is_new.then_some(score)
         });
-        is_new.then_some(()).ok_or(DecodeError::malformed("a sorted set has a member twice"))
+        is_new.then_some(()).ok_or(MEMBER_TWICE)
     }
 
     /// Adds members with the scores behind them.
@@ -170,7 +228,14 @@ impl<'l> ZsetBuilder<'l> {
     }
 
     pub(super) fn finish(self) -> Result<Value, DecodeError> {
-        not_empty(self.zset).map(Value::Zset)
+        let Some(mut many) = self.many else { return not_empty(self.zset).map(Value::Zset) };
+        let len = many.len();
+        many.unite(|first, _| first);
+        if many.len() < len {
+            return Err(MEMBER_TWICE);
+        }
+        many.sort();
+        Ok(Value::Zset(many.into_zset(self.limits.zset)))
     }
 }
 

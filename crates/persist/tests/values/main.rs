@@ -1,6 +1,7 @@
 //! Values of every type and form through payloads and back, the forms of old versions, and payloads that lie.
 
 mod content;
+mod packed;
 mod slices;
 mod streams;
 

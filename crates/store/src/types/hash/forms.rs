@@ -176,14 +176,27 @@ impl HashForm {
                 if packed.replace(field, Item::of(value)) {
                     return false;
                 }
-                if packed.view().len() >= limits.fields.min(COUNT_MAX / 2) {
-                    self.unpack();
-                    return self.set(field, value, limits);
-                }
-                packed.push(field, value);
+                self.add_new(field, value, limits);
                 true
             }
             HashForm::Table(fields) => fields.set(field, value),
+        }
+    }
+
+    /// Adds a field that is not there.
+    fn add_new(&mut self, field: &[u8], value: &[u8], limits: HashLimits) {
+        match self {
+            HashForm::Packed(packed)
+                if packed.view().len() < limits.fields.min(COUNT_MAX / 2)
+                    && field.len().max(value.len()) <= limits.bytes =>
+            {
+                packed.push(field, value);
+            }
+            HashForm::Packed(_) => {
+                self.unpack();
+                self.add_new(field, value, limits);
+            }
+            HashForm::Table(fields) => _ = fields.set(field, value),
         }
     }
 
@@ -212,6 +225,11 @@ impl Hash {
             return self.values_mut().set(field, value, limits);
         }
         self.elements_mut().set(field, value, limits)
+    }
+
+    /// Adds a field that is not there.
+    pub fn add_new(&mut self, field: &[u8], value: &[u8], limits: HashLimits) {
+        self.elements_mut().add_new(field, value, limits);
     }
 
     /// Whether the field is there.

@@ -252,16 +252,11 @@ impl SetForm {
         match self {
             SetForm::Table(members) => members.add(member.as_bytes(&mut IntText::new())),
             SetForm::Packed(packed) => {
-                let member = canonical(member);
-                if find_packed(packed.view(), member).is_some() {
-                    return false;
+                let is_new = find_packed(packed.view(), canonical(member)).is_none();
+                if is_new {
+                    self.add_new(member, limits);
                 }
-                if packed.len() < limits.members.min(COUNT_MAX) && member.len() <= limits.bytes {
-                    packed.push(member);
-                    return true;
-                }
-                self.become_table();
-                self.add(member, limits)
+                is_new
             }
             SetForm::Ints(ints) => {
                 let Some(int) = number(member) else {
@@ -274,6 +269,27 @@ impl SetForm {
                 }
                 is_new
             }
+        }
+    }
+
+    /// Adds a member that is not there. Its bytes need not be canonical.
+    fn add_new(&mut self, member: Item<'_>, limits: SetLimits) {
+        match self {
+            SetForm::Table(members) => {
+                let mut room: IntText = IntText::new();
+                let bytes = member.as_bytes(&mut room);
+                members.add_new(bytes, element_hash(bytes));
+            }
+            SetForm::Packed(packed) => {
+                let member = canonical(member);
+                if packed.len() < limits.members.min(COUNT_MAX) && member.len() <= limits.bytes {
+                    packed.push(member);
+                } else {
+                    self.become_table();
+                    self.add_new(member, limits);
+                }
+            }
+            SetForm::Ints(_) => _ = self.add(member, limits),
         }
     }
 
@@ -337,14 +353,7 @@ impl Set {
 
     /// Adds a member that is not there. Its bytes need not be canonical.
     pub fn add_new(&mut self, member: Item<'_>, limits: SetLimits) {
-        match self.elements_mut() {
-            SetForm::Table(members) => {
-                let mut room: IntText = IntText::new();
-                let bytes = member.as_bytes(&mut room);
-                members.add_new(bytes, element_hash(bytes));
-            }
-            form @ (SetForm::Packed(_) | SetForm::Ints(_)) => drop(form.add(member, limits)),
-        }
+        self.elements_mut().add_new(member, limits);
     }
 
     /// Takes a member out; tells whether it was there. Its bytes need not be canonical.

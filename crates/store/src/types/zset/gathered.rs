@@ -9,7 +9,7 @@ use tenon_ds::packed::{COUNT_MAX, Item, PackedBuf};
 
 /// Members and their scores, which are no NaN.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub struct Gathered {
     bytes: Vec<u8>,
     members: Vec<Member>,
 }
@@ -21,13 +21,16 @@ struct Member {
 }
 
 impl Gathered {
-    pub(super) fn push(&mut self, member: &[u8], score: f64) {
+    /// Adds one.
+    pub fn push(&mut self, member: &[u8], score: f64) {
         let from = self.bytes.len();
         self.bytes.extend_from_slice(member);
         self.members.push(Member { bytes: from..self.bytes.len(), score });
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many there are.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
         self.members.len()
     }
 
@@ -37,7 +40,7 @@ impl Gathered {
     }
 
     /// Makes one of members that are the same: `combine` is given their scores in the order in which they came.
-    pub(super) fn unite(&mut self, combine: impl Fn(f64, f64) -> f64) {
+    pub fn unite(&mut self, combine: impl Fn(f64, f64) -> f64) {
         let Gathered { bytes, members } = self;
         // What is equal stays in its order.
         members.sort_by(|one, other| bytes[one.bytes.clone()].cmp(&bytes[other.bytes.clone()]));
@@ -51,7 +54,7 @@ impl Gathered {
     }
 
     /// Puts them in the order of a sorted set.
-    pub(super) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         let Gathered { bytes, members } = self;
         let member_of = |member: &Member| &bytes[member.bytes.clone()];
         members.sort_unstable_by(|one, other| {
@@ -61,7 +64,7 @@ impl Gathered {
     }
 
     /// The sorted set of them, which were sorted, and no two of which are the same.
-    pub(super) fn into_zset(self, limits: ZsetLimits) -> Zset {
+    pub fn into_zset(self, limits: ZsetLimits) -> Zset {
         let Gathered { bytes, members } = self;
         let member_of = |member: &Member| &bytes[member.bytes.clone()];
         let stays_packed = members.len() <= limits.members.min(COUNT_MAX / 2)

@@ -11,5 +11,6 @@ mod view;
 pub use algebra::{Aggregate, Combined, Source, difference, intersection, intersection_len, union};
 pub use bounds::{LexBound, LexRange, ScoreBound, ScoreRange};
 pub use forms::{Members, Zset, ZsetForm, ZsetLimits};
+pub use gathered::Gathered;
 pub use tenon_ds::scored_set::Direction;
 pub use view::ZsetRef;
